@@ -31,22 +31,22 @@ async def stored(records: Records) -> list[str]:
 @pytest.mark.every_engine
 async def test_a_link_works_once(records: Records, user_id: int) -> None:
     links = LinkStore(records)
-    token = await links.create(RESET, user_id, NOW, HOUR)
+    token = await links.create_link(RESET, user_id, NOW, HOUR)
 
-    found = await links.find(token, RESET, NOW)
-    taken = await links.take(token, RESET, NOW)
-    again = await links.take(token, RESET, NOW)
+    found = await links.find_user(token, RESET, NOW)
+    taken = await links.consume_link(token, RESET, NOW)
+    again = await links.consume_link(token, RESET, NOW)
 
     assert (found, taken, again) == (user_id, user_id, None)
-    assert await links.find(token, RESET, NOW) is None
+    assert await links.find_user(token, RESET, NOW) is None
 
 
 @pytest.mark.every_engine
 async def test_of_requests_at_the_same_time_one_gets_it(records: Records, user_id: int) -> None:
     links = LinkStore(records)
-    token = await links.create(RESET, user_id, NOW, HOUR)
+    token = await links.create_link(RESET, user_id, NOW, HOUR)
 
-    taken = await asyncio.gather(*(links.take(token, RESET, NOW) for _ in range(10)))
+    taken = await asyncio.gather(*(links.consume_link(token, RESET, NOW) for _ in range(10)))
 
     assert sorted(taken, key=str) == [user_id, *[None] * 9]
 
@@ -54,9 +54,9 @@ async def test_of_requests_at_the_same_time_one_gets_it(records: Records, user_i
 @pytest.mark.every_engine
 async def test_a_link_expires_and_is_deleted(records: Records, user_id: int) -> None:
     links = LinkStore(records)
-    token = await links.create(RESET, user_id, NOW, HOUR)
+    token = await links.create_link(RESET, user_id, NOW, HOUR)
 
-    late = await links.take(token, RESET, NOW + HOUR)
+    late = await links.consume_link(token, RESET, NOW + HOUR)
     before = await stored(records)
     await SessionStore(records).delete_ended(NOW + HOUR)
 
@@ -66,26 +66,26 @@ async def test_a_link_expires_and_is_deleted(records: Records, user_id: int) -> 
 
 async def test_a_link_has_one_purpose_and_is_stored_hashed(records: Records, user_id: int) -> None:
     links = LinkStore(records)
-    token = await links.create(RESET, user_id, NOW, HOUR)
+    token = await links.create_link(RESET, user_id, NOW, HOUR)
 
-    assert await links.take(token, Purpose.FIRST_START, NOW) is None
-    assert await links.take("x" * 10_000, RESET, NOW) is None
+    assert await links.consume_link(token, Purpose.FIRST_START, NOW) is None
+    assert await links.consume_link("x" * 10_000, RESET, NOW) is None
     assert token not in str(await stored(records))
-    assert await links.take(token, RESET, NOW) == user_id
+    assert await links.consume_link(token, RESET, NOW) == user_id
 
 
 @pytest.mark.every_engine
 async def test_the_oldest_links_of_a_user_are_given_up(records: Records, user_id: int) -> None:
     links = LinkStore(records)
     tokens = [
-        await links.create(RESET, user_id, NOW + number * timedelta(seconds=1), HOUR)
+        await links.create_link(RESET, user_id, NOW + number * timedelta(seconds=1), HOUR)
         for number in range(LINKS_PER_USER_MAX + 2)
     ]
-    other = await links.create(Purpose.FIRST_START, user_id, NOW, HOUR)
+    other = await links.create_link(Purpose.FIRST_START, user_id, NOW, HOUR)
 
-    found = [await links.find(token, RESET, NOW) for token in tokens]
+    found = [await links.find_user(token, RESET, NOW) for token in tokens]
 
     assert found == [None, None, *[user_id] * LINKS_PER_USER_MAX]
     await links.delete_all(user_id, RESET)
-    assert await links.find(tokens[-1], RESET, NOW) is None
-    assert await links.take(other, Purpose.FIRST_START, NOW) == user_id
+    assert await links.find_user(tokens[-1], RESET, NOW) is None
+    assert await links.consume_link(other, Purpose.FIRST_START, NOW) == user_id

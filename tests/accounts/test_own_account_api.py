@@ -269,7 +269,7 @@ async def forget_identities(records: Records) -> None:
 @pytest.mark.every_engine
 async def test_a_fresh_session_changes_the_address_and_the_former_one_is_told(house: House) -> None:
     links, workspace = house.workspace.sign_in.links, house.workspace
-    token = await links.create(Purpose.RESET, workspace.made.user.id, NOW, FRESH_FOR)
+    token = await links.create_link(Purpose.RESET, workspace.made.user.id, NOW, FRESH_FOR)
     browser = await house.browser()
 
     answer = await browser.patch(ME, json={"email": " New@Example.com ", **PRESENT})
@@ -279,7 +279,7 @@ async def test_a_fresh_session_changes_the_address_and_the_former_one_is_told(ho
     assert (await browser.get(ME)).json()["email"] == "new@example.com"
     assert not await house.can_sign_in(OWNER_PASSWORD)
     assert await house.can_sign_in(OWNER_PASSWORD, "new@example.com")
-    assert await links.find(token, Purpose.RESET, NOW) is None
+    assert await links.find_user(token, Purpose.RESET, NOW) is None
     assert [(mail.kind, mail.to) for mail in house.mails] == [("email_changed", OWNER_EMAIL)]
     assert await house.activity() == [
         (
@@ -333,7 +333,7 @@ async def test_a_new_password_ends_all_other_sessions_and_links(house: House) ->
     workspace = house.workspace
     links = workspace.sign_in.links
     tokens = [
-        (await links.create(purpose, workspace.made.user.id, NOW, FRESH_FOR), purpose)
+        (await links.create_link(purpose, workspace.made.user.id, NOW, FRESH_FOR), purpose)
         for purpose in (Purpose.RESET, Purpose.FIRST_START)
     ]
     browser, other = await house.browser(), await house.browser()
@@ -352,7 +352,7 @@ async def test_a_new_password_ends_all_other_sessions_and_links(house: House) ->
     assert (await workspace.client.get(ME)).status_code == 200  # keys stay valid
     assert not await house.can_sign_in(OWNER_PASSWORD)
     assert await house.can_sign_in(NEW_PASSWORD)
-    assert [await links.find(token, purpose, NOW) for token, purpose in tokens] == [None, None]
+    assert [await links.find_user(token, purpose, NOW) for token, purpose in tokens] == [None, None]
     assert [(mail.kind, mail.to) for mail in house.mails] == [("password_changed", OWNER_EMAIL)]
     assert await house.activity() == [("password_changed", OWNER_EMAIL, {"address": "192.0.2.1"})]
 

@@ -65,7 +65,9 @@ async def link(
 ) -> str:
     """Create a link and return its path."""
     user_id = workspace.made.user.id if user_id is None else user_id
-    token = await workspace.sign_in.links.create(purpose, user_id, workspace.clock.now(), lasts)
+    token = await workspace.sign_in.links.create_link(
+        purpose, user_id, workspace.clock.now(), lasts
+    )
     return f"{PATHS[purpose]}{token}/"
 
 

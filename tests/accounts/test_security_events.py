@@ -152,11 +152,11 @@ async def test_many_failures_are_one_entry_an_hour(
     place: Place, failed: FailedLogins, clock: Clock
 ) -> None:
     for _ in range(1_000):
-        failed.add(place.user_id, ADDRESS)
+        failed.count_failure(place.user_id, ADDRESS)
     await failed.write_due()
     for _ in range(59):
         clock.move(minutes=1)
-        failed.add(place.user_id, "")
+        failed.count_failure(place.user_id, "")
         await failed.write_due()
     before = [changes(one)["attempts"] for one in await entries(place)]
     clock.move(minutes=1)
@@ -171,7 +171,7 @@ async def test_many_failures_are_one_entry_an_hour(
 
 async def test_an_entry_names_a_few_addresses_each_once(place: Place, failed: FailedLogins) -> None:
     for number in range(200):
-        failed.add(place.user_id, f"203.0.113.{number % 100}")
+        failed.count_failure(place.user_id, f"203.0.113.{number % 100}")
 
     await failed.write_due()
 
@@ -182,7 +182,7 @@ async def test_an_entry_names_a_few_addresses_each_once(place: Place, failed: Fa
 async def test_accounts_that_are_quiet_are_forgotten(
     place: Place, failed: FailedLogins, clock: Clock
 ) -> None:
-    failed.add(place.user_id, ADDRESS)
+    failed.count_failure(place.user_id, ADDRESS)
     await failed.write_due()
     kept = len(failed)
     clock.move(seconds=ENTRY_EVERY_S)
@@ -195,9 +195,9 @@ async def test_accounts_that_are_quiet_are_forgotten(
 async def test_the_memory_is_bounded_and_entries_are_written_in_parts(
     place: Place, failed: FailedLogins
 ) -> None:
-    failed.add(place.user_id, ADDRESS)
+    failed.count_failure(place.user_id, ADDRESS)
     for number in range(ACCOUNTS_MAX):
-        failed.add(10**6 + number, ADDRESS)
+        failed.count_failure(10**6 + number, ADDRESS)
 
     has_more = await failed.write_due()
 

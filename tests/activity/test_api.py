@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.activity.model import ActivityRecord, Author, Change
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.schema.tables import projects
 from fanion.projects.model import Project
 from tests.support.application import Home, Json
@@ -38,7 +38,7 @@ async def note(home: Home, project_id: int | None = None, **fields: Any) -> None
     given: Json = {"scope": "Cohort", "item_id": "1", "activity": "created", "name": "big spenders"}
     entry = ActivityRecord(author=author, **(given | fields))
     async with home.site.records.write() as connection:
-        await connection.run_sync(record, entry)
+        await connection.run_sync(record_activity, entry)
 
 
 async def activity(home: Home, **query: Any) -> Json:
@@ -162,7 +162,7 @@ async def test_an_entry_is_undone_with_its_change(home: Home) -> None:
 
     with pytest.raises(ZeroDivisionError):
         async with home.site.records.write() as connection:
-            await connection.run_sync(record, entry)
+            await connection.run_sync(record_activity, entry)
             raise ZeroDivisionError
 
     assert (await activity(home))["total_count"] == 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanion.activity.model import Change, changes
+from fanion.activity.model import Change, changed_fields
 
 FIELDS = ("key", "name", "filters", "deleted")
 
@@ -44,4 +44,4 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[Change]]] = {
 def test_the_fields_that_differ_are_reported(name: str) -> None:
     before, after, expected = CASES[name]
 
-    assert changes("FeatureFlag", before, after, FIELDS) == expected
+    assert changed_fields("FeatureFlag", before, after, FIELDS) == expected

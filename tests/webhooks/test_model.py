@@ -18,10 +18,10 @@ from fanion.webhooks.model import (
     DeliveryOutcome,
     captured_body,
     change_body,
+    event_type_of,
     is_signed,
     secret_text,
     signed_headers,
-    type_of,
     wait_after,
 )
 
@@ -237,7 +237,7 @@ SCHEDULED = Trigger(job_type="scheduled_change", job_id="5", payload={})
 def test_an_entry_of_the_activity_is_one_type_of_event(
     reported: ActivityRecord, kind: str | None
 ) -> None:
-    assert type_of(reported) == kind
+    assert event_type_of(reported) == kind
 
 
 def test_every_type_of_event_has_a_thing_and_a_verb() -> None:

@@ -86,7 +86,7 @@ async def create_flag(records: Records, key: str) -> None:
 
 
 async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequence[Claim]:
-    return await DeliveryQueue(records).claim(now, NOTHING, limit)
+    return await DeliveryQueue(records).claim_deliveries(now, NOTHING, limit)
 
 
 async def listed(records: Records, webhook: Webhook) -> list[tuple[str, int, str | None]]:
@@ -192,9 +192,9 @@ async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Rec
 
     first = await claim(records, later)
     sending = DeliveriesInFlight([one.webhook_id for one in first], {1: PROJECT_SENDING_MAX, 2: 1})
-    none = await DeliveryQueue(records).claim(later, sending, 100)
+    none = await DeliveryQueue(records).claim_deliveries(later, sending, 100)
     room = DeliveriesInFlight([many[0].id, other.id], {1: PROJECT_SENDING_MAX - 1, 2: 1})
-    one = await DeliveryQueue(records).claim(later, room, 100)
+    one = await DeliveryQueue(records).claim_deliveries(later, room, 100)
 
     of_projects = [one.project_id for one in first]
     assert (of_projects.count(1), of_projects.count(2)) == (PROJECT_SENDING_MAX, 1)

@@ -71,7 +71,9 @@ class LoginApi(Controller):
         account = await sign_in.check_password(
             data.email, data.password, client.address, client.claimed
         )
-        return await signed_in(request, sign_in, account.user_id, password=account.password_hash)
+        return await finish_first_factor(
+            request, sign_in, account.user_id, password=account.password_hash
+        )
 
     @post(
         "/login/reauthenticate",
@@ -99,7 +101,7 @@ class LoginApi(Controller):
         )
         if account.user_id != user.id:  # the address has changed hands meanwhile
             raise InvalidCredentials
-        return await signed_in(request, sign_in, user.id, password=account.password_hash)
+        return await finish_first_factor(request, sign_in, user.id, password=account.password_hash)
 
     @post("/logout", summary="Sign out", status_code=204, **OF_SESSION, **WITHOUT_SECOND_FACTOR)
     async def logout(
@@ -110,11 +112,11 @@ class LoginApi(Controller):
         assert session_id is not None
         user_id = request.principal.user.id
         await sign_in.sessions.end(user_id, session_id)
-        await happened(request, sign_in, "logged_out", user_id)
+        await record_own_activity(request, sign_in, "logged_out", user_id)
         return Response(None, headers={"set-cookie": clear_cookie(request.origin)})
 
 
-async def signed_in(
+async def finish_first_factor(
     request: ManagementRequest,
     sign_in: SignIn,
     user_id: int,
@@ -153,12 +155,12 @@ async def begin_session(
     if former is not None:
         await sign_in.sessions.end_by_cookie(former)
     value = await sign_in.sessions.start(user_id, method, device_of(request), password)
-    await happened(request, sign_in, "logged_in", user_id, method=method)
+    await record_own_activity(request, sign_in, "logged_in", user_id, method=method)
     headers = {"set-cookie": set_cookie(value, request.origin), "cache-control": "no-store"}
     return Response(SignedIn(success=True), headers=headers)
 
 
-async def happened(
+async def record_own_activity(
     request: ManagementRequest,
     sign_in: SignIn,
     activity: SecurityActivity,

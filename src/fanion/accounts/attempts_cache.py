@@ -139,7 +139,7 @@ class SignInAttempts:
         client = read_client(account, address, claimed)
         keys = self.require_turn(client)
         for key in keys:
-            self._add(key)
+            self._count_failure(key)
         return Attempt(client.account, client.network, keys)
 
     def require_turn(self, client: Client) -> Sequence[Key]:
@@ -158,7 +158,7 @@ class SignInAttempts:
     def withdraw(self, attempt: Attempt) -> None:
         """Uncount an attempt: a store or the CPU was too busy to check its password."""
         for key in attempt.counted:
-            self._take_back(key)
+            self._uncount_failure(key)
 
     def succeeded(self, attempt: Attempt) -> None:
         """Forgive the account its earlier failures, and uncount this attempt for the address.
@@ -169,7 +169,7 @@ class SignInAttempts:
             if key[0] in ("account", "known"):
                 self._failures.pop(key, None)
             else:
-                self._take_back(key)
+                self._uncount_failure(key)
         if attempt.network:
             self._known[attempt.account, attempt.network] = True
 
@@ -177,7 +177,7 @@ class SignInAttempts:
         failures = self._failures.get(key)
         return 0.0 if failures is None else failures.until_s - self._clock()
 
-    def _add(self, key: Key) -> None:
+    def _count_failure(self, key: Key) -> None:
         now = self._clock()
         failures = self._failures.setdefault(key, Failures())
         if now - failures.last_s >= FORGOTTEN_S:
@@ -189,7 +189,7 @@ class SignInAttempts:
         if len(self._failures) > COUNTED_MAX:
             self._failures.popitem(last=False)
 
-    def _take_back(self, key: Key) -> None:
+    def _uncount_failure(self, key: Key) -> None:
         failures = self._failures.get(key)
         if failures is not None:
             failures.count -= 1

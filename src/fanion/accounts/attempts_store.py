@@ -29,7 +29,7 @@ _COLUMNS: Final = ("failures", "last_at", "until_at", "expires_at")
 
 _row = sign_in_attempts.c
 _T = TypeVar("_T")
-_Place = tuple[str, str, str]
+_RowKey = tuple[str, str, str]
 
 
 class AttemptStore:
@@ -64,8 +64,8 @@ class AttemptStore:
             return self._memory.begin(account, address, claimed)
         client = read_client(account, address, claimed)
         await self._require_turn(client)
-        return await self._counted(
-            _places(client), lambda attempts: attempts.begin(account, address, claimed)
+        return await self._apply(
+            _row_keys(client), lambda attempts: attempts.begin(account, address, claimed)
         )
 
     async def withdraw(self, attempt: Attempt) -> None:
@@ -76,9 +76,7 @@ class AttemptStore:
         """
         if not self._is_shared:
             return self._memory.withdraw(attempt)
-        return await self._counted(
-            set(attempt.counted), lambda attempts: attempts.withdraw(attempt)
-        )
+        return await self._apply(set(attempt.counted), lambda attempts: attempts.withdraw(attempt))
 
     async def succeeded(self, attempt: Attempt) -> None:
         """Forgive the account its earlier failures, and uncount this attempt for the address.
@@ -89,7 +87,7 @@ class AttemptStore:
         if not self._is_shared:
             return self._memory.succeeded(attempt)
         known = (_KNOWN_ADDRESS, attempt.account, attempt.network)
-        return await self._counted(
+        return await self._apply(
             {known, *attempt.counted}, lambda attempts: attempts.succeeded(attempt)
         )
 
@@ -99,23 +97,25 @@ class AttemptStore:
         This needs no transaction, so guesses at one account do not delay sign-ins to another.
         """
         now = self._now().timestamp()
-        rows = await self._records.fetch(_read(_places(client), now))
-        _Loaded(rows, now).attempts.require_turn(client)
+        rows = await self._records.fetch(_select_rows(_row_keys(client), now))
+        _LoadedAttempts(rows, now).attempts.require_turn(client)
 
-    async def _counted(
-        self, places: Collection[_Place], work: Callable[[SignInAttempts], _T]
+    async def _apply(
+        self, row_keys: Collection[_RowKey], work: Callable[[SignInAttempts], _T]
     ) -> _T:
         """Apply `work` to the stored counts, one attempt of all servers after another."""
         now = self._now().timestamp()
         async with self._records.write() as connection:
             await one_at_a_time(connection, "sign_in_attempts")
-            loaded = _Loaded((await connection.execute(_read(places, now))).all(), now)
+            loaded = _LoadedAttempts(
+                (await connection.execute(_select_rows(row_keys, now))).all(), now
+            )
             result = work(loaded.attempts)
-            await loaded.write(connection, places)
+            await loaded.write(connection, row_keys)
         return result
 
 
-class _Loaded:
+class _LoadedAttempts:
     """Rows of the table, as attempts in memory."""
 
     def __init__(self, rows: Sequence[Row[Any]], now: float) -> None:
@@ -133,10 +133,10 @@ class _Loaded:
                 self._failures[key] = Failures(row.failures, row.last_at, row.until_at)
         self.attempts = SignInAttempts(lambda: now, self._failures, self._known)
 
-    async def write(self, connection: AsyncConnection, places: Collection[_Place]) -> None:
+    async def write(self, connection: AsyncConnection, row_keys: Collection[_RowKey]) -> None:
         """Replace the stored rows of these keys, and delete all expired rows."""
         old = _row.expires_at <= self._now
-        here = tuple_(_row.kind, _row.account, _row.network).in_(places)
+        here = tuple_(_row.kind, _row.account, _row.network).in_(row_keys)
         await connection.execute(delete(sign_in_attempts).where(old | here))
         await connection.run_sync(put_rows, sign_in_attempts, _KEYS, _COLUMNS, self._rows())
 
@@ -153,12 +153,12 @@ class _Loaded:
         return [*failures, *known]
 
 
-def _places(client: Client) -> set[_Place]:
+def _row_keys(client: Client) -> set[_RowKey]:
     """Return the keys of all rows that may count for or against an attempt."""
     both = {*client.keys(is_known=True), *client.keys(is_known=False)}
     return {(_KNOWN_ADDRESS, client.account, client.network), *both}
 
 
-def _read(places: Collection[_Place], now: float) -> Any:
-    here = tuple_(_row.kind, _row.account, _row.network).in_(places)
+def _select_rows(row_keys: Collection[_RowKey], now: float) -> Any:
+    here = tuple_(_row.kind, _row.account, _row.network).in_(row_keys)
     return select(sign_in_attempts).where(here, _row.expires_at > now)

@@ -48,7 +48,7 @@ class RateLimit:
         return buckets
 
 
-def take(buckets: Sequence[TokenBucket]) -> None:
+def take_tokens(buckets: Sequence[TokenBucket]) -> None:
     for bucket in buckets:
         bucket.level -= 1
 

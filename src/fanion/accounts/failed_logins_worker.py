@@ -56,7 +56,7 @@ class FailedLogins:
     def __len__(self) -> int:
         return len(self._accounts)
 
-    def add(self, user_id: int, address: str) -> None:
+    def count_failure(self, user_id: int, address: str) -> None:
         """Count a wrong password or code for an account.
 
         Args:
@@ -97,7 +97,7 @@ class FailedLogins:
             events = [self._event(user_id, now) for user_id in part]
             await write_security_events(self._records, *events)
         for user_id, attempts in counted.items():
-            self._written(user_id, attempts, now_s)
+            self._note_written(user_id, attempts, now_s)
         self._forget_old(now_s)
         return len(due) > len(part)
 
@@ -108,7 +108,7 @@ class FailedLogins:
             activity="login_failed", user_id=user_id, by_user=None, now=now, details=details
         )
 
-    def _written(self, user_id: int, attempts: int, now_s: float) -> None:
+    def _note_written(self, user_id: int, attempts: int, now_s: float) -> None:
         failures = self._accounts.get(user_id)
         if failures is not None:  # failures counted meanwhile stay for the next entry
             failures.attempts -= attempts

@@ -25,26 +25,30 @@ _link = sign_in_links.c
 class LinkStore:
     records: Records
 
-    async def create(self, purpose: Purpose, user_id: int, now: datetime, lasts: timedelta) -> str:
+    async def create_link(
+        self, purpose: Purpose, user_id: int, now: datetime, lasts: timedelta
+    ) -> str:
         """Create a link and return its token, which cannot be read later."""
         async with self.records.write() as connection:
             return await connection.run_sync(create_link, purpose, user_id, now, lasts)
 
-    async def find(self, token: str, purpose: Purpose, now: datetime) -> int | None:
+    async def find_user(self, token: str, purpose: Purpose, now: datetime) -> int | None:
         """Return the user of a link that can still be used, without using it up."""
         if len(token) > KEY_CHARS_MAX:
             return None
-        rows = await self.records.fetch(select(_link.user_id).where(_is(token, purpose, now)))
+        rows = await self.records.fetch(
+            select(_link.user_id).where(_is_usable(token, purpose, now))
+        )
         return rows[0].user_id if rows else None
 
-    async def take(self, token: str, purpose: Purpose, now: datetime) -> int | None:
+    async def consume_link(self, token: str, purpose: Purpose, now: datetime) -> int | None:
         """Use a link up and return its user. Of several concurrent requests, one gets the user.
 
         Returns:
             None for a link that is unknown, used or expired, or has another purpose.
         """
         async with self.records.write() as connection:
-            taken = await connection.run_sync(take_link, token, purpose, now)
+            taken = await connection.run_sync(consume_link, token, purpose, now)
         return None if taken is None else taken.user_id
 
     async def delete_all(self, user_id: int, purpose: Purpose) -> None:
@@ -76,14 +80,14 @@ def create_link(
     return token
 
 
-class TakenLink(NamedTuple):
+class ConsumedLink(NamedTuple):
     user_id: int
     purpose: Purpose
 
 
-def take_link(
+def consume_link(
     connection: Connection, token: str, purpose: Purpose, now: datetime
-) -> TakenLink | None:
+) -> ConsumedLink | None:
     """Use a link up in the caller's transaction, which undoes it if it fails.
 
     Returns:
@@ -91,11 +95,11 @@ def take_link(
     """
     if len(token) > KEY_CHARS_MAX:
         return None
-    used = delete(sign_in_links).where(_is(token, purpose, now))
+    used = delete(sign_in_links).where(_is_usable(token, purpose, now))
     row = connection.execute(used.returning(_link.user_id, _link.purpose)).one_or_none()
-    return None if row is None else TakenLink(row.user_id, Purpose(row.purpose))
+    return None if row is None else ConsumedLink(row.user_id, Purpose(row.purpose))
 
 
-def _is(token: str, purpose: Purpose, now: datetime) -> ColumnElement[bool]:
+def _is_usable(token: str, purpose: Purpose, now: datetime) -> ColumnElement[bool]:
     purposes = RESETS if purpose in RESETS else (purpose,)
     return (_link.hash == hash_key(token)) & _link.purpose.in_(purposes) & (_link.expires_at > now)

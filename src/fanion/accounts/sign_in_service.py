@@ -105,7 +105,7 @@ class SignIn:
         if account is None or not matches:
             self._refused("unknown", address, None if account is None else account.user_id)
             if account is not None:
-                self.failed_logins.add(account.user_id, address)
+                self.failed_logins.count_failure(account.user_id, address)
             raise InvalidCredentials
         await self.attempts.succeeded(attempt)
         return account
@@ -128,7 +128,7 @@ class SignIn:
         if checked.wait_s:
             raise Throttled(checked.wait_s)
         if not checked.is_valid:
-            self.failed_logins.add(user_id, address)
+            self.failed_logins.count_failure(user_id, address)
             raise InvalidCode
 
     def _refused(self, reason: Reason, address: str, user: int | None = None) -> None:

@@ -14,7 +14,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.accounts.api import OPEN, SignedIn, begin_session, signed_in
+from fanion.accounts.api import OPEN, SignedIn, begin_session, finish_first_factor
 from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
 from fanion.accounts.signup_service import Signup
 from fanion.errors import AppError, Invalid
@@ -101,7 +101,7 @@ class SignupApi(Controller):
                 raise
             return invite_pages.refusal(error)
         if not wants_page:
-            return Response(_shown(open_invite), headers={"cache-control": "no-store"})
+            return Response(_invite_response(open_invite), headers={"cache-control": "no-store"})
         if request.signed_in_as is not None:
             return invite_pages.signed_in(open_invite, request.signed_in_as.user.email)
         return invite_pages.form(open_invite, "", 200)
@@ -122,7 +122,7 @@ class SignupApi(Controller):
         """
         wants_page = invite_pages.is_wanted(request.headers.get("accept", ""))
         try:
-            response = await _accept(request, token, data, signup)
+            response = await _accept_invite(request, token, data, signup)
         except AppError as error:
             if not wants_page:
                 raise
@@ -133,19 +133,21 @@ class SignupApi(Controller):
         return invite_pages.done(response, request.origin) if wants_page else response
 
 
-async def _accept(
+async def _accept_invite(
     request: ManagementRequest, token: str, data: SignupRequest, signup: Signup
 ) -> Response[SignedIn]:
     principal = request.signed_in_as
     if principal is not None:
         await signup.join(token, principal, request.caller)
         return await begin_session(request, signup.sign_in, principal.user.id, "link")
-    first_name, password = _given(data)
+    first_name, password = _required_fields(data)
     account = await signup.create_account(token, first_name, password, request.caller)
-    return await signed_in(request, signup.sign_in, account.user_id, "link", account.password_hash)
+    return await finish_first_factor(
+        request, signup.sign_in, account.user_id, "link", account.password_hash
+    )
 
 
-def _given(data: SignupRequest) -> tuple[str, str]:
+def _required_fields(data: SignupRequest) -> tuple[str, str]:
     for name in ("first_name", "password"):
         if getattr(data, name) is UNSET:
             raise Invalid("This field is required.", code="required", attr=name)
@@ -154,7 +156,7 @@ def _given(data: SignupRequest) -> tuple[str, str]:
     return data.first_name, data.password
 
 
-def _shown(open_invite: OpenInvite) -> InviteShown:
+def _invite_response(open_invite: OpenInvite) -> InviteShown:
     return InviteShown(
         id=open_invite.invite.id,
         target_email=masked_email(open_invite.invite.target_email),

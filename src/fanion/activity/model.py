@@ -146,7 +146,7 @@ class OrganizationChange:
     activity: str | None = None
 
 
-def changes(
+def changed_fields(
     scope: str, before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
 ) -> list[Change]:
     """Return the fields that differ as JSON, in the order of `fields`.
@@ -198,7 +198,7 @@ def item_record(
     activity = "created" if before is None else "deleted"
     if before is not None and after is not None:
         activity = "updated"
-        differing = changes(scope, before.fields, after.fields, before.fields)
+        differing = changed_fields(scope, before.fields, after.fields, before.fields)
     return ActivityRecord(
         author=author,
         scope=scope,
@@ -225,5 +225,5 @@ def organization_record(author: Author, change: OrganizationChange) -> ActivityR
         item_id=change.after.item_id,
         activity=change.activity,
         name=change.after.name,
-        changes=changes(change.scope, {}, fields, fields),
+        changes=changed_fields(change.scope, {}, fields, fields),
     )

@@ -50,7 +50,7 @@ class StoredActivity:
     short_id: str | None = None
 
 
-def record(connection: Connection, entry: ActivityRecord) -> bool:
+def record_activity(connection: Connection, entry: ActivityRecord) -> bool:
     """Write an entry in the transaction of its change, unless it is an update without changes.
 
     Returns:
@@ -93,7 +93,7 @@ def record_in_organization(connection: Connection, change: OrganizationChange) -
             user_id=change.user_id,
             now=change.now,
         )
-        record(connection, organization_record(author, change))
+        record_activity(connection, organization_record(author, change))
 
 
 async def page(
@@ -113,7 +113,7 @@ async def page(
         only_account: The user whose account's entries are included, such as sign-ins. None includes
             the entries of all accounts.
     """
-    conditions = _wanted(project_id, scope, item_id)
+    conditions = _conditions(project_id, scope, item_id)
     if only_account is not None:
         conditions.append(or_(_entry.scope != ACCOUNTS, _entry.item_id == str(only_account)))
     rows: Select[Any] = (
@@ -136,10 +136,12 @@ async def page(
         total = await connection.scalar(
             select(func.count()).select_from(activity_log).where(*conditions)
         )
-        return [_recorded(row) for row in await connection.execute(rows)], total or 0
+        return [_activity_of_row(row) for row in await connection.execute(rows)], total or 0
 
 
-def _wanted(project_id: int, scope: str | None, item_id: str | None) -> list[ColumnElement[bool]]:
+def _conditions(
+    project_id: int, scope: str | None, item_id: str | None
+) -> list[ColumnElement[bool]]:
     conditions = [_entry.project_id == project_id]
     if scope is not None:
         conditions.append(_entry.scope == scope)
@@ -148,7 +150,7 @@ def _wanted(project_id: int, scope: str | None, item_id: str | None) -> list[Col
     return conditions
 
 
-def _recorded(row: Row[Any]) -> StoredActivity:
+def _activity_of_row(row: Row[Any]) -> StoredActivity:
     changes, trigger = row.detail["changes"], row.detail["trigger"]
     return StoredActivity(
         row.scope,

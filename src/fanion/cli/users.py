@@ -289,7 +289,7 @@ def _roles(records: Records) -> RoleStore:
 
 async def _role(store: RoleStore, organization_id: UUID, name: str) -> Role:
     try:
-        return await store.named(organization_id, name)
+        return await store.find_by_name(organization_id, name)
     except NotFound:
         refuse(printable(f"There is no role {name}; `fanion roles list` shows them."))
 

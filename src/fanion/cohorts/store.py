@@ -16,7 +16,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import ActivityRecord, Author, Change, changes
+from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
 from fanion.cohorts.criteria.definition import Criteria, behavioral
 from fanion.cohorts.import_store import add_import
 from fanion.cohorts.members_store import clear_members, is_seen
@@ -360,7 +360,7 @@ def _record_change(
     if before is None:
         record_activity(connection, author, after, "created")
     else:
-        differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
+        differing = changed_fields("Cohort", before.compared(), after.compared(), COMPARED)
         record_activity(connection, author, after, "updated", differing)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from fanion.activity.model import Author, ItemState, item_record
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.schema.insights import insights
 from fanion.insights.model import DashboardAccess, StoredInsight
 from fanion.insights.store import get_insight, read_insights
@@ -130,7 +130,9 @@ def record_insight_change(
         before: None for a new insight.
     """
     former = None if before is None else _state(before)
-    return record(connection, item_record(author, "Insight", former, _state(after), after.short_id))
+    return record_activity(
+        connection, item_record(author, "Insight", former, _state(after), after.short_id)
+    )
 
 
 def modified_columns(user_id: int | None, now: datetime) -> dict[str, Any]:

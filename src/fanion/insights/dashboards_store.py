@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from fanion.activity.model import Author, ItemState, item_record
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.changes_store import add_insight
@@ -234,7 +234,7 @@ def record_dashboard_change(
     connection: Connection, author: Author, after: StoredDashboard, before: StoredDashboard | None
 ) -> None:
     former = None if before is None else _state(before)
-    record(connection, item_record(author, "Dashboard", former, _state(after)))
+    record_activity(connection, item_record(author, "Dashboard", former, _state(after)))
 
 
 def _state(dashboard: StoredDashboard) -> ItemState:

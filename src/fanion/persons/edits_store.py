@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Connection, select, update
 
 from fanion.activity.model import ActivityRecord, Author, Change
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound, Unavailable
@@ -181,7 +181,7 @@ def _write(connection: Connection, author: Author, person: PersonState, before: 
     note_unmirrored(connection, [Unmirrored(person.version, author.project_id, [person.uuid])])
     # The values are not recorded: they would outlive the person.
     change = Change(type="Person", action="changed", field="properties")
-    record(connection, _updated(author, person.uuid, change))
+    record_activity(connection, _updated(author, person.uuid, change))
 
 
 def _updated(author: Author, uuid: UUID, change: Change) -> ActivityRecord:

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
 from fanion.activity.model import ActivityRecord, Author
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.bulk import upsert
 from fanion.db.schema.insights import insight_results
 from fanion.db.schema.persons import person_erasures, person_floors
@@ -60,7 +60,7 @@ def begin_erasure(
     _remove(connection, project_id, person_id, person.uuid)
     forget_waiting(connection, project_id, distinct_ids)
     _forget_results(connection, project_id)
-    record(connection, _deleted(author, person.uuid))
+    record_activity(connection, _deleted(author, person.uuid))
     floor = _raise_floor(connection, project_id, max(person.version, version))
     return _remember(
         connection, author, (person.uuid, *merged), distinct_ids, floor, with_events=with_events

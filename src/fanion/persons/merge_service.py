@@ -9,7 +9,7 @@ import msgspec
 
 from fanion.accept_log.port import Appender, Envelope, LogFull
 from fanion.activity.model import ActivityRecord, Author, Change
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.errors import AppError, Invalid, Unavailable
 from fanion.events.event import StatementFailed
@@ -135,7 +135,7 @@ class PersonMerges:
         """
         try:
             async with self.records.write() as connection:
-                await connection.run_sync(record, merged_activity(author, request))
+                await connection.run_sync(record_activity, merged_activity(author, request))
                 return await self.log.append(envelope_of(author, request))
         except LogFull:
             raise Unavailable(

@@ -81,14 +81,17 @@ async def activity_page(
     is_viewer = principal.level_in(project.organization_id) < Level.MEMBER
     only_account = principal.user.uuid if is_viewer else None
     query = dict(request.page.query)
-    number, limit = _number(query.get("page"), 1, PAGE_MAX), _number(query.get("limit"), ENTRIES)
+    number, limit = (
+        _positive_number(query.get("page"), 1, PAGE_MAX),
+        _positive_number(query.get("limit"), ENTRIES),
+    )
     entries, total = await page(
         records, project.id, limit, (number - 1) * limit, scope, item_id, only_account
     )
     return ActivityPage(
-        results=[_shown(entry) for entry in entries],
-        next=_link(request, number + 1, limit) if number * limit < total else None,
-        previous=_link(request, number - 1, limit) if number > 1 else None,
+        results=[_entry_response(entry) for entry in entries],
+        next=_page_link(request, number + 1, limit) if number * limit < total else None,
+        previous=_page_link(request, number - 1, limit) if number > 1 else None,
         total_count=total,
     )
 
@@ -115,9 +118,9 @@ class ActivityApi(Controller):
         return await activity_page(request, records, kind, item_id)
 
 
-def _shown(entry: StoredActivity) -> ActivityEntry:
+def _entry_response(entry: StoredActivity) -> ActivityEntry:
     return ActivityEntry(
-        user=_user(entry),
+        user=_user_response(entry),
         activity=entry.activity,
         scope=entry.scope,
         item_id=entry.item_id,
@@ -131,20 +134,20 @@ def _shown(entry: StoredActivity) -> ActivityEntry:
     )
 
 
-def _user(entry: StoredActivity) -> ActivityUser:
+def _user_response(entry: StoredActivity) -> ActivityUser:
     """Return the user of an entry, or the system (cohorts.md, section 24)."""
     if entry.email is None:
         return ActivityUser(first_name="System", email=None, is_system=True)
     return ActivityUser(first_name=entry.first_name or "", email=entry.email)
 
 
-def _number(text: str | None, otherwise: int, most: int = ENTRIES_MAX) -> int:
+def _positive_number(text: str | None, otherwise: int, most: int = ENTRIES_MAX) -> int:
     """Parse a number of the query. Text that is not a positive number counts as not given."""
     is_number = text and text.isascii() and text.isdigit() and len(text) <= NUMBER_CHARS_MAX
     number = int(text) if text and is_number else 0
     return min(number, most) if number > 0 else otherwise
 
 
-def _link(request: ManagementRequest, number: int, limit: int) -> str:
+def _page_link(request: ManagementRequest, number: int, limit: int) -> str:
     others = [(name, value) for name, value in request.page.query if name not in {"page", "limit"}]
     return f"{request.address}?{urlencode([*others, ('page', number), ('limit', limit)])}"

@@ -72,7 +72,7 @@ class Projects:
 
     def restore(self, project: Project) -> None:
         """Cache a project as of the last run of this server. A later read replaces it."""
-        self._keep(project)
+        self._cache_read(project)
 
     async def by_token(self, token: str, caller: Caller | None = None) -> Project:
         """Return the project with this token.
@@ -88,7 +88,7 @@ class Projects:
         Source: api.md, "Errors".
         """
         project = self.known.get(token)
-        return project if project is not None else await self._find(token, caller)
+        return project if project is not None else await self._find_by_token(token, caller)
 
     async def by_id(self, project_id: int) -> Project | None:
         """Return a project, or None if it does not exist.
@@ -97,8 +97,11 @@ class Projects:
             RecordsUnavailable: The project is not cached and the store does not answer.
         """
         project = self._by_id.get(project_id)
-        if project is None and (project := await self._read(self._ids, project_id)) is not None:
-            project = self._keep(project)
+        if (
+            project is None
+            and (project := await self._read_project(self._ids, project_id)) is not None
+        ):
+            project = self._cache_read(project)
         return project
 
     async def zone_of(self, project_id: int) -> ZoneInfo:
@@ -158,7 +161,7 @@ class Projects:
         """Forget a project that another process of this server has created or changed."""
         self._changes += 1
         self._forget_reads()
-        self._replace(project_id, None)
+        self._replace_cached(project_id, None)
 
     async def create(
         self,
@@ -201,7 +204,7 @@ class Projects:
         """Cache a project that this process has written: it is newer than reads in progress."""
         self._changes += 1
         self._absent.pop(project.api_token, None)
-        self._replace(project.id, project)
+        self._replace_cached(project.id, project)
         self._bus.publish(Topic.PROJECT, project.id)
 
     async def run(self) -> Never:
@@ -246,7 +249,7 @@ class Projects:
             if changes == self._changes:
                 break
         for project_id in ids:
-            self._replace(project_id, projects.get(project_id))
+            self._replace_cached(project_id, projects.get(project_id))
 
     def _forget_reads(self) -> None:
         """Discard reads in progress, which may be older than a change, and absent tokens."""
@@ -255,13 +258,15 @@ class Projects:
         self._ids.forget_all()
         self._absent.clear()
 
-    async def _find(self, token: str, caller: Caller | None) -> Project:
+    async def _find_by_token(self, token: str, caller: Caller | None) -> Project:
         if self._absent.get(token) or not _could_be_a_token(token):
             self._failures.unknown(token, caller, was_read=False)
             raise InvalidApiKey
         self._failures.require_room(token, caller)
         try:
-            project = await asyncio.wait_for(self._read(self._tokens, token), self._store_wait_s)
+            project = await asyncio.wait_for(
+                self._read_project(self._tokens, token), self._store_wait_s
+            )
         except (RecordsUnavailable, TimeoutError):
             project = await self._remembered(token)
             if project is None:
@@ -270,7 +275,7 @@ class Projects:
                 ) from None
         if project is not None and token in project.tokens(self._now()):
             self._failures.found(hash_key(token))
-            return self._keep(project)
+            return self._cache_read(project)
         # A project that this process created during the read is cached by now.
         created = self.known.get(token)
         if created is not None:
@@ -279,7 +284,7 @@ class Projects:
         self._failures.unknown(token, caller, was_read=True)
         raise InvalidApiKey
 
-    async def _read(self, reads: SerialDataLoader[K, Project], key: K) -> Project | None:
+    async def _read_project(self, reads: SerialDataLoader[K, Project], key: K) -> Project | None:
         """Read a project, again if projects are invalidated meanwhile."""
         while True:
             forgotten = self._forgotten
@@ -287,14 +292,14 @@ class Projects:
             if forgotten == self._forgotten:
                 return project
 
-    def _keep(self, read: Project) -> Project:
+    def _cache_read(self, read: Project) -> Project:
         """Cache a project that was read, unless a newer one is cached."""
         known = self._by_id.get(read.id)
         if known is None:
-            self._replace(read.id, read)
+            self._replace_cached(read.id, read)
         return known or read
 
-    def _replace(self, project_id: int, project: Project | None) -> None:
+    def _replace_cached(self, project_id: int, project: Project | None) -> None:
         old = self._by_id.pop(project_id, None)
         self._with_former.discard(project_id)
         if old is not None:

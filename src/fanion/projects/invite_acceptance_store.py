@@ -60,7 +60,7 @@ class InviteAcceptance:
     async def find(self, token: str, now: datetime) -> OpenInvite:
         """Return the invite with this token, or raise Invalid."""
         async with self.records.read() as connection:
-            return await connection.run_sync(_find, token, now)
+            return await connection.run_sync(_find_invite, token, now)
 
     async def require_no_account(self, invited: str) -> None:
         """Raise Invalid if the address has an account, before a password is hashed."""
@@ -78,7 +78,7 @@ class InviteAcceptance:
         """
         try:
             async with self.records.write() as connection:
-                return await connection.run_sync(_accept_as_new, token, account, now)
+                return await connection.run_sync(_create_account_and_join, token, account, now)
         except IntegrityError:  # an account with that address was created meanwhile
             raise account_exists() from None
 
@@ -90,11 +90,11 @@ class InviteAcceptance:
                 already.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_accept_as, token, user_id, now)
+            await connection.run_sync(_join_as_user, token, user_id, now)
 
 
-def _find(connection: Connection, token: str, now: datetime) -> OpenInvite:
-    organization = _organization_of(connection, token)
+def _find_invite(connection: Connection, token: str, now: datetime) -> OpenInvite:
+    organization = _organization_of_link(connection, token)
     invite = find_invite(connection, _invite.hash == hash_key(token))
     if invite is None:
         raise InvalidInvite
@@ -108,7 +108,7 @@ def _find(connection: Connection, token: str, now: datetime) -> OpenInvite:
     return OpenInvite(invite, organization)
 
 
-def _organization_of(connection: Connection, token: str) -> Organization:
+def _organization_of_link(connection: Connection, token: str) -> Organization:
     if len(token) > KEY_CHARS_MAX:
         raise InvalidInvite
     row = connection.execute(
@@ -121,21 +121,25 @@ def _organization_of(connection: Connection, token: str) -> Organization:
     return Organization(row.id, row.name)
 
 
-def _taken(connection: Connection, token: str, now: datetime) -> OpenInvite:
+def _take_invite(connection: Connection, token: str, now: datetime) -> OpenInvite:
     """Delete and return an invite, which thus works only once, unless the transaction fails.
 
     The lock keeps the rights of the invite's author as they are.
     """
-    lock_members(connection, _organization_of(connection, token).id)
-    lock_roles(connection, _find(connection, token, now).invite.roles)
-    open_invite = _find(connection, token, now)  # without roles that were deleted before the lock
+    lock_members(connection, _organization_of_link(connection, token).id)
+    lock_roles(connection, _find_invite(connection, token, now).invite.roles)
+    open_invite = _find_invite(
+        connection, token, now
+    )  # without roles that were deleted before the lock
     if not delete_invite(connection, open_invite.invite.id):
         raise InvalidInvite
     return open_invite
 
 
-def _accept_as_new(connection: Connection, token: str, account: NewAccount, now: datetime) -> int:
-    open_invite = _taken(connection, token, now)
+def _create_account_and_join(
+    connection: Connection, token: str, account: NewAccount, now: datetime
+) -> int:
+    open_invite = _take_invite(connection, token, now)
     email = open_invite.invite.target_email
     if _has_account(connection, email):
         raise account_exists()
@@ -154,7 +158,7 @@ def _accept_as_new(connection: Connection, token: str, account: NewAccount, now:
                 email_chosen_by_owner=None,
             )
         )
-    _join(connection, open_invite, user_id, now)
+    _add_member(connection, open_invite, user_id, now)
     return user_id
 
 
@@ -168,8 +172,8 @@ def _has_account(connection: Connection, email: str) -> bool:
     return connection.execute(known).first() is not None
 
 
-def _accept_as(connection: Connection, token: str, user_id: int, now: datetime) -> None:
-    open_invite = _taken(connection, token, now)
+def _join_as_user(connection: Connection, token: str, user_id: int, now: datetime) -> None:
+    open_invite = _take_invite(connection, token, now)
     user = connection.execute(
         select(_user.email).where(_user.id == user_id, _user.is_active)
     ).one_or_none()
@@ -183,7 +187,7 @@ def _accept_as(connection: Connection, token: str, user_id: int, now: datetime) 
     if present is not None:
         raise Invalid("You already are a member of this organization.", code="already_member")
     end_sessions_of(connection, user_id)
-    _join(connection, open_invite, user_id, now)
+    _add_member(connection, open_invite, user_id, now)
 
 
 def _insert_user(connection: Connection, email: str, account: NewAccount, now: datetime) -> int:
@@ -201,7 +205,9 @@ def _insert_user(connection: Connection, email: str, account: NewAccount, now: d
     return int(connection.execute(statement.returning(_user.id)).scalar_one())
 
 
-def _join(connection: Connection, open_invite: OpenInvite, user_id: int, now: datetime) -> None:
+def _add_member(
+    connection: Connection, open_invite: OpenInvite, user_id: int, now: datetime
+) -> None:
     organization_id, invite = open_invite.organization.id, open_invite.invite
     connection.execute(
         insert(memberships).values(

@@ -34,9 +34,9 @@ class InviteLink:
 def send_invite(send: MailSender, invite_link: InviteLink) -> bool:
     """Send the mail of an invite, and return whether it is going to be sent."""
     invite = invite_link.invite
-    organization = _name(invite_link.organization)
-    author = _name(invite.created_by.first_name)
-    message = f"{_quoted(invite.message)}\n\n" if invite.message else ""
+    organization = _one_line_name(invite_link.organization)
+    author = _one_line_name(invite.created_by.first_name)
+    message = f"{_quote_message(invite.message)}\n\n" if invite.message else ""
     text = f"""{author} ({invite.created_by.email}) invites you to the organization
 {organization} in Fanion.
 
@@ -49,13 +49,13 @@ If you do not know what this is about, you need not do anything.
     return send(KIND, invite.target_email, f"You are invited to {organization}", text)
 
 
-def _name(text: str) -> str:
+def _one_line_name(text: str) -> str:
     """Return a name on one line."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return plain[:NAME_CHARS_MAX]
 
 
-def _quoted(message: str) -> str:
+def _quote_message(message: str) -> str:
     """Quote a message, so that it cannot pass for the server's own words."""
     lines = message.replace("\r", "").split("\n")
     return "\n".join(f"> {''.join(c for c in line if c.isprintable())}".rstrip() for line in lines)

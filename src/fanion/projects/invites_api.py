@@ -101,10 +101,10 @@ class InvitesApi(Controller):
     ) -> Paged[InviteBody]:
         """Return the invites that were not accepted, newest first."""
         page = request.page
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         rows, count = await organizations.invites.page(resolved.id, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([_body(invite, now) for invite in rows], count)
+        return page.of([_invite_body(invite, now) for invite in rows], count)
 
     @post("/", summary="Invite a user", **FRESH)
     async def create(
@@ -120,8 +120,8 @@ class InvitesApi(Controller):
         higher level than their own, and no key with scopes or an expiry invites: the new user could
         do more than the key.
         """
-        resolved = await organizations.administered(request.principal, organization)
-        [invite] = await _create(request, organizations, resolved, [data], is_list=False)
+        resolved = await organizations.find_administered(request.principal, organization)
+        [invite] = await _create_invites(request, organizations, resolved, [data], is_list=False)
         return invite
 
     @post(
@@ -138,10 +138,12 @@ class InvitesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> list[InviteBody]:
         """Create all invites of the list in the body, at most 20, or none."""
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         body = await request.values()
         invite_requests = _read_list(body.values, form=body.form)
-        return await _create(request, organizations, resolved, invite_requests, is_list=True)
+        return await _create_invites(
+            request, organizations, resolved, invite_requests, is_list=True
+        )
 
     @delete("/{invite_id:str}", summary="Delete an invite", **FRESH)
     async def remove(
@@ -152,7 +154,7 @@ class InvitesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> None:
         """Delete an invite. Its link no longer works."""
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
         await organizations.invites.remove(resolved.id, invite_id, user.id, now)
 
@@ -171,10 +173,10 @@ def _read_list(values: object, *, form: bool) -> list[InviteRequest]:
             f"A maximum of {INVITES_AT_ONCE_MAX} invites can be sent in a single request.",
             code="max_length",
         )
-    return [_read_one(value, position) for position, value in enumerate(values)]
+    return [_read_invite(value, position) for position, value in enumerate(values)]
 
 
-def _read_one(value: object, position: int) -> InviteRequest:
+def _read_invite(value: object, position: int) -> InviteRequest:
     try:
         return read_struct(InviteRequest, value)
     except Invalid as problem:
@@ -182,7 +184,7 @@ def _read_one(value: object, position: int) -> InviteRequest:
         raise Invalid(problem.detail, code=problem.code, attr=attr) from None
 
 
-async def _create(
+async def _create_invites(
     request: ManagementRequest,
     organizations: Organizations,
     organization: Organization,
@@ -192,24 +194,26 @@ async def _create(
 ) -> list[InviteBody]:
     request.principal.require_may_give_access()
     new = [
-        _new(sent, f"{position}__" if is_list else "")
+        _new_invite(sent, f"{position}__" if is_list else "")
         for position, sent in enumerate(invite_requests)
     ]
-    _require_different(new)
+    _require_different_addresses(new)
     user, now = request.principal.user, request.app.state.now()
     invites = await organizations.invites.create(organization.id, user.id, new, now)
     links = [
         InviteLink(invite, organization.name, f"{organizations.mail_url}{SIGNUP_PATH}{token}/")
         for invite, token in invites
     ]
-    mailed = await _mail(organizations, links, [sent.send_email for sent in invite_requests])
+    mailed = await _send_mails(organizations, links, [sent.send_email for sent in invite_requests])
     return [
-        _body(invite, now, f"{request.origin}{SIGNUP_PATH}{token}/", is_mailed=invite.id in mailed)
+        _invite_body(
+            invite, now, f"{request.origin}{SIGNUP_PATH}{token}/", is_mailed=invite.id in mailed
+        )
         for invite, token in invites
     ]
 
 
-def _new(sent: InviteRequest, at: str) -> NewInvite:
+def _new_invite(sent: InviteRequest, at: str) -> NewInvite:
     try:
         email = read_email(sent.target_email)
     except ValueError:
@@ -230,7 +234,7 @@ def _new(sent: InviteRequest, at: str) -> NewInvite:
     )
 
 
-def _require_different(new: Sequence[NewInvite]) -> None:
+def _require_different_addresses(new: Sequence[NewInvite]) -> None:
     """Raise Invalid if two invites have the same address."""
     known = set()
     for invite in new:
@@ -243,7 +247,7 @@ def _require_different(new: Sequence[NewInvite]) -> None:
         known.add(invite.target_email)
 
 
-async def _mail(
+async def _send_mails(
     organizations: Organizations, links: Sequence[InviteLink], is_requested: Sequence[bool]
 ) -> set[UUID]:
     """Send the mails of the invites, and return the ids of those that are going to be sent."""
@@ -260,7 +264,7 @@ async def _mail(
     return mailed
 
 
-def _body(
+def _invite_body(
     invite: Invite, now: datetime, link: str | None = None, *, is_mailed: bool = False
 ) -> InviteBody:
     return InviteBody(

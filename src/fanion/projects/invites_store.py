@@ -53,7 +53,9 @@ class InviteStore:
         async with self.records.read() as connection:
             count = select(func.count()).select_from(organization_invites).where(of_organization)
             total = (await connection.execute(count)).scalar_one()
-            statement = _invites(of_organization).order_by(_invite.created_at.desc(), _invite.id)
+            statement = _select_invites(of_organization).order_by(
+                _invite.created_at.desc(), _invite.id
+            )
             invites = await connection.run_sync(read_invites, statement.limit(limit).offset(offset))
             return invites, total
 
@@ -73,7 +75,7 @@ class InviteStore:
             Invalid: An invite is not valid, or there would be too many.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_create_all, organization_id, by, new_invites, now)
+            return await connection.run_sync(_create_invites, organization_id, by, new_invites, now)
 
     async def remove(self, organization_id: UUID, invite_id: UUID, by: int, now: datetime) -> None:
         """Delete an invite, whose link ends.
@@ -86,7 +88,7 @@ class InviteStore:
             PermissionDenied: The user may not give the level of the invite.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_remove, organization_id, invite_id, by, now)
+            await connection.run_sync(_remove_invite, organization_id, invite_id, by, now)
 
     async def note_mailed(self, invite_ids: Sequence[UUID]) -> None:
         """Record that the invites were handed over to be mailed."""
@@ -99,14 +101,14 @@ def read_invites(connection: Connection, statement: Select[Any]) -> list[Invite]
     """Return the invites that a statement selects.
 
     Args:
-        statement: Built by `_invites`, perhaps with further conditions.
+        statement: Built by `_select_invites`, perhaps with further conditions.
     """
     rows = connection.execute(statement).all()
     role_ids = _roles_of(connection, [row.id for row in rows])
-    return [_read(row, role_ids.get(row.id, ())) for row in rows]
+    return [_invite_of_row(row, role_ids.get(row.id, ())) for row in rows]
 
 
-def _read(row: Any, role_ids: tuple[UUID, ...]) -> Invite:
+def _invite_of_row(row: Any, role_ids: tuple[UUID, ...]) -> Invite:
     return Invite(
         id=row.id,
         target_email=row.target_email,
@@ -122,7 +124,7 @@ def _read(row: Any, role_ids: tuple[UUID, ...]) -> Invite:
 
 
 def find_invite(connection: Connection, which: ColumnElement[bool]) -> Invite | None:
-    return next(iter(read_invites(connection, _invites(which))), None)
+    return next(iter(read_invites(connection, _select_invites(which))), None)
 
 
 def delete_invite(connection: Connection, invite_id: UUID) -> bool:
@@ -148,7 +150,7 @@ def revoke_invites_of(
     revoked = (_invite.organization_id == organization_id) & (_invite.created_by_id == author_id)
     if level is not None and level >= Level.ADMIN:
         revoked &= _invite.level > level
-    for invite in read_invites(connection, _invites(revoked).order_by(_invite.id)):
+    for invite in read_invites(connection, _select_invites(revoked).order_by(_invite.id)):
         delete_invite(connection, invite.id)
         record_invite(connection, organization_id, invite_state(invite), None, by, now)
 
@@ -186,7 +188,7 @@ def invite_state(invite: Invite, *, is_accepted: bool = False) -> ItemState:
     return ItemState(str(invite.id), invite.target_email, fields)
 
 
-def _invites(which: ColumnElement[bool]) -> Select[Any]:
+def _select_invites(which: ColumnElement[bool]) -> Select[Any]:
     statement: Select[Any] = select(*_COLUMNS, *USER_SUMMARY)
     return statement.join(users, users.c.id == _invite.created_by_id).where(which)
 
@@ -202,7 +204,7 @@ def _roles_of(
     return by_invite
 
 
-def _create_all(
+def _create_invites(
     connection: Connection,
     organization_id: UUID,
     by: int,
@@ -213,7 +215,9 @@ def _create_all(
     manager = manager_of(connection, organization_id, by)
     require_manager(manager.level)
     lock_roles(connection, [role_id for new in new_invites for role_id in new.roles])
-    invites = [_create(connection, organization_id, manager, new, now) for new in new_invites]
+    invites = [
+        _create_invite(connection, organization_id, manager, new, now) for new in new_invites
+    ]
     of_organization = _invite.organization_id == organization_id
     count = connection.scalar(
         select(func.count()).select_from(organization_invites).where(of_organization)
@@ -225,7 +229,7 @@ def _create_all(
     return invites
 
 
-def _create(
+def _create_invite(
     connection: Connection,
     organization_id: UUID,
     manager: Manager,
@@ -240,7 +244,7 @@ def _create(
         (_invite.organization_id == organization_id) & (_invite.target_email == new.target_email),
     )
     if known is not None:
-        _delete(connection, organization_id, manager, known, now)
+        _delete_and_record(connection, organization_id, manager, known, now)
     token, invite_id = secrets.token_urlsafe(KEY_BYTES), uuid4()
     connection.execute(
         insert(organization_invites).values(
@@ -294,7 +298,7 @@ def _require_roles(connection: Connection, organization_id: UUID, new: NewInvite
             )
 
 
-def _remove(
+def _remove_invite(
     connection: Connection, organization_id: UUID, invite_id: UUID, by: int, now: datetime
 ) -> None:
     lock_members(connection, organization_id)
@@ -305,10 +309,10 @@ def _remove(
     )
     if known is None:
         raise NotFound
-    _delete(connection, organization_id, manager, known, now)
+    _delete_and_record(connection, organization_id, manager, known, now)
 
 
-def _delete(
+def _delete_and_record(
     connection: Connection,
     organization_id: UUID,
     manager: Manager,

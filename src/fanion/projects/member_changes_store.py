@@ -53,7 +53,7 @@ class MemberChangeStore:
             Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_change_level, change, level, may_raise)
+            return await connection.run_sync(_change_member_level, change, level, may_raise)
 
     async def dismiss(self, change: MemberChange) -> Member:
         """Remove a member. Every member may leave.
@@ -67,10 +67,10 @@ class MemberChangeStore:
             Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_dismiss, change)
+            return await connection.run_sync(_dismiss_member, change)
 
 
-def _change_level(
+def _change_member_level(
     connection: Connection, change: MemberChange, level: Level, may_raise: bool
 ) -> Member:
     manager, member = _manager_and_member(connection, change)
@@ -80,7 +80,7 @@ def _change_level(
     return give_level(connection, change.organization_id, member, level, change.by, change.now)
 
 
-def _dismiss(connection: Connection, change: MemberChange) -> Member:
+def _dismiss_member(connection: Connection, change: MemberChange) -> Member:
     manager, member = _manager_and_member(connection, change)
     require_may_remove(manager, member.user_id, member.level)
     remove_member(connection, change.organization_id, member, change.by, change.now)

@@ -41,7 +41,7 @@ class MembersApi(Controller):
     ) -> Paged[OrganizationMember]:
         """Return the members, ordered by date of joining."""
         page = request.page
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         records = organizations.records
         rows, count = await members_page(records, resolved.id, page.limit, page.offset)
         return page.of(list(rows), count)
@@ -61,7 +61,7 @@ class MembersApi(Controller):
         changes their own level, and the last owner stays an owner. A key with scopes or an expiry
         can only lower levels.
         """
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         principal, now = request.principal, request.app.state.now()
         change = MemberChange(resolved.id, user_uuid, principal.user.id, now)
         changed = await organizations.member_changes.change_level(
@@ -83,7 +83,7 @@ class MembersApi(Controller):
         With the last organization the member's keys are deleted. Administrators remove members
         below them; every member may leave, except the last owner.
         """
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
         change = MemberChange(resolved.id, user_uuid, user.id, now)
         member = await organizations.member_changes.dismiss(change)

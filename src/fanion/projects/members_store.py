@@ -86,13 +86,13 @@ class MemberStore:
     async def all(self, organization_id: UUID) -> Sequence[Member]:
         """Return the members in the order of joining."""
         async with self.records.read() as connection:
-            rows = await connection.execute(_members(organization_id))
-            return [_read(row) for row in rows]
+            rows = await connection.execute(_select_members(organization_id))
+            return [_member_of_row(row) for row in rows]
 
     async def find(self, organization_id: UUID, email: str) -> Member:
         """Return a member, or raise NotFound."""
         async with self.records.read() as connection:
-            return await connection.run_sync(_find, organization_id, email)
+            return await connection.run_sync(_find_member, organization_id, email)
 
     async def add(
         self, organization_id: UUID, new: NewMember, now: datetime
@@ -107,7 +107,7 @@ class MemberStore:
         """
         try:
             async with self.records.write() as connection:
-                return await connection.run_sync(_add, organization_id, new, now)
+                return await connection.run_sync(_add_member, organization_id, new, now)
         except IntegrityError:
             raise _address_taken() from None
 
@@ -121,7 +121,7 @@ class MemberStore:
             Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_set_level, organization_id, email, level, now)
+            return await connection.run_sync(_set_member_level, organization_id, email, level, now)
 
     async def set_active(
         self, organization_id: UUID, email: str, is_active: bool, now: datetime
@@ -133,7 +133,9 @@ class MemberStore:
             Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_set_active, organization_id, email, is_active, now)
+            return await connection.run_sync(
+                _set_user_active, organization_id, email, is_active, now
+            )
 
     async def remove(self, organization_id: UUID, email: str, now: datetime) -> None:
         """Remove a member from the organization and its roles.
@@ -145,7 +147,7 @@ class MemberStore:
             Invalid: The member is the last owner (code `last_owner`).
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_remove, organization_id, email, now)
+            await connection.run_sync(_remove_by_email, organization_id, email, now)
 
 
 async def first_organization(records: Records) -> UUID | None:
@@ -158,7 +160,7 @@ async def first_organization(records: Records) -> UUID | None:
 _FIELDS = tuple(one.name for one in fields(Member))
 
 
-def _members(organization_id: UUID) -> Select[Any]:
+def _select_members(organization_id: UUID) -> Select[Any]:
     key = personal_api_keys.c
     keys = (
         select(
@@ -181,13 +183,13 @@ def _members(organization_id: UUID) -> Select[Any]:
     )
 
 
-def _read(row: Row[Any]) -> Member:
-    """Build a member from a row with the columns of `_members`, in their order."""
+def _member_of_row(row: Row[Any]) -> Member:
+    """Build a member from a row with the columns of `_select_members`, in their order."""
     values = dict(zip(_FIELDS, row, strict=True))
     return Member(**values | {"level": Level(row.level)})
 
 
-def _find(connection: Connection, organization_id: UUID, email: str) -> Member:
+def _find_member(connection: Connection, organization_id: UUID, email: str) -> Member:
     return member_where(connection, organization_id, _user.email == email)
 
 
@@ -195,40 +197,40 @@ def member_where(
     connection: Connection, organization_id: UUID, which: ColumnElement[bool]
 ) -> Member:
     """Return the member that fulfils the condition, or raise NotFound."""
-    row = connection.execute(_members(organization_id).where(which)).first()
+    row = connection.execute(_select_members(organization_id).where(which)).first()
     if row is None:
         raise NotFound
-    return _read(row)
+    return _member_of_row(row)
 
 
-def _locked(connection: Connection, organization_id: UUID, email: str) -> Member:
+def _lock_member(connection: Connection, organization_id: UUID, email: str) -> Member:
     lock_members(connection, organization_id)
-    return _find(connection, organization_id, email)
+    return _find_member(connection, organization_id, email)
 
 
-def _add(
+def _add_member(
     connection: Connection,
     organization_id: UUID,
     new: NewMember,
     now: datetime,
 ) -> tuple[Member, PersonalKey, str]:
     lock_members(connection, organization_id)
-    user_id = _user_of(connection, new, now)
+    user_id = _create_or_restore_user(connection, new, now)
     connection.execute(
         insert(memberships).values(
             organization_id=organization_id, user_id=user_id, level=new.level, joined_at=now
         )
     )
-    added = _find(connection, organization_id, new.email)
-    _record(connection, organization_id, None, added, None, now)
+    added = _find_member(connection, organization_id, new.email)
+    _record_member(connection, organization_id, None, added, None, now)
     new_key = NewPersonalKey(
         user_id, new.key_label, None, now, new.key_expires_at, by_operator=True
     )
     key, text = create_key(connection, new_key)
-    return _find(connection, organization_id, new.email), key, text
+    return _find_member(connection, organization_id, new.email), key, text
 
 
-def _user_of(connection: Connection, new: NewMember, now: datetime) -> int:
+def _create_or_restore_user(connection: Connection, new: NewMember, now: datetime) -> int:
     """Create a user, or restore a former member. Raise Invalid for a member of any organization."""
     member = select(_member.user_id).where(_member.user_id == _user.id).exists()
     known = connection.execute(
@@ -269,14 +271,14 @@ def _insert_user(connection: Connection, new: NewMember, now: datetime) -> int:
     return int(connection.execute(statement.returning(_user.id)).scalar_one())
 
 
-def _set_level(
+def _set_member_level(
     connection: Connection,
     organization_id: UUID,
     email: str,
     level: Level,
     now: datetime,
 ) -> Member:
-    before = _locked(connection, organization_id, email)
+    before = _lock_member(connection, organization_id, email)
     return give_level(connection, organization_id, before, level, None, now)
 
 
@@ -295,42 +297,42 @@ def give_level(
         .where(_member.organization_id == organization_id, _member.user_id == before.user_id)
         .values(level=level)
     )
-    after = _find(connection, organization_id, before.email)
-    _record(connection, organization_id, before, after, by, now)
+    after = _find_member(connection, organization_id, before.email)
+    _record_member(connection, organization_id, before, after, by, now)
     if level != before.level:
         end_sessions_of(connection, before.user_id)
         revoke_invites_of(connection, organization_id, before.user_id, level, by, now)
     return after
 
 
-def _set_active(
+def _set_user_active(
     connection: Connection,
     organization_id: UUID,
     email: str,
     is_active: bool,
     now: datetime,
 ) -> Member:
-    user_id = _find(connection, organization_id, email).user_id
+    user_id = _find_member(connection, organization_id, email).user_id
     organization_ids = _organizations_of(connection, user_id)
-    before = {each_id: _locked(connection, each_id, email) for each_id in organization_ids}
+    before = {each_id: _lock_member(connection, each_id, email) for each_id in organization_ids}
     if not is_active:
         for each_id, member in before.items():
             _require_other_owner(connection, each_id, member)
     connection.execute(update(users).where(_user.id == user_id).values(is_active=is_active))
     end_sessions_of(connection, user_id)
     for each_id, member in before.items():
-        after = _find(connection, each_id, email)
-        _record(connection, each_id, member, after, None, now)
-    return _find(connection, organization_id, email)
+        after = _find_member(connection, each_id, email)
+        _record_member(connection, each_id, member, after, None, now)
+    return _find_member(connection, organization_id, email)
 
 
-def _remove(
+def _remove_by_email(
     connection: Connection,
     organization_id: UUID,
     email: str,
     now: datetime,
 ) -> None:
-    member = _locked(connection, organization_id, email)
+    member = _lock_member(connection, organization_id, email)
     remove_member(connection, organization_id, member, None, now)
 
 
@@ -354,7 +356,7 @@ def remove_member(
         .where(_member.organization_id == organization_id)
         .where(_member.user_id == member.user_id)
     )
-    _record(connection, organization_id, member, None, by, now)
+    _record_member(connection, organization_id, member, None, by, now)
 
 
 def end_sessions_of(connection: Connection, user_id: int) -> None:
@@ -381,8 +383,8 @@ def record_joined(
     connection: Connection, organization_id: UUID, email: str, user_id: int, now: datetime
 ) -> None:
     """Record in the activity log that a user joined by themselves, not by an administrator."""
-    added = _find(connection, organization_id, email)
-    _record(connection, organization_id, None, added, user_id, now)
+    added = _find_member(connection, organization_id, email)
+    _record_member(connection, organization_id, None, added, user_id, now)
 
 
 def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:
@@ -411,7 +413,7 @@ def _address_taken() -> Invalid:
     return Invalid("There is already a user with this e-mail address.", code="unique", attr="email")
 
 
-def _record(
+def _record_member(
     connection: Connection,
     organization_id: UUID,
     before: Member | None,
@@ -422,14 +424,14 @@ def _record(
     change = OrganizationChange(
         organization_id=organization_id,
         scope="OrganizationMembership",
-        before=None if before is None else _state(before),
-        after=None if after is None else _state(after),
+        before=None if before is None else _member_state(before),
+        after=None if after is None else _member_state(after),
         user_id=by,
         now=now,
     )
     record_in_organization(connection, change)
 
 
-def _state(member: Member) -> ItemState:
+def _member_state(member: Member) -> ItemState:
     fields = {"level": int(member.level), "is_active": member.is_active}
     return ItemState(str(member.uuid), member.email, fields)

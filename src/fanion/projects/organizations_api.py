@@ -79,7 +79,7 @@ class Organizations:
     def access(self) -> ResourceAccessStore:
         return ResourceAccessStore(self.records)
 
-    async def of(self, principal: Principal, named: str) -> Organization:
+    async def find_organization(self, principal: Principal, named: str) -> Organization:
         """Return an organization of the caller.
 
         Args:
@@ -97,14 +97,14 @@ class Organizations:
                     return organization
         raise NotFound
 
-    async def administered(self, principal: Principal, named: str) -> Organization:
+    async def find_administered(self, principal: Principal, named: str) -> Organization:
         """Return an organization that the caller administers.
 
         Raises:
             NotFound: There is no such organization, or the caller is not in it.
             PermissionDenied: The caller is not an administrator of it.
         """
-        organization = await self.of(principal, named)
+        organization = await self.find_organization(principal, named)
         principal.require_level(organization.id, Level.ADMIN)
         return organization
 
@@ -149,7 +149,9 @@ class OrganizationsApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> OrganizationSummary:
-        return _summary(await organizations.of(request.principal, organization), request)
+        return _organization_summary(
+            await organizations.find_organization(request.principal, organization), request
+        )
 
     @patch("/", summary="Update an organization", **FRESH)
     async def change(
@@ -165,13 +167,13 @@ class OrganizationsApi(Controller):
         set one up, until they have it. Personal API keys stay valid, and users who sign in by
         OpenID Connect use the factors of the provider.
         """
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         if data.enforce_2fa is not UNSET:
             now, user = request.app.state.now(), request.principal.user
             resolved = await enforce_second_factor(
                 organizations.records, resolved, data.enforce_2fa, user.id, now
             )
-        return _summary(resolved, request)
+        return _organization_summary(resolved, request)
 
     @get("/resource_access", summary="List the default access levels of an organization")
     async def settings(
@@ -182,7 +184,7 @@ class OrganizationsApi(Controller):
     ) -> Paged[ResourceAccess]:
         """Return one entry for each resource. Without an entry, all members may edit."""
         page = request.page
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         settings = await organizations.access.all(resolved.id)
         part = settings[page.offset : page.offset + page.limit]
         return page.of(list(part), len(settings))
@@ -199,7 +201,7 @@ class OrganizationsApi(Controller):
 
         With 21, members may edit their own flags, and others only through a role.
         """
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         return await organizations.access.create(resolved.id, user.id, data.access_level, now)
 
@@ -211,7 +213,7 @@ class OrganizationsApi(Controller):
         setting_id: FromPath[ObjectId],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         return await organizations.access.get(resolved.id, setting_id)
 
     @patch("/resource_access/{setting_id:str}", summary="Update a default access level")
@@ -227,7 +229,7 @@ class OrganizationsApi(Controller):
 
         To set 37, a key with scopes also needs `feature_flag:write`.
         """
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         if data.access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
@@ -246,13 +248,15 @@ class OrganizationsApi(Controller):
 
         A key with scopes also needs `feature_flag:write`.
         """
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         await organizations.access.remove(resolved.id, setting_id, user.id, now)
 
 
-def _summary(organization: Organization, request: ManagementRequest) -> OrganizationSummary:
+def _organization_summary(
+    organization: Organization, request: ManagementRequest
+) -> OrganizationSummary:
     return OrganizationSummary(
         id=organization.id,
         name=organization.name,

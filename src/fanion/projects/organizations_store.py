@@ -57,7 +57,7 @@ async def members_page(
             select(func.count()).select_from(memberships).where(of_organization)
         )
         rows = await connection.execute(_MEMBERS.where(of_organization).limit(limit).offset(offset))
-        return [_read_member(row) for row in rows], total or 0
+        return [_member_of_row(row) for row in rows], total or 0
 
 
 async def member_of(records: Records, organization_id: UUID, user_id: int) -> OrganizationMember:
@@ -68,7 +68,7 @@ async def member_of(records: Records, organization_id: UUID, user_id: int) -> Or
     rows = await records.fetch(statement)
     if not rows:
         raise NotFound
-    return _read_member(rows[0])
+    return _member_of_row(rows[0])
 
 
 def lock_members(connection: Connection, organization_id: UUID) -> None:
@@ -93,7 +93,7 @@ def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> M
     return Manager(user_id, level)
 
 
-def _read_member(row: Any) -> OrganizationMember:
+def _member_of_row(row: Any) -> OrganizationMember:
     return OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
 
 
@@ -106,11 +106,11 @@ async def enforce_second_factor(
         user_id: The user who decides it.
     """
     async with records.write() as connection:
-        await connection.run_sync(_enforce, organization, is_enforced, user_id, now)
+        await connection.run_sync(_set_enforced, organization, is_enforced, user_id, now)
     return replace(organization, enforce_2fa=is_enforced)
 
 
-def _enforce(
+def _set_enforced(
     connection: Connection,
     organization: Organization,
     is_enforced: bool,
@@ -150,13 +150,13 @@ class ResourceAccessStore:
     async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
         """Return at most one setting for each resource."""
         async with self.records.read() as connection:
-            rows = await connection.execute(_settings(organization_id))
-            return [_setting(row) for row in rows]
+            rows = await connection.execute(_select_settings(organization_id))
+            return [_setting_of_row(row) for row in rows]
 
     async def get(self, organization_id: UUID, setting_id: int) -> ResourceAccess:
         """Return a setting, or raise NotFound."""
         async with self.records.read() as connection:
-            return await connection.run_sync(_get, organization_id, setting_id)
+            return await connection.run_sync(_get_setting, organization_id, setting_id)
 
     async def create(
         self, organization_id: UUID, creator_id: int, level: int, now: datetime
@@ -173,8 +173,10 @@ class ResourceAccessStore:
         try:
             async with self.records.write() as connection:
                 added = await connection.execute(statement.returning(_access.id))
-                setting = await connection.run_sync(_get, organization_id, added.scalar_one())
-                await connection.run_sync(_record, None, setting, creator_id, now)
+                setting = await connection.run_sync(
+                    _get_setting, organization_id, added.scalar_one()
+                )
+                await connection.run_sync(_record_setting, None, setting, creator_id, now)
                 return setting
         except IntegrityError:
             raise Invalid(
@@ -191,10 +193,10 @@ class ResourceAccessStore:
         )
         async with self.records.write() as connection:
             await connection.execute(select(_access.id).where(*is_setting).with_for_update())
-            before = await connection.run_sync(_get, organization_id, setting_id)
+            before = await connection.run_sync(_get_setting, organization_id, setting_id)
             await connection.execute(statement)
-            after = await connection.run_sync(_get, organization_id, setting_id)
-            await connection.run_sync(_record, before, after, user_id, now)
+            after = await connection.run_sync(_get_setting, organization_id, setting_id)
+            await connection.run_sync(_record_setting, before, after, user_id, now)
             return after
 
     async def remove(
@@ -205,10 +207,10 @@ class ResourceAccessStore:
             _access.organization_id == organization_id, _access.id == setting_id
         )
         async with self.records.write() as connection:
-            before = await connection.run_sync(_get, organization_id, setting_id)
+            before = await connection.run_sync(_get_setting, organization_id, setting_id)
             if not (await connection.execute(statement)).rowcount:
                 raise NotFound
-            await connection.run_sync(_record, before, None, user_id, now)
+            await connection.run_sync(_record_setting, before, None, user_id, now)
 
 
 def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:
@@ -221,7 +223,7 @@ def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | N
     return None if level is None else AccessLevel(level)
 
 
-def _record(
+def _record_setting(
     connection: Connection,
     before: ResourceAccess | None,
     after: ResourceAccess | None,
@@ -233,20 +235,20 @@ def _record(
     change = OrganizationChange(
         organization_id=either.organization,
         scope="ResourceAccess",
-        before=None if before is None else _state(before),
-        after=None if after is None else _state(after),
+        before=None if before is None else _setting_state(before),
+        after=None if after is None else _setting_state(after),
         user_id=user_id,
         now=now,
     )
     record_in_organization(connection, change)
 
 
-def _state(setting: ResourceAccess) -> ItemState:
+def _setting_state(setting: ResourceAccess) -> ItemState:
     fields = {"access_level": setting.access_level}
     return ItemState(str(setting.id), setting.resource, fields)
 
 
-def _settings(organization_id: UUID) -> Select[Any]:
+def _select_settings(organization_id: UUID) -> Select[Any]:
     return (
         select(
             _access.id,
@@ -263,16 +265,16 @@ def _settings(organization_id: UUID) -> Select[Any]:
     )
 
 
-def _get(connection: Connection, organization_id: UUID, setting_id: int) -> ResourceAccess:
+def _get_setting(connection: Connection, organization_id: UUID, setting_id: int) -> ResourceAccess:
     row = connection.execute(
-        _settings(organization_id).where(_access.id == setting_id)
+        _select_settings(organization_id).where(_access.id == setting_id)
     ).one_or_none()
     if row is None:
         raise NotFound
-    return _setting(row)
+    return _setting_of_row(row)
 
 
-def _setting(row: Any) -> ResourceAccess:
+def _setting_of_row(row: Any) -> ResourceAccess:
     return ResourceAccess(
         id=row[0],
         resource=row[1],

@@ -40,10 +40,10 @@ class Problem(Struct, frozen=True, kw_only=True):
 async def find_problems(records: Records, project_id: int, now: datetime) -> list[Problem]:
     """Return the failures, most urgent kind first; of each kind the newest OF_A_KIND_MAX."""
     async with records.read() as connection:
-        return await connection.run_sync(_find, project_id, now - SPAN)
+        return await connection.run_sync(_find_problems, project_id, now - SPAN)
 
 
-def _find(connection: Connection, project_id: int, since: datetime) -> list[Problem]:
+def _find_problems(connection: Connection, project_id: int, since: datetime) -> list[Problem]:
     return [
         *_dead_letters(connection, project_id),
         *_rollbacks(connection, project_id),

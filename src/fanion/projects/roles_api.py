@@ -69,7 +69,7 @@ class RolesApi(Controller):
     ) -> Paged[Role]:
         """Return the roles, ordered by name."""
         page = request.page
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         rows, count = await organizations.roles.page(resolved.id, page.limit, page.offset)
         return page.of(list(rows), count)
 
@@ -82,7 +82,7 @@ class RolesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> Role:
         """Create a role. Without an access level, it gets the organization's default."""
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         level = data.feature_flags_access_level
         return await organizations.roles.create(
             resolved.id,
@@ -100,7 +100,7 @@ class RolesApi(Controller):
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> Role:
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         return await organizations.roles.get(resolved.id, role_id)
 
     @patch("/{role_id:str}", summary="Update a role")
@@ -116,7 +116,7 @@ class RolesApi(Controller):
 
         To let its members edit all flags, a key with scopes also needs `feature_flag:write`.
         """
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         if data.feature_flags_access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
@@ -133,7 +133,7 @@ class RolesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> None:
         """Delete a role with its memberships and its permissions to edit flags."""
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         await organizations.roles.remove(resolved.id, role_id, user.id, now)
 
@@ -153,7 +153,7 @@ class RoleMembershipsApi(Controller):
     ) -> Paged[RoleMember]:
         """Return the members of the role, ordered by date of joining."""
         page = request.page
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         members = (await organizations.roles.get(resolved.id, role_id)).members
         return page.of(members[page.offset : page.offset + page.limit], len(members))
 
@@ -170,7 +170,7 @@ class RoleMembershipsApi(Controller):
 
         A key with scopes also needs `feature_flag:write`, because the role may give that right.
         """
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         roles = organizations.roles
@@ -185,7 +185,7 @@ class RoleMembershipsApi(Controller):
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> RoleMember:
-        resolved = await organizations.of(request.principal, organization)
+        resolved = await organizations.find_organization(request.principal, organization)
         for member in (await organizations.roles.get(resolved.id, role_id)).members:
             if member.id == member_id:
                 return member
@@ -200,6 +200,6 @@ class RoleMembershipsApi(Controller):
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        resolved = await organizations.administered(request.principal, organization)
+        resolved = await organizations.find_administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         await organizations.roles.remove_member(resolved.id, role_id, member_id, user.id, now)

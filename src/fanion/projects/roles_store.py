@@ -84,16 +84,16 @@ class RoleStore:
     async def get(self, organization_id: UUID, role_id: UUID) -> Role:
         """Return a role, or raise NotFound."""
         async with self.records.read() as connection:
-            return await connection.run_sync(_get, organization_id, role_id)
+            return await connection.run_sync(_get_role, organization_id, role_id)
 
-    async def named(self, organization_id: UUID, name: str) -> Role:
+    async def find_by_name(self, organization_id: UUID, name: str) -> Role:
         """Return the role with this name, in any case, or raise NotFound."""
         conditions = (_role.organization_id == organization_id, _role.folded_name == folded(name))
         async with self.records.read() as connection:
             role_ids = list(await connection.scalars(select(_role.id).where(*conditions)))
             if not role_ids:
                 raise NotFound
-            return await connection.run_sync(_get, organization_id, role_ids[0])
+            return await connection.run_sync(_get_role, organization_id, role_ids[0])
 
     async def create(
         self,
@@ -146,13 +146,13 @@ class RoleStore:
         columns = dict(values)
         if "name" in columns:
             columns["folded_name"] = folded(columns["name"])
-        statement = update(roles).where(*_is(organization_id, role_id)).values(**columns)
+        statement = update(roles).where(*_is_role(organization_id, role_id)).values(**columns)
         with _unique_name():
             async with self.records.write() as connection:
-                before = await connection.run_sync(_locked, organization_id, role_id)
+                before = await connection.run_sync(_lock_role, organization_id, role_id)
                 if columns:
                     await connection.execute(statement)
-                after = await connection.run_sync(_get, organization_id, role_id)
+                after = await connection.run_sync(_get_role, organization_id, role_id)
                 await connection.run_sync(record_role, organization_id, before, after, user_id, now)
                 return after
 
@@ -161,9 +161,11 @@ class RoleStore:
     ) -> None:
         """Delete a role with its memberships and its access to flags, or raise NotFound."""
         async with self.records.write() as connection:
-            before = await connection.run_sync(_get, organization_id, role_id)
+            before = await connection.run_sync(_get_role, organization_id, role_id)
             await connection.run_sync(self.revoke_flags, RoleRemoval(role_id, user_id, now))
-            deleted = await connection.execute(delete(roles).where(*_is(organization_id, role_id)))
+            deleted = await connection.execute(
+                delete(roles).where(*_is_role(organization_id, role_id))
+            )
             if not deleted.rowcount:
                 raise NotFound
             await connection.run_sync(record_role, organization_id, before, None, user_id, now)
@@ -197,13 +199,13 @@ class RoleStore:
             by: The user who makes the change; None for the operator.
         """
         async with self.records.write() as connection:
-            before = await connection.run_sync(_locked, organization_id, role_id)
+            before = await connection.run_sync(_lock_role, organization_id, role_id)
             deleted = await connection.execute(
                 delete(role_memberships).where(_member.role_id == role_id, _member.id == member_id)
             )
             if not deleted.rowcount:
                 raise NotFound
-            after = await connection.run_sync(_get, organization_id, role_id)
+            after = await connection.run_sync(_get_role, organization_id, role_id)
             await connection.run_sync(record_role, organization_id, before, after, by, now)
 
 
@@ -235,9 +237,9 @@ def join_role(
         Invalid: The user is not in the organization.
         IntegrityError: The user is in the role already.
     """
-    before = _locked(connection, organization_id, role_id)
+    before = _lock_role(connection, organization_id, role_id)
     added = add_role_member(connection, organization_id, role_id, user_uuid, now)
-    after = _get(connection, organization_id, role_id)
+    after = _get_role(connection, organization_id, role_id)
     record_role(connection, organization_id, before, after, by, now)
     return added
 
@@ -261,11 +263,11 @@ def leave_roles(
         .order_by(_member.role_id)
     )
     for role_id in list(connection.scalars(role_ids)):
-        before = _locked(connection, organization_id, role_id)
+        before = _lock_role(connection, organization_id, role_id)
         connection.execute(
             delete(role_memberships).where(_member.role_id == role_id, _member.user_id == user_id)
         )
-        after = _get(connection, organization_id, role_id)
+        after = _get_role(connection, organization_id, role_id)
         record_role(connection, organization_id, before, after, by, now)
 
 
@@ -285,15 +287,15 @@ def record_role(
     change = OrganizationChange(
         organization_id=organization_id,
         scope="Role",
-        before=None if before is None else _state(before),
-        after=None if after is None else _state(after),
+        before=None if before is None else _role_state(before),
+        after=None if after is None else _role_state(after),
         user_id=user_id,
         now=now,
     )
     record_in_organization(connection, change)
 
 
-def _state(role: Role) -> ItemState:
+def _role_state(role: Role) -> ItemState:
     fields = {
         "name": role.name,
         "feature_flags_access_level": role.feature_flags_access_level,
@@ -306,7 +308,7 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
     """Return the existing roles by id, with members and flags."""
     if not role_ids:
         return {}
-    members, flags = _members(connection, role_ids), _flags(connection, role_ids)
+    members, flags = _members_by_role(connection, role_ids), _flags_by_role(connection, role_ids)
     columns = (_role.id, _role.name, _role.feature_flags_access_level, _role.created_at)
     statement: Select[Any] = (
         select(*columns, *USER_SUMMARY)
@@ -327,14 +329,16 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
     }
 
 
-def _members(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, list[RoleMember]]:
+def _members_by_role(
+    connection: Connection, role_ids: Sequence[UUID]
+) -> Mapping[UUID, list[RoleMember]]:
     by_role: dict[UUID, list[RoleMember]] = defaultdict(list)
-    for row in connection.execute(_memberships().where(_member.role_id.in_(role_ids))):
-        by_role[row.role_id].append(_membership(row))
+    for row in connection.execute(_select_memberships().where(_member.role_id.in_(role_ids))):
+        by_role[row.role_id].append(_member_of_row(row))
     return by_role
 
 
-def _memberships() -> Select[Any]:
+def _select_memberships() -> Select[Any]:
     return (
         select(_member.id, _member.role_id, _member.joined_at, _member.updated_at, *USER_SUMMARY)
         .select_from(role_memberships.join(users, users.c.id == _member.user_id))
@@ -342,7 +346,7 @@ def _memberships() -> Select[Any]:
     )
 
 
-def _membership(row: Any) -> RoleMember:
+def _member_of_row(row: Any) -> RoleMember:
     return RoleMember(
         id=row[0],
         role_id=row[1],
@@ -352,7 +356,9 @@ def _membership(row: Any) -> RoleMember:
     )
 
 
-def _flags(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, list[RoleFlag]]:
+def _flags_by_role(
+    connection: Connection, role_ids: Sequence[UUID]
+) -> Mapping[UUID, list[RoleFlag]]:
     access = flag_role_access.c
     rows = connection.execute(
         select(access.role_id, feature_flags.c.id, feature_flags.c.key)
@@ -366,23 +372,23 @@ def _flags(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, li
     return by_role
 
 
-def _is(organization_id: UUID, role_id: UUID) -> tuple[ColumnElement[bool], ...]:
+def _is_role(organization_id: UUID, role_id: UUID) -> tuple[ColumnElement[bool], ...]:
     return _role.organization_id == organization_id, _role.id == role_id
 
 
-def _get(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
-    known = select(_role.id).where(*_is(organization_id, role_id))
+def _get_role(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
+    known = select(_role.id).where(*_is_role(organization_id, role_id))
     role = load_roles(connection, list(connection.scalars(known))).get(role_id)
     if role is None:
         raise NotFound
     return role
 
 
-def _locked(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
+def _lock_role(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
     """Return a role and lock it until the transaction ends, or raise NotFound."""
-    statement = select(_role.id).where(*_is(organization_id, role_id))
+    statement = select(_role.id).where(*_is_role(organization_id, role_id))
     connection.execute(statement.with_for_update())
-    return _get(connection, organization_id, role_id)
+    return _get_role(connection, organization_id, role_id)
 
 
 def create_role(
@@ -398,7 +404,7 @@ def create_role(
     if level is None:
         level = setting_of(connection, organization_id) or AccessLevel.EDIT
     connection.execute(insert(roles).values(**values, feature_flags_access_level=level))
-    return _get(connection, organization_id, values["id"])
+    return _get_role(connection, organization_id, values["id"])
 
 
 def add_role_member(
@@ -411,7 +417,7 @@ def add_role_member(
         Invalid: The user is not in the organization.
         IntegrityError: The user is in the role already.
     """
-    role = select(_role.id).where(*_is(organization_id, role_id)).with_for_update()
+    role = select(_role.id).where(*_is_role(organization_id, role_id)).with_for_update()
     if connection.execute(role).first() is None:
         raise NotFound
     colleague = (
@@ -428,7 +434,9 @@ def add_role_member(
             id=member_id, role_id=role_id, user_id=user_id, joined_at=now, updated_at=now
         )
     )
-    return _membership(connection.execute(_memberships().where(_member.id == member_id)).one())
+    return _member_of_row(
+        connection.execute(_select_memberships().where(_member.id == member_id)).one()
+    )
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.activity.model import ActivityRecord, Author, Change, changes
-from fanion.activity.store import record
+from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
+from fanion.activity.store import record_activity
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import (
@@ -101,7 +101,7 @@ class ProjectStore:
         """Return projects by their current and former tokens, expired ones included."""
         by_token: dict[str, Project] = {}
         rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
-        for project in _read(rows).values():
+        for project in _projects_of_rows(rows).values():
             by_token[project.api_token] = project
             by_token |= dict.fromkeys(
                 (former_token.token for former_token in project.former_tokens), project
@@ -109,7 +109,7 @@ class ProjectStore:
         return {token: by_token[token] for token in tokens if token in by_token}
 
     async def by_ids(self, ids: Sequence[int]) -> Mapping[int, Project]:
-        return _read(await self._records.fetch(_BY_IDS, {"ids": ids}))
+        return _projects_of_rows(await self._records.fetch(_BY_IDS, {"ids": ids}))
 
     async def page(
         self, organization_ids: Collection[UUID], limit: int, offset: int
@@ -146,7 +146,7 @@ class ProjectStore:
         """
         async with self._records.write() as connection:
             project = await add_project(connection, organization_id, name, timezone, now, None)
-            await connection.run_sync(_record, None, project, user_id, now)
+            await connection.run_sync(_record_change, None, project, user_id, now)
             return project
 
     async def change(
@@ -169,11 +169,11 @@ class ProjectStore:
         changes = dict(changes)
         ingestion = changes.pop("ingestion", None)
         async with self._records.write() as connection:
-            before = await connection.run_sync(_locked, project_id)
+            before = await connection.run_sync(_lock_project, project_id)
             if before is None:
                 return None
             if ingestion:
-                changes["ingestion"] = _ingestion(before.ingestion, ingestion)
+                changes["ingestion"] = _ingestion_values(before.ingestion, ingestion)
             if filters := changes.get("test_account_filters"):
                 await connection.run_sync(require_cohorts, before, filters)
             if changes:
@@ -181,7 +181,7 @@ class ProjectStore:
                     update(projects).where(projects.c.id == project_id).values(**changes)
                 )
             after = (await connection.run_sync(load_projects, [project_id]))[project_id]
-            await connection.run_sync(_record, before, after, user_id, now)
+            await connection.run_sync(_record_change, before, after, user_id, now)
             return after
 
     async def reset_token(
@@ -198,24 +198,24 @@ class ProjectStore:
             Invalid: FORMER_KEYS_MAX former tokens are still valid.
         """
         async with self._records.write() as connection:
-            before = await connection.run_sync(_locked, project_id)
+            before = await connection.run_sync(_lock_project, project_id)
             if before is None:
                 return None
-            await connection.run_sync(_retire, before, former_valid_s, now)
+            await connection.run_sync(_retire_token, before, former_valid_s, now)
             token = project_token(secrets.token_bytes(KEY_BYTES))
             await connection.execute(
                 update(projects).where(projects.c.id == project_id).values(api_token=token)
             )
             after = (await connection.run_sync(load_projects, [project_id]))[project_id]
-            await connection.run_sync(_record, before, after, user_id, now)
+            await connection.run_sync(_record_change, before, after, user_id, now)
             return after
 
 
 def load_projects(connection: Connection, ids: Sequence[int]) -> Mapping[int, Project]:
-    return _read(connection.execute(_BY_IDS, {"ids": list(ids)}))
+    return _projects_of_rows(connection.execute(_BY_IDS, {"ids": list(ids)}))
 
 
-def _record(
+def _record_change(
     connection: Connection,
     before: Project | None,
     after: Project,
@@ -229,7 +229,9 @@ def _record(
     """
     differing = None
     if before is not None:
-        differing = changes("Project", _logged(before), _logged(after), _LOGGED)
+        differing = changed_fields(
+            "Project", _logged_values(before), _logged_values(after), _LOGGED
+        )
     record_project_change(connection, after, differing, user_id, now)
 
 
@@ -250,7 +252,7 @@ def set_account_filters(
     statement = update(projects).where(projects.c.id == project_id)
     connection.execute(statement.values(test_account_filters=conditions))
     after = replace(before, test_account_filters=tuple(conditions))
-    _record(connection, before, after, user_id, now)
+    _record_change(connection, before, after, user_id, now)
 
 
 def record_project_change(
@@ -278,10 +280,10 @@ def record_project_change(
         name=project.name,
         changes=differing,
     )
-    record(connection, entry)
+    record_activity(connection, entry)
 
 
-def _logged(project: Project) -> dict[str, Any]:
+def _logged_values(project: Project) -> dict[str, Any]:
     """Return the values for the activity log: the token masked, no default settings."""
     return {
         "name": project.name,
@@ -294,7 +296,7 @@ def _logged(project: Project) -> dict[str, Any]:
     }
 
 
-def _locked(connection: Connection, project_id: int) -> Project | None:
+def _lock_project(connection: Connection, project_id: int) -> Project | None:
     """Return the project and lock it until the transaction ends, or None if it does not exist."""
     is_project = projects.c.id == project_id
     if connection.scalar(select(projects.c.id).where(is_project).with_for_update()) is None:
@@ -302,7 +304,7 @@ def _locked(connection: Connection, project_id: int) -> Project | None:
     return load_projects(connection, [project_id])[project_id]
 
 
-def _retire(connection: Connection, project: Project, valid_s: int, now: datetime) -> None:
+def _retire_token(connection: Connection, project: Project, valid_s: int, now: datetime) -> None:
     """Make the current token a former one, or expire it and all former ones at once.
 
     Args:
@@ -332,7 +334,7 @@ def too_many_former() -> Invalid:
     )
 
 
-def _ingestion(known: IngestionSettings, new: Mapping[str, Any]) -> dict[str, Any]:
+def _ingestion_values(known: IngestionSettings, new: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings after the change that differ from the defaults."""
     settings = convert({**to_builtins(known), **new}, IngestionSettings)
     differing: dict[str, Any] = to_builtins(settings)
@@ -359,7 +361,7 @@ async def add_project(
     return Project(id=added.scalar_one(), **values)
 
 
-def _read(rows: Iterable[Any]) -> dict[int, Project]:
+def _projects_of_rows(rows: Iterable[Any]) -> dict[int, Project]:
     """Build projects from rows, in the order of the rows."""
     values_by_id: dict[int, dict[str, Any]] = {}
     former: dict[int, list[FormerToken]] = {}
@@ -400,11 +402,13 @@ def move_flag_version(connection: Connection, project_id: int) -> None:
 
     This is done in the transaction of a change of flags, cohorts or group types.
     """
-    connection.execute(_moved(connection.dialect), {"project_id": project_id, "version": 1})
+    connection.execute(
+        _move_statement(connection.dialect), {"project_id": project_id, "version": 1}
+    )
 
 
 @lru_cache(maxsize=2)
-def _moved(dialect: Dialect) -> Executable:
+def _move_statement(dialect: Dialect) -> Executable:
     return upsert(dialect, flag_versions).on_conflict_do_update(
         index_elements=["project_id"], set_={"version": flag_versions.c.version + 1}
     )

@@ -67,10 +67,10 @@ def count_captured(
     )
     for definition_id, project_id, name in definitions.all():
         if number := counts.get((project_id, name)):
-            _add(connection, definition_id, number, now, slot)
+            _add_count(connection, definition_id, number, now, slot)
 
 
-def _add(
+def _add_count(
     connection: Connection, definition_id: UUID, number: int, now: datetime, slot: int
 ) -> None:
     statement = upsert(connection.dialect, event_announcement_counts).values(
@@ -90,31 +90,31 @@ async def announce_due(records: Records, now: datetime) -> bool:
     Returns:
         Whether there may be more of them.
     """
-    if not await records.fetch(_due(now).limit(1)):
+    if not await records.fetch(_select_due(now).limit(1)):
         return False  # and open no write transaction: only one runs at a time
     async with records.write() as connection:
         return await connection.run_sync(_announce_due, now)
 
 
 def _announce_due(connection: Connection, now: datetime) -> bool:
-    ids = connection.scalars(_due(now).limit(ANNOUNCED_MAX)).all()
+    ids = connection.scalars(_select_due(now).limit(ANNOUNCED_MAX)).all()
     definitions: Select[Any] = (
         select(_definition.id, _definition.project_id, _definition.name)
         .where(_definition.id.in_(ids))
         .order_by(_definition.id)
     )
     due = connection.execute(definitions).all()
-    counted = _claim(connection, due, now)
+    counted = _lock_announcements(connection, due, now)
     for row in _take_counts(connection, counted):
         counted[row.definition_id].append(row)
     for definition in due:
         if definition.id in counted:
             rows = [row for row in counted[definition.id] if row.number]
-            _announce(connection, definition, rows, now)
+            _announce_events(connection, definition, rows, now)
     return len(counted) == ANNOUNCED_MAX
 
 
-def _due(now: datetime) -> CompoundSelect[Any]:
+def _select_due(now: datetime) -> CompoundSelect[Any]:
     """Select the definitions whose announcement is due, and those with events but none yet."""
     is_old = select(_announced.definition_id).where(_announced.due_at <= now)
     is_new = select(_counted.definition_id).where(
@@ -123,7 +123,7 @@ def _due(now: datetime) -> CompoundSelect[Any]:
     return union(is_old, is_new)
 
 
-def _claim(
+def _lock_announcements(
     connection: Connection, due: Sequence[Row[Any]], now: datetime
 ) -> dict[UUID, list[Row[Any]]]:
     """Lock the due announcements that no other server is writing, and return their rows.
@@ -178,7 +178,7 @@ def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Seque
     return rows
 
 
-def _announce(
+def _announce_events(
     connection: Connection, definition: Row[Any], counted: Sequence[Row[Any]], now: datetime
 ) -> None:
     """Enqueue one message for all counted events.

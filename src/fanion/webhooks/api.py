@@ -142,7 +142,7 @@ class WebhooksApi(Controller):
         page = request.page
         rows, count = await webhooks.store.page(request.project.id, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([_body(webhook, now) for webhook in rows], count)
+        return page.of([_webhook_body(webhook, now) for webhook in rows], count)
 
     @post("/", summary="Create a webhook")
     async def create(
@@ -161,7 +161,7 @@ class WebhooksApi(Controller):
         values = {"events": list(EVENT_TYPES), **webhooks.values(data)}
         author = request.author
         webhook, secret = await webhooks.store.create(author, values)
-        return _body(webhook, author.now, secret)
+        return _webhook_body(webhook, author.now, secret)
 
     @get("/{webhook_id:str}", summary="Retrieve a webhook")
     async def webhook(
@@ -172,7 +172,7 @@ class WebhooksApi(Controller):
     ) -> WebhookBody:
         _require_administrator(request)
         webhook = await webhooks.store.get(request.project.id, webhook_id)
-        return _body(webhook, request.app.state.now())
+        return _webhook_body(webhook, request.app.state.now())
 
     @patch("/{webhook_id:str}", summary="Update a webhook")
     async def change(
@@ -186,7 +186,7 @@ class WebhooksApi(Controller):
         _require_administrator(request)
         values, author = webhooks.values(data), request.author
         changed = await webhooks.store.change(author, webhook_id, values)
-        return _body(changed, author.now)
+        return _webhook_body(changed, author.now)
 
     @post(
         "/{webhook_id:str}/rotate_secret",
@@ -208,7 +208,7 @@ class WebhooksApi(Controller):
         _require_administrator(request)
         author, valid_s = request.author, data.former_valid_s
         changed, secret = await webhooks.store.rotate_secret(author, webhook_id, valid_s)
-        return _body(changed, author.now, secret)
+        return _webhook_body(changed, author.now, secret)
 
     @delete("/{webhook_id:str}", summary="Delete a webhook")
     async def remove(
@@ -234,14 +234,14 @@ class WebhooksApi(Controller):
         rows, count = await webhooks.store.deliveries(
             project_id, webhook_id, page.limit, page.offset
         )
-        return page.of([_delivery(delivery) for delivery in rows], count)
+        return page.of([_delivery_body(delivery) for delivery in rows], count)
 
 
 def _require_administrator(request: ManagementRequest) -> None:
     request.principal.require_level(request.project.organization_id, Level.ADMIN)
 
 
-def _body(webhook: Webhook, now: datetime, secret: str | None = None) -> WebhookBody:
+def _webhook_body(webhook: Webhook, now: datetime, secret: str | None = None) -> WebhookBody:
     return WebhookBody(
         id=webhook.id,
         url=webhook.url,
@@ -257,7 +257,7 @@ def _body(webhook: Webhook, now: datetime, secret: str | None = None) -> Webhook
     )
 
 
-def _delivery(delivery: Delivery) -> DeliveryBody:
+def _delivery_body(delivery: Delivery) -> DeliveryBody:
     return DeliveryBody(
         id=delivery.id,
         event=delivery.event,

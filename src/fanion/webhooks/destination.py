@@ -87,7 +87,7 @@ def refusal(text: str) -> str | None:
     Args:
         text: An address; an IPv6 address may have a zone.
     """
-    address = _reached(ip_address(text.partition("%")[0]))
+    address = _effective_address(ip_address(text.partition("%")[0]))
     for kind, applies in (
         ("an unspecified", address.is_unspecified),
         ("a loopback", address.is_loopback),
@@ -105,7 +105,7 @@ def _is_special(address: Address) -> bool:
     return address.is_reserved or is_site_local or not address.is_global
 
 
-def _reached(address: Address) -> Address:
+def _effective_address(address: Address) -> Address:
     """Return the IPv4 address embedded in an IPv6 one, or else the address itself."""
     if isinstance(address, IPv4Address):
         return address

@@ -135,18 +135,18 @@ _OBJECTS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
 _encode = msgspec.json.Encoder().encode
 
 
-def type_of(entry: ActivityRecord) -> EventType | None:
+def event_type_of(entry: ActivityRecord) -> EventType | None:
     """Return the event type of a change, or None for a change that no webhook reports."""
     name_of_scope = _OBJECTS.get(entry.scope)
     if name_of_scope is None:
         return None
     for name in EVENT_TYPES:
-        if name == f"{name_of_scope}.{_verb(entry)}":
+        if name == f"{name_of_scope}.{_event_verb(entry)}":
             return name
     return None
 
 
-def _verb(entry: ActivityRecord) -> str:
+def _event_verb(entry: ActivityRecord) -> str:
     trigger = entry.author.trigger
     if trigger is not None and trigger.job_type == "auto_rollback":
         return "rolled_back"
@@ -172,10 +172,10 @@ def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] 
         "trigger": author.trigger,
         "truncated": False,
     }
-    body = _body(kind, author.now, data)
+    body = _message(kind, author.now, data)
     if len(body) <= BODY_BYTES_MAX:
         return body
-    return _body(kind, author.now, data | {"changes": None, "trigger": None, "truncated": True})
+    return _message(kind, author.now, data | {"changes": None, "trigger": None, "truncated": True})
 
 
 def captured_body(
@@ -195,7 +195,7 @@ def captured_body(
         "since": since,
         "until": until,
     }
-    return _body("event.captured", until, data)
+    return _message("event.captured", until, data)
 
 
 def alert_body(alert: Mapping[str, Any], now: datetime) -> bytes:
@@ -204,10 +204,10 @@ def alert_body(alert: Mapping[str, Any], now: datetime) -> bytes:
     Args:
         alert: The data of the message, with the alert's state and the number it measured.
     """
-    return _body("insight.alert", now, alert)
+    return _message("insight.alert", now, alert)
 
 
-def _body(kind: EventType, timestamp: datetime, data: Mapping[str, Any]) -> bytes:
+def _message(kind: EventType, timestamp: datetime, data: Mapping[str, Any]) -> bytes:
     return _encode({"type": kind, "timestamp": timestamp, "data": data})
 
 

@@ -8,10 +8,10 @@ from uuid import uuid4
 from sqlalchemy import Connection, func, insert, select
 
 from fanion.activity.model import ActivityRecord
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.schema.tables import users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
-from fanion.webhooks.model import EventType, change_body, type_of
+from fanion.webhooks.model import EventType, change_body, event_type_of
 
 # Pending deliveries of one webhook. Once it has that many, further ones are stored as failed.
 PENDING_MAX = 1_000
@@ -22,15 +22,15 @@ _hook, _delivery = webhooks.c, webhook_deliveries.c
 
 def record_and_enqueue(connection: Connection, entry: ActivityRecord) -> None:
     """Write an entry of the activity log, and its deliveries for the webhooks that subscribe."""
-    if not record(connection, entry):
+    if not record_activity(connection, entry):
         return
     author = entry.author
-    active = _active(connection, author.project_id)
-    kind = type_of(entry) if active else None
+    active = _lock_active_webhooks(connection, author.project_id)
+    kind = event_type_of(entry) if active else None
     receivers = [webhook_id for webhook_id, events in active if kind in events]
     if kind is not None and receivers:
         body = change_body(kind, entry, _user_names(connection, author.user_id))
-        _enqueue(connection, author.project_id, receivers, kind, body, author.now)
+        _insert_deliveries(connection, author.project_id, receivers, kind, body, author.now)
 
 
 def enqueue(
@@ -45,13 +45,13 @@ def enqueue(
     Args:
         body: Called only if a webhook subscribes to the event.
     """
-    active = _active(connection, project_id)
+    active = _lock_active_webhooks(connection, project_id)
     receivers = [webhook_id for webhook_id, events in active if kind in events]
     if receivers:
-        _enqueue(connection, project_id, receivers, kind, body(), now)
+        _insert_deliveries(connection, project_id, receivers, kind, body(), now)
 
 
-def _enqueue(
+def _insert_deliveries(
     connection: Connection,
     project_id: int,
     receivers: Sequence[int],
@@ -86,7 +86,9 @@ def subscribed_projects(
     return {row.project_id for row in rows if kind in row.events}
 
 
-def _active(connection: Connection, project_id: int) -> Sequence[tuple[int, Collection[EventType]]]:
+def _lock_active_webhooks(
+    connection: Connection, project_id: int
+) -> Sequence[tuple[int, Collection[EventType]]]:
     """Return the ids of the active webhooks with their event types, and lock the webhooks.
 
     A transaction that changes or deletes a webhook waits for this one, and then sees the deliveries

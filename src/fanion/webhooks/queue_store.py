@@ -64,7 +64,7 @@ class DeliveriesInFlight:
 class DeliveryQueue:
     records: Records
 
-    async def claim(
+    async def claim_deliveries(
         self, now: datetime, sending: DeliveriesInFlight, limit: int
     ) -> Sequence[Claim]:
         """Claim one due delivery of each webhook that has none in flight.
@@ -73,11 +73,11 @@ class DeliveryQueue:
         less those in flight.
         """
         rows: Sequence[Any] = await self.records.fetch(_first_due(now, sending))
-        chosen = _chosen(rows, sending)[:limit]
+        chosen = _within_limits(rows, sending)[:limit]
         if not chosen:
             return []  # and open no write transaction: only one runs at a time
         async with self.records.write() as connection:
-            return await connection.run_sync(_claim, chosen, now)
+            return await connection.run_sync(_claim_deliveries, chosen, now)
 
     async def finish(self, claim: Claim, outcome: DeliveryOutcome, now: datetime) -> None:
         """Store the outcome of an attempt.
@@ -85,7 +85,7 @@ class DeliveryQueue:
         Nothing happens if another server has claimed the delivery or the webhook is deleted.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_finish, claim, _result(claim, outcome, now))
+            await connection.run_sync(_finish_delivery, claim, _outcome_values(claim, outcome, now))
 
     async def release(self, claim: Claim, now: datetime) -> None:
         """Make the delivery due at once, for another server."""
@@ -110,7 +110,7 @@ def _first_due(now: datetime, sending: DeliveriesInFlight) -> Select[Any]:
     )
 
 
-def _chosen(rows: Sequence[Any], sending: DeliveriesInFlight) -> Sequence[int]:
+def _within_limits(rows: Sequence[Any], sending: DeliveriesInFlight) -> Sequence[int]:
     """Return ids of deliveries within the limit of each project, longest due first."""
     chosen, counts = [], Counter[int]()
     for row in rows:
@@ -120,7 +120,7 @@ def _chosen(rows: Sequence[Any], sending: DeliveriesInFlight) -> Sequence[int]:
     return chosen
 
 
-def _claim(connection: Connection, ids: Sequence[int], now: datetime) -> Sequence[Claim]:
+def _claim_deliveries(connection: Connection, ids: Sequence[int], now: datetime) -> Sequence[Claim]:
     rows = connection.execute(
         select(
             _delivery.id,
@@ -155,7 +155,7 @@ def _secrets(row: Any, now: datetime) -> Sequence[str]:
     return [row.secret, *former]
 
 
-def _result(claim: Claim, outcome: DeliveryOutcome, now: datetime) -> Mapping[str, Any]:
+def _outcome_values(claim: Claim, outcome: DeliveryOutcome, now: datetime) -> Mapping[str, Any]:
     values: dict[str, Any] = {"response_code": outcome.response_code, "error": None}
     over = {"body": b"", "due_at": None, "finished_at": now}
     if outcome.error is None:
@@ -167,17 +167,17 @@ def _result(claim: Claim, outcome: DeliveryOutcome, now: datetime) -> Mapping[st
     return {**values, "due_at": now + wait}
 
 
-def _finish(connection: Connection, claim: Claim, values: Mapping[str, Any]) -> None:
+def _finish_delivery(connection: Connection, claim: Claim, values: Mapping[str, Any]) -> None:
     # Lock the webhook, so that a transaction that deletes it waits for this one.
     connection.execute(
         select(_hook.id).where(_hook.id == claim.webhook_id).with_for_update(read=True)
     )
     connection.execute(update(webhook_deliveries).where(_holds(claim)).values(**values))
     if values["due_at"] is None:
-        _forget_oldest(connection, claim.webhook_id)
+        _delete_oldest(connection, claim.webhook_id)
 
 
-def _forget_oldest(connection: Connection, webhook_id: int) -> None:
+def _delete_oldest(connection: Connection, webhook_id: int) -> None:
     over = (_delivery.webhook_id == webhook_id) & _delivery.due_at.is_(None)
     oldest = (
         select(_delivery.id).where(over).order_by(_delivery.id.desc()).offset(FINISHED_MAX).limit(1)

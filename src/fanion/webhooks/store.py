@@ -19,8 +19,8 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import ActivityRecord, Author, Change, changes
-from fanion.activity.store import record
+from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
+from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects, users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
@@ -66,15 +66,15 @@ class WebhookStore:
         """Return one page of a project's webhooks, oldest first, and the number of all."""
         of_project = _hook.project_id == project_id
         count = select(func.count()).select_from(webhooks).where(of_project)
-        rows = _rows().where(of_project).order_by(_hook.id).limit(limit).offset(offset)
+        rows = _select_webhooks().where(of_project).order_by(_hook.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
             total = (await connection.execute(count)).scalar_one()
-            return [_read(row) for row in await connection.execute(rows)], total
+            return [_webhook_of_row(row) for row in await connection.execute(rows)], total
 
     async def get(self, project_id: int, webhook_id: int) -> Webhook:
         """Return a webhook of the project, or raise NotFound."""
         async with self.records.read() as connection:
-            return await connection.run_sync(_get, project_id, webhook_id)
+            return await connection.run_sync(_get_webhook, project_id, webhook_id)
 
     async def create(self, author: Author, values: Mapping[str, Any]) -> tuple[Webhook, str]:
         """Create a webhook with a new secret, which cannot be read later.
@@ -90,7 +90,9 @@ class WebhookStore:
         """
         secret = secret_text(secrets.token_bytes(SECRET_BYTES))
         async with self.records.write() as connection:
-            webhook = await connection.run_sync(_create, author, {**values, "secret": secret})
+            webhook = await connection.run_sync(
+                _create_webhook, author, {**values, "secret": secret}
+            )
         return webhook, secret
 
     async def change(self, author: Author, webhook_id: int, values: Mapping[str, Any]) -> Webhook:
@@ -99,7 +101,7 @@ class WebhookStore:
         Pending deliveries fail if `active` is set to False.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_change, author, webhook_id, values)
+            return await connection.run_sync(_change_webhook, author, webhook_id, values)
 
     async def rotate_secret(
         self, author: Author, webhook_id: int, former_valid_s: int
@@ -119,13 +121,15 @@ class WebhookStore:
         """
         secret = secret_text(secrets.token_bytes(SECRET_BYTES))
         async with self.records.write() as connection:
-            rotated = await connection.run_sync(_rotate, author, webhook_id, secret, former_valid_s)
+            rotated = await connection.run_sync(
+                _rotate_secret, author, webhook_id, secret, former_valid_s
+            )
         return rotated, secret
 
     async def remove(self, author: Author, webhook_id: int) -> None:
         """Delete a webhook with its deliveries, or raise NotFound."""
         async with self.records.write() as connection:
-            await connection.run_sync(_remove, author, webhook_id)
+            await connection.run_sync(_remove_webhook, author, webhook_id)
 
     async def deliveries(
         self, project_id: int, webhook_id: int, limit: int, offset: int
@@ -139,13 +143,13 @@ class WebhookStore:
         count = select(func.count()).select_from(webhook_deliveries).where(of_webhook)
         rows = select(*_DELIVERY).where(of_webhook).order_by(_delivery.id.desc())
         async with self.records.read() as connection:
-            await connection.run_sync(_get, project_id, webhook_id)
+            await connection.run_sync(_get_webhook, project_id, webhook_id)
             total = (await connection.execute(count)).scalar_one()
             page = await connection.execute(rows.limit(limit).offset(offset))
             return [Delivery(*row) for row in page], total
 
 
-def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> Webhook:
+def _create_webhook(connection: Connection, author: Author, values: Mapping[str, Any]) -> Webhook:
     project_id = author.project_id
     _lock_project(connection, project_id)
     count = select(func.count()).select_from(webhooks).where(_hook.project_id == project_id)
@@ -159,7 +163,7 @@ def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -
         **values,
     )
     webhook_id = connection.execute(statement.returning(_hook.id)).scalar_one()
-    webhook = _get(connection, project_id, webhook_id)
+    webhook = _get_webhook(connection, project_id, webhook_id)
     _record_change(connection, author, webhook, "created")
     return webhook
 
@@ -169,13 +173,13 @@ def _lock_project(connection: Connection, project_id: int) -> None:
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
 
 
-def _change(
+def _change_webhook(
     connection: Connection, author: Author, webhook_id: int, values: Mapping[str, Any]
 ) -> Webhook:
-    before = _locked(connection, author.project_id, webhook_id)
+    before = _lock_webhook(connection, author.project_id, webhook_id)
     if not values:
         return before
-    is_webhook = _one(author.project_id, webhook_id)
+    is_webhook = _is_webhook(author.project_id, webhook_id)
     connection.execute(update(webhooks).where(is_webhook).values(**values, updated_at=author.now))
     if values.get("active") is False:
         connection.execute(
@@ -183,16 +187,16 @@ def _change(
             .where(_delivery.webhook_id == webhook_id, _delivery.due_at.is_not(None))
             .values(status="failed", body=b"", error=_INACTIVE, due_at=None, finished_at=author.now)
         )
-    after = _get(connection, author.project_id, webhook_id)
+    after = _get_webhook(connection, author.project_id, webhook_id)
     _record_change(connection, author, after, "updated", before)
     return after
 
 
-def _rotate(
+def _rotate_secret(
     connection: Connection, author: Author, webhook_id: int, secret: str, former_valid_s: int
 ) -> Webhook:
-    is_webhook = _one(author.project_id, webhook_id)
-    before = _locked(connection, author.project_id, webhook_id)
+    is_webhook = _is_webhook(author.project_id, webhook_id)
+    before = _lock_webhook(connection, author.project_id, webhook_id)
     present, stored = connection.execute(
         select(_hook.secret, _hook.former_secrets).where(is_webhook)
     ).one()
@@ -208,15 +212,17 @@ def _rotate(
         former.append(FormerSecret(present, author.now + timedelta(seconds=former_valid_s)))
     values = {"secret": secret, "former_secrets": write_former(former) or None}
     connection.execute(update(webhooks).where(is_webhook).values(**values, updated_at=author.now))
-    after = _get(connection, author.project_id, webhook_id)
-    differing = changes("Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"])
-    _record(connection, author, before, "updated", differing)
+    after = _get_webhook(connection, author.project_id, webhook_id)
+    differing = changed_fields(
+        "Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"]
+    )
+    _record_fields(connection, author, before, "updated", differing)
     return after
 
 
-def _remove(connection: Connection, author: Author, webhook_id: int) -> None:
-    webhook = _locked(connection, author.project_id, webhook_id)
-    connection.execute(delete(webhooks).where(_one(author.project_id, webhook_id)))
+def _remove_webhook(connection: Connection, author: Author, webhook_id: int) -> None:
+    webhook = _lock_webhook(connection, author.project_id, webhook_id)
+    connection.execute(delete(webhooks).where(_is_webhook(author.project_id, webhook_id)))
     _record_change(connection, author, webhook, "deleted")
 
 
@@ -229,13 +235,13 @@ def _record_change(
 ) -> None:
     compared = None
     if before is not None:
-        compared = changes(
+        compared = changed_fields(
             "Webhook", _logged_values(before), _logged_values(webhook), _LOGGED_FIELDS
         )
-    _record(connection, author, webhook, activity, compared)
+    _record_fields(connection, author, webhook, activity, compared)
 
 
-def _record(
+def _record_fields(
     connection: Connection,
     author: Author,
     webhook: Webhook,
@@ -247,44 +253,44 @@ def _record(
         scope="Webhook",
         item_id=str(webhook.id),
         activity=activity,
-        name=_host(webhook),
+        name=_base_url(webhook),
         changes=compared,
     )
-    record(connection, entry)
+    record_activity(connection, entry)
 
 
 def _logged_values(webhook: Webhook) -> Mapping[str, Any]:
-    return {"url": _host(webhook), "events": list(webhook.events), "active": webhook.active}
+    return {"url": _base_url(webhook), "events": list(webhook.events), "active": webhook.active}
 
 
-def _host(webhook: Webhook) -> str:
+def _base_url(webhook: Webhook) -> str:
     parts = urlsplit(webhook.url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _one(project_id: int, webhook_id: int) -> ColumnElement[bool]:
+def _is_webhook(project_id: int, webhook_id: int) -> ColumnElement[bool]:
     return (_hook.project_id == project_id) & (_hook.id == webhook_id)
 
 
-def _locked(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
+def _lock_webhook(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
     """Return the webhook, locked, after transactions that write its deliveries have ended.
 
     Raises:
         NotFound: There is no such webhook.
     """
-    is_webhook = _one(project_id, webhook_id)
+    is_webhook = _is_webhook(project_id, webhook_id)
     connection.execute(select(_hook.id).where(is_webhook).with_for_update())
-    return _get(connection, project_id, webhook_id)
+    return _get_webhook(connection, project_id, webhook_id)
 
 
-def _get(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
-    row = connection.execute(_rows().where(_one(project_id, webhook_id))).first()
+def _get_webhook(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
+    row = connection.execute(_select_webhooks().where(_is_webhook(project_id, webhook_id))).first()
     if row is None:
         raise NotFound
-    return _read(row)
+    return _webhook_of_row(row)
 
 
-def _rows() -> Select[Any]:
+def _select_webhooks() -> Select[Any]:
     return select(
         _hook.id,
         _hook.project_id,
@@ -298,7 +304,7 @@ def _rows() -> Select[Any]:
     ).select_from(webhooks.outerjoin(users, users.c.id == _hook.created_by_id))
 
 
-def _read(row: Row[Any]) -> Webhook:
+def _webhook_of_row(row: Row[Any]) -> Webhook:
     return Webhook(
         row.id,
         row.project_id,

@@ -52,7 +52,7 @@ class Deliverer:
             await self._end()
 
     async def _start_due(self) -> None:
-        await self.begin()
+        await self.start_deliveries()
 
     async def work_once(self) -> bool:
         """Send all due deliveries and wait until they end.
@@ -63,12 +63,12 @@ class Deliverer:
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        begun = await self.begin()
+        begun = await self.start_deliveries()
         while self._sending:
             await asyncio.wait(list(self._sending))
         return begun > 0
 
-    async def begin(self) -> int:
+    async def start_deliveries(self) -> int:
         """Start as many due deliveries as the limits allow.
 
         Returns:
@@ -80,7 +80,9 @@ class Deliverer:
         while await announce_due(self._records, self._now()):
             pass
         free = SENDING_MAX - len(self._sending)
-        claims = await self._queue.claim(self._now(), self._in_flight(), free) if free else ()
+        claims = (
+            await self._queue.claim_deliveries(self._now(), self._in_flight(), free) if free else ()
+        )
         for claim in claims:
             task = asyncio.create_task(self._deliver(claim))
             self._sending[task] = claim

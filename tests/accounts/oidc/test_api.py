@@ -558,12 +558,12 @@ def forwarded(number: int) -> str:
 def test_a_peer_begins_a_bounded_number_whatever_clients_it_claims_to_forward() -> None:
     limit = StartLimit(lambda: 0.0)
     for number in range(PEER.burst):
-        limit.take(Client("203.0.113.1", forwarded(number)))
+        limit.count_request(Client("203.0.113.1", forwarded(number)))
 
     with pytest.raises(Throttled):
-        limit.take(Client("203.0.113.1", forwarded(PEER.burst)))
-    limit.take(Client("203.0.113.2", forwarded(0)))
-    limit.take(Client("203.0.113.1"))  # the peer's own requests have their own limit
+        limit.count_request(Client("203.0.113.1", forwarded(PEER.burst)))
+    limit.count_request(Client("203.0.113.2", forwarded(0)))
+    limit.count_request(Client("203.0.113.1"))  # the peer's own requests have their own limit
 
 
 async def test_a_peer_comes_back_a_bounded_number_of_times(site: Site) -> None:

@@ -128,7 +128,7 @@ async def test_a_colleague_who_signs_in_shuts_out_who_opened_the_account(office:
     invited = await maker.post(INVITES, json={"target_email": "friend@example.com", "level": 8})
     user_id = (await office.user()).id
     links = office.site.running.accounts.sign_in.links
-    await links.create(Purpose.RESET, user_id, office.site.clock.now(), HOUR)
+    await links.create_link(Purpose.RESET, user_id, office.site.clock.now(), HOUR)
     by_key = await office.stack.enter_async_context(office.site.client(key))
     before = [await office.status(maker), await office.status(by_key)]
 
@@ -255,7 +255,7 @@ async def test_a_printed_link_verifies_nothing(office: Office) -> None:
     await office.join()
     sign_in, now = office.site.running.accounts.sign_in, office.site.clock.now()
     user_id = (await office.user()).id
-    token = await sign_in.links.create(Purpose.RESET, user_id, now, HOUR)
+    token = await sign_in.links.create_link(Purpose.RESET, user_id, now, HOUR)
     browser = await office.browser()
 
     used = await browser.post(f"/api/reset/{token}/", json={"password": "another long password"})

@@ -18,10 +18,10 @@ BEGUN = BegunSignIn("/flags")
 
 async def test_a_state_is_taken_once_by_its_browser(records: Records) -> None:
     store = StateStore(records)
-    await store.add("state", "browser", BEGUN, NOW)
+    await store.add_state("state", "browser", BEGUN, NOW)
 
     found = [
-        await store.take(state, browser, NOW)
+        await store.consume_state(state, browser, NOW)
         for state, browser in (
             ("another", "browser"),
             ("state", "another"),
@@ -35,9 +35,9 @@ async def test_a_state_is_taken_once_by_its_browser(records: Records) -> None:
 
 async def test_of_callbacks_at_the_same_time_one_gets_it(records: Records) -> None:
     store = StateStore(records)
-    await store.add("state", "browser", BEGUN, NOW)
+    await store.add_state("state", "browser", BEGUN, NOW)
 
-    found = await asyncio.gather(*(store.take("state", "browser", NOW) for _ in range(4)))
+    found = await asyncio.gather(*(store.consume_state("state", "browser", NOW) for _ in range(4)))
 
     assert sorted(one is not None for one in found) == [False, False, False, True]
 
@@ -45,10 +45,10 @@ async def test_of_callbacks_at_the_same_time_one_gets_it(records: Records) -> No
 @pytest.mark.parametrize(("before_s", "is_valid"), [(1, True), (0, False)])
 async def test_a_state_lasts_ten_minutes(records: Records, before_s: float, is_valid: bool) -> None:
     store = StateStore(records)
-    await store.add("state", "browser", BEGUN, NOW)
+    await store.add_state("state", "browser", BEGUN, NOW)
     now = NOW + STATE_LASTS - timedelta(seconds=before_s)
 
-    assert (await store.take("state", "browser", now) == BEGUN) == is_valid
+    assert (await store.consume_state("state", "browser", now) == BEGUN) == is_valid
     assert STATE_LASTS.total_seconds() == 600
 
 
@@ -59,9 +59,9 @@ async def test_who_has_to_sign_in_afresh_is_kept(records: Records) -> None:
     begun = BegunSignIn("/settings", ada.user_id)
     store = StateStore(records)
 
-    await store.add("state", "browser", begun, NOW)
+    await store.add_state("state", "browser", begun, NOW)
 
-    assert await store.take("state", "browser", NOW) == begun
+    assert await store.consume_state("state", "browser", NOW) == begun
 
 
 async def test_states_are_bounded(records: Records) -> None:
@@ -78,14 +78,14 @@ async def test_states_are_bounded(records: Records) -> None:
     async with records.write() as connection:
         await connection.execute(insert(oidc_states), rows)
 
-    await store.add("first", "browser", BEGUN, NOW)
-    await store.add("second", "browser", BEGUN, NOW)
+    await store.add_state("first", "browser", BEGUN, NOW)
+    await store.add_state("second", "browser", BEGUN, NOW)
     count = await number(records)
     oldest = await records.fetch(select(oidc_states.c.hash).where(oidc_states.c.hash == "hash 1"))
 
     assert (count, oldest) == (STATES_MAX, [])
-    assert await store.take("first", "browser", NOW) == BEGUN
-    await store.add("third", "browser", BEGUN, NOW + timedelta(minutes=5))
+    assert await store.consume_state("first", "browser", NOW) == BEGUN
+    await store.add_state("third", "browser", BEGUN, NOW + timedelta(minutes=5))
     assert await number(records) == 2  # the second and the third; the others have expired
 
 

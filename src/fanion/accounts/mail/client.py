@@ -145,7 +145,7 @@ class MailClient:
         try:
             self._deliver(attempt, message, domain)
         except Exception as error:
-            return _failure(error)
+            return _describe_error(error)
         finally:
             attempt.close()
         return None
@@ -208,10 +208,10 @@ class _Connection(smtplib.SMTP):
 
     def getreply(self) -> tuple[int, bytes]:
         if self.file is None and self.sock is not None:
-            self.file = _Bounded(self.sock.makefile("rb"), self._take)
+            self.file = _Bounded(self.sock.makefile("rb"), self._count_bytes)
         return super().getreply()
 
-    def _take(self, size: int) -> None:
+    def _count_bytes(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
             raise OSError("the mail server says too much")
@@ -237,34 +237,35 @@ class _Bounded:
         self.file.close()
 
 
-def _failure(error: Exception) -> MailNotSent:
+def _describe_error(error: Exception) -> MailNotSent:
     """Describe an error without a reply to a password: some servers repeat the password."""
     match error:
         case smtplib.SMTPAuthenticationError():
             return MailNotSent(f"the mail server refused the password ({error.smtp_code})")
         case smtplib.SMTPRecipientsRefused():
             [(code, text), *_] = error.recipients.values()
-            return _refusal("the recipient", code, text)
+            return _describe_refusal("the recipient", code, text)
         case smtplib.SMTPResponseException():
-            return _refusal("the mail", error.smtp_code, error.smtp_error)
+            return _describe_refusal("the mail", error.smtp_code, error.smtp_error)
         case smtplib.SMTPNotSupportedError():
             return MailNotSent(f"the mail server cannot do this: {error}", is_final=True)
         case ssl.SSLCertVerificationError():
             return MailNotSent(f"its certificate is not trusted: {error.verify_message}")
         case OSError() | smtplib.SMTPException():
-            reason = _line(str(error))
+            reason = _on_one_line(str(error))
             return MailNotSent(f"{type(error).__name__}: {reason}".rstrip(": "))
     return MailNotSent(type(error).__name__)
 
 
-def _refusal(what: str, code: int, text: bytes | str) -> MailNotSent:
+def _describe_refusal(what: str, code: int, text: bytes | str) -> MailNotSent:
     """Describe a refusal. Codes of 500 and more are final (RFC 5321 section 4.2.1)."""
     said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return MailNotSent(
-        f"the mail server refused {what}: {code} {_line(said)}".rstrip(), is_final=code >= 500
+        f"the mail server refused {what}: {code} {_on_one_line(said)}".rstrip(),
+        is_final=code >= 500,
     )
 
 
-def _line(text: str) -> str:
+def _on_one_line(text: str) -> str:
     plain = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(plain.split())[:REASON_CHARS_MAX]

@@ -67,7 +67,7 @@ class MailWorker:
     def put(self, mail: Mail) -> bool:
         """Queue a mail. Return False, and drop it, if the queue is full."""
         if len(self._waiting) >= MAILS_WAITING_MAX:
-            self._end(mail, "dropped", "too many mails wait")
+            self._finish_mail(mail, "dropped", "too many mails wait")
             return False
         now, backoff = self._clock(), Backoff(RETRY_FIRST_S, RETRY_MAX_S)
         self._waiting.append(_Waiting(mail, now, now + WAITING_S_MAX, backoff))
@@ -105,22 +105,22 @@ class MailWorker:
             await self._send(waiting.mail)
         except MailNotSent as failure:
             if failure.is_final:
-                self._end(waiting.mail, "failed", str(failure))
+                self._finish_mail(waiting.mail, "failed", str(failure))
                 return True
             self._retry(waiting, str(failure))
             return False
-        self._end(waiting.mail, "sent")
+        self._finish_mail(waiting.mail, "sent")
         return True
 
     def _retry(self, waiting: _Waiting, reason: str) -> None:
         waiting.due = self._clock() + waiting.backoff.next_s()
         if waiting.due > waiting.until:
-            self._end(waiting.mail, "failed", reason)
+            self._finish_mail(waiting.mail, "failed", reason)
             return
         self._log.warning("mail_delayed", kind=waiting.mail.kind, reason=reason)
         self._waiting.append(waiting)
 
-    def _end(self, mail: Mail, outcome: str, reason: str = "") -> None:
+    def _finish_mail(self, mail: Mail, outcome: str, reason: str = "") -> None:
         self._count(outcome)
         if reason:
             self._log.warning("mail_not_sent", kind=mail.kind, reason=reason)

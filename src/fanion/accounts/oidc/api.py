@@ -109,14 +109,14 @@ class OidcApi(Controller):
 
         async def answer() -> Response[Any]:
             oidc = oidc_login.require()
-            oidc_login.starts.take(request.remote_client)
+            oidc_login.starts.count_request(request.remote_client)
             user_id = await _session_user(request, oidc_login) if reauthenticate else None
             begun = BegunSignIn(local_path(return_path, _home(request)), user_id)
             redirect = await oidc.begin(_redirect_uri(request), begun)
             cookie = BROWSER.set(redirect.browser_secret, request.origin)
             return _redirect(redirect.url, cookie)
 
-        return await _shown(request, answer)
+        return await _or_failure_page(request, answer)
 
     @get(
         "/callback",
@@ -143,14 +143,16 @@ class OidcApi(Controller):
         """
 
         async def answer() -> Response[Any]:
-            oidc, browser = oidc_login.require(), _browser(request)
-            oidc_login.returns.take(request.remote_client)
+            oidc, browser = oidc_login.require(), _browser_secret(request)
+            oidc_login.returns.count_request(request.remote_client)
             callback = Callback(sent, code, error, iss)
             user = await oidc.complete(callback, browser, _redirect_uri(request))
             begun = await begin_session(request, oidc_login.sign_in, user.user_id, "oidc")
-            return _redirect(user.return_path, begun.headers["set-cookie"], _cleared(request))
+            return _redirect(
+                user.return_path, begun.headers["set-cookie"], _cleared_browser_cookie(request)
+            )
 
-        return await _shown(request, answer)
+        return await _or_failure_page(request, answer)
 
 
 async def _session_user(request: ManagementRequest, oidc_login: OidcLogin) -> int:
@@ -168,7 +170,7 @@ async def _session_user(request: ManagementRequest, oidc_login: OidcLogin) -> in
     return (await oidc_login.sign_in.sessions.find(cookie, request.caller)).user.id
 
 
-def _browser(request: ManagementRequest) -> str | None:
+def _browser_secret(request: ManagementRequest) -> str | None:
     return BROWSER.read(request.headers.get("cookie"), request.origin)
 
 
@@ -186,13 +188,13 @@ def _redirect(url: str, cookie: str, *more: Cookie) -> Response[Any]:
     return Response(None, status_code=302, headers=headers, cookies=more)
 
 
-def _cleared(request: ManagementRequest) -> Cookie:
+def _cleared_browser_cookie(request: ManagementRequest) -> Cookie:
     origin = request.origin
     is_secure = origin.startswith("https://")
     return Cookie(key=BROWSER.name(origin), value="", max_age=0, secure=is_secure, httponly=True)
 
 
-async def _shown(
+async def _or_failure_page(
     request: ManagementRequest, answer: Callable[[], Awaitable[Response[Any]]]
 ) -> Response[Any]:
     try:

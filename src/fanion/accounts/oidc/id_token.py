@@ -65,10 +65,10 @@ def read_keys(raw: bytes) -> Keys:
         raise ProviderInvalid("Its keys cannot be read.") from None
     if not isinstance(entries, list):
         raise ProviderInvalid("Its keys cannot be read.")
-    return list(_usable(entries[:KEYS_MAX]))
+    return list(_usable_keys(entries[:KEYS_MAX]))
 
 
-def _usable(entries: Sequence[object]) -> Iterator[Key]:
+def _usable_keys(entries: Sequence[object]) -> Iterator[Key]:
     for entry in entries:
         if isinstance(entry, dict) and _is_usable(entry):
             names = (*_NAMES, *_PUBLIC_MEMBERS[entry["kty"]])
@@ -102,32 +102,32 @@ def read_id_token(
         TokenInvalid: The token does not prove who the user is.
         UnknownKey: None of the keys has signed the token.
     """
-    claims = _verified(token, keys, algorithms)
+    claims = _verify_signature(token, keys, algorithms)
     check_claims(claims, expected)
     return claims
 
 
-def _verified(token: str, keys: Keys, algorithms: Collection[str]) -> Mapping[str, Any]:
+def _verify_signature(token: str, keys: Keys, algorithms: Collection[str]) -> Mapping[str, Any]:
     assert algorithms, "the library would accept others"
     if len(token) > TOKEN_CHARS_MAX or not token.isascii():
         raise TokenInvalid("The ID token is too large.")
     registry = JWSRegistry(algorithms=algorithms, strict_check_header=False)
-    header = _header(token, registry)
+    header = _read_header(token, registry)
     if header.get("alg") not in algorithms:
         raise TokenInvalid("The ID token is signed by an algorithm that is not accepted.")
     # These extensions change what is signed (RFC 7515 section 4.1.11, RFC 7797).
     if "crit" in header or "b64" in header:
         raise TokenInvalid("The ID token has extensions that are not accepted.")
-    for key in _candidates(keys, header):
+    for key in _candidate_keys(keys, header):
         try:
             payload = jws.deserialize_compact(token, key, registry=registry).payload
         except (JoseError, ValueError, TypeError):
             continue
-        return _object(payload)
+        return _decode_claims(payload)
     raise UnknownKey
 
 
-def _header(token: str, registry: JWSRegistry) -> Mapping[str, Any]:
+def _read_header(token: str, registry: JWSRegistry) -> Mapping[str, Any]:
     try:
         header = jws.extract_compact(token.encode(), registry=registry).protected
     except (JoseError, ValueError, TypeError, RecursionError):
@@ -137,7 +137,7 @@ def _header(token: str, registry: JWSRegistry) -> Mapping[str, Any]:
     return header
 
 
-def _candidates(keys: Keys, header: Mapping[str, Any]) -> Iterator[Key]:
+def _candidate_keys(keys: Keys, header: Mapping[str, Any]) -> Iterator[Key]:
     """Yield the keys for the token's algorithm, only those with its key id if it names one."""
     kid, algorithm = header.get("kid"), str(header["alg"])
     kind = _KEY_TYPES.get(algorithm[:2]) or _KEY_TYPES[algorithm[:1]]
@@ -147,7 +147,7 @@ def _candidates(keys: Keys, header: Mapping[str, Any]) -> Iterator[Key]:
             yield key
 
 
-def _object(payload: bytes | None) -> Mapping[str, Any]:
+def _decode_claims(payload: bytes | None) -> Mapping[str, Any]:
     try:
         claims = msgspec.json.decode(payload or b"")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

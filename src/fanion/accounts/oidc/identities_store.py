@@ -28,7 +28,7 @@ LEVEL = Level.MEMBER
 _identity, _user, _member = oidc_identities.c, users.c, memberships.c
 
 
-def _untold(user_id: int) -> None:
+def _do_nothing(user_id: int) -> None:
     """Do nothing, because nothing is cached."""
 
 
@@ -46,7 +46,7 @@ class IdentityStore:
 
     records: Records
     settings: OidcSettings
-    claimed: Callable[[int], None] = _untold
+    claimed: Callable[[int], None] = _do_nothing
 
     async def user_of(self, identity: OidcIdentity, now: datetime) -> int | None:
         """Return the user who signs in with this identity, with the access its groups give now.
@@ -63,7 +63,7 @@ class IdentityStore:
         return signed_in.user_id
 
 
-class _Found(NamedTuple):
+class _SignedIn(NamedTuple):
     """A user who may sign in.
 
     Attributes:
@@ -76,31 +76,31 @@ class _Found(NamedTuple):
 
 def _sign_in(
     connection: Connection, identity: OidcIdentity, settings: OidcSettings, now: datetime
-) -> _Found | None:
-    organization_id = _locked_organization(connection)
+) -> _SignedIn | None:
+    organization_id = _lock_first_organization(connection)
     if organization_id is None:
         return None
-    user_id = known = _known(connection, identity)
+    user_id = known = _user_with_identity(connection, identity)
     if user_id is None and settings.is_trusted_address(identity):
-        user_id = _by_address(connection, identity)
+        user_id = _user_with_address(connection, identity)
         if user_id is None and settings.creates_accounts:
-            user_id = _create(connection, organization_id, identity, now)
+            user_id = _create_user(connection, organization_id, identity, now)
     if user_id is None or not _may_sign_in(connection, user_id):
         return None
     is_claimed = known is None and claim_by_provider(connection, user_id, now)
-    _remember(connection, identity, user_id, now)
+    _store_identity(connection, identity, user_id, now)
     access = granted_access(settings.groups, identity.groups, LEVEL)
-    _grant(connection, organization_id, user_id, access, now)
-    return _Found(user_id, is_claimed)
+    _grant_access(connection, organization_id, user_id, access, now)
+    return _SignedIn(user_id, is_claimed)
 
 
-def _locked_organization(connection: Connection) -> UUID | None:
+def _lock_first_organization(connection: Connection) -> UUID | None:
     """Lock the first organization, so that concurrent sign-ins of a new user create one account."""
     first = select(organizations.c.id).order_by(organizations.c.created_at, organizations.c.id)
     return connection.scalar(first.limit(1).with_for_update())
 
 
-def _known(connection: Connection, identity: OidcIdentity) -> int | None:
+def _user_with_identity(connection: Connection, identity: OidcIdentity) -> int | None:
     return connection.scalar(
         select(_identity.user_id).where(
             _identity.issuer == identity.issuer, _identity.subject == identity.subject
@@ -108,7 +108,7 @@ def _known(connection: Connection, identity: OidcIdentity) -> int | None:
     )
 
 
-def _by_address(connection: Connection, identity: OidcIdentity) -> int | None:
+def _user_with_address(connection: Connection, identity: OidcIdentity) -> int | None:
     """Return the user with the identity's address, if the address identifies them.
 
     A provider may give the address of a former user to another person, so a user who has an
@@ -133,7 +133,7 @@ def _may_sign_in(connection: Connection, user_id: int) -> bool:
     return connection.execute(active).first() is not None
 
 
-def _create(
+def _create_user(
     connection: Connection, organization_id: UUID, identity: OidcIdentity, now: datetime
 ) -> int | None:
     """Create a user. Return None if any user has the address already, even a disabled one."""
@@ -159,11 +159,13 @@ def _create(
     )
     added = _membership(connection, organization_id, user_id)
     assert added is not None
-    _record(connection, organization_id, None, _state(added), now)
+    _record_membership(connection, organization_id, None, _membership_state(added), now)
     return user_id
 
 
-def _remember(connection: Connection, identity: OidcIdentity, user_id: int, now: datetime) -> None:
+def _store_identity(
+    connection: Connection, identity: OidcIdentity, user_id: int, now: datetime
+) -> None:
     which = (_identity.issuer == identity.issuer, _identity.subject == identity.subject)
     used = update(oidc_identities).where(*which).values(last_used_at=now)
     if not connection.execute(used).rowcount:
@@ -178,7 +180,7 @@ def _remember(connection: Connection, identity: OidcIdentity, user_id: int, now:
         )
 
 
-def _grant(
+def _grant_access(
     connection: Connection,
     organization_id: UUID,
     user_id: int,
@@ -195,8 +197,8 @@ def _grant(
             .where(_member.organization_id == organization_id, _member.user_id == user_id)
             .values(level=access.level)
         )
-        after = _state(member) | {"level": int(access.level)}
-        _record(connection, organization_id, _state(member), after, now)
+        after = _membership_state(member) | {"level": int(access.level)}
+        _record_membership(connection, organization_id, _membership_state(member), after, now)
     if access.managed:
         _set_roles(connection, organization_id, member, access, now)
 
@@ -246,7 +248,7 @@ def _membership(connection: Connection, organization_id: UUID, user_id: int) -> 
     return connection.execute(statement).first()
 
 
-def _state(member: Row[Any]) -> dict[str, Any]:
+def _membership_state(member: Row[Any]) -> dict[str, Any]:
     return {
         "uuid": str(member.uuid),
         "email": member.email,
@@ -255,7 +257,7 @@ def _state(member: Row[Any]) -> dict[str, Any]:
     }
 
 
-def _record(
+def _record_membership(
     connection: Connection,
     organization_id: UUID,
     before: dict[str, Any] | None,
@@ -265,14 +267,14 @@ def _record(
     change = OrganizationChange(
         organization_id=organization_id,
         scope="OrganizationMembership",
-        before=None if before is None else _item(before),
-        after=_item(after),
+        before=None if before is None else _item_state(before),
+        after=_item_state(after),
         user_id=None,
         now=now,
     )
     record_in_organization(connection, change)
 
 
-def _item(member: dict[str, Any]) -> ItemState:
+def _item_state(member: dict[str, Any]) -> ItemState:
     fields = {name: member[name] for name in ("level", "is_active")}
     return ItemState(member["uuid"], member["email"], fields)

@@ -51,7 +51,7 @@ class Tokens:
     access_token: str
 
 
-class Kept(Generic[V]):
+class KeptValue(Generic[V]):
     """A value of the provider that is kept for KEPT_S.
 
     Concurrent callers wait for one read. After a failed read all callers get its error for
@@ -92,7 +92,7 @@ class Kept(Generic[V]):
     async def _read_again(self) -> V:
         if self._reading is None:
             self._reading = asyncio.create_task(self._read_once())
-            self._reading.add_done_callback(_retrieve)
+            self._reading.add_done_callback(_retrieve_error)
         # The read goes on if one of its callers is cancelled.
         return await asyncio.shield(self._reading)
 
@@ -127,8 +127,8 @@ class Provider:
         self._settings = settings
         self._resolve = resolve
         self._timeout_s = timeout_s
-        self._metadata = Kept(self._read_metadata, clock)
-        self._keys = Kept(self._read_keys, clock)
+        self._metadata = KeptValue(self._read_metadata, clock)
+        self._keys = KeptValue(self._read_keys, clock)
         self._transport: httpx.AsyncHTTPTransport | None = None
         self._sending = 0
 
@@ -158,13 +158,15 @@ class Provider:
         }
         headers = {"content-type": "application/x-www-form-urlencoded"}
         if settings.client_secret and not metadata.sends_secret:
-            headers["authorization"] = _basic(settings.client_id, settings.client_secret)
+            headers["authorization"] = _basic_authorization(
+                settings.client_id, settings.client_secret
+            )
         else:
             fields["client_id"] = settings.client_id
             if settings.client_secret:
                 fields["client_secret"] = settings.client_secret
         url, body = metadata.token_endpoint, urlencode(fields).encode()
-        return _tokens(*await self._send("POST", url, headers, body))
+        return _read_tokens(*await self._send("POST", url, headers, body))
 
     async def verify(self, id_token: str, expected: Expected) -> Mapping[str, Any]:
         """Verify an ID token and return its claims.
@@ -198,7 +200,7 @@ class Provider:
             return {}
         headers = {"authorization": f"Bearer {access_token}"}
         status, body = await self._send("GET", endpoint, headers)
-        claims = _object(body) if status == 200 else None
+        claims = _decode_object(body) if status == 200 else None
         # OpenID Connect Core section 5.3.2.
         if claims is None or claims.get("sub") != subject:
             raise ProviderInvalid("Its user info cannot be used.")
@@ -286,18 +288,18 @@ class Provider:
             self._transport = await asyncio.to_thread(_open_transport)
         response = await self._transport.handle_async_request(request)
         try:
-            return response.status_code, await _bounded(response)
+            return response.status_code, await _read_bounded(response)
         finally:
             await response.aclose()
 
 
-def _retrieve(reading: "asyncio.Task[V]") -> None:
+def _retrieve_error(reading: "asyncio.Task[V]") -> None:
     """Retrieve the error of a read, because no caller may be left to do so."""
     if not reading.cancelled():
         reading.exception()
 
 
-async def _bounded(response: httpx.Response) -> bytes:
+async def _read_bounded(response: httpx.Response) -> bytes:
     """Return the body, or raise ProviderInvalid if it is too large or compressed."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ProviderInvalid("It compresses its answer unasked.")
@@ -309,11 +311,11 @@ async def _bounded(response: httpx.Response) -> bytes:
     return bytes(received)
 
 
-def _tokens(status: int, body: bytes) -> Tokens:
+def _read_tokens(status: int, body: bytes) -> Tokens:
     """Parse the response to an exchange of a code (RFC 6749 sections 5.1 and 5.2)."""
     if status >= 500:
         raise ProviderUnavailable
-    fields = _object(body) or {}
+    fields = _decode_object(body) or {}
     if status != 200:
         if fields.get("error") == "invalid_grant":
             raise SignInDenied(
@@ -336,7 +338,7 @@ def _is_token(value: object) -> bool:
     return value.isascii() and value.isprintable() and " " not in value
 
 
-def _object(body: bytes) -> dict[str, Any] | None:
+def _decode_object(body: bytes) -> dict[str, Any] | None:
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -344,7 +346,7 @@ def _object(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _basic(client_id: str, secret: str) -> str:
+def _basic_authorization(client_id: str, secret: str) -> str:
     """Return the header that authenticates the client: both parts are encoded first.
 
     Source: RFC 6749 section 2.3.1.

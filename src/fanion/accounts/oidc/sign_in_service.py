@@ -78,7 +78,7 @@ class OidcSignIn:
         url = authorization_url(
             metadata, self.settings, redirect_uri, state, secret, fresh=is_fresh
         )
-        await self.states.add(state, browser, begun, self.now())
+        await self.states.add_state(state, browser, begun, self.now())
         return Redirect(url, browser)
 
     async def complete(
@@ -108,14 +108,14 @@ class OidcSignIn:
     async def _complete(
         self, callback: Callback, browser: str | None, redirect_uri: str
     ) -> SignedInUser:
-        begun = await self._take(callback, browser)
+        begun = await self._consume_state(callback, browser)
         assert browser is not None
         await self._require_issuer(callback.issuer)
         if callback.error or not callback.code:
             raise SignInDenied
         secret = BrowserSecret(browser)
         is_fresh = begun.user_id is not None
-        identity = await self._identify(callback.code, secret, redirect_uri, is_fresh=is_fresh)
+        identity = await self._identify_user(callback.code, secret, redirect_uri, is_fresh=is_fresh)
         user_id = await self.identities.user_of(identity, self.now())
         if user_id is None:
             raise NoAccount
@@ -123,12 +123,12 @@ class OidcSignIn:
             raise WrongAccount
         return SignedInUser(user_id, begun.return_path)
 
-    async def _take(self, callback: Callback, browser: str | None) -> BegunSignIn:
+    async def _consume_state(self, callback: Callback, browser: str | None) -> BegunSignIn:
         if callback.is_too_long or not callback.state or not browser:
             raise StateInvalid
         if len(browser) > PARAMETER_CHARS_MAX:
             raise StateInvalid
-        begun = await self.states.take(callback.state, browser, self.now())
+        begun = await self.states.consume_state(callback.state, browser, self.now())
         if begun is None:
             raise StateInvalid
         return begun
@@ -139,7 +139,7 @@ class OidcSignIn:
         if issuer != metadata.issuer and (issuer or metadata.names_issuer):
             raise TokenInvalid("The answer is of another identity provider.")
 
-    async def _identify(
+    async def _identify_user(
         self, code: str, secret: BrowserSecret, redirect_uri: str, *, is_fresh: bool
     ) -> OidcIdentity:
         settings = self.settings

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take
+from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take_tokens
 from fanion.server.forwarded import Client
 
 ADDRESS = Rate(burst=60, per_s=0.5)  # an office behind one address
@@ -23,10 +23,10 @@ class StartLimit:
     def __len__(self) -> int:
         return len(self._limit)
 
-    def take(self, client: Client) -> None:
+    def count_request(self, client: Client) -> None:
         """Count a request. There is no limit if clients cannot be told apart.
 
         Raises:
             Throttled: The client has to wait.
         """
-        take(self._limit.require_room(client_rates(client, ADDRESS, PEER)))
+        take_tokens(self._limit.require_room(client_rates(client, ADDRESS, PEER)))

@@ -33,16 +33,16 @@ class BegunSignIn:
 class StateStore:
     records: Records
 
-    async def add(self, state: str, browser: str, begun: BegunSignIn, now: datetime) -> None:
+    async def add_state(self, state: str, browser: str, begun: BegunSignIn, now: datetime) -> None:
         """Store an unfinished sign-in.
 
         Args:
             browser: The secret in the browser's cookie.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_add, state, browser, begun, now)
+            await connection.run_sync(_insert_state, state, browser, begun, now)
 
-    async def take(self, state: str, browser: str, now: datetime) -> BegunSignIn | None:
+    async def consume_state(self, state: str, browser: str, now: datetime) -> BegunSignIn | None:
         """Remove and return an unfinished sign-in. Of concurrent requests only one gets it.
 
         Returns:
@@ -59,7 +59,7 @@ class StateStore:
         return BegunSignIn(row.return_path, row.user_id)
 
 
-def _add(
+def _insert_state(
     connection: Connection, state: str, browser: str, begun: BegunSignIn, now: datetime
 ) -> None:
     connection.execute(delete(oidc_states).where(_state.expires_at <= now))

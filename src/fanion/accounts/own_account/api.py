@@ -91,7 +91,7 @@ class UsersApi(Controller):
         own_accounts: NamedDependency[OwnAccounts],
     ) -> MeBody:
         """Return the caller's user, with the organization and project that `@current` refers to."""
-        return await _me(request, request.principal, projects, own_accounts)
+        return await _me_body(request, request.principal, projects, own_accounts)
 
     @patch("/@me", summary="Update the caller's own user", own=True)
     async def change(
@@ -109,19 +109,19 @@ class UsersApi(Controller):
         """
         principal = request.principal
         project = await _chosen_project(principal, data, projects)
-        change = await _read(request, data, project, own_accounts)
-        await own_accounts.change(principal, change)
+        change = await _read_changes(request, data, project, own_accounts)
+        await own_accounts.change_own_account(principal, change)
         headers = {}
         if change.password_hash is not None and principal.session_id is not None:
             sessions = own_accounts.sign_in.sessions
             value = await sessions.start(principal.user.id, "password", device_of(request))
             headers["set-cookie"] = set_cookie(value, request.origin)
             headers["cache-control"] = "no-store"
-        after = _changed(principal, change)
-        return Response(await _me(request, after, projects, own_accounts), headers=headers)
+        after = _changed_principal(principal, change)
+        return Response(await _me_body(request, after, projects, own_accounts), headers=headers)
 
 
-async def _read(
+async def _read_changes(
     request: ManagementRequest,
     data: OwnAccountChanges,
     project: Project | None,
@@ -137,12 +137,12 @@ async def _read(
     """
     principal = request.principal
     user, client = principal.user, request.remote_client
-    email, password = _email(data.email, user.email), _given(data.password)
+    email, password = _checked_email(data.email, user.email), _value_or_none(data.password)
     password_hash = None
     if email is not None:
         own_accounts.require_free_address(email)
     if email is not None or password is not None:
-        proof = Proof(_given(data.current_password), _given(data.token))
+        proof = Proof(_value_or_none(data.current_password), _value_or_none(data.token))
         await own_accounts.prove(principal, proof, client)
     if password is not None:
         hashing = own_accounts.sign_in.passwords
@@ -151,7 +151,7 @@ async def _read(
         user_id=user.id,
         now=request.app.state.now(),
         by_user=user.id,
-        first_name=_name(data.first_name),
+        first_name=_checked_name(data.first_name),
         email=email,
         current_project_id=None if project is None else project.id,
         password_hash=password_hash,
@@ -171,31 +171,31 @@ async def _chosen_project(
     if project_id is not UNSET:
         project = await projects.by_id(project_id)
         if project is None or project.organization_id not in principal.levels:
-            raise _no_such(project_id, "set_current_team")
+            raise _does_not_exist(project_id, "set_current_team")
         return project
     organization_id = data.set_current_organization
     if organization_id is UNSET:
         return None
     if organization_id not in principal.levels:
-        raise _no_such(organization_id, "set_current_organization")
+        raise _does_not_exist(organization_id, "set_current_organization")
     oldest, _ = await projects.store.page({organization_id: 0}, 1, 0)
     if not oldest:
         raise Invalid("This organization has no project.", attr="set_current_organization")
     return oldest[0]
 
 
-def _no_such(value: object, attr: str) -> Invalid:
+def _does_not_exist(value: object, attr: str) -> Invalid:
     """Build the same error whether the object is missing or belongs to somebody else."""
     return Invalid(
         f'Invalid pk "{value}" - object does not exist.', code="does_not_exist", attr=attr
     )
 
 
-def _given(value: str | UnsetType) -> str | None:
+def _value_or_none(value: str | UnsetType) -> str | None:
     return None if value is UNSET else value
 
 
-def _name(value: str | UnsetType) -> str | None:
+def _checked_name(value: str | UnsetType) -> str | None:
     if value is UNSET:
         return None
     name = value.strip()
@@ -206,7 +206,7 @@ def _name(value: str | UnsetType) -> str | None:
     return name
 
 
-def _email(value: str | UnsetType, present: str) -> str | None:
+def _checked_email(value: str | UnsetType, present: str) -> str | None:
     """Return the new address, or None for no change."""
     if value is UNSET:
         return None
@@ -217,7 +217,7 @@ def _email(value: str | UnsetType, present: str) -> str | None:
     return None if email == present else email
 
 
-def _changed(principal: Principal, change: AccountChange) -> Principal:
+def _changed_principal(principal: Principal, change: AccountChange) -> Principal:
     """Return the principal as the next request will find it."""
     named: dict[str, Any] = {
         "first_name": change.first_name,
@@ -230,7 +230,7 @@ def _changed(principal: Principal, change: AccountChange) -> Principal:
     return replace(principal, user=replace(principal.user, **changed))
 
 
-async def _me(
+async def _me_body(
     request: ManagementRequest,
     principal: Principal,
     projects: Projects,

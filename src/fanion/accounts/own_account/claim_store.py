@@ -42,7 +42,7 @@ def claim_by_provider(connection: Connection, user_id: int, now: datetime) -> bo
     revoke_keys_of(connection, user_id, now, None)
     _revoke_invites(connection, user_id, now)
     connection.execute(update(users).where(_user.id == user_id).values(password_hash=NO_PASSWORD))
-    _verify(connection, user_id, "oidc", now)
+    _mark_verified(connection, user_id, "oidc", now)
     return True
 
 
@@ -57,7 +57,7 @@ def claim_by_mail(connection: Connection, user_id: int, now: datetime) -> None:
     for table in (personal_api_keys, second_factors):
         if connection.scalar(select(table.c.user_id).where(table.c.user_id == user_id).limit(1)):
             return
-    _verify(connection, user_id, "link", now)
+    _mark_verified(connection, user_id, "link", now)
 
 
 def _is_verified(connection: Connection, user_id: int) -> bool:
@@ -65,7 +65,7 @@ def _is_verified(connection: Connection, user_id: int) -> bool:
     return bool(connection.scalar(this.with_for_update()))
 
 
-def _verify(connection: Connection, user_id: int, method: str, now: datetime) -> None:
+def _mark_verified(connection: Connection, user_id: int, method: str, now: datetime) -> None:
     connection.execute(update(users).where(_user.id == user_id).values(is_email_verified=True))
     event = SecurityEvent(
         activity="email_verified",

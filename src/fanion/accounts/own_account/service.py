@@ -97,22 +97,22 @@ class OwnAccounts:
             code = _required(proof.token, "token")
             await self.sign_in.check_code(principal.user.id, code, client, self.now())
 
-    async def change(self, principal: Principal, change: AccountChange) -> None:
+    async def change_own_account(self, principal: Principal, change: AccountChange) -> None:
         """Write the change, end what it ends, and notify the owner by mail.
 
         Raises:
             Invalid: Another user has the e-mail address (code `unique`).
         """
         hashes = await change_account(self.records, change)
-        self.changed(change.user_id, hashes)
-        self.tell(principal.user.email, change)
+        self.forget_account(change.user_id, hashes)
+        self.notify_owner(principal.user.email, change)
 
-    def changed(self, user_id: int, hashes: CredentialHashes) -> None:
+    def forget_account(self, user_id: int, hashes: CredentialHashes) -> None:
         """Forget the cached account: here at once, and on other servers within seconds."""
-        self.authentication.changed(hashes.keys)
-        self.sign_in.sessions.changed(user_id, hashes.sessions)
+        self.authentication.forget_keys(hashes.keys)
+        self.sign_in.sessions.forget_sessions(user_id, hashes.sessions)
 
-    def tell(self, email: str, change: AccountChange) -> None:
+    def notify_owner(self, email: str, change: AccountChange) -> None:
         """Notify the owner by mail, who thus notices what another person did.
 
         Args:

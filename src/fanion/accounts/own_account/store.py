@@ -89,11 +89,11 @@ def write_change(connection: Connection, change: AccountChange) -> CredentialHas
         )
     )
     if change.email is not None:
-        _record(connection, change, "email_changed", former_email=former)
+        _record_event(connection, change, "email_changed", former_email=former)
     if change.password_hash is not None:
         for table in (sessions, pending_sign_ins):
             connection.execute(delete(table).where(table.c.user_id == user_id))
-        _record(connection, change, "password_changed")
+        _record_event(connection, change, "password_changed")
     if change.email is not None or change.password_hash is not None:
         delete_password_links(connection, user_id)
     return hashes
@@ -128,7 +128,7 @@ def _columns(change: AccountChange) -> dict[str, Any]:
     return values
 
 
-def _record(
+def _record_event(
     connection: Connection, change: AccountChange, activity: SecurityActivity, **more: Any
 ) -> None:
     event = SecurityEvent(

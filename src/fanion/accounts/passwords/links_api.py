@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
-from fanion.accounts.api import OPEN, SignedIn, signed_in
+from fanion.accounts.api import OPEN, SignedIn, finish_first_factor
 from fanion.accounts.model import Purpose
 from fanion.accounts.passwords.links_service import PasswordLinks
 from fanion.accounts.passwords.reset_worker import PasswordResets
@@ -108,7 +108,7 @@ class ResetApi(Controller):
 
         The response is 400 `invalid_token` for a link that was used or has expired.
         """
-        return await _read(request, token, Purpose.RESET, password_links, link_pages)
+        return await _show_link(request, token, Purpose.RESET, password_links, link_pages)
 
     @post(
         "/{token:str}",
@@ -129,7 +129,7 @@ class ResetApi(Controller):
         The link cannot be used again.
         """
         password = data.password
-        return await _use(request, token, Purpose.RESET, password, password_links, link_pages)
+        return await _use_link(request, token, Purpose.RESET, password, password_links, link_pages)
 
 
 class SignInLinksApi(Controller):
@@ -153,7 +153,7 @@ class SignInLinksApi(Controller):
 
         The response is 400 `invalid_token` for a link that was used or has expired.
         """
-        return await _read(request, token, Purpose.FIRST_START, password_links, link_pages)
+        return await _show_link(request, token, Purpose.FIRST_START, password_links, link_pages)
 
     @post(
         "/",
@@ -171,10 +171,12 @@ class SignInLinksApi(Controller):
     ) -> Response[SignedIn]:
         """Set the password of the first owner, once, and set the cookie of a new session."""
         password = data.password
-        return await _use(request, token, Purpose.FIRST_START, password, password_links, link_pages)
+        return await _use_link(
+            request, token, Purpose.FIRST_START, password, password_links, link_pages
+        )
 
 
-async def _read(
+async def _show_link(
     request: ManagementRequest, token: str, purpose: Purpose, links: PasswordLinks, pages: LinkPages
 ) -> Response[LinkBody]:
     wants_page = pages.is_wanted(request.headers.get("accept", ""))
@@ -189,7 +191,7 @@ async def _read(
     return Response(LinkBody(email=account.email), headers={"cache-control": "no-store"})
 
 
-async def _use(
+async def _use_link(
     request: ManagementRequest,
     token: str,
     purpose: Purpose,
@@ -210,7 +212,7 @@ async def _use(
         return pages.form(account.email, error.detail, error.status)
     try:
         sign_in, hashed = links.own_accounts.sign_in, account.password_hash
-        response = await signed_in(request, sign_in, account.user_id, "link", hashed)
+        response = await finish_first_factor(request, sign_in, account.user_id, "link", hashed)
     except AppError as error:
         if not wants_page:
             raise

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from fanion.accounts.links_store import take_link
+from fanion.accounts.links_store import consume_link
 from fanion.accounts.model import Purpose
 from fanion.accounts.own_account.claim_store import claim_by_mail
 from fanion.accounts.own_account.service import OwnAccounts
@@ -41,7 +41,7 @@ class PasswordLinks:
         """
         own, failures = self.own_accounts, self.own_accounts.authentication.failures
         failures.require_room(token[:KEY_CHARS_MAX], caller, "link")
-        user_id = await own.sign_in.links.find(token, purpose, own.now())
+        user_id = await own.sign_in.links.find_user(token, purpose, own.now())
         account = None if user_id is None else await own.sign_in.accounts.by_id(user_id)
         if account is None:
             failures.unknown(token[:KEY_CHARS_MAX], caller, was_read=True, kind="link")
@@ -74,7 +74,7 @@ class PasswordLinks:
         )
 
         def use(connection: Connection) -> CredentialHashes | None:
-            taken = take_link(connection, token, purpose, change.now)
+            taken = consume_link(connection, token, purpose, change.now)
             if taken is None:
                 return None  # a concurrent request has used it
             changed = write_change(connection, change)
@@ -86,6 +86,6 @@ class PasswordLinks:
             hashes = await connection.run_sync(use)
         if hashes is None:
             raise InvalidLink
-        own.changed(account.user_id, hashes)
-        own.tell(account.email, change)
+        own.forget_account(account.user_id, hashes)
+        own.notify_owner(account.email, change)
         return replace(account, password_hash=hashed)

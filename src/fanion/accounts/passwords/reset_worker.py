@@ -14,7 +14,7 @@ from typing import Never
 
 from sqlalchemy import Connection
 
-from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take
+from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take_tokens
 from fanion.accounts.links_store import create_link
 from fanion.accounts.mail.message import is_sendable, reset_mail
 from fanion.accounts.model import Purpose
@@ -90,7 +90,7 @@ class PasswordResets:
             )
         if len(self._waiting) >= REQUESTS_WAITING_MAX:
             raise Unavailable("Too many requests for new passwords wait. Please retry.")
-        self._count(email, client)
+        self._count_request(email, client)
         self._waiting.append(_Request(email, client, self._now()))
         self._added.set()
 
@@ -137,9 +137,9 @@ class PasswordResets:
         link = link_address(self._base_url, Purpose.MAILED_RESET, token)
         self._put_mail(reset_mail(account.email, link, MAILED_LASTS))
 
-    def _count(self, email: str, client: Client) -> None:
+    def _count_request(self, email: str, client: Client) -> None:
         """Count the request, or raise Throttled and count nothing."""
         by_address = self._by_address.require_room(client_rates(client, ADDRESS, PEER))
         # Checked second: a client that is refused must not push other accounts out of memory.
         by_account = self._by_account.require_room([(email, ACCOUNT)])
-        take([*by_address, *by_account])
+        take_tokens([*by_address, *by_account])

@@ -37,7 +37,7 @@ def check_password(password: str, email: str = "", attr: str = "password") -> No
             attr=attr,
         )
     folded = password.casefold()
-    if folded in _common() or len(set(folded)) == 1:
+    if folded in _common_passwords() or len(set(folded)) == 1:
         raise Invalid("This password is too common.", code="password_too_common", attr=attr)
     if email and folded == email.casefold():
         raise Invalid(
@@ -48,7 +48,7 @@ def check_password(password: str, email: str = "", attr: str = "password") -> No
 
 
 @cache
-def _common() -> frozenset[str]:
+def _common_passwords() -> frozenset[str]:
     from zxcvbn.frequency_lists import FREQUENCY_LISTS  # type: ignore[import-untyped]
 
     return frozenset(FREQUENCY_LISTS["passwords"][:COMMON_PASSWORDS])

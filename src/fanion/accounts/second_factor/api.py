@@ -103,14 +103,14 @@ class SecondFactorLoginApi(Controller):
         token = PENDING.read(request.headers.get("cookie"), request.origin)
         if token is None or len(token) > KEY_CHARS_MAX:
             raise SignInExpired
-        checked = await _check(request, sign_in, token, data.token)
+        checked = await _check_code(request, sign_in, token, data.token)
         assert checked.user_id is not None
         return await begin_session(
             request, sign_in, checked.user_id, checked.method, checked.password
         )
 
 
-async def _check(
+async def _check_code(
     request: ManagementRequest, sign_in: SignIn, token: str, code: str
 ) -> CheckedSignIn:
     """Check the code of a sign-in that waits for one.
@@ -171,7 +171,7 @@ class SecondFactorApi(Controller):
         now = request.app.state.now()
         until = await sign_in.factors.begin_setup(user.id, secret, now)
         uri = provisioning_uri(secret, user.email)
-        return _unstored(SetupBody(secret=secret, provisioning_uri=uri, expires_at=until))
+        return _uncached_response(SetupBody(secret=secret, provisioning_uri=uri, expires_at=until))
 
     @post(
         "/two_factor_validate",
@@ -193,7 +193,7 @@ class SecondFactorApi(Controller):
         address = request.client_address
         if not await sign_in.factors.confirm(user.id, data.token, codes, now, address):
             raise InvalidCode
-        response = _unstored(RecoveryCodesBody(backup_codes=codes))
+        response = _uncached_response(RecoveryCodesBody(backup_codes=codes))
         return await _with_new_cookie(request, sign_in, response)
 
     @post(
@@ -210,7 +210,7 @@ class SecondFactorApi(Controller):
         address = request.client_address
         if not await sign_in.factors.replace_recovery_codes(user.id, codes, now, address):
             raise _no_second_factor()
-        return _unstored(RecoveryCodesBody(backup_codes=codes))
+        return _uncached_response(RecoveryCodesBody(backup_codes=codes))
 
     @post("/two_factor_disable", summary="Remove the second factor", status_code=200, **_FRESH)
     async def disable(
@@ -228,7 +228,7 @@ class SecondFactorApi(Controller):
             )
         if not await sign_in.factors.remove(user.id, user.id, now, request.client_address):
             raise _no_second_factor()
-        return await _with_new_cookie(request, sign_in, _unstored(SignedIn(success=True)))
+        return await _with_new_cookie(request, sign_in, _uncached_response(SignedIn(success=True)))
 
 
 def _new_codes() -> list[str]:
@@ -239,7 +239,7 @@ def _no_second_factor() -> Invalid:
     return Invalid("You have no second factor.", code="two_factor_off")
 
 
-def _unstored(body: V) -> Response[V]:
+def _uncached_response(body: V) -> Response[V]:
     """Build a response that holds secrets and is therefore not cached."""
     return Response(body, headers={"cache-control": "no-store"})
 

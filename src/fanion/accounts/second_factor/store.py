@@ -124,14 +124,14 @@ class SecondFactorStore:
             Whether the code is valid.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_confirm, user_id, code, new, now, address)
+            return await connection.run_sync(_confirm_setup, user_id, code, new, now, address)
 
     async def replace_recovery_codes(
         self, user_id: int, new: Sequence[str], now: datetime, address: str = ""
     ) -> bool:
         """Replace the recovery codes. Return False for a user without a second factor."""
         async with self.records.write() as connection:
-            return await connection.run_sync(_replace_codes_of, user_id, new, now, address)
+            return await connection.run_sync(_replace_codes_and_record, user_id, new, now, address)
 
     async def remove(
         self, user_id: int, by_user: int | None, now: datetime, address: str = ""
@@ -142,7 +142,7 @@ class SecondFactorStore:
             by_user: None for the operator.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_remove, user_id, by_user, now, address)
+            return await connection.run_sync(_remove_factor, user_id, by_user, now, address)
 
     async def is_required(self, user_id: int) -> bool:
         """Return whether an organization of the user requires a second factor."""
@@ -161,7 +161,7 @@ class SecondFactorStore:
             address: The client's address, for the activity log.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_check_of_owner, user_id, code, now, address)
+            return await connection.run_sync(_check_code_and_record, user_id, code, now, address)
 
     async def wait_for_code(
         self, user_id: int, token: str, method: Method, now: datetime, password: str | None = None
@@ -176,7 +176,7 @@ class SecondFactorStore:
         """
         async with self.records.write() as connection:
             await connection.run_sync(require_current, user_id, password)
-            await connection.run_sync(_wait_for_code, user_id, token, method, now)
+            await connection.run_sync(_insert_pending_sign_in, user_id, token, method, now)
 
     async def waiting(self, token: str, now: datetime) -> int | None:
         """Return the user whose sign-in waits under this token."""
@@ -195,15 +195,15 @@ class SecondFactorStore:
         Of several concurrent requests only one succeeds.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_complete, token, code, now, address)
+            return await connection.run_sync(_complete_sign_in, token, code, now, address)
 
 
-def _remove(
+def _remove_factor(
     connection: Connection, user_id: int, by_user: int | None, now: datetime, address: str
 ) -> bool:
     if not remove_second_factor(connection, user_id):
         return False
-    _record(connection, "second_factor_removed", user_id, by_user, now, address)
+    _record_event(connection, "second_factor_removed", user_id, by_user, now, address)
     return True
 
 
@@ -213,7 +213,7 @@ def remove_second_factor(connection: Connection, user_id: int) -> bool:
     Returns:
         False if there was no confirmed second factor.
     """
-    _locked(connection, user_id)
+    _lock_factor(connection, user_id)
     connection.execute(delete(pending_sign_ins).where(_pending.user_id == user_id))
     connection.execute(delete(recovery_codes).where(_recovery.user_id == user_id))
     deletion = (
@@ -223,7 +223,7 @@ def remove_second_factor(connection: Connection, user_id: int) -> bool:
     return confirmed is not None and confirmed.confirmed_at is not None
 
 
-def _locked(connection: Connection, user_id: int) -> Row[Any] | None:
+def _lock_factor(connection: Connection, user_id: int) -> Row[Any] | None:
     statement = select(second_factors).where(_factor.user_id == user_id)
     return connection.execute(statement.with_for_update()).first()
 
@@ -233,7 +233,7 @@ def _begin_setup(connection: Connection, user_id: int, secret: str, now: datetim
     connection.execute(select(users.c.id).where(users.c.id == user_id).with_for_update())
     until = now + SETUP_LASTS
     pending = {"pending_secret": secret, "pending_until": until}
-    if _locked(connection, user_id) is None:
+    if _lock_factor(connection, user_id) is None:
         connection.execute(
             insert(second_factors).values(user_id=user_id, last_step=0, failures=0, **pending)
         )
@@ -244,7 +244,7 @@ def _begin_setup(connection: Connection, user_id: int, secret: str, now: datetim
     return until
 
 
-def _confirm(
+def _confirm_setup(
     connection: Connection,
     user_id: int,
     code: str,
@@ -252,7 +252,7 @@ def _confirm(
     now: datetime,
     address: str,
 ) -> bool:
-    row = _locked(connection, user_id)
+    row = _lock_factor(connection, user_id)
     if row is None or row.pending_secret is None or row.pending_until <= now:
         return False
     step = matching_step(row.pending_secret, plain_code(code), now, after=0)
@@ -273,18 +273,18 @@ def _confirm(
     )
     connection.execute(delete(pending_sign_ins).where(_pending.user_id == user_id))
     _replace_codes(connection, user_id, new)
-    _record(connection, "second_factor_added", user_id, user_id, now, address)
+    _record_event(connection, "second_factor_added", user_id, user_id, now, address)
     return True
 
 
-def _replace_codes_of(
+def _replace_codes_and_record(
     connection: Connection, user_id: int, new: Sequence[str], now: datetime, address: str
 ) -> bool:
-    row = _locked(connection, user_id)
+    row = _lock_factor(connection, user_id)
     if row is None or row.secret is None:
         return False
     _replace_codes(connection, user_id, new)
-    _record(connection, "recovery_codes_replaced", user_id, user_id, now, address)
+    _record_event(connection, "recovery_codes_replaced", user_id, user_id, now, address)
     return True
 
 
@@ -294,21 +294,21 @@ def _replace_codes(connection: Connection, user_id: int, new: Sequence[str]) -> 
     connection.execute(insert(recovery_codes), rows)
 
 
-def _check_of_owner(
+def _check_code_and_record(
     connection: Connection, user_id: int, code: str, now: datetime, address: str
 ) -> CheckedCode:
-    checked = _check(connection, user_id, code, now)
+    checked = _check_code(connection, user_id, code, now)
     if checked.by_recovery_code:
-        _record(connection, "recovery_code_used", user_id, user_id, now, address)
+        _record_event(connection, "recovery_code_used", user_id, user_id, now, address)
     return checked
 
 
-def _check(connection: Connection, user_id: int, text: str, now: datetime) -> CheckedCode:
+def _check_code(connection: Connection, user_id: int, text: str, now: datetime) -> CheckedCode:
     """Check a code, with a delay only for codes that can be guessed.
 
     A user who has to wait because of a stranger's guesses can sign in with a recovery code.
     """
-    row, code = _locked(connection, user_id), plain_code(text)
+    row, code = _lock_factor(connection, user_id), plain_code(text)
     if row is None or row.secret is None:
         return CheckedCode(False)
     if is_recovery_code(code):
@@ -338,7 +338,7 @@ def _use_recovery_code(connection: Connection, user_id: int, code: str) -> Check
     return CheckedCode(is_valid, by_recovery_code=is_valid)
 
 
-def _wait_for_code(
+def _insert_pending_sign_in(
     connection: Connection, user_id: int, token: str, method: str, now: datetime
 ) -> None:
     connection.execute(delete(pending_sign_ins).where(_pending.expires_at <= now))
@@ -364,7 +364,7 @@ def _wait_for_code(
     )
 
 
-def _complete(
+def _complete_sign_in(
     connection: Connection, token: str, code: str, now: datetime, address: str
 ) -> CheckedSignIn:
     this = _pending.hash == hash_key(token)
@@ -372,23 +372,23 @@ def _complete(
     if user_id is None:
         return CheckedSignIn(None)
     # A new password ends the wait, so while it lasts, this is the password that was given.
-    password = _password(connection, user_id)
+    password = _password_hash(connection, user_id)
     # Whatever else ends a wait locks the factor first, so the next reads stay true until commit.
-    _locked(connection, user_id)
+    _lock_factor(connection, user_id)
     waiting = connection.execute(select(pending_sign_ins).where(this)).first()
     if waiting is None or waiting.expires_at <= now or password is None:
         return CheckedSignIn(None)
-    checked, attempts = _check(connection, user_id, code, now), waiting.attempts + 1
+    checked, attempts = _check_code(connection, user_id, code, now), waiting.attempts + 1
     if checked.is_valid or (attempts >= ATTEMPTS_MAX and not checked.wait_s):
         connection.execute(delete(pending_sign_ins).where(this))
         if checked.by_recovery_code:
-            _record(connection, "recovery_code_used", user_id, user_id, now, address)
+            _record_event(connection, "recovery_code_used", user_id, user_id, now, address)
     elif not checked.wait_s:
         connection.execute(update(pending_sign_ins).where(this).values(attempts=attempts))
     return CheckedSignIn(user_id, waiting.method, checked, password)
 
 
-def _record(
+def _record_event(
     connection: Connection,
     activity: SecurityActivity,
     user_id: int,
@@ -403,7 +403,7 @@ def _record(
     record_security_event(connection, event)
 
 
-def _password(connection: Connection, user_id: int) -> str | None:
+def _password_hash(connection: Connection, user_id: int) -> str | None:
     """Return the stored hash, which is empty without a password; None for an inactive user."""
     active = select(users.c.password_hash).where(users.c.id == user_id, users.c.is_active)
     password_hash: str | None = connection.scalar(active)

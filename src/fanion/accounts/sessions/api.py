@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from msgspec import Meta, Struct
 
-from fanion.accounts.api import happened
+from fanion.accounts.api import record_own_activity
 from fanion.accounts.model import ListedSession
 from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import NotFound
@@ -46,7 +46,7 @@ class SessionsApi(Controller):
         rows, count = await sign_in.sessions.store.page(
             principal.user.id, request.app.state.now(), page.limit, page.offset
         )
-        return page.of([_body(session, principal.session_id) for session in rows], count)
+        return page.of([_session_body(session, principal.session_id) for session in rows], count)
 
     @delete("/", summary="Sign out everywhere else", own=True)
     async def end_others(
@@ -57,7 +57,7 @@ class SessionsApi(Controller):
         user_id = principal.user.id
         number = await sign_in.sessions.end_all_of_user(user_id, principal.session_id)
         if number:
-            await happened(request, sign_in, "session_ended", user_id, sessions=number)
+            await record_own_activity(request, sign_in, "session_ended", user_id, sessions=number)
 
     @delete("/{session_id:str}", summary="End a session", own=True)
     async def end(
@@ -70,10 +70,10 @@ class SessionsApi(Controller):
         user_id = request.principal.user.id
         if not await sign_in.sessions.end(user_id, session_id):
             raise NotFound
-        await happened(request, sign_in, "session_ended", user_id, sessions=1)
+        await record_own_activity(request, sign_in, "session_ended", user_id, sessions=1)
 
 
-def _body(session: ListedSession, current: UUID | None) -> SessionBody:
+def _session_body(session: ListedSession, current: UUID | None) -> SessionBody:
     return SessionBody(
         id=session.id,
         method=session.method,

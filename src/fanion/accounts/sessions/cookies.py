@@ -35,29 +35,29 @@ def read_cookie(header: str | None, origin: str) -> str | None:
         header: The `Cookie` header. Another site of the same host may have put anything into it: a
             browser sends the cookie with the longer path first, and does not say who has set it.
     """
-    return _read(header, cookie_name(origin))
+    return _read_value(header, cookie_name(origin))
 
 
-def _read(header: str | None, name: str) -> str | None:
+def _read_value(header: str | None, name: str) -> str | None:
     if not header or len(header) > HEADER_CHARS_MAX:
         return None
-    values = {value.strip() for value in _values(name).findall(header)}
+    values = {value.strip() for value in _value_pattern(name).findall(header)}
     return values.pop() or None if len(values) == 1 else None
 
 
 @cache
-def _values(name: str) -> re.Pattern[str]:
+def _value_pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^|;)[ \t]*{re.escape(name)}[ \t]*=([^;]*)")
 
 
 def set_cookie(value: str, origin: str) -> str:
     """Return the `Set-Cookie` header of a session, kept as long as a session can last at most."""
-    return _cookie(cookie_name(origin), value, int(LIFETIME_MAX.total_seconds()))
+    return _set_cookie_header(cookie_name(origin), value, int(LIFETIME_MAX.total_seconds()))
 
 
 def clear_cookie(origin: str) -> str:
     """Return the `Set-Cookie` header that removes the session cookie."""
-    return _cookie(cookie_name(origin), "", 0)
+    return _set_cookie_header(cookie_name(origin), "", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +75,17 @@ class ShortCookie:
         return f"{cookie_name(origin)}-{self.purpose}"
 
     def read(self, header: str | None, origin: str) -> str | None:
-        return _read(header, self.name(origin))
+        return _read_value(header, self.name(origin))
 
     def set(self, value: str, origin: str) -> str:
         """Return the `Set-Cookie` header that sets the cookie."""
-        return _cookie(self.name(origin), value, self.lasts_s)
+        return _set_cookie_header(self.name(origin), value, self.lasts_s)
 
     def clear(self, origin: str) -> str:
         """Return the `Set-Cookie` header that removes the cookie."""
-        return _cookie(self.name(origin), "", 0)
+        return _set_cookie_header(self.name(origin), "", 0)
 
 
-def _cookie(name: str, value: str, age_s: int) -> str:
+def _set_cookie_header(name: str, value: str, age_s: int) -> str:
     secure = "; Secure" if name.startswith(SECURE_NAME) else ""
     return f"{name}={value}; Max-Age={age_s}{_ATTRIBUTES}{secure}"

@@ -69,7 +69,7 @@ class SessionService:
             now=self._now(),
             password=password,
         )
-        self._ended(user_id, await self.store.create(new))
+        self._forget_ended(user_id, await self.store.create(new))
         return value
 
     async def find(self, value: str, caller: Caller | None = None) -> Principal:
@@ -110,7 +110,7 @@ class SessionService:
         former = await self.store.renew(user_id, session_id, hash_key(value))
         if former is None:
             raise SessionEnded
-        self._ended(user_id, [former])
+        self._forget_ended(user_id, [former])
         await self.end_all_of_user(user_id, session_id)
         return value
 
@@ -131,7 +131,7 @@ class SessionService:
             RecordsUnavailable: The records store does not answer.
         """
         hashes = await self.store.delete(user_id, session_id)
-        self._ended(user_id, hashes)
+        self._forget_ended(user_id, hashes)
         return bool(hashes)
 
     async def end_all_of_user(self, user_id: int, except_id: UUID | None = None) -> int:
@@ -144,7 +144,7 @@ class SessionService:
             RecordsUnavailable: The records store does not answer.
         """
         hashes = await self.store.delete_all(user_id, except_id)
-        self._ended(user_id, hashes)
+        self._forget_ended(user_id, hashes)
         return len(hashes)
 
     def rights_changed(self, user_id: int) -> None:
@@ -152,13 +152,13 @@ class SessionService:
         self.forget()
         self._bus.publish(Topic.SESSIONS, user_id)
 
-    def changed(self, user_id: int, hashes: Sequence[str]) -> None:
+    def forget_sessions(self, user_id: int, hashes: Sequence[str]) -> None:
         """Forget these sessions, because this process has changed their owner or deleted them.
 
         Args:
             hashes: Of the cookies' values.
         """
-        self._ended(user_id, hashes)
+        self._forget_ended(user_id, hashes)
 
     def forget(self, _: int = 0) -> None:
         """Forget all cached sessions, because the records store has changed."""
@@ -198,7 +198,7 @@ class SessionService:
         for session_id in used:
             self._used.pop(session_id, None)
 
-    def _ended(self, user_id: int, hashes: Sequence[str]) -> None:
+    def _forget_ended(self, user_id: int, hashes: Sequence[str]) -> None:
         for hashed in hashes:
             self._cache.invalidate(hashed)
         if hashes:

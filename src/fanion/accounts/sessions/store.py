@@ -136,7 +136,9 @@ class SessionStore:
 
     async def delete(self, user_id: int, session_id: UUID) -> list[str]:
         """Delete a session and return its hash, or nothing if the user has no such session."""
-        return await self._delete((_session.user_id == user_id) & (_session.id == session_id))
+        return await self._delete_sessions(
+            (_session.user_id == user_id) & (_session.id == session_id)
+        )
 
     async def delete_all(self, user_id: int, except_id: UUID | None = None) -> list[str]:
         """Delete the user's sessions and return their hashes.
@@ -145,7 +147,7 @@ class SessionStore:
             except_id: A session that is kept.
         """
         which = _session.user_id == user_id
-        return await self._delete(
+        return await self._delete_sessions(
             which if except_id is None else which & (_session.id != except_id)
         )
 
@@ -180,7 +182,7 @@ class SessionStore:
                 ],
             )
 
-    async def _delete(self, which: ColumnElement[bool]) -> list[str]:
+    async def _delete_sessions(self, which: ColumnElement[bool]) -> list[str]:
         async with self.records.write() as connection:
             hashes = await connection.scalars(
                 delete(sessions).where(which).returning(_session.hash)

@@ -21,8 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.model import ActivityRecord, Author, changes
-from fanion.activity.store import record
+from fanion.activity.model import ActivityRecord, Author, changed_fields
+from fanion.activity.store import record_activity
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_marks
@@ -225,7 +225,7 @@ def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool
     if before is None:
         return False
     connection.execute(delete(event_definitions).where(_definition.id == definition_id))
-    record(
+    record_activity(
         connection,
         ActivityRecord(
             author=author,
@@ -264,7 +264,7 @@ def _record_change(
     after: Mapping[str, Any],
     fields: Sequence[str],
 ) -> None:
-    record(
+    record_activity(
         connection,
         ActivityRecord(
             author=author,
@@ -272,7 +272,7 @@ def _record_change(
             item_id=str(definition.id),
             activity="updated",
             name=definition.name,
-            changes=changes("EventDefinition", before, after, fields),
+            changes=changed_fields("EventDefinition", before, after, fields),
         ),
     )
 

@@ -16,7 +16,7 @@ import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.model import Action, ActivityRecord, Author, Change, changes
+from fanion.activity.model import Action, ActivityRecord, Author, Change, changed_fields
 from fanion.db.bulk import upsert
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.flags import flag_rollback_checks, scheduled_changes
@@ -150,7 +150,11 @@ def change_flag(
     changed = {**row, **values}
     _watch_conditions(connection, changed, row, author.now)
     record_updated(
-        connection, author, flag_id, changed["key"], changes(SCOPE, row, changed, RECORDED_FIELDS)
+        connection,
+        author,
+        flag_id,
+        changed["key"],
+        changed_fields(SCOPE, row, changed, RECORDED_FIELDS),
     )
     move_flag_version(connection, project_id)
     if alone:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 
 from fanion.activity.model import Author, ItemState, item_record
-from fanion.activity.store import record
+from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.insights import alerts, insights
@@ -250,7 +250,7 @@ def _record(
     connection: Connection, author: Author, before: Alert | None, after: Alert | None
 ) -> None:
     former, latest = (None if one is None else _state(one) for one in (before, after))
-    record(connection, item_record(author, "AlertConfiguration", former, latest))
+    record_activity(connection, item_record(author, "AlertConfiguration", former, latest))
 
 
 def _state(alert: Alert) -> ItemState:

@@ -113,7 +113,7 @@ class KeyCache(Generic[V]):
         if entry is not None:
             return entry.value, False
         self._failures.require_room(key, caller, kind)
-        return (await self._read(hashed)).value, True
+        return (await self._read_entry(hashed)).value, True
 
     async def get(self, hashed: str) -> V | None:
         """Return the value for the hash of a key, or None if it is unknown.
@@ -121,7 +121,7 @@ class KeyCache(Generic[V]):
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        return (self._cached.get(hashed) or await self._read(hashed)).value
+        return (self._cached.get(hashed) or await self._read_entry(hashed)).value
 
     def require_room(self, key: str, caller: Caller | None) -> None:
         """Raise Throttled if the key would have to be read and the client has no reads left."""
@@ -138,7 +138,7 @@ class KeyCache(Generic[V]):
         self._reads.forget_all()
         self._cached.clear()
 
-    async def _read(self, hashed: str) -> _Entry[V]:
+    async def _read_entry(self, hashed: str) -> _Entry[V]:
         while True:
             invalidations = self._invalidations
             entry = _Entry(await self._reads.get(hashed))
@@ -234,7 +234,7 @@ class Authentication:
         self._keys.invalidate_all()
         self._bus.publish(Topic.PERSONAL_KEYS, user_id)
 
-    def changed(self, hashes: Iterable[str]) -> None:
+    def forget_keys(self, hashes: Iterable[str]) -> None:
         """Forget these keys, because this process has changed their owner.
 
         Args:
@@ -306,7 +306,7 @@ async def project_of_key(
     try:
         return await projects.by_token(key)
     except InvalidApiKey:
-        number = _number(project_id)
+        number = _project_number(project_id)
     principal = await _principal(authentication, key, request)
     request.key_id, request.user_id = principal.credential, principal.user.id
     project = await _project_of_member(projects, principal, number)
@@ -343,7 +343,7 @@ async def _project_of_member(projects: Projects, principal: Principal, project_i
     return project
 
 
-def _number(project_id: object) -> int:
+def _project_number(project_id: object) -> int:
     try:
         return int(str(project_id))
     except ValueError:

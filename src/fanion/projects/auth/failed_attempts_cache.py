@@ -140,30 +140,30 @@ class FailedAttempts:
         if caller is None:
             return
         client = self._proxies.client(caller)
-        self._record("unknown", kind or kind_of(key), client, prefix=prefix_of(key))
+        self._record_failure("unknown", kind or kind_of(key), client, prefix=prefix_of(key))
         if was_read and self._limit.add(client):
             self._log.warning("keys_throttled", client=client.address, claimed=client.claimed)
 
     def expired(self, principal: Principal, caller: Caller | None) -> None:
         if caller is not None:
             named = {"key": str(principal.key_id), "user": principal.user.id}
-            self._record("expired", "personal", self._proxies.client(caller), **named)
+            self._record_failure("expired", "personal", self._proxies.client(caller), **named)
 
     def denied(self, principal: Principal, caller: Caller) -> None:
         """Log and count a valid key or session that was used without the permission."""
         kind: Kind = "personal" if principal.session_id is None else "session"
         named = {"key": principal.credential, "user": principal.user.id}
-        self._record("denied", kind, self._proxies.client(caller), **named)
+        self._record_failure("denied", kind, self._proxies.client(caller), **named)
 
     def ended_secret(self, masked: str, caller: Caller | None) -> None:
         """Log and count a former secret key of a project that was used after its expiry."""
         if caller is not None:
-            self._record("expired", "secret", self._proxies.client(caller), key=masked)
+            self._record_failure("expired", "secret", self._proxies.client(caller), key=masked)
 
     def denied_secret(self, masked: str, caller: Caller) -> None:
         """Log and count a project's secret key that was used for another project."""
-        self._record("denied", "secret", self._proxies.client(caller), key=masked)
+        self._record_failure("denied", "secret", self._proxies.client(caller), key=masked)
 
-    def _record(self, reason: Reason, kind: Kind, client: Client, **named: object) -> None:
+    def _record_failure(self, reason: Reason, kind: Kind, client: Client, **named: object) -> None:
         self._count(kind, reason)
         self._log.warning("key_refused", reason=reason, kind=kind, client=client.address, **named)

@@ -68,7 +68,7 @@ class PersonalKeysApi(Controller):
         """Return the keys of the caller, newest first."""
         page, user = request.page, request.principal.user
         rows, count = await authentication.store.page(user.id, page.limit, page.offset)
-        return page.of([_key(key) for key in rows], count)
+        return page.of([_key_body(key) for key in rows], count)
 
     @post("/", summary="Create a personal API key", **FRESH)
     async def create(
@@ -92,7 +92,7 @@ class PersonalKeysApi(Controller):
             request.app.state.now(),
             data.expires_at,
         )
-        return _key(key, text)
+        return _key_body(key, text)
 
     @get("/{key_id:str}", summary="Retrieve a personal API key")
     async def key(
@@ -104,7 +104,7 @@ class PersonalKeysApi(Controller):
         key = await authentication.store.find(request.principal.user.id, key_id)
         if key is None:
             raise NotFound
-        return _key(key)
+        return _key_body(key)
 
     @delete("/{key_id:str}", summary="Revoke a personal API key", own=True, **FRESH)
     async def revoke(
@@ -133,7 +133,7 @@ def _require_expiry(expires_at: datetime | None, request: ManagementRequest) -> 
             raise Invalid(str(error), attr="expires_at") from None
 
 
-def _key(key: PersonalKey, value: str | None = None) -> KeyBody:
+def _key_body(key: PersonalKey, value: str | None = None) -> KeyBody:
     return KeyBody(
         id=key.id,
         label=key.label,

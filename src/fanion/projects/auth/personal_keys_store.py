@@ -106,7 +106,7 @@ class PersonalKeyStore:
             owner_levels = levels.setdefault(row.hash, {})
             if row.organization_id is not None:
                 owner_levels[row.organization_id] = row.level
-            principals[row.hash] = _principal(row, owner_levels)
+            principals[row.hash] = _principal_of_row(row, owner_levels)
         return principals
 
     async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
@@ -114,13 +114,13 @@ class PersonalKeyStore:
         parameters = {"user": user_id}
         [(count,)] = await self._records.fetch(_COUNT, parameters)
         rows = await self._records.fetch(_PAGE, {**parameters, "rows": limit, "start": offset})
-        return [_key(row) for row in rows], count
+        return [_key_of_row(row) for row in rows], count
 
     async def find(self, user_id: int, key_id: UUID) -> PersonalKey | None:
         rows = await self._records.fetch(
             _KEYS.where(_OF_USER, _keys.id == bindparam("key")), {"user": user_id, "key": key_id}
         )
-        return _key(rows[0]) if rows else None
+        return _key_of_row(rows[0]) if rows else None
 
     async def create(
         self,
@@ -222,7 +222,7 @@ def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey
     )
     state = ItemState(str(key.id), key.label, {})
     by = None if new.by_operator else key.user_id
-    _record(connection, key.user_id, None, state, new.now, by)
+    _record_key(connection, key.user_id, None, state, new.now, by)
     return key, text
 
 
@@ -248,11 +248,11 @@ def _delete_keys(
     ).all()
     for row in rows:
         deleted = ItemState(str(row.id), row.label, {})
-        _record(connection, row.user_id, deleted, None, now, by)
+        _record_key(connection, row.user_id, deleted, None, now, by)
     return [row.hash for row in rows]
 
 
-def _record(
+def _record_key(
     connection: Connection,
     owner_id: int,
     before: ItemState | None,
@@ -275,7 +275,7 @@ def _record(
         record_in_organization(connection, change)
 
 
-def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:
+def _principal_of_row(row: Any, levels: Mapping[UUID, int]) -> Principal:
     scopes = None if row.scopes is None else tuple(row.scopes)
     return Principal(read_owner(row), row.key_id, row.last_used_at, scopes, levels, row.expires_at)
 
@@ -293,7 +293,7 @@ def read_owner(row: Any) -> User:
     )
 
 
-def _key(row: Any) -> PersonalKey:
+def _key_of_row(row: Any) -> PersonalKey:
     scopes = None if row.scopes is None else tuple(row.scopes)
     return PersonalKey(
         row.id,

@@ -23,7 +23,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from fanion.activity.model import changes
+from fanion.activity.model import changed_fields
 from fanion.db.columns import UtcDateTime
 from fanion.db.engine import Records
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys
@@ -104,7 +104,7 @@ class SecretKeyStore:
             Invalid: FORMER_KEYS_MAX former keys are still valid.
         """
         async with self._records.write() as connection:
-            before = await connection.run_sync(_retire, reset)
+            before = await connection.run_sync(_retire_key, reset)
             await connection.execute(
                 insert(project_secret_keys).values(
                     project_id=reset.project_id,
@@ -114,7 +114,7 @@ class SecretKeyStore:
                 )
             )
             await connection.run_sync(
-                _record, reset.project_id, before, reset.mask_value, reset.user_id, reset.now
+                _record_change, reset.project_id, before, reset.mask_value, reset.user_id, reset.now
             )
 
     async def remove(self, project_id: int, now: datetime, user_id: int | None) -> bool:
@@ -124,15 +124,15 @@ class SecretKeyStore:
             user_id: The user who makes the change; None for the operator.
         """
         async with self._records.write() as connection:
-            present, former = await connection.run_sync(_remove, project_id, now)
+            present, former = await connection.run_sync(_remove_keys, project_id, now)
             if present is not None or former:
                 await connection.run_sync(
-                    _record, project_id, present or former, None, user_id, now
+                    _record_change, project_id, present or former, None, user_id, now
                 )
             return present is not None or former is not None
 
 
-def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
+def _retire_key(connection: Connection, reset: SecretKeyReset) -> str | None:
     """Make the current key a former one and return its masked form, or None if there is none."""
     project_id, now = reset.project_id, reset.now
     # Concurrent replacements wait for each other, so that the second one sees the first one's key.
@@ -159,7 +159,7 @@ def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
     return str(present.mask_value)
 
 
-def _remove(
+def _remove_keys(
     connection: Connection, project_id: int, now: datetime
 ) -> tuple[str | None, str | None]:
     """Delete all keys, and return the masked current one and the former one that expires last."""
@@ -172,7 +172,7 @@ def _remove(
     return present, None if longest is None else longest.mask_value
 
 
-def _record(
+def _record_change(
     connection: Connection,
     project_id: int,
     before: str | None,
@@ -189,7 +189,9 @@ def _record(
     project = load_projects(connection, [project_id]).get(project_id)
     if project is None:
         return
-    differing = changes("Project", {"secret_key": before}, {"secret_key": after}, ["secret_key"])
+    differing = changed_fields(
+        "Project", {"secret_key": before}, {"secret_key": after}, ["secret_key"]
+    )
     record_project_change(connection, project, differing, user_id, now)
 
 
