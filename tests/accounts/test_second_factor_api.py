@@ -537,7 +537,7 @@ async def test_a_required_factor_is_not_removed(workspace: Workspace) -> None:
     nothing = await workspace.client.patch(ORGANIZATION, json={})
     await enforce(workspace, False)
 
-    detail = "Your organization requires a second factor. You can replace it by another one."
+    detail = "Your organization requires a second factor. You can replace it with another one."
     assert nothing.json()["enforce_2fa"]
     assert refused == (400, invalid("two_factor_required_by_organization", detail))
     assert (await post(browser, factor("disable")))[0] == 200

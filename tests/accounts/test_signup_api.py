@@ -62,7 +62,7 @@ NO_INVITE = 400, invalid("invalid_invite", "This invite is not valid. Ask for a 
 EXPIRED = 400, invalid("expired", "This invite has expired. Ask for a new one.")
 HAS_ACCOUNT = (
     400,
-    invalid("sign_in", "You have an account already. Sign in to accept the invite."),
+    invalid("sign_in", "You already have an account. Sign in to accept the invite."),
 )
 OTHER_ADDRESS = (
     400,
@@ -587,7 +587,7 @@ async def test_a_member_does_not_join_again(workspace: Workspace, stack: AsyncEx
 
     answer = await accepted(await browser_of(workspace, stack, ada.user_id), path, {})
 
-    message = "You already are a member of this organization."
+    message = "You are already a member of this organization."
     assert answer == (400, invalid("already_member", message))
     assert (await member_levels(workspace.records))[ADA] == 0
 

@@ -398,7 +398,7 @@ async def test_a_failure_is_tried_again_under_the_same_id(home: Home, receiver: 
 
     [done] = await deliveries(home, webhook)
     assert (first["status"], first["attempts"], first["response_code"]) == ("pending", 1, 500)
-    assert first["error"] == "The answer was 500, not one of 200 to 299."
+    assert first["error"] == "The answer was 500, not 200 to 299."
     assert first["next_attempt_at"] == "2024-03-01T12:00:10Z"
     assert (early, len(receiver.requests)) == (1, 3)
     assert {request.headers["webhook-id"] for request in receiver.requests} == {done["id"]}

@@ -158,7 +158,7 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(receiver: Receiver) -
 
     outcome = await send(receiver.url(), allow_private=True)
 
-    assert outcome == DeliveryOutcome(302, "The answer was 302, not one of 200 to 299.")
+    assert outcome == DeliveryOutcome(302, "The answer was 302, not 200 to 299.")
     assert [request.path for request in receiver.requests] == ["/"]
 
 

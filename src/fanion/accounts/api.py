@@ -195,7 +195,7 @@ class PreflightBody(Struct, kw_only=True):
     password_sign_in: bool
     capture_url: Annotated[
         str | None,
-        Meta(description="Where SDKs reach the server; null: at the address of this answer."),
+        Meta(description="Where SDKs reach the server; null for the address of this response."),
     ]
 
 

@@ -93,7 +93,7 @@ def read_client(account: str, address: str, claimed: str) -> Client:
     """Build the client of an attempt.
 
     Args:
-        account: The e-mail address that was sent, whether an account has it or not.
+        account: The e-mail address that was sent, known or not, or `code` and a user id.
         address: The client's address; "" if it is unknown.
         claimed: The address that an untrusted peer forwards for its client; "" for none.
     """
@@ -129,7 +129,7 @@ class SignInAttempts:
         """Admit an attempt, which counts as a failure at once so that concurrent attempts wait.
 
         Args:
-            account: The e-mail address that was sent, whether an account has it or not.
+            account: The e-mail address that was sent, known or not, or `code` and a user id.
             address: The client's address; "" if it is unknown.
             claimed: The address that an untrusted peer forwards for its client; "" for none.
 

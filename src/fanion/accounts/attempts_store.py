@@ -52,7 +52,7 @@ class AttemptStore:
         """Admit an attempt, which counts as a failure until it succeeds or is withdrawn.
 
         Args:
-            account: The e-mail address that was sent, whether an account has it or not.
+            account: The e-mail address that was sent, known or not, or `code` and a user id.
             address: The client's address; "" if it is unknown.
             claimed: The address that an untrusted peer forwards for its client; "" for none.
 

@@ -37,7 +37,7 @@ class ActivityUser(Struct, kw_only=True, omit_defaults=True):
 class ActivityDetail(Struct, kw_only=True):
     name: Annotated[str, Meta(description="Name of the item after the change.")]
     changes: list[Change] | None
-    short_id: Annotated[str | None, Meta(description="Of an insight, else null.")]
+    short_id: Annotated[str | None, Meta(description="Only for an insight, else null.")]
     trigger: Annotated[
         Trigger | None, Meta(description="The automation that made the change; null for a user.")
     ]

@@ -185,7 +185,7 @@ def _join_as_user(connection: Connection, token: str, user_id: int, now: datetim
         )
     ).first()
     if present is not None:
-        raise Invalid("You already are a member of this organization.", code="already_member")
+        raise Invalid("You are already a member of this organization.", code="already_member")
     end_sessions_of(connection, user_id)
     _add_member(connection, open_invite, user_id, now)
 

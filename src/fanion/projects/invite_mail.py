@@ -40,11 +40,11 @@ def send_invite(send: MailSender, invite_link: InviteLink) -> bool:
     text = f"""{author} ({invite.created_by.email}) invites you to the organization
 {organization} in Fanion.
 
-{message}Join it here; the link works once, within {INVITE_LASTS.days} days:
+{message}Join it here. The link works once, within {INVITE_LASTS.days} days:
 
 {invite_link.link}
 
-If you do not know what this is about, you need not do anything.
+If you did not expect this invite, you can ignore this mail.
 """
     return send(KIND, invite.target_email, f"You are invited to {organization}", text)
 

@@ -85,7 +85,7 @@ def other_recipient(invited: str) -> Invalid:
 
 def account_exists() -> Invalid:
     """Build the error of an address that has an account. Only the holder of the link gets it."""
-    return Invalid("You have an account already. Sign in to accept the invite.", code="sign_in")
+    return Invalid("You already have an account. Sign in to accept the invite.", code="sign_in")
 
 
 def masked_email(email: str) -> str:

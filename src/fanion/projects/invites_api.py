@@ -43,7 +43,7 @@ from fanion.rest.validation import read_struct
 
 _LIST = Schema(
     type=OpenAPIType.ARRAY,
-    items=Schema(type=OpenAPIType.OBJECT, description="As of one invite."),
+    items=Schema(type=OpenAPIType.OBJECT, description="The fields of one invite."),
     max_items=INVITES_AT_ONCE_MAX,
 )
 
@@ -62,7 +62,7 @@ class InviteRequest(Struct, kw_only=True, forbid_unknown_fields=True):
         list[UUID], Meta(max_length=INVITE_ROLES_MAX, description="Roles that the person gets.")
     ] = []
     send_email: Annotated[
-        bool, Meta(description="Whether to mail the link, where the server sends mails.")
+        bool, Meta(description="Whether to mail the link, if the server sends mail.")
     ] = True
 
 
@@ -81,7 +81,7 @@ class InviteBody(Struct, kw_only=True):
     expires_at: datetime
     link: Annotated[
         str | None,
-        Meta(description="For one use; only in the response to the creation."),
+        Meta(description="Works once. Only in the response to the creation."),
     ]
 
 

@@ -224,7 +224,7 @@ def _create_invites(
     )
     if (count or 0) > INVITES_MAX:
         raise Invalid(
-            f"You can only have {INVITES_MAX} invites. Delete those that are not needed any more."
+            f"You can only have {INVITES_MAX} invites. Delete those that are no longer needed."
         )
     return invites
 

@@ -16,12 +16,12 @@ class ProblemBody(Struct, kw_only=True):
     kind: Kind
     item_id: Annotated[
         int | None,
-        Meta(description="Of the webhook, the cohort or, of changes and rollbacks, the flag."),
+        Meta(description="The webhook, the cohort or, for changes and rollbacks, the flag."),
     ]
-    name: Annotated[str, Meta(description="Address of the webhook, name or key of the item.")]
+    name: Annotated[str, Meta(description="URL of the webhook, or name or key of the item.")]
     count: Annotated[int, Meta(description="Dead letters, deliveries or calculations that failed.")]
     detail: Annotated[str | None, Meta(description="The last error.")]
-    at: Annotated[datetime | None, Meta(description="Of the last error, where it is known.")]
+    at: Annotated[datetime | None, Meta(description="Time of the last error, if known.")]
 
 
 class Problems(Struct, kw_only=True):

@@ -34,8 +34,8 @@ FormerValidS = Annotated[
     Meta(
         ge=0,
         le=FORMER_VALID_S_MAX,
-        description="How long the present key stays valid. With 0 it ends at "
-        "once, and so do all former keys.",
+        description="How long the current key stays valid. With 0, it and all former keys end at "
+        "once.",
     ),
 ]
 # A larger body is not searched for the caller's key, as it is not read until the caller is known.

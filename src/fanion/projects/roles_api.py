@@ -50,7 +50,7 @@ class RoleChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_field
 class NewRoleMember(Struct, kw_only=True, forbid_unknown_fields=True):
     also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_ROLE_MEMBER
 
-    user_uuid: Annotated[UUID, Meta(description="Of a user of the organization.")]
+    user_uuid: Annotated[UUID, Meta(description="A user in the organization.")]
 
 
 class RolesApi(Controller):

@@ -328,7 +328,7 @@ def _retire_token(connection: Connection, project: Project, valid_s: int, now: d
 
 def too_many_former() -> Invalid:
     return Invalid(
-        f"{FORMER_KEYS_MAX} former keys are still valid. Wait until one has ended, or end all of "
+        f"{FORMER_KEYS_MAX} former keys are still valid. Wait until one expires, or end all of "
         "them with 0.",
         attr="former_valid_s",
     )

@@ -56,10 +56,11 @@ class WebhookBody(Struct, kw_only=True):
     active: bool
     secret: Annotated[
         str | None,
-        Meta(description="Signs the deliveries; only in the response to its creation: `whsec_…`."),
+        Meta(description="Signs the deliveries: `whsec_…`. Only in the response to the creation."),
     ]
     former_secret_valid_until: Annotated[
-        datetime | None, Meta(description="Until then, deliveries are signed with it too.")
+        datetime | None,
+        Meta(description="Until then, deliveries are also signed with the former one."),
     ]
     created_by: UserSummary | None
     created_at: datetime
@@ -75,7 +76,7 @@ class DeliveryBody(Struct, kw_only=True):
     event: str
     status: Status
     attempts: int
-    response_code: Annotated[int | None, Meta(description="Of the last attempt.")]
+    response_code: Annotated[int | None, Meta(description="Status of the last attempt.")]
     error: Annotated[str | None, Meta(description="Why the last attempt did not succeed.")]
     created_at: datetime
     next_attempt_at: datetime | None

@@ -69,7 +69,7 @@ class Sender:
             return DeliveryOutcome(error=f"{type(error).__name__}: {error}".rstrip(": "))
         if 200 <= code < 300:
             return DeliveryOutcome(code)
-        return DeliveryOutcome(code, f"The answer was {code}, not one of 200 to 299.")
+        return DeliveryOutcome(code, f"The answer was {code}, not 200 to 299.")
 
     async def close(self) -> None:
         if self._transport is not None:

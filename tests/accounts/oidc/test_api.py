@@ -301,7 +301,7 @@ async def test_a_token_of_another_sign_in_is_refused(site: Site) -> None:
     [
         ({"nonce": "another"}, "belongs to another sign-in"),
         ({"nonce": None}, "belongs to another sign-in"),
-        ({"iss": "https://evil.example"}, "is of another issuer"),
+        ({"iss": "https://evil.example"}, "is from another issuer"),
         ({"aud": "another client"}, "is for another client"),
         ({"aud": [CLIENT_ID, "another"], "azp": "another"}, "is for another client"),
         ({"exp": 1}, "has expired, or is not valid yet"),
@@ -373,7 +373,7 @@ async def test_the_answer_of_another_provider_is_refused(site: Site, issuer: str
 
     found = await refused(site, browser, f"{back}&iss={issuer}")
 
-    detail = "The answer is of another identity provider."
+    detail = "The answer is from another identity provider."
     assert found == (403, error("authentication_error", "oidc_token_invalid", detail))
     own = await site.agree(browser)
     answer = await browser.get(f"{CALLBACK}{own}&iss={quote(site.fake.issuer, safe='')}")
@@ -474,7 +474,7 @@ async def test_a_provider_that_did_not_ask_again_proves_nothing_fresh(
 
     assert (answer.status_code, answer.json()) == (
         403,
-        refused_token("is of a sign-in that is not fresh"),
+        refused_token("is from a sign-in that is not fresh"),
     )
 
 

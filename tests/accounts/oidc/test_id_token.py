@@ -89,7 +89,7 @@ def refusal(token: str, *algorithms: str, **expected: Any) -> str:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        *(({"iss": value}, "is of another issuer")
+        *(({"iss": value}, "is from another issuer")
           for value in (MISSING, "https://evil.example", ISSUER + "/", [ISSUER], None)),
         *(({"aud": value}, "is for another client")
           for value in (MISSING, "other", [], ["other"], "fanion ", {"fanion": 1}, None)),
@@ -137,7 +137,7 @@ def test_a_fresh_sign_in_is_proved_by_its_time(signed_in: Any, is_fresh: bool) -
     if is_fresh:
         assert read(token, max_age_s=300)["sub"] == "ada"
     else:
-        assert refusal(token, max_age_s=300) == "The ID token is of a sign-in that is not fresh."
+        assert refusal(token, max_age_s=300) == "The ID token is from a sign-in that is not fresh."
     assert read(token)["sub"] == "ada"
 
 

@@ -102,7 +102,7 @@ class MailClient:
             MailNotSent: Its message holds neither the mail nor a password.
         """
         if self._running is not None and not self._running.done():
-            raise MailNotSent("the former attempt still waits for the system")
+            raise MailNotSent("the previous attempt has not ended yet")
         domain = self._sender[1].rpartition("@")[2]
         try:
             message_id = make_msgid(domain=domain).strip("<>")
@@ -214,7 +214,7 @@ class _Connection(smtplib.SMTP):
     def _count_bytes(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise OSError("the mail server says too much")
+            raise OSError("the mail server's replies are too long")
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,13 @@ def reset_mail(to: str, link: str, lasts: timedelta) -> Mail:
         "password_reset",
         to,
         "Set a new password",
-        f"""Somebody, probably you, asked for a new password of your Fanion account.
+        f"""Somebody, probably you, requested a new password for your Fanion account.
 
-Set it here; the link works once, within {_duration(lasts)}:
+Set it here. The link works once, within {_duration(lasts)}:
 
 {link}
 
-If it was not you, you need not do anything: without the link nothing changes.
+If it was not you, you can ignore this mail: nothing changes without the link.
 """,
     )
 
@@ -86,7 +86,7 @@ def password_changed_mail(to: str, address: str) -> Mail:
         f"""The password of your Fanion account at {address} was changed, and all other sessions
 were ended.
 
-If it was not you, ask for a new password at once, and tell an administrator of your organization.
+If it was not you, request a new password at once, and tell an administrator of your organization.
 """,
     )
 

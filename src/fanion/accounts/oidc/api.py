@@ -133,7 +133,7 @@ class OidcApi(Controller):
             str, QueryParameter(name="state", description="As it was sent to the provider.")
         ] = "",
         code: Annotated[str, QueryParameter(description="Exchanged for an ID token.")] = "",
-        error: Annotated[str, QueryParameter(description="In place of a code.")] = "",
+        error: Annotated[str, QueryParameter(description="An error, in place of a code.")] = "",
         iss: Annotated[str, QueryParameter(description="The provider's issuer (RFC 9207).")] = "",
     ) -> Response[Any]:
         """Set the session's cookie. This is the redirect address that the provider has to know.

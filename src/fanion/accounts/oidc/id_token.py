@@ -62,9 +62,9 @@ def read_keys(raw: bytes) -> Keys:
     try:
         entries = msgspec.json.decode(raw)["keys"]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, KeyError, TypeError):
-        raise ProviderInvalid("Its keys cannot be read.") from None
+        raise ProviderInvalid("The identity provider's keys cannot be read.") from None
     if not isinstance(entries, list):
-        raise ProviderInvalid("Its keys cannot be read.")
+        raise ProviderInvalid("The identity provider's keys cannot be read.")
     return list(_usable_keys(entries[:KEYS_MAX]))
 
 
@@ -160,12 +160,12 @@ def _decode_claims(payload: bytes | None) -> Mapping[str, Any]:
 def check_claims(claims: Mapping[str, Any], expected: Expected) -> None:
     """Raise TokenInvalid, with the first reason, unless the claims are as expected."""
     for is_wrong, reason in (
-        (claims.get("iss") != expected.issuer, "is of another issuer"),
+        (claims.get("iss") != expected.issuer, "is from another issuer"),
         (not _is_for(claims, expected.client_id), "is for another client"),
         (not _is_subject(claims.get("sub")), "names no user"),
         (not _is_nonce(claims.get("nonce"), expected.nonce), "belongs to another sign-in"),
         (not _is_current(claims, expected.now.timestamp()), "has expired, or is not valid yet"),
-        (not _is_recent(claims, expected), "is of a sign-in that is not fresh"),
+        (not _is_recent(claims, expected), "is from a sign-in that is not fresh"),
     ):
         if is_wrong:
             raise TokenInvalid(f"The ID token {reason}.")

@@ -71,9 +71,13 @@ def read_metadata(raw: bytes, issuer: str) -> ProviderMetadata:
     try:
         document = msgspec.json.decode(raw, type=_Document)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ProviderInvalid(f"Its configuration cannot be read: {_short(error)}") from None
+        raise ProviderInvalid(
+            f"The identity provider's configuration cannot be read: {_short(error)}"
+        ) from None
     if document.issuer != issuer:
-        raise ProviderInvalid("Its configuration names another issuer than FANION_OIDC_ISSUER.")
+        raise ProviderInvalid(
+            "The identity provider's configuration names another issuer than FANION_OIDC_ISSUER."
+        )
     urls = (
         document.authorization_endpoint,
         document.token_endpoint,
@@ -82,11 +86,13 @@ def read_metadata(raw: bytes, issuer: str) -> ProviderMetadata:
     )
     for url in urls:
         if url is not None and not is_safe_url(url):
-            raise ProviderInvalid("Its configuration has an address that is not https.")
+            raise ProviderInvalid(
+                "The identity provider's configuration has an address that is not https."
+            )
     algorithms = ALGORITHMS.intersection(document.id_token_signing_alg_values_supported)
     if not algorithms:
         raise ProviderInvalid(
-            "It signs ID tokens by no accepted algorithm; accepted are "
+            "The identity provider signs ID tokens with no accepted algorithm; accepted are "
             f"{', '.join(sorted(ALGORITHMS))}."
         )
     return ProviderMetadata(

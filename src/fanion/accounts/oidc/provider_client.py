@@ -203,7 +203,7 @@ class Provider:
         claims = _decode_object(body) if status == 200 else None
         # OpenID Connect Core section 5.3.2.
         if claims is None or claims.get("sub") != subject:
-            raise ProviderInvalid("Its user info cannot be used.")
+            raise ProviderInvalid("The identity provider's user info cannot be used.")
         return claims
 
     async def close(self) -> None:
@@ -222,7 +222,9 @@ class Provider:
         if status >= 500:
             raise ProviderUnavailable
         if status != 200:
-            raise ProviderInvalid(f"It answers {status} in place of its configuration or its keys.")
+            raise ProviderInvalid(
+                f"The identity provider answers {status} instead of its configuration or its keys."
+            )
         return body
 
     async def _send(
@@ -252,7 +254,9 @@ class Provider:
         except (TimeoutError, OSError, httpx.TransportError):
             pass
         except httpx.InvalidURL:
-            raise ProviderInvalid("Its configuration has an address that cannot be used.") from None
+            raise ProviderInvalid(
+                "The identity provider's configuration has an address that cannot be used."
+            ) from None
         finally:
             self._sending -= 1
         raise ProviderUnavailable
@@ -302,12 +306,14 @@ def _retrieve_error(reading: "asyncio.Task[V]") -> None:
 async def _read_bounded(response: httpx.Response) -> bytes:
     """Return the body, or raise ProviderInvalid if it is too large or compressed."""
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise ProviderInvalid("It compresses its answer unasked.")
+        raise ProviderInvalid("The identity provider compresses its answer without being asked to.")
     received = bytearray()
     async for piece in response.aiter_raw():
         received += piece
         if len(received) > ANSWER_BYTES_MAX:
-            raise ProviderInvalid(f"Its answer is larger than {ANSWER_BYTES_MAX} bytes.")
+            raise ProviderInvalid(
+                f"The identity provider's answer is larger than {ANSWER_BYTES_MAX} bytes."
+            )
     return bytes(received)
 
 
@@ -322,12 +328,12 @@ def _read_tokens(status: int, body: bytes) -> Tokens:
                 "The identity provider does not accept its code: please begin again."
             )
         raise ProviderInvalid(
-            "It does not exchange the code for tokens; check FANION_OIDC_CLIENT_ID, the secret, "
-            "and the redirect address that the provider knows."
+            "The identity provider does not exchange the code for tokens; check "
+            "FANION_OIDC_CLIENT_ID, the secret, and the redirect address that the provider knows."
         )
     id_token, access_token = fields.get("id_token"), fields.get("access_token")
     if not (_is_token(id_token) and _is_token(access_token)):
-        raise ProviderInvalid("It sent no ID token.")
+        raise ProviderInvalid("The identity provider sent no ID token.")
     return Tokens(str(id_token), str(access_token))
 
 

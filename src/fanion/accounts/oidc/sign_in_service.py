@@ -137,7 +137,7 @@ class OidcSignIn:
         """Raise TokenInvalid for a response of another provider (RFC 9207 section 2.4)."""
         metadata = await self.provider.metadata()
         if issuer != metadata.issuer and (issuer or metadata.names_issuer):
-            raise TokenInvalid("The answer is of another identity provider.")
+            raise TokenInvalid("The answer is from another identity provider.")
 
     async def _identify_user(
         self, code: str, secret: BrowserSecret, redirect_uri: str, *, is_fresh: bool

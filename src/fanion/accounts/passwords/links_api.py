@@ -59,7 +59,7 @@ class NewPassword(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class LinkBody(Struct, kw_only=True):
-    email: Annotated[str, Meta(description="Of the account whose password is set.")]
+    email: Annotated[str, Meta(description="The address of the account whose password is set.")]
 
 
 class ResetApi(Controller):

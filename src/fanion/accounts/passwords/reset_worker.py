@@ -89,7 +89,7 @@ class PasswordResets:
                 code="email_not_available",
             )
         if len(self._waiting) >= REQUESTS_WAITING_MAX:
-            raise Unavailable("Too many requests for new passwords wait. Please retry.")
+            raise Unavailable("Too many requests for new passwords are queued. Please retry.")
         self._count_request(email, client)
         self._waiting.append(_Request(email, client, self._now()))
         self._added.set()

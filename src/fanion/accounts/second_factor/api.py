@@ -72,9 +72,11 @@ class SecondFactorBody(Struct, kw_only=True):
 
 
 class SetupBody(Struct, kw_only=True):
-    secret: Annotated[str, Meta(description="In base32, for an app that reads no QR code.")]
-    provisioning_uri: Annotated[str, Meta(description="`otpauth://…`: what a QR code holds.")]
-    expires_at: Annotated[datetime, Meta(description="A code has to confirm it before.")]
+    secret: Annotated[str, Meta(description="In base32, for apps that cannot scan a QR code.")]
+    provisioning_uri: Annotated[str, Meta(description="`otpauth://…`: the content of the QR code.")]
+    expires_at: Annotated[
+        datetime, Meta(description="A code has to confirm the secret before this time.")
+    ]
 
 
 class RecoveryCodesBody(Struct, kw_only=True):
@@ -223,7 +225,7 @@ class SecondFactorApi(Controller):
         user, now = request.principal.user, request.app.state.now()
         if await sign_in.factors.is_required(user.id):
             raise Invalid(
-                "Your organization requires a second factor. You can replace it by another one.",
+                "Your organization requires a second factor. You can replace it with another one.",
                 code="two_factor_required_by_organization",
             )
         if not await sign_in.factors.remove(user.id, user.id, now, request.client_address):

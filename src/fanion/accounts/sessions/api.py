@@ -20,12 +20,12 @@ from fanion.rest.pagination import Paged
 class SessionBody(Struct, kw_only=True):
     id: UUID
     method: Annotated[str, Meta(description="How it began: `password`, `oidc` or `link`.")]
-    address: Annotated[str, Meta(description="Of the client, at sign-in.")]
-    user_agent: Annotated[str, Meta(description="Of the client, at sign-in.")]
+    address: Annotated[str, Meta(description="The client's, at sign-in.")]
+    user_agent: Annotated[str, Meta(description="The client's, at sign-in.")]
     created_at: datetime
     last_used_at: Annotated[datetime, Meta(description="Updated once a minute at most.")]
-    expires_at: Annotated[datetime, Meta(description="However much it is used.")]
-    is_current: Annotated[bool, Meta(description="Whether this request is made with it.")]
+    expires_at: Annotated[datetime, Meta(description="Its end, however much it is used.")]
+    is_current: Annotated[bool, Meta(description="Whether this request uses it.")]
 
 
 class SessionsApi(Controller):
