@@ -19,8 +19,8 @@ HERE, THERE = "192.0.2.1", "198.51.100.7"
 
 def two_servers(records: Records) -> tuple[AttemptStore, AttemptStore, Clock]:
     clock = Clock()
-    one, other = (AttemptStore(records, clock.now, clock.seconds) for _ in range(2))
-    return one, other, clock
+    first, second = (AttemptStore(records, clock.now, clock.seconds) for _ in range(2))
+    return first, second, clock
 
 
 async def fail(store: AttemptStore, times: int, account: str = "ada", address: str = HERE) -> None:

@@ -48,14 +48,14 @@ async def test_hundreds_of_guesses_take_days_and_lock_no_account(workspace: Work
             statuses[answer.status_code] += 1
             if answer.status_code == 429:
                 workspace.clock.move(seconds=int(answer.headers["retry-after"]))
-        found = await guesser.post(LOGIN, json=RIGHT)
+        right = await guesser.post(LOGIN, json=RIGHT)
     passed_s = (workspace.clock.time - begun).total_seconds()
 
     # Half of the guesses were refused without being checked.
     looked_at = ACCOUNT_FREE + (GUESSES - ACCOUNT_FREE) // 2
     assert statuses == {400: looked_at, 429: GUESSES - looked_at}
     assert passed_s > (GUESSES / 2 - 40) * ADDRESS_DELAY_S_MAX
-    assert found.status_code == 200  # the delay has ended
+    assert right.status_code == 200  # the delay has ended
     # A user who has signed in from there before never has to wait.
     async with workspace.browser("203.0.113.9") as again:
         assert (await again.post(LOGIN, json=RIGHT)).status_code == 200
@@ -82,8 +82,8 @@ async def test_guesses_at_the_same_time_are_no_cheaper(workspace: Workspace) -> 
             *(browser.post(LOGIN, json={**RIGHT, "password": f"guess {n}"}) for n in range(50))
         )
 
-    found = Counter(answer.status_code for answer in answers)
-    assert found == {400: ACCOUNT_FREE, 429: 50 - ACCOUNT_FREE}
+    statuses = Counter(answer.status_code for answer in answers)
+    assert statuses == {400: ACCOUNT_FREE, 429: 50 - ACCOUNT_FREE}
 
 
 async def test_an_account_that_does_not_exist_is_delayed_as_one_that_does(

@@ -33,11 +33,11 @@ async def test_a_link_works_once(records: Records, user_id: int) -> None:
     links = LinkStore(records)
     token = await links.create_link(RESET, user_id, NOW, HOUR)
 
-    found = await links.find_user(token, RESET, NOW)
+    known = await links.find_user(token, RESET, NOW)
     taken = await links.consume_link(token, RESET, NOW)
     again = await links.consume_link(token, RESET, NOW)
 
-    assert (found, taken, again) == (user_id, user_id, None)
+    assert (known, taken, again) == (user_id, user_id, None)
     assert await links.find_user(token, RESET, NOW) is None
 
 
@@ -83,9 +83,9 @@ async def test_the_oldest_links_of_a_user_are_given_up(records: Records, user_id
     ]
     other = await links.create_link(Purpose.FIRST_START, user_id, NOW, HOUR)
 
-    found = [await links.find_user(token, RESET, NOW) for token in tokens]
+    user_ids = [await links.find_user(token, RESET, NOW) for token in tokens]
 
-    assert found == [None, None, *[user_id] * LINKS_PER_USER_MAX]
+    assert user_ids == [None, None, *[user_id] * LINKS_PER_USER_MAX]
     await links.delete_all(user_id, RESET)
     assert await links.find_user(tokens[-1], RESET, NOW) is None
     assert await links.consume_link(other, Purpose.FIRST_START, NOW) == user_id

@@ -126,7 +126,7 @@ async def test_signing_in_again_ends_the_session_of_that_browser(workspace: Work
 
     await browser.post("/api/login/", json=CREDENTIALS)
 
-    statuses = [(await one.get(ME)).status_code for one in (thief, browser, other)]
+    statuses = [(await client.get(ME)).status_code for client in (thief, browser, other)]
     assert statuses == [401, 200, 200]
 
 

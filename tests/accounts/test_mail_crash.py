@@ -48,14 +48,14 @@ def test_a_mail_leads_to_a_new_password(server: RealServer, mails: MailServer) -
         done = browser.post(path, json=NEW)
         again = browser.post(path, json=NEW)
         login = browser.post("/api/login/", json={"email": OWNER, **NEW})
-    told = mails.received(2)[1]
+    notice = mails.received(2)[1]
 
     assert preflight["email_service_available"] is True
     assert (unknown.status_code, known.status_code) == (204, 204)
     assert (mail.sender, mail.recipients) == ("fanion@example.com", (OWNER,))
     assert mail.message["From"] == "Fanion <fanion@example.com>"
     assert (done.status_code, again.status_code, login.status_code) == (200, 400, 200)
-    assert told.message["Subject"] == "Your password was changed"
+    assert notice.message["Subject"] == "Your password was changed"
     assert len(mails.mails) == 2  # none to the address that has no account
     log = server.log_path.read_text()
     assert path.split("/")[-2] not in log and NEW["password"] not in log
@@ -67,12 +67,12 @@ def test_a_mail_server_that_is_silent_delays_no_request(
 ) -> None:
     mails.silent.add("EHLO")
     with plain_http.Client(base_url=server.url) as browser:
-        asked = browser.post("/api/reset/", json={"email": OWNER})
+        answer = browser.post("/api/reset/", json={"email": OWNER})
         mails.said("EHLO")
         statuses = [browser.get("/_preflight/").status_code for _ in range(20)]
         stopped = server.stop()
 
-    assert (asked.status_code, set(statuses), stopped) == (204, {200}, 0)
+    assert (answer.status_code, set(statuses), stopped) == (204, {200}, 0)
     assert mails.mails == []
 
 

@@ -78,11 +78,11 @@ class House:
     async def activity(self) -> list[tuple[str, str | None, Json]]:
         """Return activity, user and details of the entries, without sign-ins, oldest first."""
         project_id = self.workspace.made.project.id
-        found, _ = await page(self.workspace.records, project_id, 100, 0, "User")
+        entries, _ = await page(self.workspace.records, project_id, 100, 0, "User")
         return [
-            (one.activity, one.email, {c.field: c.after for c in one.changes or ()})
-            for one in reversed(found)
-            if one.activity not in {"logged_in", "login_failed"}
+            (entry.activity, entry.email, {c.field: c.after for c in entry.changes or ()})
+            for entry in reversed(entries)
+            if entry.activity not in {"logged_in", "login_failed"}
         ]
 
 
@@ -143,12 +143,16 @@ async def test_a_user_without_a_password_is_told_so(house: House) -> None:
 @pytest.mark.every_engine
 async def test_a_name_changes_at_once_for_keys_and_sessions(house: House) -> None:
     browser = await house.browser()
-    before = [(await one.get(ME)).json()["first_name"] for one in (browser, house.workspace.client)]
+    before = [
+        (await client.get(ME)).json()["first_name"] for client in (browser, house.workspace.client)
+    ]
 
     answer = await browser.patch(ME, json={"first_name": " Olga Ä. "})
 
     assert (answer.status_code, answer.json()["first_name"]) == (200, "Olga Ä.")
-    after = [(await one.get(ME)).json()["first_name"] for one in (browser, house.workspace.client)]
+    after = [
+        (await client.get(ME)).json()["first_name"] for client in (browser, house.workspace.client)
+    ]
     assert (before, after) == (["Olga", "Olga"], ["Olga Ä.", "Olga Ä."])
     assert (await house.activity(), house.mails) == ([], [])
 
@@ -348,7 +352,11 @@ async def test_a_new_password_ends_all_other_sessions_and_links(house: House) ->
     assert answer.status_code == 200, answer.text
     assert answer.headers["cache-control"] == "no-store"
     assert browser.cookies["fanion"] != former
-    assert [(await one.get(ME)).status_code for one in (browser, other, thief)] == [200, 401, 401]
+    assert [(await client.get(ME)).status_code for client in (browser, other, thief)] == [
+        200,
+        401,
+        401,
+    ]
     assert (await workspace.client.get(ME)).status_code == 200  # keys stay valid
     assert not await house.can_sign_in(OWNER_PASSWORD)
     assert await house.can_sign_in(NEW_PASSWORD)

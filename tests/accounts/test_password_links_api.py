@@ -93,11 +93,15 @@ async def test_a_link_sets_the_password_and_signs_in_once(
     again = await thief.post(path, json={"password": "a thief's passphrase"})
     look = await thief.get(path)
 
-    assert [(one.status_code, one.json()) for one in looks] == [(200, {"email": OWNER_EMAIL})] * 3
+    assert [(response.status_code, response.json()) for response in looks] == [
+        (200, {"email": OWNER_EMAIL})
+    ] * 3
     assert looks[0].headers["cache-control"] == "no-store"
     assert (answer.status_code, answer.json()) == (200, {"success": True})
     assert (await browser.get(ME)).json()["email"] == OWNER_EMAIL
-    assert [(one.status_code, one.json()) for one in (again, look)] == [(400, USED)] * 2
+    assert [(response.status_code, response.json()) for response in (again, look)] == [
+        (400, USED)
+    ] * 2
     assert "set-cookie" not in again.headers
     assert await can_sign_in(workspace, NEW_PASSWORD)
     assert not await can_sign_in(workspace, OWNER_PASSWORD)
@@ -144,7 +148,9 @@ async def test_a_link_expires(workspace: Workspace, purpose: Purpose) -> None:
     look = await workspace.browser().get(path)
     answer = await workspace.browser().post(path, json={"password": NEW_PASSWORD})
 
-    assert [(one.status_code, one.json()) for one in (look, answer)] == [(400, USED)] * 2
+    assert [(response.status_code, response.json()) for response in (look, answer)] == [
+        (400, USED)
+    ] * 2
 
 
 async def test_a_link_is_for_its_purpose_alone(workspace: Workspace) -> None:
@@ -163,7 +169,9 @@ async def test_what_is_no_token_is_refused_in_the_same_way(
         path = f"{PATHS[purpose]}{token}/"
         look = await workspace.browser().get(path)
         answer = await workspace.browser().post(path, json={"password": NEW_PASSWORD})
-        assert [(one.status_code, one.json()) for one in (look, answer)] == [(400, USED)] * 2
+        assert [(response.status_code, response.json()) for response in (look, answer)] == [
+            (400, USED)
+        ] * 2
 
 
 async def test_guesses_of_tokens_are_limited(workspace: Workspace) -> None:
@@ -210,16 +218,16 @@ async def test_a_disabled_account_has_no_links(workspace: Workspace) -> None:
     look = await workspace.browser().get(path)
     answer = await workspace.browser().post(path, json={"password": NEW_PASSWORD})
 
-    assert [one.status_code for one in (look, answer)] == [400, 400]
+    assert [response.status_code for response in (look, answer)] == [400, 400]
 
 
 async def test_the_activity_says_how_the_password_was_changed(workspace: Workspace) -> None:
     path = await link(workspace)
     await workspace.browser().post(path, json={"password": NEW_PASSWORD})
 
-    found, _ = await page(workspace.records, workspace.made.project.id, 10, 0, "User")
-    entry = found[1]
-    assert [one.activity for one in found] == ["logged_in", "password_changed"]
+    entries, _ = await page(workspace.records, workspace.made.project.id, 10, 0, "User")
+    entry = entries[1]
+    assert [one.activity for one in entries] == ["logged_in", "password_changed"]
 
     assert (entry.name, entry.email) == (OWNER_EMAIL, None)
     details = {one.field: one.after for one in entry.changes or ()}
@@ -400,8 +408,8 @@ async def test_nothing_says_whether_an_account_exists(
         pass
 
     assert before_answers == []
-    assert {(one.status_code, one.content) for one in answers} == {(204, b"")}
-    assert len({tuple(sorted(one.headers.items())) for one in answers}) == 1
+    assert {(answer.status_code, answer.content) for answer in answers} == {(204, b"")}
+    assert len({tuple(sorted(answer.headers.items())) for answer in answers}) == 1
     assert [mail.to for mail in mails] == [OWNER_EMAIL]
 
 
@@ -462,9 +470,9 @@ async def test_the_activity_says_who_asked_from_where(workspace: Workspace) -> N
     await ask(workspace, OWNER_EMAIL)
     await workspace.resets.work_once()
 
-    found, _ = await page(workspace.records, workspace.made.project.id, 10, 0, "User")
+    entries, _ = await page(workspace.records, workspace.made.project.id, 10, 0, "User")
 
-    [entry] = found
+    [entry] = entries
     assert (entry.activity, entry.name, entry.email) == (
         "password_reset_requested",
         OWNER_EMAIL,

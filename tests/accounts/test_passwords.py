@@ -112,8 +112,8 @@ async def test_few_hashes_run_at_a_time_and_few_wait() -> None:
         await passwords.verify(None, "x")
     guesses[-1].cancel()  # the client has disconnected
     hasher.go.set()
-    found = await asyncio.gather(*guesses[:-1])
+    results = await asyncio.gather(*guesses[:-1])
 
-    assert found == [False] * (room - 1)
+    assert results == [False] * (room - 1)
     assert hasher.inside_max == HASHES_AT_ONCE_MAX
     assert not await passwords.verify(None, "x")

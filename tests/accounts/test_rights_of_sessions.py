@@ -78,14 +78,14 @@ async def test_a_changed_member_signs_in_again(home: Home, act: str) -> None:
         home.site.client(home.key) as owner,
     ):
         me = (await browser.get("/api/users/@me/")).json()
-        place = f"{members}{me['uuid']}/"
+        path = f"{members}{me['uuid']}/"
         if act == "removed":
-            changed = await owner.delete(place)
+            changed = await owner.delete(path)
         elif act == "left":
-            changed = await browser.delete(place)
+            changed = await browser.delete(path)
         else:
-            changed = await owner.patch(place, json={"level": 0 if act == "lowered" else 8})
-            await owner.patch(place, json={"level": 1})  # does not bring a session back
+            changed = await owner.patch(path, json={"level": 0 if act == "lowered" else 8})
+            await owner.patch(path, json={"level": 1})  # does not bring a session back
 
         answer = await browser.get("/api/users/@me/")
 
@@ -99,11 +99,11 @@ async def test_members_are_changed_after_a_fresh_sign_in_only(home: Home) -> Non
     )
     async with await home.site.browser(ada.user_id) as browser:
         uuid = (await browser.get("/api/users/@me/")).json()["uuid"]
-    place = f"/api/organizations/{home.organization_id}/members/{uuid}/"
+    path = f"/api/organizations/{home.organization_id}/members/{uuid}/"
     async with await home.site.browser(home.user_id) as browser:
         home.site.clock.move(minutes=11)
-        answers = [await browser.patch(place, json={"level": 0}), await browser.delete(place)]
+        answers = [await browser.patch(path, json={"level": 0}), await browser.delete(path)]
 
-    assert [(one.status_code, one.json()["code"]) for one in answers] == [
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [
         (403, "fresh_sign_in_required")
     ] * 2

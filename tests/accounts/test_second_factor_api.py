@@ -141,8 +141,8 @@ async def is_signed_in(browser: Browser) -> bool:
 
 async def activity(workspace: Workspace) -> list[tuple[str, str]]:
     """Return the entries without sign-ins, oldest first."""
-    found, _ = await page(workspace.records, workspace.made.project.id, 100, 0)
-    entries = [(one.scope, one.activity) for one in reversed(found)]
+    page_entries, _ = await page(workspace.records, workspace.made.project.id, 100, 0)
+    entries = [(stored.scope, stored.activity) for stored in reversed(page_entries)]
     return [entry for entry in entries if entry != ("User", "logged_in")]
 
 
@@ -386,8 +386,8 @@ async def test_other_sessions_end_and_this_one_gets_a_new_cookie(workspace: Work
 
     await set_up(workspace, browser)
 
-    found = [await is_signed_in(one) for one in (browser, other, stolen)]
-    assert found == [True, False, False]
+    states = [await is_signed_in(client) for client in (browser, other, stolen)]
+    assert states == [True, False, False]
 
 
 async def test_a_factor_is_replaced_by_a_new_one(workspace: Workspace) -> None:
@@ -513,7 +513,9 @@ async def test_who_has_to_set_one_up_can_do_nothing_else(workspace: Workspace) -
         await browser.patch(ORGANIZATION, json={"enforce_2fa": False}),
     ]
 
-    assert [(one.status_code, one.json()) for one in answers] == [(403, SETUP_REQUIRED)] * 4
+    assert [(answer.status_code, answer.json()) for answer in answers] == [
+        (403, SETUP_REQUIRED)
+    ] * 4
     assert (await browser.post("/api/logout/")).status_code == 204
 
 

@@ -55,9 +55,9 @@ def test_a_code_and_all_before_it_are_used_up() -> None:
     codes = [TOTP(SECRET).generate_otp(step + n) for n in (-1, 0, 1)]
     now = at(step * 30)
 
-    found = [matching_step(SECRET, code, now, after=step) for code in codes]
+    steps = [matching_step(SECRET, code, now, after=step) for code in codes]
 
-    assert found == [None, None, step + 1]
+    assert steps == [None, None, step + 1]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_recovery_codes_are_no_totp_codes_and_differ() -> None:
 
 
 def test_the_address_for_the_app_names_the_account() -> None:
-    found = urlsplit(provisioning_uri(SECRET, "ada+test@example.com"))
+    parts = urlsplit(provisioning_uri(SECRET, "ada+test@example.com"))
 
-    assert (found.scheme, found.netloc) == ("otpauth", "totp")
-    assert found.path == "/Fanion:ada%2Btest%40example.com"
-    assert parse_qs(found.query) == {"secret": [SECRET], "issuer": ["Fanion"]}
+    assert (parts.scheme, parts.netloc) == ("otpauth", "totp")
+    assert parts.path == "/Fanion:ada%2Btest%40example.com"
+    assert parse_qs(parts.query) == {"secret": [SECRET], "issuer": ["Fanion"]}

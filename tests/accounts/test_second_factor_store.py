@@ -118,16 +118,16 @@ async def test_the_code_of_the_set_up_is_used_up(owner: Owner) -> None:
 
 
 async def test_a_code_is_used_once(owner: Owner) -> None:
-    found = [await owner.check(code_at(LATER)) for _ in range(2)]
+    results = [await owner.check(code_at(LATER)) for _ in range(2)]
 
-    assert found == [VALID, WRONG]
+    assert results == [VALID, WRONG]
 
 
 async def test_of_requests_at_the_same_time_one_uses_a_code(owner: Owner) -> None:
     for code in (code_at(LATER), CODES[3]):
-        found = await asyncio.gather(*(owner.check(code) for _ in range(4)))
+        results = await asyncio.gather(*(owner.check(code) for _ in range(4)))
 
-        assert sorted(one.is_valid for one in found) == [False, False, False, True]
+        assert sorted(result.is_valid for result in results) == [False, False, False, True]
 
 
 async def test_each_recovery_code_is_used_once(owner: Owner) -> None:
@@ -180,9 +180,9 @@ async def test_of_guesses_every_five_seconds_hardly_one_is_looked_at(owner: Owne
 
 @pytest.mark.parametrize("text", ["", "1", "12345678", "aaaa-bbbb", "☃" * 6, "x" * 10_000, "\0"])
 async def test_what_is_no_code_is_wrong_and_delays_no_user(owner: Owner, text: str) -> None:
-    found = [await owner.check(text) for _ in range(FREE_FAILURES + 1)]
+    results = [await owner.check(text) for _ in range(FREE_FAILURES + 1)]
 
-    assert found == [WRONG] * (FREE_FAILURES + 1)
+    assert results == [WRONG] * (FREE_FAILURES + 1)
     assert await owner.check(code_at(LATER)) == VALID
 
 
@@ -215,11 +215,11 @@ async def test_a_sign_in_is_completed_once_by_its_token_and_a_code(owner: Owner)
 async def test_of_requests_at_the_same_time_one_completes_a_sign_in(owner: Owner) -> None:
     await owner.wait("token")
 
-    found = await asyncio.gather(
+    results = await asyncio.gather(
         *(owner.store.complete("token", code, LATER) for code in (code_at(LATER), *CODES[:3]))
     )
 
-    assert sorted(one.code.is_valid for one in found) == [False, False, False, True]
+    assert sorted(result.code.is_valid for result in results) == [False, False, False, True]
 
 
 async def test_a_sign_in_waits_ten_minutes(owner: Owner) -> None:
@@ -229,16 +229,16 @@ async def test_a_sign_in_waits_ten_minutes(owner: Owner) -> None:
     ):
         await owner.wait(token)
         now = LATER + after
-        found = await owner.store.complete(token, "000000", now)
-        assert (found.user_id is not None) == is_known
+        result = await owner.store.complete(token, "000000", now)
+        assert (result.user_id is not None) == is_known
 
 
 async def test_a_sign_in_ends_after_too_many_wrong_codes(owner: Owner) -> None:
     await owner.wait("token")
     now = LATER
     for _ in range(ATTEMPTS_MAX):
-        found = await owner.store.complete("token", "aaaa-aaaa-aaaa-aaaa", now)
-        assert found == CheckedSignIn(owner.user_id, "password", WRONG, "")
+        result = await owner.store.complete("token", "aaaa-aaaa-aaaa-aaaa", now)
+        assert result == CheckedSignIn(owner.user_id, "password", WRONG, "")
 
     assert await owner.store.complete("token", CODES[0], now) == CheckedSignIn(None)
 
@@ -259,7 +259,7 @@ async def test_sign_ins_that_wait_are_bounded(owner: Owner, records: Records) ->
     now = LATER + timedelta(seconds=len(tokens))
     known = [(await owner.store.complete(token, "x", now)).user_id for token in tokens]
 
-    assert [one is not None for one in known] == [False] * 3 + [True] * PENDING_PER_USER_MAX
+    assert [user_id is not None for user_id in known] == [False] * 3 + [True] * PENDING_PER_USER_MAX
     await owner.wait("much later", now + PENDING_LASTS)
     assert await rows(records, "pending_sign_ins") == 1
 

@@ -59,16 +59,16 @@ async def place(records: Records) -> Place:
 async def entries(place: Place, project_id: int | None = None) -> list[StoredActivity]:
     """Return the entries about accounts, newest first."""
     project_id = place.projects[0] if project_id is None else project_id
-    found, _ = await page(place.records, project_id, 1_000, 0, "User")
-    return found
+    page_entries, _ = await page(place.records, project_id, 1_000, 0, "User")
+    return page_entries
 
 
 def changes(entry: StoredActivity) -> dict[str, object]:
     assert entry.changes is not None
-    assert {(one.type, one.action, one.before) for one in entry.changes} <= {
+    assert {(change.type, change.action, change.before) for change in entry.changes} <= {
         ("User", "created", None)
     }
-    return {one.field: one.after for one in entry.changes}
+    return {change.field: change.after for change in entry.changes}
 
 
 @pytest.mark.every_engine
@@ -107,7 +107,7 @@ async def test_each_organization_of_the_owner_has_the_event(place: Place) -> Non
     await write_security_events(place.records, by_owner("logged_out", place.user_id, NOW))
 
     for project_id in (*place.projects, place.elsewhere):
-        assert [one.activity for one in await entries(place, project_id)] == ["logged_out"]
+        assert [entry.activity for entry in await entries(place, project_id)] == ["logged_out"]
 
 
 async def test_an_account_that_is_gone_or_in_no_organization_has_no_event(place: Place) -> None:
@@ -158,7 +158,7 @@ async def test_many_failures_are_one_entry_an_hour(
         clock.move(minutes=1)
         failed.count_failure(place.user_id, "")
         await failed.write_due()
-    before = [changes(one)["attempts"] for one in await entries(place)]
+    before = [changes(entry)["attempts"] for entry in await entries(place)]
     clock.move(minutes=1)
     await failed.write_due()
 

@@ -89,10 +89,10 @@ async def test_a_user_sees_where_they_are_signed_in(workspace: Workspace) -> Non
     workspace.clock.move(minutes=1)
     second = await signed_in(workspace, "New browser")
 
-    found = await listed(second)
+    sessions = await listed(second)
 
-    assert [one["is_current"] for one in found] == [True, False]
-    newest, oldest = found
+    assert [session["is_current"] for session in sessions] == [True, False]
+    newest, oldest = sessions
     assert newest == {
         "id": newest["id"],
         "method": "password",
@@ -110,7 +110,7 @@ async def test_a_user_sees_where_they_are_signed_in(workspace: Workspace) -> Non
 @pytest.mark.every_engine
 async def test_one_session_is_ended_by_its_id(workspace: Workspace) -> None:
     lost, browser = await signed_in(workspace), await signed_in(workspace)
-    [other] = [one["id"] for one in await listed(browser) if not one["is_current"]]
+    [other] = [session["id"] for session in await listed(browser) if not session["is_current"]]
 
     ended = await browser.delete(f"{SESSIONS}{other}/")
     again = await browser.delete(f"{SESSIONS}{other}/")
@@ -126,7 +126,10 @@ async def test_sessions_of_others_cannot_be_ended(workspace: Workspace) -> None:
     [mine] = await listed(browser)
 
     async with workspace.client_with(member.key) as client:
-        answers = [await client.delete(f"{SESSIONS}{one}/") for one in (mine["id"], uuid4(), 7)]
+        answers = [
+            await client.delete(f"{SESSIONS}{session_id}/")
+            for session_id in (mine["id"], uuid4(), 7)
+        ]
         await client.delete(SESSIONS)
 
     assert [answer.status_code for answer in answers] == [404, 404, 404]
@@ -140,7 +143,7 @@ async def test_all_others_end_at_once(workspace: Workspace) -> None:
     ended = await browser.delete(SESSIONS)
 
     assert ended.status_code == 204
-    assert [(await one.get(ME)).status_code for one in (lost, browser)] == [401, 200]
+    assert [(await client.get(ME)).status_code for client in (lost, browser)] == [401, 200]
 
 
 async def test_a_key_ends_all_sessions(workspace: Workspace) -> None:
@@ -195,10 +198,10 @@ async def test_sessions_that_have_ended_are_deleted_and_not_listed(workspace: Wo
     workspace.clock.time += IDLE_MAX
     browser = await signed_in(workspace)
 
-    found = await listed(browser)
+    sessions_listed = await listed(browser)
     await workspace.sign_in.sessions.maintain()
 
-    assert [one["is_current"] for one in found] == [True]
+    assert [session["is_current"] for session in sessions_listed] == [True]
     assert len(await workspace.records.fetch(select(sessions.c.id))) == 1
 
 

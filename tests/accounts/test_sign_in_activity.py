@@ -33,10 +33,10 @@ async def workspace(records: Records) -> AsyncIterator[Workspace]:
 
 async def activity(workspace: Workspace) -> list[tuple[str, str | None, dict[str, Any]]]:
     """Return activity, user and details of the entries, oldest first."""
-    found, _ = await page(workspace.records, workspace.made.project.id, 100, 0, "User")
+    entries, _ = await page(workspace.records, workspace.made.project.id, 100, 0, "User")
     return [
-        (one.activity, one.email, {c.field: c.after for c in one.changes or ()})
-        for one in reversed(found)
+        (entry.activity, entry.email, {c.field: c.after for c in entry.changes or ()})
+        for entry in reversed(entries)
     ]
 
 
@@ -45,7 +45,7 @@ async def test_signing_in_and_out_is_recorded(workspace: Workspace) -> None:
     for browser in browsers:
         await browser.post("/api/login/", json=CREDENTIALS)
     listed = (await browsers[0].get("/api/sessions/")).json()["results"]
-    other = next(one["id"] for one in listed if not one["is_current"])
+    other = next(session["id"] for session in listed if not session["is_current"])
 
     await browsers[0].delete(f"/api/sessions/{other}/")
     await browsers[0].delete("/api/sessions/")
@@ -85,16 +85,16 @@ async def test_viewers_see_no_sign_ins_of_others(
     person = await add_member(workspace.records, "vera", level)
     for user_id in (workspace.made.user.id, person.user_id, workspace.made.user.id):
         await write_security_events(workspace.records, by_owner("logged_in", user_id, NOW))
-    place = f"/api/projects/{workspace.made.project.id}/activity_log/"
+    path = f"/api/projects/{workspace.made.project.id}/activity_log/"
     owner = str(workspace.made.user.uuid)
 
     async with workspace.client_with(person.key) as client:
-        all_of_it = (await client.get(place)).json()
-        accounts = (await client.get(place, params={"scope": "User", "limit": 1})).json()
-        of_owner = (await client.get(place, params={"scope": "User", "item_id": owner})).json()
+        all_of_it = (await client.get(path)).json()
+        accounts = (await client.get(path, params={"scope": "User", "limit": 1})).json()
+        of_owner = (await client.get(path, params={"scope": "User", "item_id": owner})).json()
 
-    seen = [one for one in all_of_it["results"] if one["scope"] == "User"]
-    assert {one["item_id"] == owner for one in seen} == ({False} if own_only else {False, True})
+    seen = [entry for entry in all_of_it["results"] if entry["scope"] == "User"]
+    assert {entry["item_id"] == owner for entry in seen} == ({False} if own_only else {False, True})
     assert accounts["total_count"] == len(seen) == (1 if own_only else 3)
     assert (accounts["next"] is None) is own_only
     assert of_owner["total_count"] == (0 if own_only else 2)

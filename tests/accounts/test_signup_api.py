@@ -124,11 +124,11 @@ async def activity(workspace: Workspace, scope: str) -> list[tuple[str | None, s
     entries = (await workspace.client.get(path)).json()["results"]
     return [
         (
-            one["user"]["email"],
-            one["activity"],
-            [(c["field"], c["before"], c["after"]) for c in one["detail"]["changes"] or ()],
+            entry["user"]["email"],
+            entry["activity"],
+            [(c["field"], c["before"], c["after"]) for c in entry["detail"]["changes"] or ()],
         )
-        for one in entries
+        for entry in entries
     ]
 
 
@@ -169,7 +169,7 @@ async def test_an_invite_shows_what_it_is_for(workspace: Workspace) -> None:
     async with workspace.browser() as browser:
         answers = [await browser.get(path) for _ in range(2)]
 
-    assert [one.status_code for one in answers] == [200, 200]  # reading does not use it up
+    assert [answer.status_code for answer in answers] == [200, 200]  # reading does not use it up
     assert answers[0].headers["cache-control"] == "no-store"
     shown = answers[0].json()
     assert shown == {
@@ -208,7 +208,7 @@ async def test_a_new_account_joins_with_level_and_roles(workspace: Workspace) ->
     members = (
         await workspace.client.get(f"/api/organizations/@current/roles/{role['id']}/")
     ).json()["members"]
-    assert [one["user"]["email"] for one in members] == [ADA]
+    assert [member["user"]["email"] for member in members] == [ADA]
     assert (await workspace.client.get(INVITES)).json()["results"] == []
     assert await activity(workspace, "OrganizationMembership") == [(ADA, "created", [])]
     assert await activity(workspace, "OrganizationInvite") == [
@@ -238,8 +238,8 @@ async def test_of_two_servers_that_take_it_at_the_same_time_one_gets_it(
     second = await stack.enter_async_context(open_workspace(records, CONTROLLERS, first=workspace))
     path = await invited(workspace)
     browsers = [
-        await stack.enter_async_context(place.browser())
-        for place in (workspace, second, workspace, second)
+        await stack.enter_async_context(server.browser())
+        for server in (workspace, second, workspace, second)
     ]
 
     done = await asyncio.gather(*(accepted(browser, path) for browser in browsers))
@@ -247,7 +247,7 @@ async def test_of_two_servers_that_take_it_at_the_same_time_one_gets_it(
     statuses = sorted(status for status, _ in done)
     refusals = [answer for answer in done if answer[0] != 201]
     assert statuses == [201, 400, 400, 400]
-    assert all(one in (NO_INVITE, HAS_ACCOUNT) for one in refusals)
+    assert all(refusal in (NO_INVITE, HAS_ACCOUNT) for refusal in refusals)
     assert await member_levels(records) == {OWNER_EMAIL: 15, ADA: 1}
     async with records.read() as connection:
         same = select(func.count()).select_from(users).where(users.c.email == ADA)
@@ -373,10 +373,10 @@ async def test_an_organization_without_a_project_is_joined_all_the_same(
 
 @pytest.mark.every_engine
 async def test_a_role_that_was_deleted_meanwhile_is_left_out(workspace: Workspace) -> None:
-    place = "/api/organizations/@current/roles/"
-    role = (await workspace.client.post(place, json={"name": "Makers"})).json()
+    roles_path = "/api/organizations/@current/roles/"
+    role = (await workspace.client.post(roles_path, json={"name": "Makers"})).json()
     path = await invited(workspace, roles=[role["id"]])
-    await workspace.client.delete(f"{place}{role['id']}/")
+    await workspace.client.delete(f"{roles_path}{role['id']}/")
 
     async with workspace.browser() as browser:
         assert (await accepted(browser, path))[0] == 201
@@ -469,10 +469,10 @@ async def test_a_disabled_account_does_not_come_back_by_an_invite(workspace: Wor
 async def test_roles_that_are_deleted_at_the_same_moment_do_not_keep_a_user_out(
     workspace: Workspace, stack: AsyncExitStack
 ) -> None:
-    place = "/api/organizations/@current/roles/"
+    roles_path = "/api/organizations/@current/roles/"
     for attempt in range(5):
         made = [
-            (await workspace.client.post(place, json={"name": f"{attempt}-{n}"})).json()["id"]
+            (await workspace.client.post(roles_path, json={"name": f"{attempt}-{n}"})).json()["id"]
             for n in range(3)
         ]
         email = f"p{attempt}@example.com"
@@ -481,11 +481,11 @@ async def test_roles_that_are_deleted_at_the_same_moment_do_not_keep_a_user_out(
 
         joined, *gone = await asyncio.gather(
             browser.post(path, json=ACCOUNT),
-            *(workspace.client.delete(f"{place}{role_id}/") for role_id in reversed(made)),
+            *(workspace.client.delete(f"{roles_path}{role_id}/") for role_id in reversed(made)),
         )
 
         assert joined.status_code == 201, joined.text
-        assert [one.status_code for one in gone] == [204] * 3
+        assert [answer.status_code for answer in gone] == [204] * 3
 
 
 @pytest.mark.every_engine
@@ -751,7 +751,7 @@ async def test_a_form_works_where_a_session_has_ended(workspace: Workspace) -> N
 async def test_who_guesses_links_is_slowed_down(workspace: Workspace) -> None:
     path = await invited(workspace)
     async with workspace.browser("192.0.2.66") as guessing:
-        found = [
+        answers = [
             (await guessing.get(f"/api/signup/{number:043}/")).status_code
             for number in range(FAILURES_MAX + 1)
         ]
@@ -759,7 +759,7 @@ async def test_who_guesses_links_is_slowed_down(workspace: Workspace) -> None:
     async with workspace.browser("192.0.2.1") as browser:
         welcome = await accepted(browser, path)
 
-    assert found == [400] * FAILURES_MAX + [429]
+    assert answers == [400] * FAILURES_MAX + [429]
     assert throttled[0] == 429
     assert welcome[0] == 201
 
@@ -796,12 +796,12 @@ async def test_an_owner_who_has_signed_in_invites(workspace: Workspace) -> None:
         ]
 
     assert fresh.status_code == 201
-    assert [(one.status_code, one.json()["code"]) for one in late] == [
+    assert [(answer.status_code, answer.json()["code"]) for answer in late] == [
         (403, "fresh_sign_in_required")
     ] * 3
 
 
 def test_enough_of_an_address_is_shown_to_recognise_it() -> None:
-    shown = [masked_email(one) for one in ("ada@example.com", "ab@x.io", "a@x.io")]
+    shown = [masked_email(address) for address in ("ada@example.com", "ab@x.io", "a@x.io")]
 
     assert shown == ["a…a@example.com", "a…@x.io", "a…@x.io"]

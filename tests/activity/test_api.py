@@ -42,17 +42,17 @@ async def note(home: Home, project_id: int | None = None, **fields: Any) -> None
 
 
 async def activity(home: Home, **query: Any) -> Json:
-    found: Json = await home.get("/activity_log/", **query)
-    return found
+    entries: Json = await home.get("/activity_log/", **query)
+    return entries
 
 
 async def test_an_entry_reports_who_did_what_and_when(home: Home) -> None:
     change = Change(type="Cohort", action="changed", field="name", before="a", after="b")
 
     await note(home, activity="updated", name="b", changes=[change])
-    found = await activity(home)
+    entries = await activity(home)
 
-    assert found == {
+    assert entries == {
         "results": [
             {
                 "user": {
@@ -144,9 +144,9 @@ async def test_queries_choose(home: Home, name: str) -> None:
     for number in range(5):
         await note(home, item_id=str(number), scope="Person" if number == 1 else "Cohort")
 
-    found = await activity(home, **query)
+    entries = await activity(home, **query)
 
-    assert [entry["item_id"] for entry in found["results"]] == expected
+    assert [entry["item_id"] for entry in entries["results"]] == expected
 
 
 async def test_other_projects_are_not_listed(home: Home) -> None:

@@ -17,34 +17,34 @@ async def sent(home: Home, method: str, path: str, **body: Any) -> Json:
     async with home.site.client(home.key) as client:
         answer = await client.request(method, path, json=body or None)
         assert answer.status_code < 300, answer.text
-        found: Json = answer.json() if answer.content else {}
-        return found
+        body_received: Json = answer.json() if answer.content else {}
+        return body_received
 
 
 async def reported(home: Home, scope: str) -> list[tuple[str, str, list[tuple[str, Any, Any]]]]:
     """Return the activity, item name and changes of each entry, oldest first."""
     entries = (await home.get("/activity_log/", scope=scope, limit=100))["results"]
     owner = {"first_name": "Olga", "email": home.owner["email"]}
-    assert all(one["user"] == owner for one in entries)
+    assert all(entry["user"] == owner for entry in entries)
     return [
         (
-            one["activity"],
-            one["detail"]["name"],
-            [(c["field"], c["before"], c["after"]) for c in one["detail"]["changes"] or []],
+            entry["activity"],
+            entry["detail"]["name"],
+            [(c["field"], c["before"], c["after"]) for c in entry["detail"]["changes"] or []],
         )
-        for one in reversed(entries)
+        for entry in reversed(entries)
     ]
 
 
 async def test_changes_of_roles_are_reported(home: Home) -> None:
     role = await sent(home, "POST", ROLES, name="Builders")
-    place = f"{ROLES}{role['id']}/"
-    await sent(home, "PATCH", place, name="Builders", feature_flags_access_level=37)
-    await sent(home, "PATCH", place, name="Makers", feature_flags_access_level=21)
+    path = f"{ROLES}{role['id']}/"
+    await sent(home, "PATCH", path, name="Builders", feature_flags_access_level=37)
+    await sent(home, "PATCH", path, name="Makers", feature_flags_access_level=21)
     uuid, email = home.owner["uuid"], home.owner["email"]
-    member = await sent(home, "POST", f"{place}role_memberships/", user_uuid=uuid)
-    await sent(home, "DELETE", f"{place}role_memberships/{member['id']}/")
-    await sent(home, "DELETE", place)
+    member = await sent(home, "POST", f"{path}role_memberships/", user_uuid=uuid)
+    await sent(home, "DELETE", f"{path}role_memberships/{member['id']}/")
+    await sent(home, "DELETE", path)
 
     assert await reported(home, "Role") == [
         ("created", "Builders", []),
@@ -63,8 +63,8 @@ async def test_a_role_that_goes_leaves_its_flags_with_a_word(home: Home) -> None
     role = await sent(home, "POST", ROLES, name="Builders")
     flags = [await home.create_flag(key=key) for key in "ab"]
     for flag in flags:
-        place = f"/feature_flags/{flag['id']}/role_access/"
-        await home.api.post(place, json={"role_id": role["id"]})
+        path = f"/feature_flags/{flag['id']}/role_access/"
+        await home.api.post(path, json={"role_id": role["id"]})
 
     await sent(home, "DELETE", f"{ROLES}{role['id']}/")
 
@@ -101,19 +101,19 @@ async def test_a_new_project_reports_who_made_it(team: Team) -> None:
 
     theirs = await team.owner.get(f"/api/projects/{made['id']}/activity_log/")
 
-    entries = [(one["scope"], one["activity"], one["item_id"]) for one in theirs["results"]]
+    entries = [(entry["scope"], entry["activity"], entry["item_id"]) for entry in theirs["results"]]
     assert entries[1:] == [("Project", "created", str(made["id"]))]
     assert entries[0][:2] == ("Role", "created")
-    assert {one["user"]["first_name"] for one in theirs["results"]} == {team.owner.name}
+    assert {entry["user"]["first_name"] for entry in theirs["results"]} == {team.owner.name}
 
 
 async def test_keys_are_recorded_but_not_their_values(home: Home) -> None:
     key = await sent(home, "POST", "/api/personal_api_keys/", label="Mine")
     await sent(home, "DELETE", f"/api/personal_api_keys/{key['id']}/")
-    place = f"/api/projects/{home.project_id}/secret_key/"
-    first = (await sent(home, "POST", place))["secret_api_key"]
-    second = (await sent(home, "POST", place))["secret_api_key"]
-    await sent(home, "DELETE", place)
+    path = f"/api/projects/{home.project_id}/secret_key/"
+    first = (await sent(home, "POST", path))["secret_api_key"]
+    second = (await sent(home, "POST", path))["secret_api_key"]
+    await sent(home, "DELETE", path)
 
     assert await reported(home, "PersonalAPIKey") == [
         ("created", "Mine", []),

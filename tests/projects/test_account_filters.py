@@ -93,11 +93,11 @@ async def test_conditions_on_a_cohort_that_was_deleted_since_can_be_sent_back(ho
 
 
 async def test_a_change_is_in_the_activity_of_the_project(team: Team) -> None:
-    place = f"/api/projects/{team.project_id}/"
-    await team.owner.patch(place, test_account_filters=[STAFF])
-    await team.owner.patch(place, test_account_filters=[STAFF])
+    path = f"/api/projects/{team.project_id}/"
+    await team.owner.patch(path, test_account_filters=[STAFF])
+    await team.owner.patch(path, test_account_filters=[STAFF])
 
-    [entry] = (await team.owner.get(f"{place}activity_log/", scope="Project"))["results"]
+    [entry] = (await team.owner.get(f"{path}activity_log/", scope="Project"))["results"]
 
     [reported] = entry["detail"]["changes"]
     assert (reported["field"], reported["before"], reported["after"]) == (

@@ -70,12 +70,12 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
 
     body = response.json()
     assert response.status_code == 201
-    found = await workspace.projects.by_token(body["api_token"])
+    project = await workspace.projects.by_token(body["api_token"])
     assert body == {
-        "id": found.id,
-        "uuid": str(found.uuid),
+        "id": project.id,
+        "uuid": str(project.uuid),
         "name": "Shop",
-        "api_token": found.api_token,
+        "api_token": project.api_token,
         "former_api_tokens": [],
         "created_at": NOW_TEXT,
         "timezone": "Europe/Berlin",
@@ -86,7 +86,7 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
         "path_cleaning_filters": [],
     }
     assert body["api_token"].startswith("phc_")
-    again = await workspace.client.get(f"/api/projects/{found.id}/")
+    again = await workspace.client.get(f"/api/projects/{project.id}/")
     assert again.json() == body
 
 

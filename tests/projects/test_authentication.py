@@ -36,11 +36,11 @@ NO_KEY = error(
 )
 
 
-def wrong_key(place: str) -> dict[str, Any]:
+def wrong_key(location: str) -> dict[str, Any]:
     return error(
         "authentication_error",
         "invalid_personal_api_key",
-        f"Personal API key found in request {place} is invalid.",
+        f"Personal API key found in request {location} is invalid.",
     )
 
 
@@ -294,9 +294,9 @@ async def test_a_token_is_read_once_and_then_known(workspace: Workspace) -> None
     store = CountedStore(workspace.records)
     directory = Projects(store, workspace.clock.seconds)
 
-    found = {(await directory.by_token(PROJECT_TOKEN)).id for _ in range(5)}
+    project_ids = {(await directory.by_token(PROJECT_TOKEN)).id for _ in range(5)}
 
-    assert found == {workspace.made.project.id}
+    assert project_ids == {workspace.made.project.id}
     assert store.reads == 1
 
 
@@ -382,10 +382,10 @@ class SlowKeys(PersonalKeyStore):
         self.has_read, self.may_answer = asyncio.Event(), asyncio.Event()
 
     async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
-        found = await super().principals(hashes)
+        principals = await super().principals(hashes)
         self.has_read.set()
         await self.may_answer.wait()
-        return found
+        return principals
 
 
 async def test_a_key_revoked_while_it_is_looked_up_stays_closed(workspace: Workspace) -> None:

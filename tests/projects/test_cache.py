@@ -35,11 +35,11 @@ class SlowProjects(ProjectStore):
         self.has_read, self.may_answer = asyncio.Event(), asyncio.Event()
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
-        found = await super().by_tokens(tokens)
+        projects = await super().by_tokens(tokens)
         if not self.has_read.is_set():
             self.has_read.set()
             await self.may_answer.wait()
-        return found
+        return projects
 
 
 async def rotate(workspace: Workspace) -> None:

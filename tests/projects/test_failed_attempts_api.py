@@ -81,7 +81,7 @@ async def test_each_failed_key_is_logged_and_counted_without_the_key(
         await client.post("/ofrep/v1/evaluate/flags", headers=bearer(f"phc_o{unique}"), json={})
 
     reported = refusals(lines)
-    assert [(one["kind"], one["reason"], one.get("prefix")) for one in reported] == [
+    assert [(line["kind"], line["reason"], line.get("prefix")) for line in reported] == [
         ("personal", "unknown", "phx_"),
         ("project", "unknown", ""),
         ("personal", "expired", None),
@@ -93,8 +93,8 @@ async def test_each_failed_key_is_logged_and_counted_without_the_key(
         ("personal", "denied", None),
         ("project", "unknown", "phc_"),
     ]
-    assert {one["client"] for one in reported} == {calling.address}
-    assert {one.get("user") for one in reported} == {None, user}
+    assert {line["client"] for line in reported} == {calling.address}
+    assert {line.get("user") for line in reported} == {None, user}
     assert "secretest" not in json.dumps(lines, default=str)
     after = await counts(home)
     assert {key: after[key] - before[key] for key in after} == {
@@ -107,12 +107,12 @@ async def test_each_failed_key_is_logged_and_counted_without_the_key(
 
 
 async def counts(home: Home) -> dict[tuple[str, str], float]:
-    wanted = [("project", "unknown"), ("secret", "unknown")]
-    wanted += [("personal", reason) for reason in ("unknown", "expired", "denied")]
+    labels = [("project", "unknown"), ("secret", "unknown")]
+    labels += [("personal", reason) for reason in ("unknown", "expired", "denied")]
     name = "fanion_key_failures_total"
     return {
         (kind, reason): await home.site.metric(name, kind=kind, reason=reason)
-        for kind, reason in wanted
+        for kind, reason in labels
     }
 
 

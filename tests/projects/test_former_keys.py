@@ -33,8 +33,8 @@ def store(records: Records) -> ProjectStore:
 
 @pytest.fixture
 async def project(records: Records) -> Project:
-    wanted = Installation(email="a@example.com", first_name="A", password="p")
-    return (await set_up(records, wanted, NOW, quick_hash)).project
+    installation = Installation(email="a@example.com", first_name="A", password="p")
+    return (await set_up(records, installation, NOW, quick_hash)).project
 
 
 def directory(store: ProjectStore, clock: Clock) -> Projects:
@@ -101,47 +101,47 @@ async def test_a_former_token_is_taken_until_it_ends_on_every_server(
     store: ProjectStore, project: Project, clock: Clock
 ) -> None:
     here, elsewhere, later = (directory(store, clock) for _ in range(3))
-    for one in (here, elsewhere):
-        await one.by_token(project.api_token)
+    for server in (here, elsewhere):
+        await server.by_token(project.api_token)
 
     changed = await here.reset_token(project.id, HOUR_S, clock.now())
     await elsewhere.refresh()
 
     clock.move(minutes=59, seconds=59)
-    for one in (here, elsewhere, later):
-        one.end_former_tokens()
+    for server in (here, elsewhere, later):
+        server.end_former_tokens()
         for token in (project.api_token, changed.api_token):
-            assert (await one.by_token(token)).id == project.id
-            assert one.known.get(token) is not None
+            assert (await server.by_token(token)).id == project.id
+            assert server.known.get(token) is not None
     clock.move(seconds=1)
-    for one in (here, elsewhere, later, directory(store, clock)):
-        one.end_former_tokens()
-        assert one.known.get(project.api_token) is None
+    for server in (here, elsewhere, later, directory(store, clock)):
+        server.end_former_tokens()
+        assert server.known.get(project.api_token) is None
         with pytest.raises(InvalidApiKey):
-            await one.by_token(project.api_token)
-        assert (await one.by_token(changed.api_token)).id == project.id
-        await one.refresh()
-        assert one.known.get(project.api_token) is None
-        assert one.known.get(changed.api_token) is not None
+            await server.by_token(project.api_token)
+        assert (await server.by_token(changed.api_token)).id == project.id
+        await server.refresh()
+        assert server.known.get(project.api_token) is None
+        assert server.known.get(changed.api_token) is not None
 
 
 async def test_a_token_that_is_to_end_at_once_does(
     store: ProjectStore, project: Project, clock: Clock
 ) -> None:
     here, elsewhere = directory(store, clock), directory(store, clock)
-    for one in (here, elsewhere):
-        await one.by_token(project.api_token)
+    for server in (here, elsewhere):
+        await server.by_token(project.api_token)
     first = await here.reset_token(project.id, HOUR_S, clock.now())
     await elsewhere.refresh()
 
     second = await here.reset_token(project.id, 0, clock.now())
     await elsewhere.refresh()
 
-    for one in (here, elsewhere):
+    for server in (here, elsewhere):
         for token in (project.api_token, first.api_token):
             with pytest.raises(InvalidApiKey):
-                await one.by_token(token)
-        assert (await one.by_token(second.api_token)).former_tokens == ()
+                await server.by_token(token)
+        assert (await server.by_token(second.api_token)).former_tokens == ()
 
 
 async def test_a_former_secret_key_reads_until_it_ends(
@@ -156,14 +156,14 @@ async def test_a_former_secret_key_reads_until_it_ends(
     second = await here.rotate(project.id, None, HOUR_S)
 
     clock.move(minutes=59, seconds=59)
-    for one in (here, elsewhere):
+    for server in (here, elsewhere):
         for key in (first, second):
-            assert await one.project_id(key, "body") == project.id
+            assert await server.project_id(key, "body") == project.id
     clock.move(seconds=1)
-    for one in (here, elsewhere):
+    for server in (here, elsewhere):
         with pytest.raises(ExpiredPersonalApiKey, match="found in request body has expired"):
-            await one.project_id(first, "body")
-        assert await one.project_id(second, "body") == project.id
+            await server.project_id(first, "body")
+        assert await server.project_id(second, "body") == project.id
 
 
 async def test_secret_keys_end_together_when_asked(

@@ -121,8 +121,8 @@ async def test_a_key_that_edits_flags_lets_others_edit_them(team: Team) -> None:
     key = await key_of_owner(team, scopes, expires=False)
 
     async with team.office.client(key) as client:
-        place = f"{ROLES}{role['id']}/"
-        given = await client.patch(place, json={"feature_flags_access_level": 37})
-        added = await client.post(f"{place}role_memberships/", json={"user_uuid": mia.uuid})
+        path = f"{ROLES}{role['id']}/"
+        given = await client.patch(path, json={"feature_flags_access_level": 37})
+        added = await client.post(f"{path}role_memberships/", json={"user_uuid": mia.uuid})
 
     assert (given.status_code, added.status_code) == (200, 201)

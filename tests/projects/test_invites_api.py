@@ -37,8 +37,8 @@ async def no_mails(office: Office) -> AsyncIterator[None]:
 
 
 async def listed(who: Colleague) -> list[Json]:
-    found: list[Json] = (await who.get(INVITES))["results"]
-    return found
+    invites: list[Json] = (await who.get(INVITES))["results"]
+    return invites
 
 
 async def invite(who: Colleague, **sent: Any) -> tuple[int, Json]:
@@ -49,8 +49,8 @@ async def invite(who: Colleague, **sent: Any) -> tuple[int, Json]:
 async def count(team: Team) -> int:
     theirs = organization_invites.c.organization_id == team.organization_id
     async with team.office.records.read() as connection:
-        found = select(func.count()).select_from(organization_invites).where(theirs)
-        return int(await connection.scalar(found) or 0)
+        statement = select(func.count()).select_from(organization_invites).where(theirs)
+        return int(await connection.scalar(statement) or 0)
 
 
 async def test_an_invite_is_made_and_its_link_shown_once(team: Team) -> None:
@@ -116,12 +116,12 @@ async def test_everybody_reads_invites_and_administrators_make_them(team: Team) 
     status, made = await invite(adam, level=8)
     assert status == 201
     for who in (vera, mia):
-        assert [one["id"] for one in await listed(who)] == [made["id"]]
-    place = f"{INVITES}{made['id']}/"
-    assert (await vera.client.delete(place)).json() == NO_CHANGES
-    assert (await mia.client.delete(place)).json() == TOO_LOW
-    assert (await adam.client.delete(place)).status_code == 204
-    assert (await adam.client.delete(place)).json() == NOT_FOUND
+        assert [invite_body["id"] for invite_body in await listed(who)] == [made["id"]]
+    path = f"{INVITES}{made['id']}/"
+    assert (await vera.client.delete(path)).json() == NO_CHANGES
+    assert (await mia.client.delete(path)).json() == TOO_LOW
+    assert (await adam.client.delete(path)).status_code == 204
+    assert (await adam.client.delete(path)).json() == NOT_FOUND
     assert await listed(team.owner) == []
     assert (await logged(team, "OrganizationInvite"))[0] == (
         adam.name,
@@ -136,14 +136,14 @@ async def test_who_may_not_give_a_level_may_not_take_back_an_invite_to_it(team: 
 
     assert (await adam.client.delete(f"{INVITES}{made['id']}/")).json() == TOO_HIGH
     assert await invite(adam, level=1) == (403, TOO_HIGH)  # it would replace the owner's invite
-    assert [one["level"] for one in await listed(adam)] == [15]
+    assert [invite_body["level"] for invite_body in await listed(adam)] == [15]
 
 
 async def test_an_invite_replaces_the_former_one_to_the_address(team: Team) -> None:
     first = await team.owner.post(INVITES, target_email="ada@example.com")
     second = await team.owner.post(INVITES, target_email="ADA@example.com", level=8)
 
-    assert [one["id"] for one in await listed(team.owner)] == [second["id"]]
+    assert [invite_body["id"] for invite_body in await listed(team.owner)] == [second["id"]]
     assert first["link"] != second["link"]
 
 
@@ -162,7 +162,9 @@ async def test_the_newest_invites_come_first_in_pages(team: Team) -> None:
     first = await team.owner.get(INVITES, limit=2)
     second = (await team.owner.client.get(first["next"])).json()
 
-    pages = [[one["target_email"] for one in page["results"]] for page in (first, second)]
+    pages = [
+        [invite_body["target_email"] for invite_body in page["results"]] for page in (first, second)
+    ]
     assert pages == [["p2@example.com", "p1@example.com"], ["p0@example.com"]]
     assert first["count"] == 3
 
@@ -175,7 +177,10 @@ async def test_an_expired_invite_says_so(team: Team) -> None:
     team.office.clock.time = NOW + INVITE_LASTS
     after = await listed(team.owner)
 
-    assert ([one["is_expired"] for one in before], [one["is_expired"] for one in after]) == (
+    assert (
+        [invite_body["is_expired"] for invite_body in before],
+        [invite_body["is_expired"] for invite_body in after],
+    ) == (
         [False],
         [True],
     )
@@ -186,15 +191,17 @@ async def test_the_invites_of_who_may_not_invite_any_more_are_gone(team: Team, a
     adam, bea = await team.add("adam", Level.ADMIN), await team.add("bea", Level.ADMIN)
     await invite(adam)
     await bea.post(INVITES, target_email="other@example.com")
-    place = f"{MEMBERS}{adam.uuid}/"
+    path = f"{MEMBERS}{adam.uuid}/"
 
     if act == "lowered":
         await set_level(team.owner, adam, 1)
     else:
         who = adam if act == "left" else team.owner
-        assert (await who.client.delete(place)).status_code == 204
+        assert (await who.client.delete(path)).status_code == 204
 
-    assert [one["target_email"] for one in await listed(team.owner)] == ["other@example.com"]
+    assert [invite_body["target_email"] for invite_body in await listed(team.owner)] == [
+        "other@example.com"
+    ]
 
 
 async def test_a_lowered_owner_keeps_the_invites_that_an_administrator_may_make(
@@ -206,7 +213,9 @@ async def test_a_lowered_owner_keeps_the_invites_that_an_administrator_may_make(
 
     await set_level(team.owner, olaf, 8)
 
-    assert [one["target_email"] for one in await listed(team.owner)] == ["member@example.com"]
+    assert [invite_body["target_email"] for invite_body in await listed(team.owner)] == [
+        "member@example.com"
+    ]
 
 
 async def test_a_deleted_role_is_left_out(team: Team) -> None:
@@ -215,7 +224,7 @@ async def test_a_deleted_role_is_left_out(team: Team) -> None:
 
     await team.owner.client.delete(f"{ROLES}{one['id']}/")
 
-    assert [found["roles"] for found in await listed(team.owner)] == [[two["id"]]]
+    assert [invite_body["roles"] for invite_body in await listed(team.owner)] == [[two["id"]]]
 
 
 REFUSED: dict[str, tuple[Json, Json]] = {
@@ -290,13 +299,13 @@ async def test_several_are_invited_at_once(team: Team) -> None:
 
     assert answer.status_code == 201
     made = answer.json()
-    assert [(one["target_email"], one["level"]) for one in made] == [
+    assert [(invite_body["target_email"], invite_body["level"]) for invite_body in made] == [
         ("p0@example.com", 0),
         ("p1@example.com", 1),
     ]
-    assert len({one["link"] for one in made}) == 2
-    assert sorted(one["id"] for one in await listed(team.owner)) == sorted(
-        one["id"] for one in made
+    assert len({invite_body["link"] for invite_body in made}) == 2
+    assert sorted(invite_body["id"] for invite_body in await listed(team.owner)) == sorted(
+        invite_body["id"] for invite_body in made
     )
 
 
@@ -381,7 +390,10 @@ async def test_a_link_is_mailed_where_mails_are_sent(team: Team, office: Office)
     assert "\n> Hello\n> http://fanion.test\n" in text
     assert f"{team.owner.name} ({team.owner.name}@example.com) invites you" in text
     assert (made["emailing_attempt_made"], other["emailing_attempt_made"]) == (True, False)
-    stored = {one["id"]: one["emailing_attempt_made"] for one in await listed(team.owner)}
+    stored = {
+        invite_body["id"]: invite_body["emailing_attempt_made"]
+        for invite_body in await listed(team.owner)
+    }
     assert stored == {made["id"]: True, other["id"]: False}
 
 
@@ -434,6 +446,6 @@ async def test_invites_of_others_are_not_there(team: Team, office: Office) -> No
             neighbours.organization_id, 10, 0
         )
 
-    assert [(one.status_code, one.json()) for one in answers] == [(404, NOT_FOUND)] * 2
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(404, NOT_FOUND)] * 2
     assert left[1] == 1
     assert await listed(team.owner) == []

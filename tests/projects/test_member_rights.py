@@ -29,7 +29,7 @@ def refusal(check: object) -> str | None:
     return None
 
 
-# Manager, present level, wanted level, and the refusal.
+# Manager, present level, new level, and the refusal.
 CHANGES: list[tuple[Level, Level, Level, str | None]] = [
     (V, V, M, TOO_LOW),
     (M, V, M, TOO_LOW),
@@ -46,20 +46,22 @@ CHANGES: list[tuple[Level, Level, Level, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("manager", "present", "wanted", "expected"), CHANGES)
+@pytest.mark.parametrize(("manager", "present", "new_level", "expected"), CHANGES)
 def test_administrators_change_members_below_them_and_owners_everyone(
-    manager: Level, present: Level, wanted: Level, expected: str | None
+    manager: Level, present: Level, new_level: Level, expected: str | None
 ) -> None:
     def change() -> None:
-        require_may_change_level(Manager(ME, manager), OTHER, present, wanted)
+        require_may_change_level(Manager(ME, manager), OTHER, present, new_level)
 
     assert refusal(change) == expected
 
 
 @pytest.mark.parametrize("level", [A, O])
-@pytest.mark.parametrize("wanted", list(Level))
-def test_no_user_changes_their_own_level(level: Level, wanted: Level) -> None:
-    assert refusal(lambda: require_may_change_level(Manager(ME, level), ME, level, wanted)) == OWN
+@pytest.mark.parametrize("new_level", list(Level))
+def test_no_user_changes_their_own_level(level: Level, new_level: Level) -> None:
+    assert (
+        refusal(lambda: require_may_change_level(Manager(ME, level), ME, level, new_level)) == OWN
+    )
 
 
 REMOVALS: list[tuple[Level, Level, str | None]] = [

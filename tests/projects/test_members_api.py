@@ -58,7 +58,10 @@ async def logged(team: Team, scope: str) -> list[tuple[str, str, str]]:
     """Return user, activity and item of the entries, newest first."""
     path = f"/api/projects/{team.project_id}/activity_log/"
     entries = (await team.owner.get(path, scope=scope, limit=50))["results"]
-    return [(one["user"]["first_name"], one["activity"], one["detail"]["name"]) for one in entries]
+    return [
+        (entry["user"]["first_name"], entry["activity"], entry["detail"]["name"])
+        for entry in entries
+    ]
 
 
 async def test_a_changed_level_counts_at_once(team: Team) -> None:
@@ -202,12 +205,12 @@ async def test_a_right_that_was_taken_meanwhile_does_not_count(team: Team) -> No
 async def test_members_of_others_are_not_there(team: Team, office: Office) -> None:
     async with open_team(office) as neighbours:
         theirs = neighbours.owner
-        place = f"/api/organizations/{neighbours.organization_id}/members/{theirs.uuid}/"
+        path = f"/api/organizations/{neighbours.organization_id}/members/{theirs.uuid}/"
         answers = [
             await set_level(team.owner, theirs, 1),
             await remove(team.owner, theirs),
         ]
-        by_name = await team.owner.client.patch(place, json={"level": 1})
+        by_name = await team.owner.client.patch(path, json={"level": 1})
         assert await levels(neighbours) == {theirs.name: 15}
 
     assert answers == [(404, NOT_FOUND), (404, NOT_FOUND)]

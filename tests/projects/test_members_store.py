@@ -49,14 +49,14 @@ async def logged_by(records: Records, work: Awaitable[object]) -> list[tuple[str
     entries, total = await page(records, project_id, 100, 0)
     return [
         (
-            one.scope,
-            one.name,
-            one.activity,
+            entry.scope,
+            entry.name,
+            entry.activity,
             None
-            if one.changes is None
-            else [(change.field, change.before, change.after) for change in one.changes],
+            if entry.changes is None
+            else [(change.field, change.before, change.after) for change in entry.changes],
         )
-        for one in reversed(entries[: total - count])
+        for entry in reversed(entries[: total - count])
     ]
 
 
@@ -82,7 +82,10 @@ async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
     [principal] = (await PersonalKeyStore(records).principals([hash_key(text)])).values()
     assert (principal.user.id, principal.levels) == (made.user_id, {HERE: Level.ADMIN})
     assert (principal.key_id, principal.scopes, key.label) == (key.id, None, "Laptop")
-    assert [(one.email, one.level, one.is_active, one.keys) for one in await store.all(HERE)] == [
+    assert [
+        (member.email, member.level, member.is_active, member.keys)
+        for member in await store.all(HERE)
+    ] == [
         (owner.email, Level.OWNER, True, 1),
         ("ada@example.com", Level.ADMIN, True, 1),
     ]
@@ -113,7 +116,7 @@ async def test_two_that_add_the_same_address_at_once_add_one(records: Records) -
         *(store.add(HERE, ada(), LATER) for _ in range(4)), return_exceptions=True
     )
 
-    assert sum(isinstance(one, Invalid) for one in done) == 3
+    assert sum(isinstance(result, Invalid) for result in done) == 3
     assert len(await store.all(HERE)) == 2
 
 
@@ -141,7 +144,7 @@ async def test_a_removed_user_is_in_no_role_and_has_no_key(records: Records) -> 
 
     await store.remove(HERE, made.email, LATER)
 
-    assert [one.level for one in await store.all(HERE)] == [Level.OWNER]
+    assert [member.level for member in await store.all(HERE)] == [Level.OWNER]
     assert (await roles.get(HERE, role.id)).members == []
     assert not await opens(records, text)
     for change in (
@@ -207,8 +210,8 @@ async def test_of_two_owners_who_leave_at_once_one_stays(records: Records) -> No
         return_exceptions=True,
     )
 
-    assert sum(isinstance(one, Invalid) for one in done) == 1
-    assert sorted(one.level for one in await store.all(HERE)) == [Level.MEMBER, Level.OWNER]
+    assert sum(isinstance(result, Invalid) for result in done) == 1
+    assert sorted(result.level for result in await store.all(HERE)) == [Level.MEMBER, Level.OWNER]
 
 
 async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:

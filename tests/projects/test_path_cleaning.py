@@ -89,10 +89,13 @@ async def test_the_number_of_rules_is_limited(home: Home) -> None:
 
 
 async def test_a_change_is_in_the_activity_of_the_project(team: Team) -> None:
-    place = f"/api/projects/{team.project_id}/"
-    await team.owner.patch(place, week_start_day=1, path_cleaning_filters=[USERS])
+    path = f"/api/projects/{team.project_id}/"
+    await team.owner.patch(path, week_start_day=1, path_cleaning_filters=[USERS])
 
-    [entry] = (await team.owner.get(f"{place}activity_log/", scope="Project"))["results"]
+    [entry] = (await team.owner.get(f"{path}activity_log/", scope="Project"))["results"]
 
-    changes = {one["field"]: (one["before"], one["after"]) for one in entry["detail"]["changes"]}
+    changes = {
+        change["field"]: (change["before"], change["after"])
+        for change in entry["detail"]["changes"]
+    }
     assert changes == {"week_start_day": (0, 1), "path_cleaning_filters": ([], [USERS])}

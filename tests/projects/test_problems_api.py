@@ -20,8 +20,8 @@ UNREADABLE = b'[{"event": '
 
 
 async def problems(home: Home) -> list[Json]:
-    found: list[Json] = (await home.get("/problems/"))["results"]
-    return found
+    results: list[Json] = (await home.get("/problems/"))["results"]
+    return results
 
 
 async def put(home: Home, table: Table, **values: Any) -> int:

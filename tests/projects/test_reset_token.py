@@ -21,13 +21,13 @@ async def reset(home: Home, **sent: Any) -> Json:
 
 async def statuses(home: Home, tokens: Sequence[str]) -> list[int]:
     """Return the statuses of capturing and evaluating with each token."""
-    found = []
+    codes = []
     for token in tokens:
         body = {"api_key": token, "event": "a", "distinct_id": "u"}
         for path in ("/capture/", "/decide?v=3"):
-            found.append((await home.public.post(path, json=body)).status_code)
+            codes.append((await home.public.post(path, json=body)).status_code)
     await home.site.ingested()
-    return found
+    return codes
 
 
 @pytest.mark.every_engine

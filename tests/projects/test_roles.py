@@ -31,12 +31,12 @@ def summary(person: Colleague) -> Json:
 async def test_a_role_is_created_listed_changed_and_deleted(team: Team) -> None:
     owner = team.owner
     made = await owner.post(ROLES, name=" Engineering ")
-    place = f"{ROLES}{made['id']}/"
+    path = f"{ROLES}{made['id']}/"
 
     listed = await owner.get(ROLES)
-    changed = await owner.patch(place, name="Builders", feature_flags_access_level=21)
-    retrieved = await owner.get(place)
-    gone = await owner.client.delete(place)
+    changed = await owner.patch(path, name="Builders", feature_flags_access_level=21)
+    retrieved = await owner.get(path)
+    gone = await owner.client.delete(path)
 
     assert made == {
         "id": made["id"],
@@ -51,7 +51,7 @@ async def test_a_role_is_created_listed_changed_and_deleted(team: Team) -> None:
     assert changed == made | {"name": "Builders", "feature_flags_access_level": 21}
     assert retrieved == changed
     assert (gone.status_code, gone.content) == (204, b"")
-    assert (await owner.client.get(place)).json() == NOT_FOUND
+    assert (await owner.client.get(path)).json() == NOT_FOUND
     assert (await owner.get(ROLES))["count"] == 0
 
 
@@ -90,17 +90,17 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 async def test_what_is_no_role_is_refused(team: Team) -> None:
     await team.role("taken")
     other = await team.role("other")
-    place = f"{ROLES}{other['id']}/"
+    path = f"{ROLES}{other['id']}/"
 
     for name, (sent, reported) in REFUSED.items():
         created = await team.owner.client.post(ROLES, json=sent)
-        changed = await team.owner.client.patch(place, json=sent)
+        changed = await team.owner.client.patch(path, json=sent)
 
         assert (created.status_code, created.json()) == (400, reported), name
         if sent:
             assert (changed.status_code, changed.json()) == (400, reported), name
 
-    assert await team.owner.get(place) == other
+    assert await team.owner.get(path) == other
     assert (await team.owner.get(ROLES))["count"] == 2
 
 
@@ -123,14 +123,14 @@ async def test_of_roles_created_together_one_gets_the_name(team: Team) -> None:
 async def test_members_are_added_to_a_role_and_removed(team: Team) -> None:
     owner, ada = team.owner, await team.add("ada")
     role = await team.role("Engineering")
-    place = f"{ROLES}{role['id']}/role_memberships/"
+    path = f"{ROLES}{role['id']}/role_memberships/"
 
-    member = await owner.post(place, user_uuid=ada.uuid)
-    again = await owner.client.post(place, json={"user_uuid": ada.uuid})
-    listed = await owner.get(place)
+    member = await owner.post(path, user_uuid=ada.uuid)
+    again = await owner.client.post(path, json={"user_uuid": ada.uuid})
+    listed = await owner.get(path)
     returned = await owner.get(f"{ROLES}{role['id']}/")
-    one = await owner.get(f"{place}{member['id']}/")
-    gone = await owner.client.delete(f"{place}{member['id']}/")
+    retrieved = await owner.get(f"{path}{member['id']}/")
+    gone = await owner.client.delete(f"{path}{member['id']}/")
 
     assert member == {
         "id": member["id"],
@@ -142,10 +142,10 @@ async def test_members_are_added_to_a_role_and_removed(team: Team) -> None:
     assert again.status_code == 400
     assert again.json() == invalid("invalid_input", "User is already part of the role.")
     assert listed == {"count": 1, "next": None, "previous": None, "results": [member]}
-    assert (returned["members"], one) == ([member], member)
+    assert (returned["members"], retrieved) == ([member], member)
     assert (gone.status_code, gone.content) == (204, b"")
-    assert (await owner.get(place))["results"] == []
-    assert (await owner.client.delete(f"{place}{member['id']}/")).json() == NOT_FOUND
+    assert (await owner.get(path))["results"] == []
+    assert (await owner.client.delete(f"{path}{member['id']}/")).json() == NOT_FOUND
 
 
 async def test_a_deleted_role_takes_its_memberships_along(team: Team) -> None:
@@ -159,12 +159,12 @@ async def test_a_deleted_role_takes_its_memberships_along(team: Team) -> None:
 
 async def test_only_members_of_the_organization_get_its_roles(team: Team, office: Office) -> None:
     role = await team.role("Engineering")
-    place = f"{ROLES}{role['id']}/role_memberships/"
+    path = f"{ROLES}{role['id']}/role_memberships/"
     async with open_team(office) as neighbours:
         theirs = neighbours.owner.uuid
 
     answers = {
-        uuid: (await team.owner.client.post(place, json={"user_uuid": uuid})).json()
+        uuid: (await team.owner.client.post(path, json={"user_uuid": uuid})).json()
         for uuid in (theirs, str(uuid4()), "nonsense")
     }
 
@@ -176,12 +176,12 @@ async def test_only_members_of_the_organization_get_its_roles(team: Team, office
 async def test_the_setting_of_the_organization_is_the_level_of_new_roles(team: Team) -> None:
     owner = team.owner
     setting = await team.allow_all_members(21)
-    place = f"{ACCESS}{setting['id']}/"
+    path = f"{ACCESS}{setting['id']}/"
 
     below = await owner.post(ROLES, name="viewers")
     given = await owner.post(ROLES, name="editors", feature_flags_access_level=37)
     team.office.clock.move(minutes=1)
-    changed = await owner.patch(place, access_level=37)
+    changed = await owner.patch(path, access_level=37)
     above = await owner.post(ROLES, name="others")
 
     assert setting == {
@@ -196,10 +196,10 @@ async def test_the_setting_of_the_organization_is_the_level_of_new_roles(team: T
     levels = [role["feature_flags_access_level"] for role in (below, given, above)]
     assert levels == [21, 37, 37]
     assert changed == setting | {"access_level": 37, "updated_at": "2024-03-01T12:01:00Z"}
-    assert await owner.get(place) == changed
+    assert await owner.get(path) == changed
     assert (await owner.get(ACCESS))["results"] == [changed]
-    assert (await owner.client.delete(place)).status_code == 204
-    assert (await owner.client.get(place)).json() == NOT_FOUND
+    assert (await owner.client.delete(path)).status_code == 204
+    assert (await owner.client.get(path)).json() == NOT_FOUND
 
 
 NO_SETTING: list[tuple[Any, Json]] = [

@@ -50,15 +50,15 @@ async def test_setup_makes_an_organization_with_its_owner_project_and_key(
     assert principal.levels == {made.project.organization_id: Level.OWNER}
     assert made.user.current_project_id == made.project.id
     assert made.project.api_token.startswith("phc_")
-    found = await ProjectStore(records).by_tokens([made.project.api_token])
-    assert found == {made.project.api_token: made.project}
+    projects_by_token = await ProjectStore(records).by_tokens([made.project.api_token])
+    assert projects_by_token == {made.project.api_token: made.project}
     organization = await ProjectStore(records).organization(made.project.organization_id)
     assert organization is not None
     assert organization.name == WANTED.organization
 
 
 async def test_setup_takes_the_keys_that_it_is_given(records: Records) -> None:
-    wanted = Installation(
+    installation = Installation(
         email=" A@Example.com",
         first_name="A",
         password="p",
@@ -66,7 +66,7 @@ async def test_setup_takes_the_keys_that_it_is_given(records: Records) -> None:
         personal_key="phx_mine",
     )
 
-    made = await admin_store.set_up(records, wanted, NOW)
+    made = await admin_store.set_up(records, installation, NOW)
 
     assert (made.project.api_token, made.personal_key) == ("phc_mine", "phx_mine")
     assert made.user.email == "a@example.com"
@@ -160,11 +160,11 @@ async def test_principals_come_with_the_levels_of_all_their_organizations(
     member = await add_member(records, "mia", Level.ADMIN, scopes=["project:read"])
     hashes = [hash_key(member.key), hash_key(neighbour.owner.key), hash_key("phx_unknown")]
 
-    found = await PersonalKeyStore(records).principals(hashes)
+    principals = await PersonalKeyStore(records).principals(hashes)
 
-    assert set(found) == set(hashes[:2])
-    assert found[hashes[0]].scopes == ("project:read",)
-    assert found[hashes[1]].levels == {neighbour.organization_id: Level.OWNER}
+    assert set(principals) == set(hashes[:2])
+    assert principals[hashes[0]].scopes == ("project:read",)
+    assert principals[hashes[1]].levels == {neighbour.organization_id: Level.OWNER}
 
 
 async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Records) -> None:

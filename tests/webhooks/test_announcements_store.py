@@ -98,7 +98,7 @@ async def test_several_servers_announce_once(records: Records, others: Records) 
         await define(records, name)
     await captured(records, NOW, **dict.fromkeys("abcde", 1))
 
-    await asyncio.gather(*(announce_due(one, NOW) for one in (records, others) * 3))
+    await asyncio.gather(*(announce_due(store, NOW) for store in (records, others) * 3))
 
     assert len(await announced(records)) == 5
 
@@ -122,8 +122,10 @@ async def left(records: Records) -> tuple[int, ...]:
     """Return the number of announcements and the number of counts."""
     tables = (event_announcements, event_announcement_counts)
     async with records.read() as connection:
-        rows = [await connection.scalar(select(func.count()).select_from(one)) for one in tables]
-    return tuple(int(one or 0) for one in rows)
+        rows = [
+            await connection.scalar(select(func.count()).select_from(table)) for table in tables
+        ]
+    return tuple(int(table or 0) for table in rows)
 
 
 @pytest.mark.every_engine

@@ -51,23 +51,24 @@ async def create(home: Home, url: str = "https://hooks.example/x?y", **sent: Any
 
 
 async def deliveries(home: Home, webhook: Json) -> list[Json]:
-    found: list[Json] = (await home.get(f"/webhooks/{webhook['id']}/deliveries/"))["results"]
-    return found
+    results: list[Json] = (await home.get(f"/webhooks/{webhook['id']}/deliveries/"))["results"]
+    return results
 
 
 @pytest.mark.every_engine
 async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
     made = await create(home)
     other = await create(home, "http://other.example:8080/", events=["cohort.created"])
-    place = f"/webhooks/{made['id']}/"
+    webhook_path = f"/webhooks/{made['id']}/"
 
-    returned = await home.get(place)
+    returned = await home.get(webhook_path)
     listed = await home.get("/webhooks/")
     home.site.clock.move(minutes=1)
     changed = await home.api.patch(
-        place, json={"url": "https://new.example/", "events": ["cohort.updated"], "active": False}
+        webhook_path,
+        json={"url": "https://new.example/", "events": ["cohort.updated"], "active": False},
     )
-    gone = await home.api.delete(place)
+    gone = await home.api.delete(webhook_path)
 
     assert made["secret"].startswith("whsec_")
     assert made == {
@@ -93,10 +94,10 @@ async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
     }
     assert (gone.status_code, gone.content) == (204, b"")
     for method, path in (
-        ("GET", place),
-        ("PATCH", place),
-        ("DELETE", place),
-        ("GET", f"{place}deliveries/"),
+        ("GET", webhook_path),
+        ("PATCH", webhook_path),
+        ("DELETE", webhook_path),
+        ("GET", f"{webhook_path}deliveries/"),
     ):
         answer = await home.api.request(method, path, json={})
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
@@ -226,9 +227,9 @@ async def test_a_change_of_a_flag_is_sent_and_signed(home: Home, receiver: Recei
 
 async def test_a_secret_that_is_replaced_signs_for_a_while(home: Home, receiver: Receiver) -> None:
     webhook = await create(home, receiver.url("/in"))
-    place = f"/webhooks/{webhook['id']}/rotate_secret/"
+    path = f"/webhooks/{webhook['id']}/rotate_secret/"
 
-    answer = await home.api.post(place, json={"former_valid_s": 4})
+    answer = await home.api.post(path, json={"former_valid_s": 4})
     rotated = answer.json()
     for number, seconds in enumerate((3, 1)):
         home.site.clock.move(seconds=seconds)
@@ -242,7 +243,7 @@ async def test_a_secret_that_is_replaced_signs_for_a_while(home: Home, receiver:
     }
     assert rotated["secret"].startswith("whsec_") and rotated["secret"] != webhook["secret"]
     signed = [
-        [request.is_signed_with(one["secret"]) for one in (rotated, webhook)]
+        [request.is_signed_with(body["secret"]) for body in (rotated, webhook)]
         for request in receiver.requests
     ]
     assert signed == [[True, True], [True, False]]
@@ -251,12 +252,12 @@ async def test_a_secret_that_is_replaced_signs_for_a_while(home: Home, receiver:
 
 async def test_secrets_that_have_leaked_end_at_once(home: Home, receiver: Receiver) -> None:
     webhook = await create(home, receiver.url("/in"))
-    place = f"/webhooks/{webhook['id']}/rotate_secret/"
+    path = f"/webhooks/{webhook['id']}/rotate_secret/"
     for _ in range(FORMER_KEYS_MAX):
-        assert (await home.api.post(place, json={"former_valid_s": 60})).status_code == 200
-    refused = await home.api.post(place, json={"former_valid_s": 60})
+        assert (await home.api.post(path, json={"former_valid_s": 60})).status_code == 200
+    refused = await home.api.post(path, json={"former_valid_s": 60})
 
-    last = (await home.api.post(place, json={"former_valid_s": 0})).json()
+    last = (await home.api.post(path, json={"former_valid_s": 0})).json()
     await home.create_flag(key="f")
     await delivered(home)
 
@@ -290,18 +291,18 @@ async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) 
         "threshold_metric": {"insight": "trends", "events": [{"id": "paid"}]},
     }
     flag = await home.create_flag(key="beta", rollback_conditions=[rollback])
-    place = f"/feature_flags/{flag['id']}/"
-    await home.api.patch(place, json={"name": "n"})
-    await home.api.patch(place, json={"name": "n"})
+    path = f"/feature_flags/{flag['id']}/"
+    await home.api.patch(path, json={"name": "n"})
+    await home.api.patch(path, json={"name": "n"})
     scheduled = {
         "scheduled_at": "2024-03-01T12:30:00Z",
         "payload": {"operation": "update_rollout_percentage", "value": 5},
     }
-    await home.api.post(f"{place}scheduled_changes/", json=scheduled)
+    await home.api.post(f"{path}scheduled_changes/", json=scheduled)
     home.site.clock.time = NOW + timedelta(hours=1)
     await home.site.running.automation.scheduler.work_once()
     await home.site.running.automation.rollbacks.work_once()
-    await home.api.patch(place, json={"deleted": True})
+    await home.api.patch(path, json={"deleted": True})
     cohort = (await home.api.post("/cohorts/", json={"name": "c", "groups": []})).json()
     await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "d"})
     await home.api.patch(f"/cohorts/{cohort['id']}/", json={"deleted": True})
@@ -309,11 +310,11 @@ async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) 
     await delivered(home)
 
     reported = [request.json() for request in receiver.requests]
-    triggers = [(one["data"]["trigger"] or {}).get("job_type") for one in reported]
-    users = [one["data"]["user"] is not None for one in reported]
+    triggers = [(message["data"]["trigger"] or {}).get("job_type") for message in reported]
+    users = [message["data"]["user"] is not None for message in reported]
     assert [
-        (one["type"], trigger, by_user)
-        for one, trigger, by_user in zip(reported, triggers, users, strict=True)
+        (message["type"], trigger, by_user)
+        for message, trigger, by_user in zip(reported, triggers, users, strict=True)
     ] == [
         ("feature_flag.created", None, True),
         ("feature_flag.updated", None, True),
@@ -335,10 +336,10 @@ async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(home: Home, receiver:
             (await client.post(roles, json={"name": name})).json() for name in ("One", "Two")
         ]
         await create(home, receiver.url())
-        place = f"/feature_flags/{flag['id']}/role_access/"
-        made = await home.api.post(place, json={"role_id": first["id"]})
-        await home.api.delete(f"{place}{made.json()['id']}/")
-        await home.api.post(place, json={"role_id": second["id"]})
+        path = f"/feature_flags/{flag['id']}/role_access/"
+        made = await home.api.post(path, json={"role_id": first["id"]})
+        await home.api.delete(f"{path}{made.json()['id']}/")
+        await home.api.post(path, json={"role_id": second["id"]})
         await client.delete(f"{roles}{second['id']}/")
 
     await delivered(home)
@@ -418,10 +419,10 @@ async def test_without_the_setting_this_machine_is_not_reached(
     while await home.site.running.automation.deliverer.work_once():
         pass
 
-    [one] = await deliveries(home, webhook)
+    [delivery] = await deliveries(home, webhook)
     assert receiver.requests == []
-    assert (one["status"], one["attempts"]) == ("failed", 1)
-    assert one["error"] == "Not sent: the host has a loopback address."
+    assert (delivery["status"], delivery["attempts"]) == ("failed", 1)
+    assert delivery["error"] == "Not sent: the host has a loopback address."
 
 
 async def test_a_slow_receiver_delays_no_other(home: Home, receiver: Receiver) -> None:
@@ -469,10 +470,10 @@ async def test_captured_events_are_announced_by_their_definition(
     await create(home, receiver.url(), events=["event.captured"])
     paid = [{"event": "paid", "distinct_id": "ann"}]
     await home.capture(*paid, {"event": "seen", "distinct_id": "ann"})
-    found = (await home.get("/event_definitions/", search="paid"))["results"]
-    definition = found[0]
-    place = f"/event_definitions/{definition['id']}/"
-    await home.api.patch(place, json={"post_to_chat": True})
+    definitions = (await home.get("/event_definitions/", search="paid"))["results"]
+    definition = definitions[0]
+    path = f"/event_definitions/{definition['id']}/"
+    await home.api.patch(path, json={"post_to_chat": True})
 
     await home.capture(*paid * 3)
     await delivered(home)
@@ -509,13 +510,13 @@ async def test_the_activity_records_webhooks_without_their_secrets(home: Home) -
 
     reported = (await home.get("/activity_log/", scope="Webhook"))["results"]
 
-    assert [(one["activity"], one["detail"]["name"]) for one in reported] == [
+    assert [(entry["activity"], entry["detail"]["name"]) for entry in reported] == [
         ("deleted", "https://b.example"),
         ("updated", "https://b.example"),
         ("updated", "https://hooks.example"),
         ("created", "https://hooks.example"),
     ]
-    assert {one["item_id"] for one in reported} == {str(made["id"])}
+    assert {entry["item_id"] for entry in reported} == {str(made["id"])}
     assert "secret" not in str(reported)
     [change] = reported[2]["detail"]["changes"]
     assert (change["field"], change["before"], change["after"]) == ("active", True, False)

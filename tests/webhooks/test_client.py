@@ -28,7 +28,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 def names(**known: Sequence[str]) -> Resolve:
     """Return a resolver that knows only these hosts; `_` in a name stands for a dot."""
-    addresses = {name.replace("_", "."): found for name, found in known.items()}
+    addresses = {name.replace("_", "."): host_addresses for name, host_addresses in known.items()}
 
     async def resolve(host: str, _: int) -> Sequence[str]:
         if host not in addresses:
@@ -131,17 +131,17 @@ async def test_one_forbidden_address_of_several_is_enough(receiver: Receiver) ->
 
 async def test_a_name_is_asked_once_and_what_it_was_is_connected_to(receiver: Receiver) -> None:
     answers = [["127.0.0.1"], ["203.0.113.1"]]
-    asked = []
+    lookups = []
 
     async def changing(host: str, _: int) -> Sequence[str]:
-        asked.append(host)
+        lookups.append(host)
         return answers.pop(0)
 
     url = f"http://hooks.example:{receiver.port}/"
     outcome = await send(url, changing, allow_private=True)
 
     [request] = receiver.requests
-    assert (outcome, asked) == (DeliveryOutcome(200), ["hooks.example"])
+    assert (outcome, lookups) == (DeliveryOutcome(200), ["hooks.example"])
     assert request.headers["host"] == f"hooks.example:{receiver.port}"
 
 
@@ -284,9 +284,9 @@ async def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
 
 
 async def test_addresses_are_returned_each_once() -> None:
-    found = await Resolver()("127.0.0.1", 80)
+    addresses = await Resolver()("127.0.0.1", 80)
 
-    assert found == ["127.0.0.1"]
+    assert addresses == ["127.0.0.1"]
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 64 + ".example", "\udcff"])

@@ -126,8 +126,8 @@ def test_a_url_is_reached_at_an_address(
 ) -> None:
     target = read_target(url)
 
-    found = target.host, target.port, target.path, target.host_header, target.url_at("192.0.2.1")
-    assert found == (host, port, path, returned, reached)
+    parts = target.host, target.port, target.path, target.host_header, target.url_at("192.0.2.1")
+    assert parts == (host, port, path, returned, reached)
 
 
 def test_an_address_of_version_6_stands_in_brackets() -> None:
@@ -317,6 +317,12 @@ def test_while_a_secret_is_replaced_each_signs() -> None:
 
     headers = signed_headers([new, old], "id", NOW, b"{}")
 
-    alone = [signed_headers([one], "id", NOW, b"{}")["webhook-signature"] for one in (new, old)]
+    alone = [
+        signed_headers([secret], "id", NOW, b"{}")["webhook-signature"] for secret in (new, old)
+    ]
     assert headers["webhook-signature"] == " ".join(alone)
-    assert [is_signed(one, headers, b"{}") for one in (new, old, other)] == [True, True, False]
+    assert [is_signed(secret, headers, b"{}") for secret in (new, old, other)] == [
+        True,
+        True,
+        False,
+    ]

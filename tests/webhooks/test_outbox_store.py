@@ -91,8 +91,8 @@ async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequ
 
 async def listed(records: Records, webhook: Webhook) -> list[tuple[str, int, str | None]]:
     """Return status, attempts and error of each delivery, newest first."""
-    found, _ = await WebhookStore(records).deliveries(webhook.project_id, webhook.id, 10_000, 0)
-    return [(one.status, one.attempts, one.error) for one in found]
+    rows, _ = await WebhookStore(records).deliveries(webhook.project_id, webhook.id, 10_000, 0)
+    return [(delivery.status, delivery.attempts, delivery.error) for delivery in rows]
 
 
 async def test_a_delivery_is_written_with_its_change_or_not_at_all(records: Records) -> None:
@@ -105,14 +105,17 @@ async def test_a_delivery_is_written_with_its_change_or_not_at_all(records: Reco
 
 
 async def test_only_subscribed_webhooks_are_notified(records: Records) -> None:
-    wanted = await create(records, events=["feature_flag.updated"])
+    subscribed = await create(records, events=["feature_flag.updated"])
     unwanted = await create(records, events=["feature_flag.created"])
     inactive = await create(records, active=False)
     elsewhere = await create(records, project_id=2)
 
     await publish_change(records)
 
-    numbers = [len(await listed(records, one)) for one in (wanted, unwanted, inactive, elsewhere)]
+    numbers = [
+        len(await listed(records, webhook))
+        for webhook in (subscribed, unwanted, inactive, elsewhere)
+    ]
     assert numbers == [1, 0, 0, 0]
 
 
@@ -153,8 +156,8 @@ async def test_a_failure_is_tried_again_ever_later_and_then_given_up(records: Re
     while claims := await claim(records, now):
         times.append(now)
         await work.finish(claims[0], DeliveryOutcome(503, "busy"), now)
-        [found], _ = await WebhookStore(records).deliveries(1, webhook.id, 1, 0)
-        now = found.due_at or now + timedelta(days=30)
+        [delivery], _ = await WebhookStore(records).deliveries(1, webhook.id, 1, 0)
+        now = delivery.due_at or now + timedelta(days=30)
 
     waits = [later - earlier for earlier, later in pairwise(times)]
     assert len(times) == ATTEMPTS_MAX
@@ -165,9 +168,11 @@ async def test_a_failure_is_tried_again_ever_later_and_then_given_up(records: Re
 async def test_a_final_failure_is_given_up_at_once(records: Records) -> None:
     webhook = await create(records)
     await publish_change(records)
-    [one] = await claim(records)
+    [delivery_claim] = await claim(records)
 
-    await DeliveryQueue(records).finish(one, DeliveryOutcome(error="no", is_final=True), NOW)
+    await DeliveryQueue(records).finish(
+        delivery_claim, DeliveryOutcome(error="no", is_final=True), NOW
+    )
 
     assert await listed(records, webhook) == [("failed", 1, "no")]
 
@@ -175,12 +180,12 @@ async def test_a_final_failure_is_given_up_at_once(records: Records) -> None:
 async def test_what_is_released_is_due_at_once(records: Records) -> None:
     await create(records)
     await publish_change(records)
-    [one] = await claim(records)
+    [delivery_claim] = await claim(records)
 
-    await DeliveryQueue(records).release(one, NOW)
+    await DeliveryQueue(records).release(delivery_claim, NOW)
 
     [again] = await claim(records)
-    assert (again.id, again.attempt) == (one.id, 2)
+    assert (again.id, again.attempt) == (delivery_claim.id, 2)
 
 
 async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Records) -> None:
@@ -209,7 +214,7 @@ async def test_the_oldest_of_a_receiver_goes_first(records: Records) -> None:
     order = []
 
     while claims := await claim(records):
-        order += [one.id for one in claims]
+        order += [delivery_claim.id for delivery_claim in claims]
         await DeliveryQueue(records).finish(claims[0], DONE, NOW)
 
     assert len(order) == 3
@@ -265,8 +270,8 @@ async def test_a_new_url_and_what_waits(records: Records) -> None:
 
     await WebhookStore(records).change(AUTHOR, webhook.id, {"url": "https://b.example/"})
 
-    [one] = await claim(records)
-    assert one.url == "https://b.example/"
+    [delivery_claim] = await claim(records)
+    assert delivery_claim.url == "https://b.example/"
 
 
 async def test_removing_a_webhook_while_changes_are_queued_fails_no_change(
@@ -296,8 +301,8 @@ async def test_a_project_has_only_so_many_webhooks(records: Records, others: Rec
 
     made = await asyncio.gather(create(records), create(others), return_exceptions=True)
 
-    assert sum(isinstance(one, Webhook) for one in made) == 1
-    [refused] = [one for one in made if isinstance(one, BaseException)]
+    assert sum(isinstance(result, Webhook) for result in made) == 1
+    [refused] = [result for result in made if isinstance(result, BaseException)]
     assert str(refused) == "A project can have at most 20 webhooks."
 
 

@@ -48,8 +48,8 @@ class LinkStore:
             None for a link that is unknown, used or expired, or has another purpose.
         """
         async with self.records.write() as connection:
-            taken = await connection.run_sync(consume_link, token, purpose, now)
-        return None if taken is None else taken.user_id
+            link = await connection.run_sync(consume_link, token, purpose, now)
+        return None if link is None else link.user_id
 
     async def delete_all(self, user_id: int, purpose: Purpose) -> None:
         """Delete the user's unused links of this purpose."""

@@ -43,7 +43,7 @@ class ProblemsApi(Controller):
         last calculation failed; also, of the last seven days, webhook deliveries that were given up
         and scheduled changes that failed.
         """
-        found = await find_problems(records, request.project.id, request.app.state.now())
+        problems = await find_problems(records, request.project.id, request.app.state.now())
         return Problems(
             results=[
                 ProblemBody(
@@ -54,6 +54,6 @@ class ProblemsApi(Controller):
                     detail=problem.detail,
                     at=problem.at,
                 )
-                for problem in found
+                for problem in problems
             ]
         )

@@ -95,8 +95,8 @@ class Site:
 
     async def states(self) -> int:
         rows = await self.workspace.records.fetch(select(func.count()).select_from(oidc_states))
-        found: int = rows[0][0]
-        return found
+        count: int = rows[0][0]
+        return count
 
 
 def with_oidc(
@@ -291,9 +291,9 @@ async def test_a_token_of_another_sign_in_is_refused(site: Site) -> None:
     site.fake.token = site.fake.sign(site.fake.claims)
     back = await site.agree(browser)
 
-    found = await refused(site, browser, back)
+    answer = await refused(site, browser, back)
 
-    assert found == (403, refused_token("belongs to another sign-in"))
+    assert answer == (403, refused_token("belongs to another sign-in"))
 
 
 @pytest.mark.parametrize(
@@ -360,9 +360,9 @@ async def test_a_forged_token_is_refused(site: Site, forge: Forge, detail: str) 
     back = await site.agree(browser)
     site.fake.token = forge(site.fake)
 
-    found = await refused(site, browser, back)
+    answer = await refused(site, browser, back)
 
-    assert found == (403, error("authentication_error", "oidc_token_invalid", detail))
+    assert answer == (403, error("authentication_error", "oidc_token_invalid", detail))
 
 
 @pytest.mark.parametrize("issuer", ["https://evil.example", ""])
@@ -385,10 +385,10 @@ async def test_a_user_who_does_not_agree_is_not_signed_in(site: Site, query: str
     browser = site.browser()
     state = parse_qs(urlsplit(await site.begin(browser)).query)["state"][0]
 
-    found = await refused(site, browser, f"?state={state}&{query}")
+    answer = await refused(site, browser, f"?state={state}&{query}")
 
     denied = "The identity provider did not sign you in."
-    assert found == (403, error("authentication_error", "oidc_denied", denied))
+    assert answer == (403, error("authentication_error", "oidc_denied", denied))
     assert site.fake.asked_for("/token") == 0
 
 
@@ -450,8 +450,8 @@ async def test_a_fresh_sign_in_goes_round_again(site: Site) -> None:
 
     answer = await site.sign_in(browser, "?reauthenticate=true&next=/settings")
 
-    asked = site.fake.expected
-    assert (asked["prompt"], asked["max_age"]) == ("login", "0")
+    expected = site.fake.expected
+    assert (expected["prompt"], expected["max_age"]) == ("login", "0")
     assert (stale.status_code, stale.json()["code"]) == (403, "fresh_sign_in_required")
     assert (answer.status_code, answer.headers["location"]) == (302, "/settings")
     assert (await browser.post(KEYS, json={"label": "fresh"})).status_code == 201
@@ -607,7 +607,7 @@ async def test_without_a_provider_there_is_no_such_sign_in(plain: Workspace) -> 
     async with workspace.browser() as browser:
         answers = [await browser.get(path) for path in (START, CALLBACK)]
 
-    assert [(one.status_code, one.json()) for one in answers] == [(404, off)] * 2
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(404, off)] * 2
 
 
 async def test_two_servers_share_a_sign_in(plain: Workspace, site: Site) -> None:

@@ -160,7 +160,7 @@ async def test_what_the_colleague_sets_afterwards_stays(office: Office) -> None:
 
     assert changed.status_code == 200
     by_key = await office.stack.enter_async_context(office.site.client(key))
-    assert [await office.status(one) for one in (colleague, again, by_key)] == [200] * 3
+    assert [await office.status(client) for client in (colleague, again, by_key)] == [200] * 3
     assert (await office.user()).password_hash
 
 
@@ -175,7 +175,7 @@ async def test_an_address_that_was_verified_keeps_what_its_user_has_set(office: 
     colleague = await office.sign_in()
 
     by_key = await office.stack.enter_async_context(office.site.client(key))
-    assert [await office.status(one) for one in (owner, colleague, by_key)] == [200] * 3
+    assert [await office.status(client) for client in (owner, colleague, by_key)] == [200] * 3
 
 
 async def test_a_restored_account_has_to_be_verified_again(office: Office) -> None:

@@ -51,8 +51,8 @@ def signed(claims: dict[str, Any], key: Any = KEY, alg: str = "RS256", **header:
 
 def read(token: str, keys: bytes | None = None, *algorithms: str, **expected: Any) -> Any:
     known = read_keys(published(KEY) if keys is None else keys)
-    wanted = Expected(ISSUER, CLIENT, NONCE, NOW, **expected)
-    return read_id_token(token, known, algorithms or ("RS256",), wanted)
+    expectation = Expected(ISSUER, CLIENT, NONCE, NOW, **expected)
+    return read_id_token(token, known, algorithms or ("RS256",), expectation)
 
 
 def test_the_claims_of_a_signed_token_are_read() -> None:
@@ -245,10 +245,10 @@ def test_unusable_keys_are_passed_over() -> None:
         {"kty": "OKP", "crv": "X25519", "x": "A" * 43}, {"kty": "OKP", "crv": "Ed25519", "x": "A"},
     ]  # fmt: skip
 
-    found = read_keys(msgspec.json.encode({"keys": [*odd, good, private]}))
+    keys = read_keys(msgspec.json.encode({"keys": [*odd, good, private]}))
 
-    assert [key.kid for key in found] == ["one", "two"]
-    assert not any(key.is_private for key in found)
+    assert [key.kid for key in keys] == ["one", "two"]
+    assert not any(key.is_private for key in keys)
 
 
 def test_keys_are_bounded() -> None:

@@ -55,8 +55,8 @@ class Team:
 
     async def activity(self) -> list[tuple[str, str, str]]:
         """Return scope, activity and name of the entries, oldest first."""
-        found, _ = await page(self.records, self.project_id, 100, 0)
-        return [(one.scope, one.activity, one.name) for one in reversed(found)]
+        entries, _ = await page(self.records, self.project_id, 100, 0)
+        return [(entry.scope, entry.activity, entry.name) for entry in reversed(entries)]
 
 
 @pytest.fixture
@@ -109,9 +109,9 @@ async def test_an_address_that_a_user_has_chosen_proves_nothing_until_it_is_veri
             .values(is_email_verified=is_verified, **chosen)
         )
 
-    found = [await team.sign_in(ADA, settings) for settings in (SETTINGS, CREATING)]
+    user_ids = [await team.sign_in(ADA, settings) for settings in (SETTINGS, CREATING)]
 
-    assert found == [mallory.user_id if is_found else None] * 2
+    assert user_ids == [mallory.user_id if is_found else None] * 2
 
 
 async def test_an_address_that_passed_to_another_user_opens_no_account(team: Team) -> None:
@@ -168,9 +168,9 @@ async def test_accounts_are_made_where_that_is_switched_on(team: Team) -> None:
 
 
 async def test_of_first_sign_ins_at_the_same_time_one_makes_the_account(team: Team) -> None:
-    found = await asyncio.gather(*(team.sign_in(ADA, CREATING) for _ in range(4)))
+    user_ids = await asyncio.gather(*(team.sign_in(ADA, CREATING) for _ in range(4)))
 
-    assert len(set(found)) == 1 and found[0] is not None
+    assert len(set(user_ids)) == 1 and user_ids[0] is not None
     assert len(await team.activity()) == 1
 
 

@@ -122,17 +122,17 @@ MANAGED = frozenset({"Web", "Releases", "Visitors"})
 def test_groups_give_the_highest_level_and_all_roles(
     groups: set[str], level: Level, roles: set[str]
 ) -> None:
-    found = granted_access(MAPPING, frozenset(groups), Level.MEMBER)
+    access = granted_access(MAPPING, frozenset(groups), Level.MEMBER)
 
-    assert found == GrantedAccess(level, frozenset(roles), MANAGED)
+    assert access == GrantedAccess(level, frozenset(roles), MANAGED)
 
 
 def test_groups_without_levels_decide_about_none() -> None:
     mapping = {"guests": MAPPING["guests"]}
 
-    found = granted_access(mapping, frozenset({"guests"}), Level.MEMBER)
+    access = granted_access(mapping, frozenset({"guests"}), Level.MEMBER)
 
-    assert found == GrantedAccess(None, frozenset({"Visitors"}), frozenset({"Visitors"}))
+    assert access == GrantedAccess(None, frozenset({"Visitors"}), frozenset({"Visitors"}))
     assert granted_access({}, frozenset({"staff"}), Level.MEMBER) == GrantedAccess(
         None, frozenset(), frozenset()
     )

@@ -88,7 +88,7 @@ async def test_a_code_becomes_verified_claims(
     claims = await provider.verify(tokens.id_token, expected(fake, clock))
 
     assert (claims["sub"], claims["email"]) == ("ada", "ada@example.com")
-    assert [(one.method, one.path) for one in fake.asked] == [
+    assert [(request.method, request.path) for request in fake.asked] == [
         ("GET", CONFIGURATION),
         ("POST", "/token"),
         ("GET", "/keys"),
@@ -148,9 +148,9 @@ async def test_metadata_and_keys_are_kept_for_an_hour(
 
 
 async def test_concurrent_sign_ins_share_one_read(fake: FakeProvider, provider: Provider) -> None:
-    found = await asyncio.gather(*(provider.metadata() for _ in range(20)))
+    results = await asyncio.gather(*(provider.metadata() for _ in range(20)))
 
-    assert len(set(found)) == 1
+    assert len(set(results)) == 1
     assert fake.asked_for(CONFIGURATION) == 1
 
 
@@ -191,15 +191,15 @@ async def test_unknown_keys_make_the_server_ask_at_a_bounded_rate(
     await authorized(fake, provider)
     await provider.verify(fake.sign(fake.claims), expected(fake, clock))
     fake.key = RSAKey.generate_key(2048, {"kid": "not published"})
-    token, asked = fake.sign(fake.claims), []
+    token, requests = fake.sign(fake.claims), []
 
     for seconds in (0, 10, KEYS_AGAIN_S, 0, 1):
         clock.move(seconds=seconds)
         with pytest.raises(TokenInvalid, match="a key that the provider does not publish"):
             await provider.verify(token, expected(fake, clock))
-        asked.append(fake.asked_for("/keys"))
+        requests.append(fake.asked_for("/keys"))
 
-    assert asked == [1, 1, 2, 2, 2]
+    assert requests == [1, 1, 2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -255,12 +255,12 @@ async def test_after_a_failure_the_provider_is_left_alone_for_a_while(
     for _ in range(5):
         with pytest.raises(ProviderUnavailable):
             await provider.metadata()
-    asked = fake.asked_for(CONFIGURATION)
+    requests = fake.asked_for(CONFIGURATION)
     del fake.answers[CONFIGURATION]
 
     clock.move(seconds=FAILURE_PAUSE_S)
 
-    assert asked == 1
+    assert requests == 1
     assert (await provider.metadata()).issuer == fake.issuer
 
 
@@ -326,9 +326,9 @@ async def test_sign_ins_that_wait_for_the_provider_are_bounded(
 
 async def test_user_info_is_of_the_same_user(fake: FakeProvider, provider: Provider) -> None:
     fake.info = {"sub": "ada", "email": "ada@example.com"}
-    found = await provider.user_info("token", "ada")
+    claims = await provider.user_info("token", "ada")
 
-    assert found == fake.info
+    assert claims == fake.info
     assert fake.asked[-1].headers["authorization"] == "Bearer token"
     for info in ({"sub": "boss"}, {}, {"sub": None}):
         fake.info = info

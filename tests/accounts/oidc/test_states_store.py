@@ -20,7 +20,7 @@ async def test_a_state_is_taken_once_by_its_browser(records: Records) -> None:
     store = StateStore(records)
     await store.add_state("state", "browser", BEGUN, NOW)
 
-    found = [
+    results = [
         await store.consume_state(state, browser, NOW)
         for state, browser in (
             ("another", "browser"),
@@ -30,16 +30,18 @@ async def test_a_state_is_taken_once_by_its_browser(records: Records) -> None:
         )
     ]
 
-    assert found == [None, None, BEGUN, None]
+    assert results == [None, None, BEGUN, None]
 
 
 async def test_of_callbacks_at_the_same_time_one_gets_it(records: Records) -> None:
     store = StateStore(records)
     await store.add_state("state", "browser", BEGUN, NOW)
 
-    found = await asyncio.gather(*(store.consume_state("state", "browser", NOW) for _ in range(4)))
+    results = await asyncio.gather(
+        *(store.consume_state("state", "browser", NOW) for _ in range(4))
+    )
 
-    assert sorted(one is not None for one in found) == [False, False, False, True]
+    assert sorted(result is not None for result in results) == [False, False, False, True]
 
 
 @pytest.mark.parametrize(("before_s", "is_valid"), [(1, True), (0, False)])
@@ -91,5 +93,5 @@ async def test_states_are_bounded(records: Records) -> None:
 
 async def number(records: Records) -> int:
     rows = await records.fetch(select(func.count()).select_from(oidc_states))
-    found: int = rows[0][0]
-    return found
+    count: int = rows[0][0]
+    return count

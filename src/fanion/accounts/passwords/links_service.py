@@ -74,12 +74,12 @@ class PasswordLinks:
         )
 
         def use(connection: Connection) -> CredentialHashes | None:
-            taken = consume_link(connection, token, purpose, change.now)
-            if taken is None:
+            link = consume_link(connection, token, purpose, change.now)
+            if link is None:
                 return None  # a concurrent request has used it
             changed = write_change(connection, change)
-            if taken.purpose is Purpose.MAILED_RESET:
-                claim_by_mail(connection, taken.user_id, change.now)
+            if link.purpose is Purpose.MAILED_RESET:
+                claim_by_mail(connection, link.user_id, change.now)
             return changed
 
         async with own.records.write() as connection:
