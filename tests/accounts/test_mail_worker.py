@@ -17,7 +17,7 @@ def mail(number: int) -> Mail:
     return Mail("password_reset", f"ada{number}@example.com", "Hello", LINK)
 
 
-class Sending:
+class RecordingSender:
     """A mail client that records attempts.
 
     Attributes:
@@ -37,9 +37,9 @@ class Sending:
 class Post:
     def __init__(self) -> None:
         self.clock = Clock()
-        self.sending = Sending()
+        self.sender = RecordingSender()
         self.outcomes: Counter[str] = Counter()
-        self.worker = MailWorker(self.sending, self.clock.seconds, self._count)
+        self.worker = MailWorker(self.sender, self.clock.seconds, self._count)
 
     def _count(self, outcome: str) -> None:
         self.outcomes[outcome] += 1
@@ -57,31 +57,31 @@ async def test_mails_are_sent_once_in_their_order(post: Post) -> None:
     await post.worker.send_due()
     await post.worker.send_due()
 
-    assert post.sending.attempts == [f"ada{number}@example.com" for number in range(3)]
+    assert post.sender.attempts == [f"ada{number}@example.com" for number in range(3)]
     assert post.outcomes == {"sent": 3}
     assert len(post.worker) == 0
 
 
 async def test_a_mail_is_tried_again_later_and_the_others_rest_meanwhile(post: Post) -> None:
-    post.sending.failures = [MailNotSent("down")]
+    post.sender.failures = [MailNotSent("down")]
     post.worker.put(mail(1))
     post.worker.put(mail(2))
 
     await post.worker.send_due()
-    first = list(post.sending.attempts)
+    first = list(post.sender.attempts)
     await post.worker.send_due()
-    second = list(post.sending.attempts)
+    second = list(post.sender.attempts)
     post.clock.move(seconds=5)
     await post.worker.send_due()
 
     assert first == ["ada1@example.com"]
     assert second == ["ada1@example.com", "ada2@example.com"]
-    assert post.sending.attempts == [*second, "ada1@example.com"]
+    assert post.sender.attempts == [*second, "ada1@example.com"]
     assert post.outcomes == {"sent": 2}
 
 
 async def test_a_refused_mail_is_not_tried_again_and_delays_no_other(post: Post) -> None:
-    post.sending.failures = [MailNotSent("no such user", is_final=True)]
+    post.sender.failures = [MailNotSent("no such user", is_final=True)]
     post.worker.put(mail(1))
     post.worker.put(mail(2))
 
@@ -92,7 +92,7 @@ async def test_a_refused_mail_is_not_tried_again_and_delays_no_other(post: Post)
 
 
 async def test_a_mail_is_given_up_once_its_link_may_have_expired(post: Post) -> None:
-    post.sending.failures = [MailNotSent("down") for _ in range(1_000)]
+    post.sender.failures = [MailNotSent("down") for _ in range(1_000)]
     post.worker.put(mail(1))
 
     while len(post.worker):
@@ -100,7 +100,7 @@ async def test_a_mail_is_given_up_once_its_link_may_have_expired(post: Post) -> 
         post.clock.move(seconds=60)
 
     assert post.outcomes == {"failed": 1}
-    assert 10 < len(post.sending.attempts) < WAITING_S_MAX / 60
+    assert 10 < len(post.sender.attempts) < WAITING_S_MAX / 60
 
 
 async def test_other_packages_hand_over_the_parts_of_a_mail(post: Post) -> None:
@@ -111,7 +111,7 @@ async def test_other_packages_hand_over_the_parts_of_a_mail(post: Post) -> None:
     await post.worker.send_due()
 
     assert taken == [True, False]
-    assert post.sending.attempts == ["ada@example.com"]
+    assert post.sender.attempts == ["ada@example.com"]
 
 
 async def test_more_than_may_wait_are_dropped_and_counted(post: Post) -> None:
@@ -123,7 +123,7 @@ async def test_more_than_may_wait_are_dropped_and_counted(post: Post) -> None:
 
 
 async def test_the_log_names_the_kind_and_neither_recipient_nor_link(post: Post) -> None:
-    post.sending.failures = [MailNotSent("down"), MailNotSent("refused", is_final=True)]
+    post.sender.failures = [MailNotSent("down"), MailNotSent("refused", is_final=True)]
     with capture_logs() as lines:
         for number in range(3):
             post.worker.put(mail(number))

@@ -53,7 +53,7 @@ NO_KEY = error(
 Json = dict[str, Any]
 
 
-class House:
+class MailedWorkspace:
     """The workspace, and the mails that would be sent."""
 
     def __init__(self, workspace: Workspace, mails: list[Mail]) -> None:
@@ -87,7 +87,7 @@ class House:
 
 
 @pytest.fixture
-async def house(records: Records) -> AsyncIterator[House]:
+async def mailed(records: Records) -> AsyncIterator[MailedWorkspace]:
     mails: list[Mail] = []
 
     def put(mail: Mail) -> bool:
@@ -95,15 +95,17 @@ async def house(records: Records) -> AsyncIterator[House]:
         return True
 
     async with open_workspace(records, (LoginApi,), put_mail=put) as workspace:
-        yield House(workspace, mails)
+        yield MailedWorkspace(workspace, mails)
 
 
 # ── Reading ──────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.every_engine
-async def test_a_user_has_an_organization_a_project_and_all_organizations(house: House) -> None:
-    workspace = house.workspace
+async def test_a_user_has_an_organization_a_project_and_all_organizations(
+    mailed: MailedWorkspace,
+) -> None:
+    workspace = mailed.workspace
     async with workspace.records.write() as connection:
         other, _ = await insert_project(connection, "Another", "P", "phc_2")
         await connection.execute(
@@ -129,9 +131,9 @@ async def test_a_user_has_an_organization_a_project_and_all_organizations(house:
     assert "hash" not in str(me)
 
 
-async def test_a_user_without_a_password_is_told_so(house: House) -> None:
-    ada = await add_member(house.workspace.records, "ada")
-    async with house.workspace.client_with(ada.key) as client:
+async def test_a_user_without_a_password_is_told_so(mailed: MailedWorkspace) -> None:
+    ada = await add_member(mailed.workspace.records, "ada")
+    async with mailed.workspace.client_with(ada.key) as client:
         me = (await client.get(ME)).json()
 
     assert me["has_password"] is False
@@ -141,20 +143,20 @@ async def test_a_user_without_a_password_is_told_so(house: House) -> None:
 
 
 @pytest.mark.every_engine
-async def test_a_name_changes_at_once_for_keys_and_sessions(house: House) -> None:
-    browser = await house.browser()
+async def test_a_name_changes_at_once_for_keys_and_sessions(mailed: MailedWorkspace) -> None:
+    browser = await mailed.browser()
     before = [
-        (await client.get(ME)).json()["first_name"] for client in (browser, house.workspace.client)
+        (await client.get(ME)).json()["first_name"] for client in (browser, mailed.workspace.client)
     ]
 
     answer = await browser.patch(ME, json={"first_name": " Olga Ä. "})
 
     assert (answer.status_code, answer.json()["first_name"]) == (200, "Olga Ä.")
     after = [
-        (await client.get(ME)).json()["first_name"] for client in (browser, house.workspace.client)
+        (await client.get(ME)).json()["first_name"] for client in (browser, mailed.workspace.client)
     ]
     assert (before, after) == (["Olga", "Olga"], ["Olga Ä.", "Olga Ä."])
-    assert (await house.activity(), house.mails) == ([], [])
+    assert (await mailed.activity(), mailed.mails) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -168,8 +170,10 @@ async def test_a_name_changes_at_once_for_keys_and_sessions(house: House) -> Non
         ),
     ],
 )
-async def test_a_name_that_is_none_is_refused(house: House, name: str, refusal: Json) -> None:
-    answer = await house.workspace.client.patch(ME, json={"first_name": name})
+async def test_a_name_that_is_none_is_refused(
+    mailed: MailedWorkspace, name: str, refusal: Json
+) -> None:
+    answer = await mailed.workspace.client.patch(ME, json={"first_name": name})
 
     assert answer.status_code == 400
     assert answer.json()["attr"] == refusal["attr"]
@@ -177,8 +181,8 @@ async def test_a_name_that_is_none_is_refused(house: House, name: str, refusal: 
         assert answer.json() == refusal
 
 
-async def test_the_current_project_changes_for_the_next_request(house: House) -> None:
-    browser = await house.browser()
+async def test_the_current_project_changes_for_the_next_request(mailed: MailedWorkspace) -> None:
+    browser = await mailed.browser()
     made = (await browser.post("/api/projects/", json={"name": "Second"})).json()
     before = (await browser.get("/api/projects/@current/")).json()["name"]
 
@@ -186,12 +190,14 @@ async def test_the_current_project_changes_for_the_next_request(house: House) ->
 
     assert answer.json()["project"]["id"] == made["id"]
     assert before == "Default project"
-    for client in (browser, house.workspace.client):
+    for client in (browser, mailed.workspace.client):
         assert (await client.get("/api/projects/@current/")).json()["name"] == "Second"
 
 
-async def test_the_current_organization_changes_with_its_oldest_project(house: House) -> None:
-    workspace = house.workspace
+async def test_the_current_organization_changes_with_its_oldest_project(
+    mailed: MailedWorkspace,
+) -> None:
+    workspace = mailed.workspace
     async with workspace.records.write() as connection:
         other, project_id = await insert_project(connection, "Another", "P", "phc_2")
         empty = uuid4()
@@ -220,8 +226,8 @@ async def test_the_current_organization_changes_with_its_oldest_project(house: H
     )
 
 
-async def test_what_belongs_to_others_looks_as_what_does_not_exist(house: House) -> None:
-    neighbour = await add_neighbour(house.workspace.records)
+async def test_what_belongs_to_others_looks_as_what_does_not_exist(mailed: MailedWorkspace) -> None:
+    neighbour = await add_neighbour(mailed.workspace.records)
     theirs: list[tuple[str, int | UUID, int | UUID]] = [
         ("set_current_team", neighbour.project_id, 999_999),
         ("set_current_organization", neighbour.organization_id, uuid4()),
@@ -230,7 +236,7 @@ async def test_what_belongs_to_others_looks_as_what_does_not_exist(house: House)
     for attr, known, unknown in theirs:
         for value in (known, unknown):
             sent = {attr: value if isinstance(value, int) else str(value)}
-            answer = await house.workspace.client.patch(ME, json=sent)
+            answer = await mailed.workspace.client.patch(ME, json=sent)
             detail = f'Invalid pk "{value}" - object does not exist.'
             assert (answer.status_code, answer.json()) == (
                 400,
@@ -238,11 +244,11 @@ async def test_what_belongs_to_others_looks_as_what_does_not_exist(house: House)
             )
 
 
-async def test_what_was_read_is_accepted_again(house: House) -> None:
-    me = (await house.workspace.client.get(ME)).json()
+async def test_what_was_read_is_accepted_again(mailed: MailedWorkspace) -> None:
+    me = (await mailed.workspace.client.get(ME)).json()
 
-    answer = await house.workspace.client.patch(ME, json=me)
-    unknown = await house.workspace.client.patch(ME, json={"colour": "red"})
+    answer = await mailed.workspace.client.patch(ME, json=me)
+    unknown = await mailed.workspace.client.patch(ME, json={"colour": "red"})
 
     assert (answer.status_code, answer.json()) == (200, me)
     assert (unknown.status_code, unknown.json()["attr"]) == (400, "colour")
@@ -251,17 +257,17 @@ async def test_what_was_read_is_accepted_again(house: House) -> None:
 # ── E-mail address ───────────────────────────────────────────────────────────────────────
 
 
-async def test_an_address_that_a_user_has_chosen_is_marked(house: House) -> None:
+async def test_an_address_that_a_user_has_chosen_is_marked(mailed: MailedWorkspace) -> None:
     """An identity provider that has verified the same address may mean another user."""
     identity = OidcIdentity("https://id.example.com", "1", "new@example.com", "New", frozenset())
     settings = OidcSettings(identity.issuer, "fanion", domains=frozenset({"example.com"}))
-    browser, store = await house.browser(), IdentityStore(house.workspace.records, settings)
+    browser, store = await mailed.browser(), IdentityStore(mailed.workspace.records, settings)
 
     own = await store.user_of(replace(identity, verified_email=OWNER_EMAIL, subject="2"), NOW)
-    await forget_identities(house.workspace.records)
+    await forget_identities(mailed.workspace.records)
     await browser.patch(ME, json={"email": "new@example.com", **PRESENT})
 
-    assert own == house.workspace.made.user.id
+    assert own == mailed.workspace.made.user.id
     assert await store.user_of(identity, NOW) is None
 
 
@@ -271,21 +277,23 @@ async def forget_identities(records: Records) -> None:
 
 
 @pytest.mark.every_engine
-async def test_a_fresh_session_changes_the_address_and_the_former_one_is_told(house: House) -> None:
-    links, workspace = house.workspace.sign_in.links, house.workspace
+async def test_a_fresh_session_changes_the_address_and_the_former_one_is_told(
+    mailed: MailedWorkspace,
+) -> None:
+    links, workspace = mailed.workspace.sign_in.links, mailed.workspace
     token = await links.create_link(Purpose.RESET, workspace.made.user.id, NOW, FRESH_FOR)
-    browser = await house.browser()
+    browser = await mailed.browser()
 
     answer = await browser.patch(ME, json={"email": " New@Example.com ", **PRESENT})
 
     assert (answer.status_code, answer.json()["email"]) == (200, "new@example.com")
     assert answer.json()["is_email_verified"] is False
     assert (await browser.get(ME)).json()["email"] == "new@example.com"
-    assert not await house.can_sign_in(OWNER_PASSWORD)
-    assert await house.can_sign_in(OWNER_PASSWORD, "new@example.com")
+    assert not await mailed.can_sign_in(OWNER_PASSWORD)
+    assert await mailed.can_sign_in(OWNER_PASSWORD, "new@example.com")
     assert await links.find_user(token, Purpose.RESET, NOW) is None
-    assert [(mail.kind, mail.to) for mail in house.mails] == [("email_changed", OWNER_EMAIL)]
-    assert await house.activity() == [
+    assert [(mail.kind, mail.to) for mail in mailed.mails] == [("email_changed", OWNER_EMAIL)]
+    assert await mailed.activity() == [
         (
             "email_changed",
             "new@example.com",
@@ -295,9 +303,9 @@ async def test_a_fresh_session_changes_the_address_and_the_former_one_is_told(ho
 
 
 @pytest.mark.every_engine
-async def test_an_address_of_another_user_is_refused(house: House) -> None:
-    await add_member(house.workspace.records, "ada")
-    browser = await house.browser()
+async def test_an_address_of_another_user_is_refused(mailed: MailedWorkspace) -> None:
+    await add_member(mailed.workspace.records, "ada")
+    browser = await mailed.browser()
 
     sent = {"email": "ADA@example.com", "first_name": "Eve", **PRESENT}
     answer = await browser.patch(ME, json=sent)
@@ -307,12 +315,12 @@ async def test_an_address_of_another_user_is_refused(house: House) -> None:
         invalid("unique", "There is already a user with this e-mail address.", "email"),
     )
     assert (await browser.get(ME)).json()["first_name"] == "Olga"
-    assert (await house.activity(), house.mails) == ([], [])
+    assert (await mailed.activity(), mailed.mails) == ([], [])
 
 
 @pytest.mark.parametrize("email", ["", "ada", "a b@example.com", "a\x07@example.com", "a" * 255])
-async def test_an_address_that_is_none_is_refused(house: House, email: str) -> None:
-    browser = await house.browser()
+async def test_an_address_that_is_none_is_refused(mailed: MailedWorkspace, email: str) -> None:
+    browser = await mailed.browser()
 
     answer = await browser.patch(ME, json={"email": email})
 
@@ -322,25 +330,25 @@ async def test_an_address_that_is_none_is_refused(house: House, email: str) -> N
     )
 
 
-async def test_the_own_address_is_no_change(house: House) -> None:
-    answer = await house.workspace.client.patch(ME, json={"email": OWNER_EMAIL.upper()})
+async def test_the_own_address_is_no_change(mailed: MailedWorkspace) -> None:
+    answer = await mailed.workspace.client.patch(ME, json={"email": OWNER_EMAIL.upper()})
 
     assert answer.status_code == 200
-    assert (await house.activity(), house.mails) == ([], [])
+    assert (await mailed.activity(), mailed.mails) == ([], [])
 
 
 # ── Password ─────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.every_engine
-async def test_a_new_password_ends_all_other_sessions_and_links(house: House) -> None:
-    workspace = house.workspace
+async def test_a_new_password_ends_all_other_sessions_and_links(mailed: MailedWorkspace) -> None:
+    workspace = mailed.workspace
     links = workspace.sign_in.links
     tokens = [
         (await links.create_link(purpose, workspace.made.user.id, NOW, FRESH_FOR), purpose)
         for purpose in (Purpose.RESET, Purpose.FIRST_START)
     ]
-    browser, other = await house.browser(), await house.browser()
+    browser, other = await mailed.browser(), await mailed.browser()
     thief = workspace.browser()
     thief.cookies.update(browser.cookies)
     former = browser.cookies["fanion"]
@@ -358,11 +366,11 @@ async def test_a_new_password_ends_all_other_sessions_and_links(house: House) ->
         401,
     ]
     assert (await workspace.client.get(ME)).status_code == 200  # keys stay valid
-    assert not await house.can_sign_in(OWNER_PASSWORD)
-    assert await house.can_sign_in(NEW_PASSWORD)
+    assert not await mailed.can_sign_in(OWNER_PASSWORD)
+    assert await mailed.can_sign_in(NEW_PASSWORD)
     assert [await links.find_user(token, purpose, NOW) for token, purpose in tokens] == [None, None]
-    assert [(mail.kind, mail.to) for mail in house.mails] == [("password_changed", OWNER_EMAIL)]
-    assert await house.activity() == [("password_changed", OWNER_EMAIL, {"address": "192.0.2.1"})]
+    assert [(mail.kind, mail.to) for mail in mailed.mails] == [("password_changed", OWNER_EMAIL)]
+    assert await mailed.activity() == [("password_changed", OWNER_EMAIL, {"address": "192.0.2.1"})]
 
 
 @pytest.mark.parametrize(
@@ -380,18 +388,18 @@ async def test_a_new_password_ends_all_other_sessions_and_links(house: House) ->
 @pytest.mark.parametrize("by", ["session", "key"])
 @pytest.mark.parametrize("new", [{"password": NEW_PASSWORD}, {"email": "new@example.com"}])
 async def test_a_new_password_or_address_needs_the_present_password(
-    house: House, sent: Json, refusal: Json, by: str, new: Json
+    mailed: MailedWorkspace, sent: Json, refusal: Json, by: str, new: Json
 ) -> None:
-    client = await house.browser() if by == "session" else house.workspace.client
+    client = await mailed.browser() if by == "session" else mailed.workspace.client
 
     answer = await client.patch(ME, json={**new, **sent})
 
     assert (answer.status_code, answer.json()) == (400, refusal)
-    assert await house.can_sign_in(OWNER_PASSWORD)
+    assert await mailed.can_sign_in(OWNER_PASSWORD)
 
 
-async def test_guesses_of_the_present_password_are_delayed(house: House) -> None:
-    browser = await house.browser()
+async def test_guesses_of_the_present_password_are_delayed(mailed: MailedWorkspace) -> None:
+    browser = await mailed.browser()
     statuses = [
         (
             await browser.patch(
@@ -410,9 +418,9 @@ async def test_guesses_of_the_present_password_are_delayed(house: House) -> None
     [("short", "password_too_short"), ("a" * 20, "password_too_common")],
 )
 async def test_a_bad_password_is_refused_and_changes_nothing(
-    house: House, password: str, code: str
+    mailed: MailedWorkspace, password: str, code: str
 ) -> None:
-    browser = await house.browser()
+    browser = await mailed.browser()
 
     answer = await browser.patch(
         ME, json={"password": password, "current_password": OWNER_PASSWORD, "first_name": "Eve"}
@@ -421,7 +429,7 @@ async def test_a_bad_password_is_refused_and_changes_nothing(
     body = answer.json()
     assert (answer.status_code, body["code"], body["attr"]) == (400, code, "password")
     assert (await browser.get(ME)).json()["first_name"] == "Olga"
-    assert await house.can_sign_in(OWNER_PASSWORD)
+    assert await mailed.can_sign_in(OWNER_PASSWORD)
 
 
 @pytest.mark.parametrize(
@@ -432,10 +440,10 @@ async def test_a_bad_password_is_refused_and_changes_nothing(
     ],
 )
 async def test_an_old_session_changes_neither_address_nor_password(
-    house: House, sent: Json
+    mailed: MailedWorkspace, sent: Json
 ) -> None:
-    browser = await house.browser()
-    house.workspace.clock.time += FRESH_FOR + FRESH_FOR / 10
+    browser = await mailed.browser()
+    mailed.workspace.clock.time += FRESH_FOR + FRESH_FOR / 10
 
     answer = await browser.patch(ME, json=sent)
     name = await browser.patch(ME, json={"first_name": "Olga B."})
@@ -444,8 +452,8 @@ async def test_an_old_session_changes_neither_address_nor_password(
     assert name.status_code == 200
 
 
-async def test_a_key_changes_them_with_the_password_alone(house: House) -> None:
-    client = house.workspace.client
+async def test_a_key_changes_them_with_the_password_alone(mailed: MailedWorkspace) -> None:
+    client = mailed.workspace.client
 
     bare = await client.patch(ME, json={"email": "new@example.com"})
     answer = await client.patch(
@@ -460,13 +468,13 @@ async def test_a_key_changes_them_with_the_password_alone(house: House) -> None:
     )
     assert (answer.status_code, changed.status_code) == (200, 200)
     assert "set-cookie" not in changed.headers
-    assert await house.can_sign_in(NEW_PASSWORD, "new@example.com")
+    assert await mailed.can_sign_in(NEW_PASSWORD, "new@example.com")
 
 
-async def test_a_restricted_key_never_changes_them(house: House) -> None:
-    records, user_id = house.workspace.records, house.workspace.made.user.id
+async def test_a_restricted_key_never_changes_them(mailed: MailedWorkspace) -> None:
+    records, user_id = mailed.workspace.records, mailed.workspace.made.user.id
     key = await add_key(records, user_id, "phx_users", ["user:write"])
-    async with house.workspace.client_with(key) as client:
+    async with mailed.workspace.client_with(key) as client:
         for sent in ({"email": "new@example.com"}, {"password": NEW_PASSWORD}):
             answer = await client.patch(ME, json={**sent, "current_password": OWNER_PASSWORD})
             assert (answer.status_code, answer.json()) == (403, NO_KEY)
@@ -475,40 +483,44 @@ async def test_a_restricted_key_never_changes_them(house: House) -> None:
     assert name.status_code == 200
 
 
-async def test_a_user_without_a_password_sets_the_first_by_a_fresh_session(house: House) -> None:
-    ada = await add_member(house.workspace.records, "ada")
-    start = house.workspace.sign_in.sessions.start
-    browser = house.workspace.browser()
+async def test_a_user_without_a_password_sets_the_first_by_a_fresh_session(
+    mailed: MailedWorkspace,
+) -> None:
+    ada = await add_member(mailed.workspace.records, "ada")
+    start = mailed.workspace.sign_in.sessions.start
+    browser = mailed.workspace.browser()
     browser.cookies.set("fanion", await start(ada.user_id, "oidc", Device("", "")))
-    async with house.workspace.client_with(ada.key) as client:
+    async with mailed.workspace.client_with(ada.key) as client:
         by_key = await client.patch(ME, json={"password": NEW_PASSWORD})
 
     answer = await browser.patch(ME, json={"password": NEW_PASSWORD})
 
     assert (by_key.status_code, by_key.json()["code"]) == (403, "permission_denied")
     assert (answer.status_code, answer.json()["has_password"]) == (200, True)
-    assert await house.can_sign_in(NEW_PASSWORD, "ada@example.com")
+    assert await mailed.can_sign_in(NEW_PASSWORD, "ada@example.com")
 
 
-async def test_neither_password_is_stored_or_returned(house: House) -> None:
-    browser = await house.browser()
+async def test_neither_password_is_stored_or_returned(mailed: MailedWorkspace) -> None:
+    browser = await mailed.browser()
 
     answer = await browser.patch(
         ME, json={"password": NEW_PASSWORD, "current_password": OWNER_PASSWORD}
     )
 
-    stored = await house.workspace.records.fetch(select(users))
-    kept = await house.workspace.records.fetch(select(sessions))
-    for text in (answer.text, str(stored), str(kept), str(await house.activity())):
+    stored = await mailed.workspace.records.fetch(select(users))
+    kept = await mailed.workspace.records.fetch(select(sessions))
+    for text in (answer.text, str(stored), str(kept), str(await mailed.activity())):
         assert NEW_PASSWORD not in text and OWNER_PASSWORD not in text
 
 
-async def test_an_account_that_was_disabled_meanwhile_changes_nothing(house: House) -> None:
-    async with house.workspace.records.write() as connection:
+async def test_an_account_that_was_disabled_meanwhile_changes_nothing(
+    mailed: MailedWorkspace,
+) -> None:
+    async with mailed.workspace.records.write() as connection:
         await connection.execute(update(users).values(is_active=False))
-    house.workspace.clock.move(seconds=3)
+    mailed.workspace.clock.move(seconds=3)
 
-    answer = await house.workspace.client.patch(
+    answer = await mailed.workspace.client.patch(
         ME,
         json={"first_name": "Eve"},
         headers={"authorization": f"Bearer {OWNER_KEY}"},

@@ -32,7 +32,7 @@ from tests.support.management import NOW, Clock, add_member, insert_project
 ADDRESS = "203.0.113.9"
 
 
-class Place:
+class TwoOrganizations:
     """Two projects of one organization, and one project of another."""
 
     records: Records
@@ -44,22 +44,24 @@ class Place:
 
 
 @pytest.fixture
-async def place(records: Records) -> Place:
-    place = Place()
-    place.records = records
+async def tenants(records: Records) -> TwoOrganizations:
+    tenants = TwoOrganizations()
+    tenants.records = records
     async with records.write() as connection:
-        place.organization_id, first = await insert_project(connection, "A", "P", "phc_1")
-        place.elsewhere_id, place.elsewhere = await insert_project(connection, "B", "Q", "phc_2")
-    place.projects = (first,)
-    ada = await add_member(records, "ada", Level.MEMBER, place.organization_id)
-    place.user_id = ada.user_id
-    return place
+        tenants.organization_id, first = await insert_project(connection, "A", "P", "phc_1")
+        tenants.elsewhere_id, tenants.elsewhere = await insert_project(
+            connection, "B", "Q", "phc_2"
+        )
+    tenants.projects = (first,)
+    ada = await add_member(records, "ada", Level.MEMBER, tenants.organization_id)
+    tenants.user_id = ada.user_id
+    return tenants
 
 
-async def entries(place: Place, project_id: int | None = None) -> list[StoredActivity]:
+async def entries(tenants: TwoOrganizations, project_id: int | None = None) -> list[StoredActivity]:
     """Return the entries about accounts, newest first."""
-    project_id = place.projects[0] if project_id is None else project_id
-    page_entries, _ = await page(place.records, project_id, 1_000, 0, "User")
+    project_id = tenants.projects[0] if project_id is None else project_id
+    page_entries, _ = await page(tenants.records, project_id, 1_000, 0, "User")
     return page_entries
 
 
@@ -72,15 +74,17 @@ def changes(entry: StoredActivity) -> dict[str, object]:
 
 
 @pytest.mark.every_engine
-async def test_an_event_names_the_account_who_did_it_and_the_circumstances(place: Place) -> None:
-    mine = by_owner("logged_in", place.user_id, NOW, method="password", address=ADDRESS)
+async def test_an_event_names_the_account_who_did_it_and_the_circumstances(
+    tenants: TwoOrganizations,
+) -> None:
+    mine = by_owner("logged_in", tenants.user_id, NOW, method="password", address=ADDRESS)
     operators = SecurityEvent(
-        activity="password_reset_requested", user_id=place.user_id, by_user=None, now=NOW
+        activity="password_reset_requested", user_id=tenants.user_id, by_user=None, now=NOW
     )
 
-    await write_security_events(place.records, mine, operators)
+    await write_security_events(tenants.records, mine, operators)
 
-    reset, login = await entries(place)
+    reset, login = await entries(tenants)
     assert (login.activity, login.name, login.email) == (
         "logged_in",
         "ada@example.com",
@@ -92,35 +96,40 @@ async def test_an_event_names_the_account_who_did_it_and_the_circumstances(place
         "ada@example.com",
         None,
     )
-    assert login.item_id == reset.item_id == await _uuid(place)
-    assert await entries(place, place.elsewhere) == []
+    assert login.item_id == reset.item_id == await _uuid(tenants)
+    assert await entries(tenants, tenants.elsewhere) == []
 
 
-async def test_each_organization_of_the_owner_has_the_event(place: Place) -> None:
-    async with place.records.write() as connection:
+async def test_each_organization_of_the_owner_has_the_event(tenants: TwoOrganizations) -> None:
+    async with tenants.records.write() as connection:
         await connection.execute(
             insert(memberships).values(
-                organization_id=place.elsewhere_id, user_id=place.user_id, level=1, joined_at=NOW
+                organization_id=tenants.elsewhere_id,
+                user_id=tenants.user_id,
+                level=1,
+                joined_at=NOW,
             )
         )
 
-    await write_security_events(place.records, by_owner("logged_out", place.user_id, NOW))
+    await write_security_events(tenants.records, by_owner("logged_out", tenants.user_id, NOW))
 
-    for project_id in (*place.projects, place.elsewhere):
-        assert [entry.activity for entry in await entries(place, project_id)] == ["logged_out"]
+    for project_id in (*tenants.projects, tenants.elsewhere):
+        assert [entry.activity for entry in await entries(tenants, project_id)] == ["logged_out"]
 
 
-async def test_an_account_that_is_gone_or_in_no_organization_has_no_event(place: Place) -> None:
-    async with place.records.write() as connection:
+async def test_an_account_that_is_gone_or_in_no_organization_has_no_event(
+    tenants: TwoOrganizations,
+) -> None:
+    async with tenants.records.write() as connection:
         await connection.execute(memberships.delete())
 
     await write_security_events(
-        place.records,
-        by_owner("logged_in", place.user_id, NOW),
+        tenants.records,
+        by_owner("logged_in", tenants.user_id, NOW),
         by_owner("logged_in", 999_999, NOW),
     )
 
-    assert await place.records.fetch(select(activity_log.c.id)) == []
+    assert await tenants.records.fetch(select(activity_log.c.id)) == []
 
 
 def test_names_of_events_fit_their_column() -> None:
@@ -130,9 +139,9 @@ def test_names_of_events_fit_their_column() -> None:
     assert max(map(len, SECURITY_ACTIVITIES)) <= column.length
 
 
-async def _uuid(place: Place) -> str:
-    of_user = select(users.c.uuid).where(users.c.id == place.user_id)
-    return str((await place.records.fetch(of_user))[0].uuid)
+async def _uuid(tenants: TwoOrganizations) -> str:
+    of_user = select(users.c.uuid).where(users.c.id == tenants.user_id)
+    return str((await tenants.records.fetch(of_user))[0].uuid)
 
 
 # ── Failed attempts ──────────────────────────────────────────────────────────────────────
@@ -144,58 +153,60 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def failed(place: Place, clock: Clock) -> FailedLogins:
-    return FailedLogins(place.records, clock.now, clock.seconds)
+def failed(tenants: TwoOrganizations, clock: Clock) -> FailedLogins:
+    return FailedLogins(tenants.records, clock.now, clock.seconds)
 
 
 async def test_many_failures_are_one_entry_an_hour(
-    place: Place, failed: FailedLogins, clock: Clock
+    tenants: TwoOrganizations, failed: FailedLogins, clock: Clock
 ) -> None:
     for _ in range(1_000):
-        failed.count_failure(place.user_id, ADDRESS)
+        failed.count_failure(tenants.user_id, ADDRESS)
     await failed.write_due()
     for _ in range(59):
         clock.move(minutes=1)
-        failed.count_failure(place.user_id, "")
+        failed.count_failure(tenants.user_id, "")
         await failed.write_due()
-    before = [changes(entry)["attempts"] for entry in await entries(place)]
+    before = [changes(entry)["attempts"] for entry in await entries(tenants)]
     clock.move(minutes=1)
     await failed.write_due()
 
     assert before == [1_000]
-    newest, oldest = await entries(place)
+    newest, oldest = await entries(tenants)
     assert (newest.activity, newest.email) == ("login_failed", None)
     assert changes(newest) == {"attempts": 59, "addresses": []}
     assert changes(oldest) == {"attempts": 1_000, "addresses": [ADDRESS]}
 
 
-async def test_an_entry_names_a_few_addresses_each_once(place: Place, failed: FailedLogins) -> None:
+async def test_an_entry_names_a_few_addresses_each_once(
+    tenants: TwoOrganizations, failed: FailedLogins
+) -> None:
     for number in range(200):
-        failed.count_failure(place.user_id, f"203.0.113.{number % 100}")
+        failed.count_failure(tenants.user_id, f"203.0.113.{number % 100}")
 
     await failed.write_due()
 
-    [entry] = await entries(place)
+    [entry] = await entries(tenants)
     assert changes(entry)["addresses"] == [f"203.0.113.{one}" for one in range(ADDRESSES_MAX)]
 
 
 async def test_accounts_that_are_quiet_are_forgotten(
-    place: Place, failed: FailedLogins, clock: Clock
+    tenants: TwoOrganizations, failed: FailedLogins, clock: Clock
 ) -> None:
-    failed.count_failure(place.user_id, ADDRESS)
+    failed.count_failure(tenants.user_id, ADDRESS)
     await failed.write_due()
     kept = len(failed)
     clock.move(seconds=ENTRY_EVERY_S)
     await failed.write_due()
 
     assert (kept, len(failed)) == (1, 0)
-    assert len(await entries(place)) == 1
+    assert len(await entries(tenants)) == 1
 
 
 async def test_the_memory_is_bounded_and_entries_are_written_in_parts(
-    place: Place, failed: FailedLogins
+    tenants: TwoOrganizations, failed: FailedLogins
 ) -> None:
-    failed.count_failure(place.user_id, ADDRESS)
+    failed.count_failure(tenants.user_id, ADDRESS)
     for number in range(ACCOUNTS_MAX):
         failed.count_failure(10**6 + number, ADDRESS)
 
@@ -207,4 +218,4 @@ async def test_the_memory_is_bounded_and_entries_are_written_in_parts(
     while await failed.write_due():
         rounds += 1
     assert rounds == ACCOUNTS_MAX // WRITTEN_AT_ONCE_MAX - 1
-    assert await entries(place) == []  # the account that failed first was forgotten
+    assert await entries(tenants) == []  # the account that failed first was forgotten

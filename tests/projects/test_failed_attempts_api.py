@@ -29,7 +29,7 @@ _addresses = count(1)
 DECIDE = "/decide?v=3"
 
 
-class Calling:
+class AddressedClient:
     """A client at an address of its own."""
 
     def __init__(self, home: Home) -> None:
@@ -39,8 +39,8 @@ class Calling:
 
 
 @pytest.fixture
-async def calling(home: Home) -> AsyncIterator[Calling]:
-    made = Calling(home)
+async def caller(home: Home) -> AsyncIterator[AddressedClient]:
+    made = AddressedClient(home)
     async with made.client:
         yield made
 
@@ -58,13 +58,13 @@ def refusals(lines: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 async def test_each_failed_key_is_logged_and_counted_without_the_key(
-    home: Home, calling: Calling
+    home: Home, caller: AddressedClient
 ) -> None:
     unique = f"{home.project_id}_secretest"
     records, user = home.site.records, home.user_id
     narrow = await add_key(records, user, f"phx_n{unique}", ["cohort:read"])
     old = await add_key(records, user, f"phx_o{unique}", expires_at=NOW)
-    client, me, flags = calling.client, "/api/users/@me/", "/flags/definitions"
+    client, me, flags = caller.client, "/api/users/@me/", "/flags/definitions"
     named = {"distinct_id": "u", "event": "a", "project_id": home.project_id}
     before = await counts(home)
 
@@ -93,7 +93,7 @@ async def test_each_failed_key_is_logged_and_counted_without_the_key(
         ("personal", "denied", None),
         ("project", "unknown", "phc_"),
     ]
-    assert {line["client"] for line in reported} == {calling.address}
+    assert {line["client"] for line in reported} == {caller.address}
     assert {line.get("user") for line in reported} == {None, user}
     assert "secretest" not in json.dumps(lines, default=str)
     after = await counts(home)
@@ -117,25 +117,25 @@ async def counts(home: Home) -> dict[tuple[str, str], float]:
 
 
 async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
-    home: Home, calling: Calling
+    home: Home, caller: AddressedClient
 ) -> None:
     path = "/api/users/@me/"
-    before = (await calling.client.get(path, headers=bearer(home.key))).status_code
+    before = (await caller.client.get(path, headers=bearer(home.key))).status_code
 
     statuses = [
-        (await calling.client.get(path, headers=bearer(f"phx_{number}"))).status_code
+        (await caller.client.get(path, headers=bearer(f"phx_{number}"))).status_code
         for number in range(FAILURES_MAX)
     ]
     refused = [
-        await calling.client.get(path, headers=bearer("phx_one-more")),
-        await calling.client.post(DECIDE, json={"api_key": "phc_other", "distinct_id": "u"}),
-        await calling.client.get("/flags/definitions", headers=bearer("phs_other")),
+        await caller.client.get(path, headers=bearer("phx_one-more")),
+        await caller.client.post(DECIDE, json={"api_key": "phc_other", "distinct_id": "u"}),
+        await caller.client.get("/flags/definitions", headers=bearer("phs_other")),
     ]
-    captured = await calling.client.post(
+    captured = await caller.client.post(
         "/capture/", json={"api_key": "phx_c", "project_id": 7, "event": "a"}
     )
     elsewhere = await home.public.get(path, headers=bearer("phx_one-more"))
-    after = await calling.client.get(path, headers=bearer(home.key))
+    after = await caller.client.get(path, headers=bearer(home.key))
 
     assert statuses == [401] * FAILURES_MAX
     for answer in refused:
@@ -207,10 +207,10 @@ async def test_what_is_too_long_for_a_key_is_refused_without_a_read(home: Home) 
 
 
 async def test_the_same_wrong_key_again_and_again_stays_a_wrong_key(
-    home: Home, calling: Calling
+    home: Home, caller: AddressedClient
 ) -> None:
     body = {"api_key": f"phc_wrong_{home.project_id}", "distinct_id": "u"}
 
-    answers = [await calling.client.post(DECIDE, json=body) for _ in range(FAILURES_MAX + 50)]
+    answers = [await caller.client.post(DECIDE, json=body) for _ in range(FAILURES_MAX + 50)]
 
     assert {answer.status_code for answer in answers} == {401}

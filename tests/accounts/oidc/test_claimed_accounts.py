@@ -45,7 +45,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Office:
+class OidcServer:
     """A server with a provider, and an administrator who creates invites."""
 
     site: Site
@@ -89,9 +89,9 @@ class Office:
 
 
 @pytest.fixture
-async def office(
+async def server(
     sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
-) -> AsyncIterator[Office]:
+) -> AsyncIterator[OidcServer]:
     async with AsyncExitStack() as stack:
         clock: list[Site] = []
         fake = await stack.enter_async_context(open_provider(lambda: clock[0].clock.now()))
@@ -105,7 +105,7 @@ async def office(
         site = await stack.enter_async_context(opened)
         clock.append(site)
         home = await stack.enter_async_context(open_home(site, project_id))
-        yield Office(site, home, fake, stack)
+        yield OidcServer(site, home, fake, stack)
 
 
 async def key_of(browser: httpx.AsyncClient) -> str:
@@ -114,35 +114,37 @@ async def key_of(browser: httpx.AsyncClient) -> str:
     return str(made.json()["value"])
 
 
-async def set_up_factor(office: Office, browser: httpx.AsyncClient) -> None:
+async def set_up_factor(server: OidcServer, browser: httpx.AsyncClient) -> None:
     begun = (await browser.post("/api/users/@me/two_factor_start_setup/")).json()
-    code = TOTP(begun["secret"]).at(office.site.clock.now())
+    code = TOTP(begun["secret"]).at(server.site.clock.now())
     answer = await browser.post("/api/users/@me/two_factor_validate/", json={"token": code})
     assert answer.status_code == 200, answer.text
 
 
-async def test_a_colleague_who_signs_in_shuts_out_who_opened_the_account(office: Office) -> None:
-    maker = await office.join()
-    await set_up_factor(office, maker)
+async def test_a_colleague_who_signs_in_shuts_out_who_opened_the_account(
+    server: OidcServer,
+) -> None:
+    maker = await server.join()
+    await set_up_factor(server, maker)
     key = await key_of(maker)
     invited = await maker.post(INVITES, json={"target_email": "friend@example.com", "level": 8})
-    user_id = (await office.user()).id
-    links = office.site.running.accounts.sign_in.links
-    await links.create_link(Purpose.RESET, user_id, office.site.clock.now(), HOUR)
-    by_key = await office.stack.enter_async_context(office.site.client(key))
-    before = [await office.status(maker), await office.status(by_key)]
+    user_id = (await server.user()).id
+    links = server.site.running.accounts.sign_in.links
+    await links.create_link(Purpose.RESET, user_id, server.site.clock.now(), HOUR)
+    by_key = await server.stack.enter_async_context(server.site.client(key))
+    before = [await server.status(maker), await server.status(by_key)]
 
-    colleague = await office.sign_in()
+    colleague = await server.sign_in()
 
     assert before == [200, 200]
-    assert [await office.status(maker), await office.status(by_key)] == [401, 401]
-    stranger = await office.browser()
+    assert [await server.status(maker), await server.status(by_key)] == [401, 401]
+    stranger = await server.browser()
     login = await stranger.post("/api/login/", json={"email": EMAIL, "password": PASSWORD})
     assert (login.status_code, login.json()["code"]) == (400, "invalid_credentials")
     token = invited.json()["link"].rstrip("/").rpartition("/")[2]
     assert (await stranger.get(f"/api/signup/{token}/")).json()["code"] == "invalid_invite"
     for table in (second_factors, recovery_codes, sign_in_links):
-        assert not await office.site.records.fetch(
+        assert not await server.site.records.fetch(
             select(table.c.user_id).where(table.c.user_id == user_id)
         )
     me = (await colleague.get(ME)).json()
@@ -150,63 +152,63 @@ async def test_a_colleague_who_signs_in_shuts_out_who_opened_the_account(office:
     assert (me["is_email_verified"], me["has_password"]) == (True, False)
 
 
-async def test_what_the_colleague_sets_afterwards_stays(office: Office) -> None:
-    await office.join()
-    colleague = await office.sign_in()
+async def test_what_the_colleague_sets_afterwards_stays(server: OidcServer) -> None:
+    await server.join()
+    colleague = await server.sign_in()
     key = await key_of(colleague)
     changed = await colleague.patch(ME, json={"password": "another long password"})
 
-    again = await office.sign_in()
+    again = await server.sign_in()
 
     assert changed.status_code == 200
-    by_key = await office.stack.enter_async_context(office.site.client(key))
-    assert [await office.status(client) for client in (colleague, again, by_key)] == [200] * 3
-    assert (await office.user()).password_hash
+    by_key = await server.stack.enter_async_context(server.site.client(key))
+    assert [await server.status(client) for client in (colleague, again, by_key)] == [200] * 3
+    assert (await server.user()).password_hash
 
 
-async def test_an_address_that_was_verified_keeps_what_its_user_has_set(office: Office) -> None:
-    owner = await office.join()
-    async with office.site.records.write() as connection:
+async def test_an_address_that_was_verified_keeps_what_its_user_has_set(server: OidcServer) -> None:
+    owner = await server.join()
+    async with server.site.records.write() as connection:
         await connection.execute(
             update(users).where(users.c.email == EMAIL).values(is_email_verified=True)
         )
     key = await key_of(owner)
 
-    colleague = await office.sign_in()
+    colleague = await server.sign_in()
 
-    by_key = await office.stack.enter_async_context(office.site.client(key))
-    assert [await office.status(client) for client in (owner, colleague, by_key)] == [200] * 3
+    by_key = await server.stack.enter_async_context(server.site.client(key))
+    assert [await server.status(client) for client in (owner, colleague, by_key)] == [200] * 3
 
 
-async def test_a_restored_account_has_to_be_verified_again(office: Office) -> None:
+async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -> None:
     """The former user had proved the address; the user who accepts the new invite has not."""
-    await office.join()
-    await office.sign_in()
-    members = MemberStore(office.site.records)
-    await members.remove(office.home.organization_id, EMAIL, office.site.clock.now())
+    await server.join()
+    await server.sign_in()
+    members = MemberStore(server.site.records)
+    await members.remove(server.home.organization_id, EMAIL, server.site.clock.now())
 
-    maker = await office.join()
-    verified = (await office.user()).is_email_verified
-    await office.sign_in(subject="carla-again")
+    maker = await server.join()
+    verified = (await server.user()).is_email_verified
+    await server.sign_in(subject="carla-again")
 
     assert verified is False
-    assert await office.status(maker) == 401
+    assert await server.status(maker) == 401
 
 
-async def test_an_account_that_is_added_again_has_no_former_password(office: Office) -> None:
-    await office.join()
-    members, now = MemberStore(office.site.records), office.site.clock.now()
-    await members.remove(office.home.organization_id, EMAIL, now)
+async def test_an_account_that_is_added_again_has_no_former_password(server: OidcServer) -> None:
+    await server.join()
+    members, now = MemberStore(server.site.records), server.site.clock.now()
+    await members.remove(server.home.organization_id, EMAIL, now)
     new = NewMember(EMAIL, "Another Carla", Level.MEMBER, "first key")
-    await members.add(office.home.organization_id, new, now)
+    await members.add(server.home.organization_id, new, now)
 
-    stranger = await office.browser()
+    stranger = await server.browser()
     login = await stranger.post("/api/login/", json={"email": EMAIL, "password": PASSWORD})
 
     assert (login.status_code, login.json()["code"]) == (400, "invalid_credentials")
 
 
-async def reset_by_mail(office: Office, password: str) -> httpx.Response:
+async def reset_by_mail(server: OidcServer, password: str) -> httpx.Response:
     """Set a new password with the link of a mail that the user has received."""
     mails: list[Mail] = []
 
@@ -214,51 +216,51 @@ async def reset_by_mail(office: Office, password: str) -> httpx.Response:
         mails.append(mail)
         return True
 
-    resets = office.site.running.accounts.password_resets
+    resets = server.site.running.accounts.password_resets
     resets._put_mail = put
-    browser = await office.browser()
+    browser = await server.browser()
     assert (await browser.post("/api/reset/", json={"email": EMAIL})).status_code == 204
     await resets.work_once()
     path = mails[0].text.partition("/api/reset/")[2].split()[0]
     return await browser.post(f"/api/reset/{path}", json={"password": password})
 
 
-async def test_a_mailed_link_verifies_the_address(office: Office) -> None:
-    maker = await office.join()
+async def test_a_mailed_link_verifies_the_address(server: OidcServer) -> None:
+    maker = await server.join()
 
-    used = await reset_by_mail(office, "another long password")
-    colleague = await office.sign_in()
+    used = await reset_by_mail(server, "another long password")
+    colleague = await server.sign_in()
 
     assert used.status_code == 200
-    assert await office.status(maker) == 401
-    user = await office.user()
+    assert await server.status(maker) == 401
+    user = await server.user()
     assert user.is_email_verified
     assert user.password_hash  # the one that the colleague has set
-    assert await office.status(colleague) == 200
+    assert await server.status(colleague) == 200
 
 
 async def test_a_mailed_link_verifies_nothing_while_keys_of_others_may_be_left(
-    office: Office,
+    server: OidcServer,
 ) -> None:
-    key = await key_of(await office.join())
+    key = await key_of(await server.join())
 
-    await reset_by_mail(office, "another long password")
-    unverified = (await office.user()).is_email_verified
-    await office.sign_in()
+    await reset_by_mail(server, "another long password")
+    unverified = (await server.user()).is_email_verified
+    await server.sign_in()
 
-    by_key = await office.stack.enter_async_context(office.site.client(key))
+    by_key = await server.stack.enter_async_context(server.site.client(key))
     assert unverified is False
-    assert await office.status(by_key) == 401
+    assert await server.status(by_key) == 401
 
 
-async def test_a_printed_link_verifies_nothing(office: Office) -> None:
-    await office.join()
-    sign_in, now = office.site.running.accounts.sign_in, office.site.clock.now()
-    user_id = (await office.user()).id
+async def test_a_printed_link_verifies_nothing(server: OidcServer) -> None:
+    await server.join()
+    sign_in, now = server.site.running.accounts.sign_in, server.site.clock.now()
+    user_id = (await server.user()).id
     token = await sign_in.links.create_link(Purpose.RESET, user_id, now, HOUR)
-    browser = await office.browser()
+    browser = await server.browser()
 
     used = await browser.post(f"/api/reset/{token}/", json={"password": "another long password"})
 
     assert used.status_code == 200
-    assert not (await office.user()).is_email_verified
+    assert not (await server.user()).is_email_verified
