@@ -178,16 +178,18 @@ async def test_sessions_do_not_come_back_with_the_user(workspace: Workspace) -> 
         email="sam@example.com", first_name="Sam", level=Level.MEMBER, key_label="First"
     )
     organization_id = workspace.made.project.organization_id
-    made, _, _ = await members.add(organization_id, sam, now)
-    start = partial(workspace.sign_in.sessions.start, made.user_id, "password", Device("", ""))
+    made, _, _ = await members.add_member(organization_id, sam, now)
+    start = partial(
+        workspace.sign_in.sessions.start_session, made.user_id, "password", Device("", "")
+    )
     disabled, removed = workspace.browser(), workspace.browser()
 
     disabled.cookies.set("fanion", await start())
     await members.set_active(organization_id, sam.email, False, now)
     await members.set_active(organization_id, sam.email, True, now)
     removed.cookies.set("fanion", await start())
-    await members.remove(organization_id, sam.email, now)
-    await members.add(organization_id, sam, now)
+    await members.remove_member(organization_id, sam.email, now)
+    await members.add_member(organization_id, sam, now)
 
     answers = [await browser.get(ME) for browser in (disabled, removed)]
     assert [(answer.status_code, answer.json()) for answer in answers] == [(401, ENDED)] * 2

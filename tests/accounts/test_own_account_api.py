@@ -487,7 +487,7 @@ async def test_a_user_without_a_password_sets_the_first_by_a_fresh_session(
     mailed: MailedWorkspace,
 ) -> None:
     ada = await add_member(mailed.workspace.records, "ada")
-    start = mailed.workspace.sign_in.sessions.start
+    start = mailed.workspace.sign_in.sessions.start_session
     browser = mailed.workspace.browser()
     browser.cookies.set("fanion", await start(ada.user_id, "oidc", Device("", "")))
     async with mailed.workspace.client_with(ada.key) as client:

@@ -24,7 +24,7 @@ HERE = FIRST_ORGANIZATION
 async def begin(records: Records, user_id: int, name: str) -> str:
     """Store a new session and return its hash."""
     hashed = hash_key(name)
-    await SessionStore(records).create(
+    await SessionStore(records).create_session(
         NewSession(
             hashed=hashed, user_id=user_id, method="password", device=Device("", ""), now=NOW
         )
@@ -52,7 +52,7 @@ async def test_the_operator_ends_the_sessions_of_one_user(records: Records, act:
     elif act == "disable":
         await store.set_active(HERE, email, False, LATER)
     else:
-        await store.remove(HERE, email, LATER)
+        await store.remove_member(HERE, email, LATER)
 
     assert await stored(records) == {other}
 

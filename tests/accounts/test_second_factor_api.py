@@ -179,7 +179,7 @@ async def test_an_account_without_a_password_is_changed_with_a_code(
 ) -> None:
     """The holder of a stolen session, which began at an identity provider, has no phone."""
     ada = await add_member(workspace.records, "ada")
-    value = await workspace.sign_in.sessions.start(ada.user_id, "oidc", Device("", ""))
+    value = await workspace.sign_in.sessions.start_session(ada.user_id, "oidc", Device("", ""))
     async with workspace.browser() as browser:
         browser.cookies.set("fanion", value, "fanion.test", "/")
         phone = await set_up(workspace, browser)
@@ -204,7 +204,7 @@ async def test_an_account_without_a_password_is_changed_with_a_code(
 
 async def test_a_recovery_code_that_changes_an_account_is_used_up(workspace: Workspace) -> None:
     ada = await add_member(workspace.records, "ada")
-    value = await workspace.sign_in.sessions.start(ada.user_id, "oidc", Device("", ""))
+    value = await workspace.sign_in.sessions.start_session(ada.user_id, "oidc", Device("", ""))
     async with workspace.browser() as browser:
         browser.cookies.set("fanion", value, "fanion.test", "/")
         phone = await set_up(workspace, browser)
@@ -522,7 +522,7 @@ async def test_who_has_to_set_one_up_can_do_nothing_else(workspace: Workspace) -
 async def test_keys_and_sessions_by_openid_connect_need_none(workspace: Workspace) -> None:
     sessions, user_id = workspace.sign_in.sessions, workspace.made.user.id
     browser = workspace.browser()
-    browser.cookies.set("fanion", await sessions.start(user_id, "oidc", Device("", "")))
+    browser.cookies.set("fanion", await sessions.start_session(user_id, "oidc", Device("", "")))
 
     await enforce(workspace, True)
 

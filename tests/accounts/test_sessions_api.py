@@ -160,7 +160,7 @@ async def test_the_session_used_least_recently_ends_for_one_too_many(workspace: 
     service, user_id = workspace.sign_in.sessions, workspace.made.user.id
     values = []
     for _ in range(SESSIONS_PER_USER_MAX + 1):
-        values.append(await service.start(user_id, "password", Device("", "")))
+        values.append(await service.start_session(user_id, "password", Device("", "")))
         workspace.clock.move(seconds=1)
     browser = workspace.browser()
 
@@ -228,7 +228,7 @@ async def test_the_server_writes_the_uses_and_goes_on_after_a_failure(
     await browser.get(ME)
     store = FailingOnce(workspace.records)
     service = SessionService(store, workspace.clock.now, workspace.clock.seconds)
-    await service.find(browser.cookies["fanion"])
+    await service.find_owner(browser.cookies["fanion"])
 
     with pytest.raises(RecordsUnavailable):
         await service.maintain()
@@ -309,7 +309,7 @@ async def test_what_a_session_changes_is_by_its_user(home: Home) -> None:
 
 
 async def test_the_log_names_the_session_and_never_its_cookie(home: Home) -> None:
-    cookie = await home.site.running.accounts.sign_in.sessions.start(
+    cookie = await home.site.running.accounts.sign_in.sessions.start_session(
         home.user_id, "password", Device("", "")
     )
     path = f"/api/projects/{home.project_id}/"

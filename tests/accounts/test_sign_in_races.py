@@ -52,11 +52,11 @@ async def test_a_password_that_was_replaced_after_it_was_checked_begins_nothing(
         await connection.execute(update(users).values(password_hash=NEW))
 
     with pytest.raises(SessionEnded):
-        await begun.start(user_id, "password", DEVICE, FORMER)
+        await begun.start_session(user_id, "password", DEVICE, FORMER)
 
     assert await stored(records) == 0
-    await begun.start(user_id, "password", DEVICE, NEW)
-    await begun.start(user_id, "link", DEVICE)
+    await begun.start_session(user_id, "password", DEVICE, NEW)
+    await begun.start_session(user_id, "link", DEVICE)
     assert await stored(records) == 2
 
 
@@ -69,7 +69,7 @@ async def test_a_session_that_begins_during_the_change_does_not_outlive_it(
     async with records.write() as connection:
         await connection.execute(update(users).values(password_hash=NEW))
         await connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
-        starting = asyncio.create_task(begun.start(user_id, "password", DEVICE, FORMER))
+        starting = asyncio.create_task(begun.start_session(user_id, "password", DEVICE, FORMER))
         await asyncio.wait({starting}, timeout=0.2)
         assert not starting.done()
 
@@ -91,7 +91,7 @@ async def test_a_new_password_ends_what_waits_for_a_code(records: Records, user_
     assert await factors.waiting("later", NOW) is None
     # The code was checked just before the change, and the session is to begin after it.
     with pytest.raises(SessionEnded):
-        await service(records).start(user_id, "password", DEVICE, FORMER)
+        await service(records).start_session(user_id, "password", DEVICE, FORMER)
 
 
 async def test_a_user_who_was_disabled_meanwhile_gets_no_session(
@@ -102,6 +102,6 @@ async def test_a_user_who_was_disabled_meanwhile_gets_no_session(
 
     for password in (FORMER, None):
         with pytest.raises(SessionEnded):
-            await service(records).start(user_id, "password", DEVICE, password)
+            await service(records).start_session(user_id, "password", DEVICE, password)
 
     assert await stored(records) == 0

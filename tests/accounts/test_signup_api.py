@@ -94,7 +94,7 @@ async def browser_of(
     workspace: Workspace, stack: AsyncExitStack, user_id: int
 ) -> httpx.AsyncClient:
     browser = await stack.enter_async_context(workspace.browser())
-    start = workspace.sign_in.sessions.start
+    start = workspace.sign_in.sessions.start_session
     value = await start(user_id, "password", Device("", ""))
     browser.cookies.set("fanion", value, domain="fanion.test")
     return browser
@@ -302,7 +302,7 @@ async def test_an_invite_ends_with_the_rights_of_its_author(workspace: Workspace
         answer = await client.post(INVITES, json={"target_email": ADA})
     path = answer.json()["link"].removeprefix(BASE_URL)
     if act == "removed":
-        await members.remove(HERE, "adam@example.com", NOW)
+        await members.remove_member(HERE, "adam@example.com", NOW)
     elif act == "lowered":
         await members.set_level(HERE, "adam@example.com", Level.MEMBER, NOW)
     elif act == "disabled":
@@ -421,7 +421,7 @@ async def test_what_is_no_account_leaves_the_invite(workspace: Workspace) -> Non
 async def test_a_member_who_was_removed_comes_back_by_an_invite(workspace: Workspace) -> None:
     records = workspace.records
     ada = await add_member(records, "ada", Level.ADMIN)
-    await MemberStore(records).remove(HERE, ADA, NOW)
+    await MemberStore(records).remove_member(HERE, ADA, NOW)
     path = await invited(workspace)
 
     async with workspace.browser() as browser:

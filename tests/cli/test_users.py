@@ -133,7 +133,7 @@ def user_of(records_url: str, token: str) -> str | None:
     async def read() -> str | None:
         records = await open_records(records_url)
         try:
-            user_id = await LinkStore(records).find(token, Purpose.RESET, utc_now())
+            user_id = await LinkStore(records).find_user(token, Purpose.RESET, utc_now())
             account = None if user_id is None else await AccountStore(records).by_id(user_id)
             return None if account is None else account.email
         finally:

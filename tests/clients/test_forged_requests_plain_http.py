@@ -122,7 +122,9 @@ async def create_link(named: Victim) -> str:
         account = await AccountStore(records).by_email(EMAIL)
         assert account is not None
         lasts = timedelta(hours=1)
-        return await LinkStore(records).create(Purpose.RESET, account.user_id, utc_now(), lasts)
+        return await LinkStore(records).create_link(
+            Purpose.RESET, account.user_id, utc_now(), lasts
+        )
     finally:
         await records.close()
 

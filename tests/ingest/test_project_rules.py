@@ -154,7 +154,7 @@ async def test_unwanted_user_agents_are_dropped_and_reported(home: Home) -> None
 async def test_rules_of_a_project_that_this_server_has_not_met_are_loaded(home: Home) -> None:
     await wish(home, removed_properties=["card"])
     directory = home.site.running.public.flags.projects
-    directory._replace(home.project_id, None)  # as after a restart
+    directory._replace_cached(home.project_id, None)  # as after a restart
 
     body = b'{"event": "paid", "distinct_id": "u1", "properties": {"card": 1, "plan": 2}}'
     await home.site.log.append(Envelope(home.project_id, home.site.clock.now(), "", "", None, body))

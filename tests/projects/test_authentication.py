@@ -397,7 +397,7 @@ async def test_a_key_revoked_while_it_is_looked_up_stays_closed(workspace: Works
 
     early = asyncio.create_task(authentication.authenticate(OWNER_KEY, "body"))
     await store.has_read.wait()
-    await authentication.revoke(user_id, key.id)
+    await authentication.revoke_key(user_id, key.id)
     late = asyncio.create_task(authentication.authenticate(OWNER_KEY, "body"))
     store.may_answer.set()
 

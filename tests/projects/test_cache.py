@@ -111,8 +111,8 @@ async def test_each_change_of_a_project_is_published(workspace: Workspace) -> No
     directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds, bus=bus)
 
     organization_id = workspace.made.project.organization_id
-    made = await directory.create(organization_id, "Made", "UTC", workspace.clock.now())
-    await directory.change(made.id, {"name": "Changed"}, workspace.clock.now())
+    made = await directory.create_project(organization_id, "Made", "UTC", workspace.clock.now())
+    await directory.change_project(made.id, {"name": "Changed"}, workspace.clock.now())
 
     assert reported == [made.id, made.id]
 
@@ -130,7 +130,7 @@ async def test_a_key_that_another_process_revoked_is_looked_up_again(workspace: 
 
     reading = asyncio.create_task(authentication.authenticate(OWNER_KEY, "body"))
     await store.has_read.wait()
-    await revoking.revoke(user_id, key.id)
+    await revoking.revoke_key(user_id, key.id)
     store.may_answer.set()
 
     with pytest.raises(InvalidPersonalApiKey):

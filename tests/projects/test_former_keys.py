@@ -43,7 +43,7 @@ def directory(store: ProjectStore, clock: Clock) -> Projects:
 
 
 async def test_both_tokens_find_the_project(store: ProjectStore, project: Project) -> None:
-    other = await store.create(project.organization_id, "Other", "UTC", NOW)
+    other = await store.create_project(project.organization_id, "Other", "UTC", NOW)
 
     changed = await store.reset_token(project.id, HOUR_S, NOW)
 
@@ -59,7 +59,7 @@ async def test_both_tokens_find_the_project(store: ProjectStore, project: Projec
     }
     assert await store.by_ids([project.id]) == {project.id: changed}
     assert await store.page([project.organization_id], 10, 0) == ([changed, other], 2)
-    assert await store.change(project.id, {}, NOW) == changed
+    assert await store.change_project(project.id, {}, NOW) == changed
     assert await store.reset_token(999, HOUR_S, NOW) is None
 
 
@@ -150,10 +150,10 @@ async def test_a_former_secret_key_reads_until_it_ends(
     here, elsewhere = (
         SecretKeys(SecretKeyStore(records), clock.now, clock.seconds) for _ in range(2)
     )
-    first = await here.rotate(project.id)
+    first = await here.rotate_key(project.id)
     assert await elsewhere.project_id(first, "body") == project.id
 
-    second = await here.rotate(project.id, None, HOUR_S)
+    second = await here.rotate_key(project.id, None, HOUR_S)
 
     clock.move(minutes=59, seconds=59)
     for server in (here, elsewhere):
@@ -170,18 +170,18 @@ async def test_secret_keys_end_together_when_asked(
     records: Records, project: Project, clock: Clock
 ) -> None:
     keys = SecretKeys(SecretKeyStore(records), clock.now, clock.seconds)
-    made = [await keys.rotate(project.id, None, HOUR_S) for _ in range(FORMER_KEYS_MAX + 1)]
+    made = [await keys.rotate_key(project.id, None, HOUR_S) for _ in range(FORMER_KEYS_MAX + 1)]
     with pytest.raises(Invalid, match="5 former keys are still valid"):
-        await keys.rotate(project.id, None, HOUR_S)
+        await keys.rotate_key(project.id, None, HOUR_S)
     for key in made:
         assert await keys.project_id(key, "body") == project.id
 
-    present = await keys.rotate(project.id)
+    present = await keys.rotate_key(project.id)
     for key in made:
         with pytest.raises(InvalidPersonalApiKey):
             await keys.project_id(key, "body")
-    await keys.rotate(project.id, None, HOUR_S)
-    was_there, again = await keys.revoke(project.id), await keys.revoke(project.id)
+    await keys.rotate_key(project.id, None, HOUR_S)
+    was_there, again = await keys.revoke_key(project.id), await keys.revoke_key(project.id)
 
     assert (was_there, again) == (True, False)
     with pytest.raises(InvalidPersonalApiKey):

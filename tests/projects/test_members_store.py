@@ -77,14 +77,14 @@ async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
     owner = (await set_up(records)).user
     store = MemberStore(records)
 
-    made, key, text = await store.add(HERE, ada(Level.ADMIN), LATER)
+    made, key, text = await store.add_member(HERE, ada(Level.ADMIN), LATER)
 
     [principal] = (await PersonalKeyStore(records).principals([hash_key(text)])).values()
     assert (principal.user.id, principal.levels) == (made.user_id, {HERE: Level.ADMIN})
     assert (principal.key_id, principal.scopes, key.label) == (key.id, None, "Laptop")
     assert [
         (member.email, member.level, member.is_active, member.keys)
-        for member in await store.all(HERE)
+        for member in await store.all_members(HERE)
     ] == [
         (owner.email, Level.OWNER, True, 1),
         ("ada@example.com", Level.ADMIN, True, 1),
@@ -99,13 +99,13 @@ async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
 async def test_an_address_belongs_to_one_user(records: Records) -> None:
     await set_up(records)
     store = MemberStore(records)
-    await store.add(HERE, ada(), LATER)
+    await store.add_member(HERE, ada(), LATER)
 
     with pytest.raises(Invalid) as refused:
-        await store.add(HERE, ada(), LATER)
+        await store.add_member(HERE, ada(), LATER)
 
     assert (refused.value.code, refused.value.attr) == ("unique", "email")
-    assert len(await store.all(HERE)) == 2
+    assert len(await store.all_members(HERE)) == 2
 
 
 async def test_two_that_add_the_same_address_at_once_add_one(records: Records) -> None:
@@ -113,17 +113,17 @@ async def test_two_that_add_the_same_address_at_once_add_one(records: Records) -
     store = MemberStore(records)
 
     done = await asyncio.gather(
-        *(store.add(HERE, ada(), LATER) for _ in range(4)), return_exceptions=True
+        *(store.add_member(HERE, ada(), LATER) for _ in range(4)), return_exceptions=True
     )
 
     assert sum(isinstance(result, Invalid) for result in done) == 3
-    assert len(await store.all(HERE)) == 2
+    assert len(await store.all_members(HERE)) == 2
 
 
 async def test_keys_of_a_disabled_user_open_nothing_until_enabled(records: Records) -> None:
     await set_up(records)
     store = MemberStore(records)
-    made, _, text = await store.add(HERE, ada(), LATER)
+    made, _, text = await store.add_member(HERE, ada(), LATER)
 
     disabled = await store.set_active(HERE, made.email, False, LATER)
     assert not disabled.is_active
@@ -138,17 +138,17 @@ async def test_keys_of_a_disabled_user_open_nothing_until_enabled(records: Recor
 async def test_a_removed_user_is_in_no_role_and_has_no_key(records: Records) -> None:
     await set_up(records)
     store, roles = MemberStore(records), RoleStore(records, revoke_flags_of_role)
-    made, _, text = await store.add(HERE, ada(), LATER)
-    role = await roles.create(HERE, None, "Makers", None, LATER)
+    made, _, text = await store.add_member(HERE, ada(), LATER)
+    role = await roles.create_role(HERE, None, "Makers", None, LATER)
     await roles.add_member(HERE, role.id, made.uuid, None, LATER)
 
-    await store.remove(HERE, made.email, LATER)
+    await store.remove_member(HERE, made.email, LATER)
 
-    assert [member.level for member in await store.all(HERE)] == [Level.OWNER]
-    assert (await roles.get(HERE, role.id)).members == []
+    assert [member.level for member in await store.all_members(HERE)] == [Level.OWNER]
+    assert (await roles.get_role(HERE, role.id)).members == []
     assert not await opens(records, text)
     for change in (
-        store.remove(HERE, made.email, LATER),
+        store.remove_member(HERE, made.email, LATER),
         store.set_active(HERE, made.email, True, LATER),
         store.set_level(HERE, made.email, Level.OWNER, LATER),
     ):
@@ -159,10 +159,10 @@ async def test_a_removed_user_is_in_no_role_and_has_no_key(records: Records) -> 
 async def test_who_was_removed_and_is_added_again_is_the_same_user(records: Records) -> None:
     await set_up(records)
     store = MemberStore(records)
-    before, _, former = await store.add(HERE, ada(Level.OWNER), LATER)
-    await store.remove(HERE, before.email, LATER)
+    before, _, former = await store.add_member(HERE, ada(Level.OWNER), LATER)
+    await store.remove_member(HERE, before.email, LATER)
 
-    after, _, text = await store.add(HERE, ada(), LATER)
+    after, _, text = await store.add_member(HERE, ada(), LATER)
 
     assert (after.user_id, after.level, after.keys) == (before.user_id, Level.MEMBER, 1)
     assert await opens(records, text)
@@ -173,12 +173,12 @@ async def test_who_was_removed_and_is_added_again_is_the_same_user(records: Reco
 async def test_the_last_active_owner_stays_one(records: Records, change: str) -> None:
     owner = (await set_up(records)).user
     store = MemberStore(records)
-    await store.add(HERE, ada(Level.OWNER), LATER)
+    await store.add_member(HERE, ada(Level.OWNER), LATER)
     await store.set_active(HERE, "ada@example.com", False, LATER)
 
     async def work() -> object:
         if change == "remove":
-            await store.remove(HERE, owner.email, LATER)
+            await store.remove_member(HERE, owner.email, LATER)
             return None
         if change == "disable":
             return await store.set_active(HERE, owner.email, False, LATER)
@@ -190,7 +190,7 @@ async def test_the_last_active_owner_stays_one(records: Records, change: str) ->
     assert refused.value.detail == (
         f"{owner.email} is the last active owner. Make another member an owner first."
     )
-    [still, _] = await store.all(HERE)
+    [still, _] = await store.all_members(HERE)
     assert (still.level, still.is_active, still.keys) == (Level.OWNER, True, 1)
 
     await store.set_active(HERE, "ada@example.com", True, LATER)
@@ -200,7 +200,7 @@ async def test_the_last_active_owner_stays_one(records: Records, change: str) ->
 async def test_of_two_owners_who_leave_at_once_one_stays(records: Records) -> None:
     owner = (await set_up(records)).user
     store = MemberStore(records)
-    await store.add(HERE, ada(Level.OWNER), LATER)
+    await store.add_member(HERE, ada(Level.OWNER), LATER)
 
     done = await asyncio.gather(
         *(
@@ -211,18 +211,21 @@ async def test_of_two_owners_who_leave_at_once_one_stays(records: Records) -> No
     )
 
     assert sum(isinstance(result, Invalid) for result in done) == 1
-    assert sorted(result.level for result in await store.all(HERE)) == [Level.MEMBER, Level.OWNER]
+    assert sorted(result.level for result in await store.all_members(HERE)) == [
+        Level.MEMBER,
+        Level.OWNER,
+    ]
 
 
 async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:
     await set_up(records)
     store = MemberStore(records)
-    made, _, text = await store.add(HERE, ada(), LATER)
+    made, _, text = await store.add_member(HERE, ada(), LATER)
     await join_elsewhere(records, made.user_id, Level.OWNER, LATER)
 
     with pytest.raises(Invalid):  # the user is the last owner of the other organization
         await store.set_active(HERE, made.email, False, LATER)
-    await store.remove(HERE, made.email, LATER)
+    await store.remove_member(HERE, made.email, LATER)
 
     [principal] = (await PersonalKeyStore(records).principals([hash_key(text)])).values()
     assert principal.levels == {ELSEWHERE: Level.OWNER}
@@ -233,7 +236,7 @@ async def test_each_change_is_logged(records: Records) -> None:
     store, email = MemberStore(records), "ada@example.com"
     scope = "OrganizationMembership"
 
-    assert await logged_by(records, store.add(HERE, ada(), LATER)) == [
+    assert await logged_by(records, store.add_member(HERE, ada(), LATER)) == [
         (scope, email, "created", None),
         ("PersonalAPIKey", "Laptop", "created", None),
     ]
@@ -244,7 +247,7 @@ async def test_each_change_is_logged(records: Records) -> None:
     assert await logged_by(records, store.set_active(HERE, email, False, LATER)) == [
         (scope, email, "updated", [("is_active", True, False)])
     ]
-    assert await logged_by(records, store.remove(HERE, email, LATER)) == [
+    assert await logged_by(records, store.remove_member(HERE, email, LATER)) == [
         ("PersonalAPIKey", "Laptop", "deleted", None),
         (scope, email, "deleted", None),
     ]
@@ -269,11 +272,11 @@ async def test_the_oldest_organization_is_the_one_of_commands(records: Records) 
 async def test_a_member_is_listed_with_the_last_use_of_any_key(records: Records) -> None:
     owner = (await set_up(records)).user
     store, keys = MemberStore(records), PersonalKeyStore(records)
-    second, _ = await keys.create(owner.id, "CI", None, NOW)
+    second, _ = await keys.create_key(owner.id, "CI", None, NOW)
     await keys.mark_used({second.id: LATER})
     async with records.read() as connection:
         count = len((await connection.execute(select(personal_api_keys.c.id))).all())
 
-    [listed] = await store.all(HERE)
+    [listed] = await store.all_members(HERE)
 
     assert (listed.keys, count, listed.last_used_at) == (2, 2, LATER)

@@ -119,8 +119,10 @@ async def test_projects_are_listed_by_organization_oldest_first(records: Records
     store = ProjectStore(records)
     made = await set_up(records)
     neighbour = await add_neighbour(records)
-    second = await store.create(made.project.organization_id, "Second", "Europe/Berlin", NOW)
-    third = await store.create(made.project.organization_id, "Third", "UTC", NOW)
+    second = await store.create_project(
+        made.project.organization_id, "Second", "Europe/Berlin", NOW
+    )
+    third = await store.create_project(made.project.organization_id, "Third", "UTC", NOW)
 
     own = [made.project.organization_id]
     assert await store.page(own, 10, 0) == ([made.project, second, third], 3)
@@ -135,13 +137,13 @@ async def test_a_changed_project_is_returned_as_it_is_stored(records: Records) -
     store = ProjectStore(records)
     project = (await set_up(records)).project
 
-    changed = await store.change(project.id, {"name": "Renamed"}, NOW)
+    changed = await store.change_project(project.id, {"name": "Renamed"}, NOW)
 
     assert changed is not None
     assert (changed.name, changed.timezone) == ("Renamed", "UTC")
     assert await store.by_ids([project.id, 999]) == {project.id: changed}
-    assert await store.change(project.id, {}, NOW) == changed
-    assert await store.change(999, {"name": "x"}, NOW) is None
+    assert await store.change_project(project.id, {}, NOW) == changed
+    assert await store.change_project(999, {"name": "x"}, NOW) is None
 
 
 async def test_a_key_of_an_inactive_user_opens_nothing(records: Records) -> None:
@@ -172,15 +174,15 @@ async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Rec
     made = await set_up(records)
     member = await add_member(records, "mia")
 
-    key, text = await store.create(made.user.id, "Laptop", ["cohort:read"], NOW)
+    key, text = await store.create_key(made.user.id, "Laptop", ["cohort:read"], NOW)
 
     assert key.mask_value == f"phx_...{text[-4:]}"
-    assert await store.find(made.user.id, key.id) == key
-    assert await store.find(member.user_id, key.id) is None
-    assert await store.delete(member.user_id, key.id, NOW) is None
-    assert await store.delete(made.user.id, uuid4(), NOW) is None
-    assert await store.delete(made.user.id, key.id, NOW) == hash_key(text)
-    assert await store.delete(made.user.id, key.id, NOW) is None
+    assert await store.find_key(made.user.id, key.id) == key
+    assert await store.find_key(member.user_id, key.id) is None
+    assert await store.delete_key(member.user_id, key.id, NOW) is None
+    assert await store.delete_key(made.user.id, uuid4(), NOW) is None
+    assert await store.delete_key(made.user.id, key.id, NOW) == hash_key(text)
+    assert await store.delete_key(made.user.id, key.id, NOW) is None
 
 
 async def test_a_key_is_stored_with_the_time_when_it_expires(records: Records) -> None:
@@ -188,12 +190,12 @@ async def test_a_key_is_stored_with_the_time_when_it_expires(records: Records) -
     made = await set_up(records)
     until = NOW + timedelta(days=1, microseconds=1)
 
-    key, text = await store.create(made.user.id, "CI", None, NOW, until)
-    other, _ = await store.create(made.user.id, "Laptop", None, NOW)
+    key, text = await store.create_key(made.user.id, "CI", None, NOW, until)
+    other, _ = await store.create_key(made.user.id, "Laptop", None, NOW)
 
     [principal] = (await store.principals([hash_key(text)])).values()
     assert (key.expires_at, other.expires_at) == (until, None)
-    assert await store.find(made.user.id, key.id) == key
+    assert await store.find_key(made.user.id, key.id) == key
     assert principal.key_expires_at == until
     assert [
         has_expired(principal.key_expires_at, until - timedelta(microseconds=1)),
@@ -208,7 +210,7 @@ async def test_no_scopes_at_all_are_not_every_scope(records: Records) -> None:
     store = PersonalKeyStore(records)
     made = await set_up(records)
 
-    _, text = await store.create(made.user.id, "Nothing", [], NOW)
+    _, text = await store.create_key(made.user.id, "Nothing", [], NOW)
 
     [principal] = (await store.principals([hash_key(text)])).values()
     assert principal.scopes == ()
@@ -222,7 +224,7 @@ async def test_a_user_has_a_limited_number_of_keys(records: Records) -> None:
         await add_key(records, made.user.id, f"phx_{number}")
 
     with pytest.raises(Invalid, match="You can only have 100 personal API keys"):
-        await store.create(made.user.id, "One more", None, NOW)
+        await store.create_key(made.user.id, "One more", None, NOW)
 
 
 async def test_last_use_moves_hourly_at_most(records: Records) -> None:

@@ -204,7 +204,7 @@ class Site:
 
     async def browser(self, user_id: int, path: str = "") -> httpx.AsyncClient:
         """Return a client that acts as one of our own pages, signed in."""
-        start = self.running.accounts.sign_in.sessions.start
+        start = self.running.accounts.sign_in.sessions.start_session
         return self.browser_with(await start(user_id, "password", Device("", "")), path)
 
     def browser_with(self, cookie: str, path: str = "") -> httpx.AsyncClient:

@@ -97,7 +97,7 @@ async def looked_at(home: Home, method: str, path: str, body: Any, cookie: str) 
 
 
 async def test_public_routes_never_look_at_a_cookie(home: Home) -> None:
-    cookie = await home.site.running.accounts.sign_in.sessions.start(
+    cookie = await home.site.running.accounts.sign_in.sessions.start_session(
         home.user_id, "password", Device("", "")
     )
     paths = public_paths(home)

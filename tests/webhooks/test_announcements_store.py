@@ -46,7 +46,7 @@ async def create(records: Records, event: str = "event.captured") -> None:
         project_id=project.id, organization_id=project.organization_id, user_id=None, now=NOW
     )
     given = {"url": "https://a.example/", "events": [event], "active": True}
-    await WebhookStore(records).create(author, given)
+    await WebhookStore(records).create_webhook(author, given)
 
 
 async def define(records: Records, name: str, *, post_to_chat: bool = True) -> None:

@@ -111,7 +111,7 @@ class LoginApi(Controller):
         session_id = request.principal.session_id
         assert session_id is not None
         user_id = request.principal.user.id
-        await sign_in.sessions.end(user_id, session_id)
+        await sign_in.sessions.end_session(user_id, session_id)
         await record_own_activity(request, sign_in, "logged_out", user_id)
         return Response(None, headers={"set-cookie": clear_cookie(request.origin)})
 
@@ -154,7 +154,7 @@ async def begin_session(
     former = read_cookie(request.headers.get("cookie"), request.origin)
     if former is not None:
         await sign_in.sessions.end_by_cookie(former)
-    value = await sign_in.sessions.start(user_id, method, device_of(request), password)
+    value = await sign_in.sessions.start_session(user_id, method, device_of(request), password)
     await record_own_activity(request, sign_in, "logged_in", user_id, method=method)
     headers = {"set-cookie": set_cookie(value, request.origin), "cache-control": "no-store"}
     return Response(SignedIn(success=True), headers=headers)

@@ -204,7 +204,7 @@ def create_key(
         user_id = await user_id_of(records, email)
         if user_id is None:
             refuse(no_user(email) if email else NOT_SET_UP)
-        key, text = await _keys(records).create(
+        key, text = await _keys(records).create_key(
             user_id, label, scope, now, expires_at, by_operator=True
         )
         return {
@@ -247,7 +247,7 @@ def revoke(key_id: str, data: Data = None) -> None:
         refuse(f"{key_id} is not a key id; `fanion keys list` shows them.")
 
     async def work(records: Records) -> bool:
-        return await _keys(records).revoke(key_uuid, utc_now())
+        return await _keys(records).revoke_key(key_uuid, utc_now())
 
     if not with_records(settings_of(data=data), work):
         refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
@@ -278,7 +278,7 @@ def create_project(
         if organization is None:
             refuse(no_user(email) if email else NOT_SET_UP)
         store = ProjectStore(records)
-        made = await store.create(organization, name, timezone, utc_now())
+        made = await store.create_project(organization, name, timezone, utc_now())
         return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}
 
     print_result(with_records(settings_of(data=data), work), as_json)
@@ -333,7 +333,7 @@ def make_secret_key(
         if project_id not in await ProjectStore(records).by_ids([project_id]):
             refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
         store = SecretKeyStore(records)
-        key = await SecretKeys(store, utc_now).rotate(project_id, None, former_valid_s)
+        key = await SecretKeys(store, utc_now).rotate_key(project_id, None, former_valid_s)
         return {"project_id": project_id, "secret_api_key": key}
 
     print_result(with_records(settings_of(data=data), work), as_json)

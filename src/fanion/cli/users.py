@@ -76,7 +76,7 @@ def add_user(
     )
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        made, key, text = await _members(records).add(organization_id, new, now)
+        made, key, text = await _members(records).add_member(organization_id, new, now)
         return {
             "id": made.user_id,
             "uuid": str(made.uuid),
@@ -96,7 +96,9 @@ def list_users(data: Data = None, as_json: AsJson = False) -> None:
     """List the users of the organization, the first to join first."""
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
-        return [_user_row(member) for member in await _members(records).all(organization_id)]
+        return [
+            _user_row(member) for member in await _members(records).all_members(organization_id)
+        ]
 
     print_result(_run_in_organization(data, work), as_json)
 
@@ -142,7 +144,7 @@ def remove_user(email: Email, data: Data = None) -> None:
     """
 
     async def work(records: Records, organization_id: UUID) -> None:
-        await _members(records).remove(organization_id, _normalised(email), utc_now())
+        await _members(records).remove_member(organization_id, _normalised(email), utc_now())
 
     _run_for_user(data, email, work)
     print("Removed.")
@@ -153,7 +155,7 @@ def remove_second_factor(email: Email, data: Data = None) -> None:
     """Let a user who lost phone and recovery codes sign in with only the password."""
 
     async def work(records: Records, organization_id: UUID) -> bool:
-        member = await _members(records).find(organization_id, _normalised(email))
+        member = await _members(records).find_member(organization_id, _normalised(email))
         return await SecondFactorStore(records).remove(member.user_id, None, utc_now())
 
     if not _run_for_user(data, email, work):
@@ -170,7 +172,7 @@ def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None
     now, settings = utc_now(), settings_of(data=data)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        members = await _members(records).all(organization_id)
+        members = await _members(records).all_members(organization_id)
         member = next(
             (candidate for candidate in members if candidate.email == _normalised(email)), None
         )
@@ -218,7 +220,7 @@ def add_role(
     level = None if access is None else _read_argument("--access", _access_level, access)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        made = await _roles(records).create(organization_id, None, name, level, utc_now())
+        made = await _roles(records).create_role(organization_id, None, name, level, utc_now())
         return _role_row(made, as_json)
 
     print_result(_run_in_organization(data, work), as_json)
@@ -231,7 +233,7 @@ def remove_role(name: RoleName, data: Data = None) -> None:
     async def work(records: Records, organization_id: UUID) -> None:
         store = _roles(records)
         role = await _role(store, organization_id, name)
-        await store.remove(organization_id, role.id, None, utc_now())
+        await store.remove_role(organization_id, role.id, None, utc_now())
 
     _run_in_organization(data, work)
     print("Removed.")
@@ -244,7 +246,7 @@ def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     async def work(records: Records, organization_id: UUID) -> None:
         store, address = _roles(records), _normalised(email)
         role = await _role(store, organization_id, name)
-        members = await _members(records).all(organization_id)
+        members = await _members(records).all_members(organization_id)
         uuid = next((member.uuid for member in members if member.email == address), None)
         if uuid is None:
             raise NotFound

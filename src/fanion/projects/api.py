@@ -174,7 +174,9 @@ class ProjectsApi(Controller):
         request.principal.require_level(organization.id, Level.ADMIN)
         _require_timezone(data.timezone)
         now, user = request.app.state.now(), request.principal.user
-        project = await projects.create(organization.id, data.name, data.timezone, now, user.id)
+        project = await projects.create_project(
+            organization.id, data.name, data.timezone, now, user.id
+        )
         return project_body(project, now)
 
     @get("/{project_id:str}", summary="Retrieve a project")
@@ -199,7 +201,9 @@ class ProjectsApi(Controller):
         check_account_filters(changes.get("test_account_filters", ()))
         check_path_cleaning(changes.get("path_cleaning_filters", ()))
         now, user = request.app.state.now(), request.principal.user
-        return project_body(await projects.change(request.project.id, changes, now, user.id), now)
+        return project_body(
+            await projects.change_project(request.project.id, changes, now, user.id), now
+        )
 
     @patch("/{project_id:str}/reset_token", summary="Rotate the project API key", **FRESH)
     async def reset_token(

@@ -163,7 +163,7 @@ class Projects:
         self._forget_reads()
         self._replace_cached(project_id, None)
 
-    async def create(
+    async def create_project(
         self,
         organization_id: UUID,
         name: str,
@@ -172,11 +172,11 @@ class Projects:
         user_id: int | None = None,
     ) -> Project:
         """Create a project and cache it."""
-        project = await self.store.create(organization_id, name, timezone, now, user_id)
+        project = await self.store.create_project(organization_id, name, timezone, now, user_id)
         self.remember(project)
         return project
 
-    async def change(
+    async def change_project(
         self,
         project_id: int,
         changes: Mapping[str, Any],
@@ -184,7 +184,7 @@ class Projects:
         user_id: int | None = None,
     ) -> Project:
         """Change a project and cache it, or raise NotFound."""
-        project = await self.store.change(project_id, changes, now, user_id)
+        project = await self.store.change_project(project_id, changes, now, user_id)
         if project is None:
             raise NotFound
         self.remember(project)

@@ -156,7 +156,7 @@ class InvitesApi(Controller):
         """Delete an invite. Its link no longer works."""
         resolved = await organizations.find_administered(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
-        await organizations.invites.remove(resolved.id, invite_id, user.id, now)
+        await organizations.invites.remove_invite(resolved.id, invite_id, user.id, now)
 
 
 def _read_list(values: object, *, form: bool) -> list[InviteRequest]:
@@ -199,7 +199,7 @@ async def _create_invites(
     ]
     _require_different_addresses(new)
     user, now = request.principal.user, request.app.state.now()
-    invites = await organizations.invites.create(organization.id, user.id, new, now)
+    invites = await organizations.invites.create_invites(organization.id, user.id, new, now)
     links = [
         InviteLink(invite, organization.name, f"{organizations.mail_url}{SIGNUP_PATH}{token}/")
         for invite, token in invites

@@ -59,7 +59,7 @@ class InviteStore:
             invites = await connection.run_sync(read_invites, statement.limit(limit).offset(offset))
             return invites, total
 
-    async def create(
+    async def create_invites(
         self, organization_id: UUID, by: int, new_invites: Sequence[NewInvite], now: datetime
     ) -> Sequence[tuple[Invite, str]]:
         """Create all invites or none, and return each with the token of its link.
@@ -77,7 +77,9 @@ class InviteStore:
         async with self.records.write() as connection:
             return await connection.run_sync(_create_invites, organization_id, by, new_invites, now)
 
-    async def remove(self, organization_id: UUID, invite_id: UUID, by: int, now: datetime) -> None:
+    async def remove_invite(
+        self, organization_id: UUID, invite_id: UUID, by: int, now: datetime
+    ) -> None:
         """Delete an invite, whose link ends.
 
         Args:

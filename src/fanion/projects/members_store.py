@@ -83,18 +83,18 @@ class MemberStore:
 
     records: Records
 
-    async def all(self, organization_id: UUID) -> Sequence[Member]:
+    async def all_members(self, organization_id: UUID) -> Sequence[Member]:
         """Return the members in the order of joining."""
         async with self.records.read() as connection:
             rows = await connection.execute(_select_members(organization_id))
             return [_member_of_row(row) for row in rows]
 
-    async def find(self, organization_id: UUID, email: str) -> Member:
+    async def find_member(self, organization_id: UUID, email: str) -> Member:
         """Return a member, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_find_member, organization_id, email)
 
-    async def add(
+    async def add_member(
         self, organization_id: UUID, new: NewMember, now: datetime
     ) -> tuple[Member, PersonalKey, str]:
         """Add a member with a personal key. A user who was removed before is restored.
@@ -137,7 +137,7 @@ class MemberStore:
                 _set_user_active, organization_id, email, is_active, now
             )
 
-    async def remove(self, organization_id: UUID, email: str, now: datetime) -> None:
+    async def remove_member(self, organization_id: UUID, email: str, now: datetime) -> None:
         """Remove a member from the organization and its roles.
 
         With the last organization the member's keys are deleted, too.

@@ -185,7 +185,7 @@ class OrganizationsApi(Controller):
         """Return one entry for each resource. Without an entry, all members may edit."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        settings = await organizations.access.all(resolved.id)
+        settings = await organizations.access.all_settings(resolved.id)
         part = settings[page.offset : page.offset + page.limit]
         return page.of(list(part), len(settings))
 
@@ -203,7 +203,9 @@ class OrganizationsApi(Controller):
         """
         resolved = await organizations.find_administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        return await organizations.access.create(resolved.id, user.id, data.access_level, now)
+        return await organizations.access.create_setting(
+            resolved.id, user.id, data.access_level, now
+        )
 
     @get("/resource_access/{setting_id:str}", summary="Retrieve a default access level")
     async def setting(
@@ -214,7 +216,7 @@ class OrganizationsApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
         resolved = await organizations.find_organization(request.principal, organization)
-        return await organizations.access.get(resolved.id, setting_id)
+        return await organizations.access.get_setting(resolved.id, setting_id)
 
     @patch("/resource_access/{setting_id:str}", summary="Update a default access level")
     async def change_setting(
@@ -234,7 +236,9 @@ class OrganizationsApi(Controller):
             request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
         level = data.access_level
-        return await organizations.access.change(resolved.id, setting_id, level, user.id, now)
+        return await organizations.access.change_setting(
+            resolved.id, setting_id, level, user.id, now
+        )
 
     @delete("/resource_access/{setting_id:str}", summary="Remove a default access level")
     async def remove_setting(
@@ -251,7 +255,7 @@ class OrganizationsApi(Controller):
         resolved = await organizations.find_administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
-        await organizations.access.remove(resolved.id, setting_id, user.id, now)
+        await organizations.access.remove_setting(resolved.id, setting_id, user.id, now)
 
 
 def _organization_summary(

@@ -147,18 +147,18 @@ class ResourceAccessStore:
 
     records: Records
 
-    async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
+    async def all_settings(self, organization_id: UUID) -> Sequence[ResourceAccess]:
         """Return at most one setting for each resource."""
         async with self.records.read() as connection:
             rows = await connection.execute(_select_settings(organization_id))
             return [_setting_of_row(row) for row in rows]
 
-    async def get(self, organization_id: UUID, setting_id: int) -> ResourceAccess:
+    async def get_setting(self, organization_id: UUID, setting_id: int) -> ResourceAccess:
         """Return a setting, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get_setting, organization_id, setting_id)
 
-    async def create(
+    async def create_setting(
         self, organization_id: UUID, creator_id: int, level: int, now: datetime
     ) -> ResourceAccess:
         """Create a setting, or raise Invalid with code `unique` if there is one already."""
@@ -183,7 +183,7 @@ class ResourceAccessStore:
                 "This resource access already exists.", code="unique", attr="resource"
             ) from None
 
-    async def change(
+    async def change_setting(
         self, organization_id: UUID, setting_id: int, level: int, user_id: int, now: datetime
     ) -> ResourceAccess:
         """Change the level of a setting, or raise NotFound."""
@@ -199,7 +199,7 @@ class ResourceAccessStore:
             await connection.run_sync(_record_setting, before, after, user_id, now)
             return after
 
-    async def remove(
+    async def remove_setting(
         self, organization_id: UUID, setting_id: int, user_id: int, now: datetime
     ) -> None:
         """Delete a setting, or raise NotFound."""

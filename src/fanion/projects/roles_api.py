@@ -84,7 +84,7 @@ class RolesApi(Controller):
         """Create a role. Without an access level, it gets the organization's default."""
         resolved = await organizations.find_administered(request.principal, organization)
         level = data.feature_flags_access_level
-        return await organizations.roles.create(
+        return await organizations.roles.create_role(
             resolved.id,
             request.principal.user.id,
             data.name,
@@ -101,7 +101,7 @@ class RolesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> Role:
         resolved = await organizations.find_organization(request.principal, organization)
-        return await organizations.roles.get(resolved.id, role_id)
+        return await organizations.roles.get_role(resolved.id, role_id)
 
     @patch("/{role_id:str}", summary="Update a role")
     async def change(
@@ -120,7 +120,7 @@ class RolesApi(Controller):
         if data.feature_flags_access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
-        return await organizations.roles.change(
+        return await organizations.roles.change_role(
             resolved.id, role_id, given_fields(data), user.id, now
         )
 
@@ -135,7 +135,7 @@ class RolesApi(Controller):
         """Delete a role with its memberships and its permissions to edit flags."""
         resolved = await organizations.find_administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        await organizations.roles.remove(resolved.id, role_id, user.id, now)
+        await organizations.roles.remove_role(resolved.id, role_id, user.id, now)
 
 
 class RoleMembershipsApi(Controller):
@@ -154,7 +154,7 @@ class RoleMembershipsApi(Controller):
         """Return the members of the role, ordered by date of joining."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        members = (await organizations.roles.get(resolved.id, role_id)).members
+        members = (await organizations.roles.get_role(resolved.id, role_id)).members
         return page.of(members[page.offset : page.offset + page.limit], len(members))
 
     @post("/", summary="Add a member to a role")
@@ -186,7 +186,7 @@ class RoleMembershipsApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> RoleMember:
         resolved = await organizations.find_organization(request.principal, organization)
-        for member in (await organizations.roles.get(resolved.id, role_id)).members:
+        for member in (await organizations.roles.get_role(resolved.id, role_id)).members:
             if member.id == member_id:
                 return member
         raise NotFound

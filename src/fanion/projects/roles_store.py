@@ -81,7 +81,7 @@ class RoleStore:
             by_id = await connection.run_sync(load_roles, role_ids)
             return [by_id[role_id] for role_id in role_ids], total
 
-    async def get(self, organization_id: UUID, role_id: UUID) -> Role:
+    async def get_role(self, organization_id: UUID, role_id: UUID) -> Role:
         """Return a role, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get_role, organization_id, role_id)
@@ -95,7 +95,7 @@ class RoleStore:
                 raise NotFound
             return await connection.run_sync(_get_role, organization_id, role_ids[0])
 
-    async def create(
+    async def create_role(
         self,
         organization_id: UUID,
         creator_id: int | None,
@@ -126,7 +126,7 @@ class RoleStore:
                 await connection.run_sync(record_role, organization_id, None, role, creator_id, now)
                 return role
 
-    async def change(
+    async def change_role(
         self,
         organization_id: UUID,
         role_id: UUID,
@@ -156,7 +156,7 @@ class RoleStore:
                 await connection.run_sync(record_role, organization_id, before, after, user_id, now)
                 return after
 
-    async def remove(
+    async def remove_role(
         self, organization_id: UUID, role_id: UUID, user_id: int | None, now: datetime
     ) -> None:
         """Delete a role with its memberships and its access to flags, or raise NotFound."""

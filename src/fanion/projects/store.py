@@ -131,7 +131,7 @@ class ProjectStore:
         [row] = rows
         return Organization(row.id, row.name, bool(row.enforce_2fa))
 
-    async def create(
+    async def create_project(
         self,
         organization_id: UUID,
         name: str,
@@ -149,7 +149,7 @@ class ProjectStore:
             await connection.run_sync(_record_change, None, project, user_id, now)
             return project
 
-    async def change(
+    async def change_project(
         self,
         project_id: int,
         changes: Mapping[str, Any],

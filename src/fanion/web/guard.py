@@ -127,7 +127,7 @@ async def _admit_public(
     if cookie is not None and (reads or names_console(request.headers)):
         with suppress(SessionEnded):
             if reads:
-                principal = await sessions.find(cookie, request.caller)
+                principal = await sessions.find_owner(cookie, request.caller)
             else:
                 principal = await _authenticate_session(request, cookie, sessions, request.caller)
             request.principal = request.scope["state"]["principal"] = principal
@@ -183,7 +183,7 @@ async def _authenticate_session(
         require_no_other_page(request.headers, own, changes=changes)
     else:
         require_own_page(request.headers, own, has_session=True)
-    return await sessions.find(cookie, caller)
+    return await sessions.find_owner(cookie, caller)
 
 
 def _own_origins(request: ManagementRequest) -> tuple[str, ...]:

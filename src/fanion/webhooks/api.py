@@ -161,7 +161,7 @@ class WebhooksApi(Controller):
         _require_administrator(request)
         values = {"events": list(EVENT_TYPES), **webhooks.values(data)}
         author = request.author
-        webhook, secret = await webhooks.store.create(author, values)
+        webhook, secret = await webhooks.store.create_webhook(author, values)
         return _webhook_body(webhook, author.now, secret)
 
     @get("/{webhook_id:str}", summary="Retrieve a webhook")
@@ -172,7 +172,7 @@ class WebhooksApi(Controller):
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
         _require_administrator(request)
-        webhook = await webhooks.store.get(request.project.id, webhook_id)
+        webhook = await webhooks.store.get_webhook(request.project.id, webhook_id)
         return _webhook_body(webhook, request.app.state.now())
 
     @patch("/{webhook_id:str}", summary="Update a webhook")
@@ -186,7 +186,7 @@ class WebhooksApi(Controller):
         """Update the given fields. With `active: false`, pending deliveries are dropped."""
         _require_administrator(request)
         values, author = webhooks.values(data), request.author
-        changed = await webhooks.store.change(author, webhook_id, values)
+        changed = await webhooks.store.change_webhook(author, webhook_id, values)
         return _webhook_body(changed, author.now)
 
     @post(
@@ -220,7 +220,7 @@ class WebhooksApi(Controller):
     ) -> None:
         """Delete the webhook with its deliveries. Pending deliveries are not sent."""
         _require_administrator(request)
-        await webhooks.store.remove(request.author, webhook_id)
+        await webhooks.store.remove_webhook(request.author, webhook_id)
 
     @get("/{webhook_id:str}/deliveries", summary="List the deliveries of a webhook")
     async def deliveries(

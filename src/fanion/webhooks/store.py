@@ -71,12 +71,14 @@ class WebhookStore:
             total = (await connection.execute(count)).scalar_one()
             return [_webhook_of_row(row) for row in await connection.execute(rows)], total
 
-    async def get(self, project_id: int, webhook_id: int) -> Webhook:
+    async def get_webhook(self, project_id: int, webhook_id: int) -> Webhook:
         """Return a webhook of the project, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get_webhook, project_id, webhook_id)
 
-    async def create(self, author: Author, values: Mapping[str, Any]) -> tuple[Webhook, str]:
+    async def create_webhook(
+        self, author: Author, values: Mapping[str, Any]
+    ) -> tuple[Webhook, str]:
         """Create a webhook with a new secret, which cannot be read later.
 
         Args:
@@ -95,7 +97,9 @@ class WebhookStore:
             )
         return webhook, secret
 
-    async def change(self, author: Author, webhook_id: int, values: Mapping[str, Any]) -> Webhook:
+    async def change_webhook(
+        self, author: Author, webhook_id: int, values: Mapping[str, Any]
+    ) -> Webhook:
         """Set the given columns. Raise NotFound if there is no such webhook.
 
         Pending deliveries fail if `active` is set to False.
@@ -126,7 +130,7 @@ class WebhookStore:
             )
         return rotated, secret
 
-    async def remove(self, author: Author, webhook_id: int) -> None:
+    async def remove_webhook(self, author: Author, webhook_id: int) -> None:
         """Delete a webhook with its deliveries, or raise NotFound."""
         async with self.records.write() as connection:
             await connection.run_sync(_remove_webhook, author, webhook_id)

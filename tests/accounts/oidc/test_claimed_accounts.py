@@ -185,7 +185,7 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
     await server.join()
     await server.sign_in()
     members = MemberStore(server.site.records)
-    await members.remove(server.home.organization_id, EMAIL, server.site.clock.now())
+    await members.remove_member(server.home.organization_id, EMAIL, server.site.clock.now())
 
     maker = await server.join()
     verified = (await server.user()).is_email_verified
@@ -198,9 +198,9 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
 async def test_an_account_that_is_added_again_has_no_former_password(server: OidcServer) -> None:
     await server.join()
     members, now = MemberStore(server.site.records), server.site.clock.now()
-    await members.remove(server.home.organization_id, EMAIL, now)
+    await members.remove_member(server.home.organization_id, EMAIL, now)
     new = NewMember(EMAIL, "Another Carla", Level.MEMBER, "first key")
-    await members.add(server.home.organization_id, new, now)
+    await members.add_member(server.home.organization_id, new, now)
 
     stranger = await server.browser()
     login = await stranger.post("/api/login/", json={"email": EMAIL, "password": PASSWORD})

@@ -207,7 +207,7 @@ async def test_groups_decide_about_the_roles_that_they_name(team: Team) -> None:
     ada = await team.add("ada")
     roles = RoleStore(team.records, lambda *_: None)
     for name in ("Web", "Releases", "By hand"):
-        await roles.create(team.organization_id, None, name, AccessLevel.EDIT, NOW)
+        await roles.create_role(team.organization_id, None, name, AccessLevel.EDIT, NOW)
     by_hand = await roles.find_by_name(team.organization_id, "By hand")
     rows = await team.records.fetch(select(users.c.uuid).where(users.c.id == ada.user_id))
     await roles.add_member(team.organization_id, by_hand.id, rows[0].uuid, None, NOW)

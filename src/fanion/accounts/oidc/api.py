@@ -167,7 +167,7 @@ async def _session_user(request: ManagementRequest, oidc_login: OidcLogin) -> in
     cookie = read_cookie(request.headers.get("cookie"), request.origin)
     if cookie is None:
         raise NotAuthenticated
-    return (await oidc_login.sign_in.sessions.find(cookie, request.caller)).user.id
+    return (await oidc_login.sign_in.sessions.find_owner(cookie, request.caller)).user.id
 
 
 def _browser_secret(request: ManagementRequest) -> str | None:

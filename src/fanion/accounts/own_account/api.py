@@ -114,7 +114,7 @@ class UsersApi(Controller):
         headers = {}
         if change.password_hash is not None and principal.session_id is not None:
             sessions = own_accounts.sign_in.sessions
-            value = await sessions.start(principal.user.id, "password", device_of(request))
+            value = await sessions.start_session(principal.user.id, "password", device_of(request))
             headers["set-cookie"] = set_cookie(value, request.origin)
             headers["cache-control"] = "no-store"
         after = _changed_principal(principal, change)

@@ -251,6 +251,6 @@ async def _with_new_cookie(
 ) -> Response[V]:
     session_id = request.principal.session_id
     assert session_id is not None
-    value = await sign_in.sessions.renew(request.principal.user.id, session_id)
+    value = await sign_in.sessions.renew_session(request.principal.user.id, session_id)
     response.headers["set-cookie"] = set_cookie(value, request.origin)
     return response

@@ -68,7 +68,7 @@ class SessionsApi(Controller):
     ) -> None:
         """End a session, at once on this server and within two seconds on others."""
         user_id = request.principal.user.id
-        if not await sign_in.sessions.end(user_id, session_id):
+        if not await sign_in.sessions.end_session(user_id, session_id):
             raise NotFound
         await record_own_activity(request, sign_in, "session_ended", user_id, sessions=1)
 

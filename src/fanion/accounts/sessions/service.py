@@ -42,12 +42,12 @@ class SessionService:
         self.store = store
         self._now = now
         self._failures = failures or FailedAttempts(clock=clock)
-        self._cache: KeyCache[Session] = KeyCache(store.find, self._failures, clock)
+        self._cache: KeyCache[Session] = KeyCache(store.find_sessions, self._failures, clock)
         self._bus = bus or ChangeBus()
         self._used: dict[UUID, datetime] = {}
         self._swept_at: datetime | None = None
 
-    async def start(
+    async def start_session(
         self, user_id: int, method: Method, device: Device, password: str | None = None
     ) -> str:
         """Begin a session of an active user. Return the cookie's value, which is not stored.
@@ -69,10 +69,10 @@ class SessionService:
             now=self._now(),
             password=password,
         )
-        self._forget_ended(user_id, await self.store.create(new))
+        self._forget_ended(user_id, await self.store.create_session(new))
         return value
 
-    async def find(self, value: str, caller: Caller | None = None) -> Principal:
+    async def find_owner(self, value: str, caller: Caller | None = None) -> Principal:
         """Return the owner of a session.
 
         Args:
@@ -96,7 +96,7 @@ class SessionService:
             self._used.setdefault(session_id, now)
         return session.principal
 
-    async def renew(self, user_id: int, session_id: UUID) -> str:
+    async def renew_session(self, user_id: int, session_id: UUID) -> str:
         """Give a session whose rights have changed a new cookie, and end the user's others.
 
         Returns:
@@ -107,7 +107,7 @@ class SessionService:
             RecordsUnavailable: The records store does not answer.
         """
         value = secrets.token_urlsafe(SESSION_BYTES)
-        former = await self.store.renew(user_id, session_id, hash_key(value))
+        former = await self.store.renew_session(user_id, session_id, hash_key(value))
         if former is None:
             raise SessionEnded
         self._forget_ended(user_id, [former])
@@ -122,15 +122,15 @@ class SessionService:
         """
         session, _ = await self._cache.look_up(value, None)
         if session is not None and session.principal.session_id is not None:
-            await self.end(session.principal.user.id, session.principal.session_id)
+            await self.end_session(session.principal.user.id, session.principal.session_id)
 
-    async def end(self, user_id: int, session_id: UUID) -> bool:
+    async def end_session(self, user_id: int, session_id: UUID) -> bool:
         """End a session, and return whether the user had such a session.
 
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        hashes = await self.store.delete(user_id, session_id)
+        hashes = await self.store.delete_session(user_id, session_id)
         self._forget_ended(user_id, hashes)
         return bool(hashes)
 
@@ -143,7 +143,7 @@ class SessionService:
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        hashes = await self.store.delete_all(user_id, except_id)
+        hashes = await self.store.delete_sessions(user_id, except_id)
         self._forget_ended(user_id, hashes)
         return len(hashes)
 

@@ -87,7 +87,7 @@ class NewSession:
 class SessionStore:
     records: Records
 
-    async def create(self, new: NewSession) -> list[str]:
+    async def create_session(self, new: NewSession) -> list[str]:
         """Store a session, and return the hashes of those that ended because the user had too many.
 
         Raises:
@@ -96,7 +96,7 @@ class SessionStore:
         async with self.records.write() as connection:
             return await connection.run_sync(create_session, new)
 
-    async def find(self, hashes: Sequence[str]) -> Mapping[str, Session]:
+    async def find_sessions(self, hashes: Sequence[str]) -> Mapping[str, Session]:
         """Return sessions by hash, expired ones included.
 
         Sessions of inactive users, and those whose owner's rights have changed, are left out.
@@ -134,13 +134,13 @@ class SessionStore:
             page = await connection.execute(rows)
             return [ListedSession(**row._mapping) for row in page], count or 0
 
-    async def delete(self, user_id: int, session_id: UUID) -> list[str]:
+    async def delete_session(self, user_id: int, session_id: UUID) -> list[str]:
         """Delete a session and return its hash, or nothing if the user has no such session."""
         return await self._delete_sessions(
             (_session.user_id == user_id) & (_session.id == session_id)
         )
 
-    async def delete_all(self, user_id: int, except_id: UUID | None = None) -> list[str]:
+    async def delete_sessions(self, user_id: int, except_id: UUID | None = None) -> list[str]:
         """Delete the user's sessions and return their hashes.
 
         Args:
@@ -151,7 +151,7 @@ class SessionStore:
             which if except_id is None else which & (_session.id != except_id)
         )
 
-    async def renew(self, user_id: int, session_id: UUID, hashed: str) -> str | None:
+    async def renew_session(self, user_id: int, session_id: UUID, hashed: str) -> str | None:
         """Give a session another cookie, and return the former hash.
 
         Returns:

@@ -221,9 +221,9 @@ class Authentication:
         """Raise Throttled before anything is read for a key that may be unknown."""
         self._keys.require_room(key, caller)
 
-    async def revoke(self, user_id: int, key_id: UUID) -> None:
+    async def revoke_key(self, user_id: int, key_id: UUID) -> None:
         """Delete a key of the user, or raise NotFound."""
-        hashed = await self.store.delete(user_id, key_id, self._now())
+        hashed = await self.store.delete_key(user_id, key_id, self._now())
         if hashed is None:
             raise NotFound
         self._keys.invalidate(hashed)

@@ -85,7 +85,7 @@ class PersonalKeysApi(Controller):
             if not is_scope(scope):
                 raise Invalid(f"Invalid scope: {scope}", attr="scopes")
         _require_expiry(data.expires_at, request)
-        key, text = await authentication.store.create(
+        key, text = await authentication.store.create_key(
             request.principal.user.id,
             data.label,
             data.scopes,
@@ -101,7 +101,7 @@ class PersonalKeysApi(Controller):
         key_id: FromPath[UUID],
         authentication: NamedDependency[Authentication],
     ) -> KeyBody:
-        key = await authentication.store.find(request.principal.user.id, key_id)
+        key = await authentication.store.find_key(request.principal.user.id, key_id)
         if key is None:
             raise NotFound
         return _key_body(key)
@@ -114,7 +114,7 @@ class PersonalKeysApi(Controller):
         authentication: NamedDependency[Authentication],
     ) -> None:
         """Revoke a key, which is invalid at once."""
-        await authentication.revoke(request.principal.user.id, key_id)
+        await authentication.revoke_key(request.principal.user.id, key_id)
 
 
 def _require_expiry(expires_at: datetime | None, request: ManagementRequest) -> None:
@@ -176,7 +176,7 @@ class SecretKeysApi(Controller):
         request.principal.require_scope("feature_flag:read")
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         user = request.principal.user
-        key = await secret_keys.rotate(request.project.id, user.id, data.former_valid_s)
+        key = await secret_keys.rotate_key(request.project.id, user.id, data.former_valid_s)
         return SecretKeyBody(secret_api_key=key)
 
     @delete("/", summary="Revoke the project's secret key", **FRESH)
@@ -185,5 +185,5 @@ class SecretKeysApi(Controller):
     ) -> None:
         """Revoke the secret key and all former ones."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
-        if not await secret_keys.revoke(request.project.id, request.principal.user.id):
+        if not await secret_keys.revoke_key(request.project.id, request.principal.user.id):
             raise NotFound

@@ -116,13 +116,13 @@ class PersonalKeyStore:
         rows = await self._records.fetch(_PAGE, {**parameters, "rows": limit, "start": offset})
         return [_key_of_row(row) for row in rows], count
 
-    async def find(self, user_id: int, key_id: UUID) -> PersonalKey | None:
+    async def find_key(self, user_id: int, key_id: UUID) -> PersonalKey | None:
         rows = await self._records.fetch(
             _KEYS.where(_OF_USER, _keys.id == bindparam("key")), {"user": user_id, "key": key_id}
         )
         return _key_of_row(rows[0]) if rows else None
 
-    async def create(
+    async def create_key(
         self,
         user_id: int,
         label: str,
@@ -145,7 +145,7 @@ class PersonalKeyStore:
         async with self._records.write() as connection:
             return await connection.run_sync(create_key, new)
 
-    async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
+    async def delete_key(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
         """Delete a key and return its hash, or None if the user has no such key."""
         which = (_keys.user_id == user_id) & (_keys.id == key_id)
         async with self._records.write() as connection:
@@ -154,7 +154,7 @@ class PersonalKeyStore:
             )
             return hashes[0] if hashes else None
 
-    async def revoke(self, key_id: UUID, now: datetime) -> bool:
+    async def revoke_key(self, key_id: UUID, now: datetime) -> bool:
         """Delete a key of any user, as the operator. Return False if there is no such key."""
         async with self._records.write() as connection:
             which = _keys.id == key_id

@@ -97,7 +97,7 @@ class SecretKeyStore:
         rows = await self._records.fetch(_OWNERS, {"hashes": hashes})
         return {row.hash: SecretKeyOwner(row.project_id, row.valid_until) for row in rows}
 
-    async def replace(self, reset: SecretKeyReset) -> None:
+    async def replace_key(self, reset: SecretKeyReset) -> None:
         """Replace the key of a project.
 
         Raises:
@@ -117,7 +117,7 @@ class SecretKeyStore:
                 _record_change, reset.project_id, before, reset.mask_value, reset.user_id, reset.now
             )
 
-    async def remove(self, project_id: int, now: datetime, user_id: int | None) -> bool:
+    async def remove_keys(self, project_id: int, now: datetime, user_id: int | None) -> bool:
         """Delete the key of a project and all former ones, and return whether any was valid.
 
         Args:
@@ -253,7 +253,7 @@ class SecretKeys:
             and not has_expired(owner.valid_until, self._now())
         )
 
-    async def rotate(
+    async def rotate_key(
         self, project_id: int, user_id: int | None = None, former_valid_s: int = 0
     ) -> str:
         """Replace the key of a project and return the new key, which cannot be read later.
@@ -269,19 +269,19 @@ class SecretKeys:
         """
         text = secret_key(secrets.token_bytes(KEY_BYTES))
         hashed, now = hash_key(text), self._now()
-        await self._store.replace(
+        await self._store.replace_key(
             SecretKeyReset(project_id, hashed, mask(text), former_valid_s, now, user_id)
         )
         self._invalidate(project_id)
         return text
 
-    async def revoke(self, project_id: int, user_id: int | None = None) -> bool:
+    async def revoke_key(self, project_id: int, user_id: int | None = None) -> bool:
         """Delete the key of a project and all former ones, and return whether any was valid.
 
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        was_there = await self._store.remove(project_id, self._now(), user_id)
+        was_there = await self._store.remove_keys(project_id, self._now(), user_id)
         self._invalidate(project_id)
         return was_there
 
