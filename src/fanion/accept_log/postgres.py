@@ -67,7 +67,7 @@ class PostgresLog(GroupCommitLog):
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
         trimmed = self._trimmed[historical]
-        after = {one: trimmed.get(one, 0) for one in upto}
+        after = {partition: trimmed.get(partition, 0) for partition in upto}
         is_more = True
         while is_more:
             async with self._connection() as connection:

@@ -171,8 +171,8 @@ SELECT EXISTS (
 
 async def count(connection: Any) -> int:
     """Return the number of partitions; 0 while the log is a single one."""
-    found: int = await connection.fetchval(_COUNT)
-    return found
+    partitions: int = await connection.fetchval(_COUNT)
+    return partitions
 
 
 async def append(
@@ -201,7 +201,7 @@ async def read(
     upto: Positions | None,
 ) -> list[LogEntry]:
     bound = await _settled_upto(connection)
-    last = [bound if upto is None else min(bound, upto[one]) for one in after]
+    last = [bound if upto is None else min(bound, upto[partition]) for partition in after]
 
     async def fetch(of_each: int) -> Any:
         return await connection.fetch(
@@ -250,8 +250,8 @@ async def backlog(connection: Any, after: Positions, historical: bool) -> Backlo
 
 
 async def exists(connection: Any, after: Positions, historical: bool) -> bool:
-    found: bool = await connection.fetchval(_EXISTS, historical, *_columns(after))
-    return found
+    has_entry: bool = await connection.fetchval(_EXISTS, historical, *_columns(after))
+    return has_entry
 
 
 def _columns(positions: Positions) -> tuple[list[int], list[int]]:

@@ -223,7 +223,7 @@ class SqliteLog(GroupCommitLog):
         entries = await self._in_read_thread(
             partial(self._reader.read, first, envelopes_max, bytes_max, historical=historical)
         )
-        return entries if upto is None else [one for one in entries if one.id <= upto[0]]
+        return entries if upto is None else [entry for entry in entries if entry.id <= upto[0]]
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
         """Delete whole groups, in short transactions between which appends take their turn."""

@@ -90,13 +90,13 @@ def serve(server: BlockingChannel) -> None:
         first = server.receive()
         if first is None:
             return
-        wanted = msgspec.msgpack.decode(first.content, type=Open)
+        settings = msgspec.msgpack.decode(first.content, type=Open)
         file = LogFileWriter(
-            Path(wanted.path),
-            wanted.bytes_max,
-            wanted.disk_free_bytes_min,
-            wanted.after,
-            wanted.installation,
+            Path(settings.path),
+            settings.bytes_max,
+            settings.disk_free_bytes_min,
+            settings.after,
+            settings.installation,
         )
         try:
             server.send(_answer(partial(_open, file)))

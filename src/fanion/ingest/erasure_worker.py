@@ -127,8 +127,8 @@ class ErasureWorker:
             OSError: The accept log failed.
         """
         async with self._records.read() as connection:
-            found = await connection.run_sync(unfinished_erasures)
-        for erasure in found:
+            erasures = await connection.run_sync(unfinished_erasures)
+        for erasure in erasures:
             if await self._may_begin(erasure):
                 async with self._turn:
                     await self._finish(erasure)
@@ -157,7 +157,7 @@ class ErasureWorker:
         been sent.
         """
         lanes = await lane_backlogs(self._records, self._accepted)
-        if any(one.oldest is not None and one.oldest <= erasure.requested_at for one in lanes):
+        if any(lane.oldest is not None and lane.oldest <= erasure.requested_at for lane in lanes):
             return False
         async with self._records.read() as connection:
             return not await connection.run_sync(is_unmirrored, erasure.project_id, erasure.version)
@@ -177,9 +177,9 @@ async def scrub(records: Records, erasure: Erasure) -> None:
     """
     after = 0
     while letters := await _letters(records, erasure, after):
-        found = await asyncio.to_thread(_scrubbed, letters, erasure)
+        changed = await asyncio.to_thread(_scrubbed, letters, erasure)
         async with records.write() as connection:
-            for letter, left in found:
+            for letter, left in changed:
                 await connection.run_sync(_replace, letter, left)
         after = letters[-1].id
     async with records.write() as connection:
@@ -263,9 +263,9 @@ def without_examples(
         upto: Examples received later than this are kept.
     """
     return [
-        one
-        for one in examples
-        if one.received_at > upto or not _begins_one(one.distinct_id, distinct_ids)
+        example
+        for example in examples
+        if example.received_at > upto or not _begins_one(example.distinct_id, distinct_ids)
     ]
 
 

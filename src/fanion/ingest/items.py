@@ -166,16 +166,16 @@ def _outline_items(outline: RequestOutline, pieces: PullParser, rest: Iterator[P
             return
         before = pieces.cost
         if kind is Kind.RUN:
-            found = value
+            items = value
         elif kind is Kind.OPEN and isinstance(value, dict):
-            found = [outline_object(rest, _OUTLINED)]
+            items = [outline_object(rest, _OUTLINED)]
             outline.item_bytes = max(outline.item_bytes, pieces.cost - before)
         else:
-            found = [outline_value(kind, "", value, rest)]
+            items = [outline_value(kind, "", value, rest)]
         if not outline.items:
-            outline.first = found[0]
-        outline.items += len(found)
-        outline.fault = outline.fault or fault_of(found)
+            outline.first = items[0]
+        outline.items += len(items)
+        outline.fault = outline.fault or fault_of(items)
 
 
 def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str, Any]]]:

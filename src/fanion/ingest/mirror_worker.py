@@ -49,7 +49,7 @@ class MirrorWorker:
 
     records: Records
     events: EventStore
-    _found: frozenset[int] = field(default=frozenset())
+    _pending: frozenset[int] = field(default=frozenset())
 
     async def run(self) -> Never:
         """Mirror pending changes regularly, until cancelled."""
@@ -64,9 +64,9 @@ class MirrorWorker:
             RecordsUnavailable: The records store failed.
         """
         async with self.records.read() as connection:
-            found = await connection.run_sync(unmirrored_versions)
-        left = [version for version in found if version in self._found]
-        self._found = frozenset(found)
+            versions = await connection.run_sync(unmirrored_versions)
+        left = [version for version in versions if version in self._pending]
+        self._pending = frozenset(versions)
         for version in left:
             await self._send(version)
         if left:
@@ -123,8 +123,6 @@ def _read_persons(
     return rows, load_overrides(connection, note.project_id, uuids)
 
 
-def _read_groups(
-    connection: Connection, note: Unmirrored, places: Sequence[Group]
-) -> list[GroupRow]:
-    found = load_groups(connection, note.project_id, places, ByteBudget(BYTES_MAX))
-    return [group_row(note.project_id, *place, group) for place, group in found.items()]
+def _read_groups(connection: Connection, note: Unmirrored, keys: Sequence[Group]) -> list[GroupRow]:
+    groups = load_groups(connection, note.project_id, keys, ByteBudget(BYTES_MAX))
+    return [group_row(note.project_id, *key, group) for key, group in groups.items()]

@@ -44,17 +44,17 @@ def cut(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
         items = _items(envelope.body)
         if isinstance(items, _Item):
             return [(_partition(of_project, items, partitions), envelope)]
-        found: dict[int, list[Raw]] = {}
+        pieces: dict[int, list[Raw]] = {}
         for item in items:
             number = _partition(of_project, _decode_item(item), partitions)
-            found.setdefault(number, []).append(item)
+            pieces.setdefault(number, []).append(item)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        found = {}
-    if len(found) < 2:
-        return [(next(iter(found), _place(of_project, "", partitions)), envelope)]
+        pieces = {}
+    if len(pieces) < 2:
+        return [(next(iter(pieces), _place(of_project, "", partitions)), envelope)]
     return [
         (number, structs.replace(envelope, body=b"[" + b",".join(some) + b"]"))
-        for number, some in found.items()
+        for number, some in pieces.items()
     ]
 
 

@@ -316,13 +316,13 @@ def _key_of(first: Mapping[str, Any], within: Any) -> Any:
 
     Source: capture.md 1.4.
     """
-    for place in (first, within):
-        if not isinstance(place, dict):
+    for fields in (first, within):
+        if not isinstance(fields, dict):
             continue
-        properties = place.get("properties")
+        properties = fields.get("properties")
         in_properties = properties.get("token") if isinstance(properties, dict) else None
-        if found := next(filter(None, map(place.get, _TOKEN_KEYS)), None) or in_properties:
-            return found
+        if key := next(filter(None, map(fields.get, _TOKEN_KEYS)), None) or in_properties:
+            return key
     return ""
 
 
@@ -333,11 +333,11 @@ def mark_unreadable(items: list[dict[str, Any]], sent_at: SentAt) -> None:
             item[UNREADABLE_SENT_AT] = sent_at.unreadable
 
 
-def _remove_key(places: list[dict[str, Any]], token: str) -> None:
+def _remove_key(objects: list[dict[str, Any]], token: str) -> None:
     """Remove a personal key, a secret that must not be stored in the log or in properties."""
-    for place in places:
+    for fields in objects:
         for name in _TOKEN_KEYS:
-            place.pop(name, None)
-        properties = place.get("properties")
+            fields.pop(name, None)
+        properties = fields.get("properties")
         if isinstance(properties, dict) and properties.get("token") == token:
             del properties["token"]

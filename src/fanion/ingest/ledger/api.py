@@ -164,10 +164,12 @@ class IngestionApi(Controller):
             start=since.replace(second=0, microsecond=0),
             end=until,
             totals=totals_of(counts),
-            reasons=[_reason(one, examples.get(one.reason, [])) for one in reasons_of(counts)],
+            reasons=[
+                _reason(reason, examples.get(reason.reason, [])) for reason in reasons_of(counts)
+            ],
             changes_not_made=[
-                _skipped_changes(one, examples.get(one.reason, []))
-                for one in skipped_changes_of(counts)
+                _skipped_changes(reason, examples.get(reason.reason, []))
+                for reason in skipped_changes_of(counts)
             ],
             minutes=minutes_of(counts),
             waiting=await ingestion.waiting(),
@@ -183,8 +185,8 @@ class IngestionApi(Controller):
         """List requests that were accepted but could not be ingested, newest first."""
         page, chosen = request.page, DeadLetterFilter(request.project.id)
         async with turns.turn(request.project.id):
-            found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
-        return page.of([_letter(one) for one in found], count)
+            letters, count = await ingestion.letters.page(chosen, page.limit, page.offset)
+        return page.of([_letter(letter) for letter in letters], count)
 
     @post("/dead_letters/retry", summary="Retry all dead letters", status_code=202)
     async def retry_all(
@@ -201,10 +203,10 @@ class IngestionApi(Controller):
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
     ) -> DeadLetterBody:
-        found, _ = await ingestion.letters.page(_one(request, letter_id), 1, 0)
-        if not found:
+        letters, _ = await ingestion.letters.page(_one(request, letter_id), 1, 0)
+        if not letters:
             raise NotFound
-        return _letter(found[0])
+        return _letter(letters[0])
 
     @get("/dead_letters/{letter_id:str}/body", summary="Read what a dead letter contains")
     async def body(

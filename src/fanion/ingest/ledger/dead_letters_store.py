@@ -136,10 +136,10 @@ class DeadLetters:
     async def marked(self) -> AsyncGenerator[MarkedLetter]:
         """Yield the letters to be retried, at most RETRIES_MAX. Only one body is in memory."""
         for [letter_id] in await self.records.fetch(_MARKED):
-            wanted = select(dead_letters).where(
+            statement = select(dead_letters).where(
                 _letter.id == letter_id, _letter.retry_requested_at.is_not(None)
             )
-            for row in await self.records.fetch(wanted):
+            for row in await self.records.fetch(statement):
                 yield _marked(row)
 
     async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[LogEntry, int]]) -> None:

@@ -153,8 +153,8 @@ class Dropped:
 
     def tally(self) -> Tally:
         examples = {
-            place: [example_of(*one) for one in reversed(newest)]
-            for place, newest in self._newest.items()
+            kind: [example_of(*item) for item in reversed(newest)]
+            for kind, newest in self._newest.items()
         }
         return Tally(self._counts, examples)
 
@@ -169,15 +169,15 @@ def count_of(
     """
     counts: Counter[tuple[int, int, str]] = Counter()
     start = end = _EPOCH
-    place = (0, 0, outcome)
+    key = (0, 0, outcome)
     for project_id, moments in received.items():
         start = end
         for moment, items in Counter(moments).items():  # many arrived in one request
             if not start <= moment < end:  # mostly it is the previous one's minute
-                place = (project_id, minute_of(moment), outcome)
-                start = time_of(place[1])
+                key = (project_id, minute_of(moment), outcome)
+                start = time_of(key[1])
                 end = start + _MINUTE
-            counts[place] += items
+            counts[key] += items
     return counts
 
 
@@ -186,10 +186,10 @@ def joined(*tallies: Tally) -> Tally:
     counts: Counter[tuple[int, int, str]] = Counter()
     examples: dict[tuple[int, str], list[Example]] = {}
     for tally in tallies:
-        for place, items in tally.counts.items():
-            counts[place] += items
-        for kind, found in tally.examples.items():
-            examples[kind] = newest_of(found, examples.get(kind, ()))
+        for key, items in tally.counts.items():
+            counts[key] += items
+        for kind, newer in tally.examples.items():
+            examples[kind] = newest_of(newer, examples.get(kind, ()))
     return Tally(counts, examples)
 
 
@@ -256,11 +256,11 @@ def tally_of(project_id: int, skipped: Iterable[SkippedChange]) -> Tally:
     """Return the tally of skipped changes, which must be in the order of their events."""
     counts: Counter[tuple[int, int, str]] = Counter()
     newest: dict[SkipReason, deque[SkippedChange]] = {}
-    for one in skipped:
-        counts[project_id, minute_of(one.arrived.received_at), one.kind] += one.count
-        newest.setdefault(one.kind, deque(maxlen=EXAMPLES_MAX)).append(one)
+    for change in skipped:
+        counts[project_id, minute_of(change.arrived.received_at), change.kind] += change.count
+        newest.setdefault(change.kind, deque(maxlen=EXAMPLES_MAX)).append(change)
     examples = {
-        (project_id, str(kind)): [_example_of_skipped(one) for one in reversed(some)]
+        (project_id, str(kind)): [_example_of_skipped(change) for change in reversed(some)]
         for kind, some in newest.items()
     }
     return Tally(counts, examples)

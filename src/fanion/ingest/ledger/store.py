@@ -97,7 +97,7 @@ def _put_examples(
     connection: Connection, examples: Mapping[tuple[int, str], Sequence[Example]]
 ) -> None:
     projects = _not_locked(connection, sorted({project_id for project_id, _ in examples}))
-    examples = {place: some for place, some in examples.items() if place[0] in projects}
+    examples = {kind: some for kind, some in examples.items() if kind[0] in projects}
     if not examples:
         return
     known = _stored_examples(connection, examples)
@@ -175,13 +175,13 @@ class Ledger:
         Args:
             project_id: None for all projects.
         """
-        found = union_all(
+        counted = union_all(
             *(
                 _counted(table, start, end, project_id)
                 for table in (ingestion_ledger, ingestion_counts)
             )
         ).subquery()
-        row, items = found.c, func.sum(found.c["items"])
+        row, items = counted.c, func.sum(counted.c["items"])
         statement = (
             select(row.project_id, row.minute, row.outcome, cast(items, BigInteger))
             .group_by(row.project_id, row.minute, row.outcome)
@@ -284,8 +284,8 @@ def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:
     ).all()
     counts: dict[tuple[int, int, str], int] = {}
     for project_id, minute, outcome, items in taken:
-        place = (project_id, _hour(minute), outcome)
-        counts[place] = counts.get(place, 0) + items
+        key = (project_id, _hour(minute), outcome)
+        counts[key] = counts.get(key, 0) + items
     _add(connection, counts)
     return len(taken)
 
@@ -331,38 +331,40 @@ class Reason(Struct, frozen=True):
 
 def totals_of(counts: Iterable[LedgerCount]) -> Totals:
     totals = Totals()
-    for one in counts:
-        if one.outcome in _CHANGES:
+    for count in counts:
+        if count.outcome in _CHANGES:
             continue
-        name = _COLUMN.get(one.outcome, "dropped")
-        setattr(totals, name, getattr(totals, name) + one.items)
-        totals.accepted += one.items
+        name = _COLUMN.get(count.outcome, "dropped")
+        setattr(totals, name, getattr(totals, name) + count.items)
+        totals.accepted += count.items
     return totals
 
 
 def minutes_of(counts: Iterable[LedgerCount]) -> list[Minute]:
     """Return the totals of each minute. The counts must be in the order of their minutes."""
     by_minute: dict[int, list[LedgerCount]] = {}
-    for one in counts:
-        if one.outcome not in _CHANGES:
-            by_minute.setdefault(one.minute, []).append(one)
+    for count in counts:
+        if count.outcome not in _CHANGES:
+            by_minute.setdefault(count.minute, []).append(count)
     return [_minute(minute, of_minute) for minute, of_minute in by_minute.items()]
 
 
 def reasons_of(counts: Iterable[LedgerCount]) -> list[Reason]:
     """Return all outcomes except stored, the most frequent first."""
-    return _summed(one for one in counts if one.outcome != STORED and one.outcome not in _CHANGES)
+    return _summed(
+        count for count in counts if count.outcome != STORED and count.outcome not in _CHANGES
+    )
 
 
 def skipped_changes_of(counts: Iterable[LedgerCount]) -> list[Reason]:
     """Return the skipped changes of stored events, the most frequent first."""
-    return _summed(one for one in counts if one.outcome in _CHANGES)
+    return _summed(count for count in counts if count.outcome in _CHANGES)
 
 
 def _summed(counts: Iterable[LedgerCount]) -> list[Reason]:
     items: Counter[str] = Counter()
-    for one in counts:
-        items[one.outcome] += one.items
+    for count in counts:
+        items[count.outcome] += count.items
     return [
         Reason(outcome, MEANING.get(outcome, outcome), number)
         for outcome, number in sorted(items.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -48,18 +48,18 @@ def to_take(holdings: Sequence[Holding], worker: str, workers: int) -> list[int]
     The partitions of a batch that a dead worker had claimed are taken together, even if they exceed
     the worker's share: only the whole batch can be repeated as it was.
     """
-    own = sum(one.holder == worker for one in holdings)
+    own = sum(holding.holder == worker for holding in holdings)
     room = share(len(holdings), workers) - own
-    free = [one for one in holdings if one.holder != worker and not one.is_alive]
+    free = [holding for holding in holdings if holding.holder != worker and not holding.is_alive]
     if room <= 0 or not free:
         return []
-    claimed = [one for one in free if one.is_claimed]
+    claimed = [holding for holding in free if holding.is_claimed]
     if claimed:
-        return [one.partition for one in claimed if one.holder == claimed[0].holder]
-    return [one.partition for one in free[:room]]
+        return [holding.partition for holding in claimed if holding.holder == claimed[0].holder]
+    return [holding.partition for holding in free[:room]]
 
 
 def to_keep(holdings: Sequence[Holding], worker: str, workers: int) -> list[Holding]:
     """Return the partitions of a worker, up to its share."""
-    own = [one for one in holdings if one.holder == worker]
+    own = [holding for holding in holdings if holding.holder == worker]
     return own[: share(len(holdings), workers)]

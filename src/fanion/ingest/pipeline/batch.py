@@ -93,7 +93,7 @@ class PreparedBatch:
         """Return the names of a project's events."""
         if self.preparer_result is not None:
             return self.preparer_result.projects[project_id].seen
-        return {one.prepared.name for one in self.arrived[project_id]}
+        return {event.prepared.name for event in self.arrived[project_id]}
 
     def ledger(self, stored: Mapping[int, Sequence[datetime]]) -> Tally:
         """Return the tally of all items.
@@ -107,7 +107,10 @@ class PreparedBatch:
         if sum(counts.values()) < self.events:
             arrived = count_of(
                 Drop.ERASED,
-                {key: [one.received_at for one in events] for key, events in self.arrived.items()},
+                {
+                    key: [event.received_at for event in events]
+                    for key, events in self.arrived.items()
+                },
             )
             for (project_id, minute, _), items in list(counts.items()):
                 arrived[project_id, minute, Drop.ERASED] -= items
@@ -117,7 +120,7 @@ class PreparedBatch:
     def named_days(self, project_id: int) -> list[date]:
         """Return the days, in UTC, of the events with ids given by clients."""
         events = self.arrived[project_id]
-        return sorted({one.prepared.timestamp.date() for one in events if one.is_named})
+        return sorted({event.prepared.timestamp.date() for event in events if event.is_named})
 
 
 class Preparation:
@@ -185,7 +188,7 @@ def prepare_batch(
 
 def named_ids(arrived: Mapping[int, Sequence[ReceivedEvent]]) -> dict[int, list[UUID]]:
     return {
-        project_id: [one.prepared.uuid for one in events if one.is_named]
+        project_id: [event.prepared.uuid for event in events if event.is_named]
         for project_id, events in arrived.items()
     }
 
@@ -308,14 +311,14 @@ def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
     items = _raw_items(entry.envelope.body)
     if not items:
         return [entry]
-    found: list[LogEntry] = []
+    divided: list[LogEntry] = []
     for some in _cut(items[start:], budget):
         body = b"[" + b",".join(some) + b"]"
-        found.append(
+        divided.append(
             structs.replace(entry, start=start, envelope=structs.replace(entry.envelope, body=body))
         )
         start += len(some)
-    return found
+    return divided
 
 
 def named_before(entry: LogEntry, start: int) -> set[UUID]:
@@ -325,7 +328,7 @@ def named_before(entry: LogEntry, start: int) -> set[UUID]:
 
 def ids_of(items: Collection[Raw]) -> set[UUID]:
     given = (msgspec.json.decode(item, type=_Named).uuid for item in items)
-    return {uuid for one in given if one and (uuid := parse_uuid(one))}
+    return {uuid for text in given if text and (uuid := parse_uuid(text))}
 
 
 def with_ids(piece: LogEntry) -> LogEntry:

@@ -161,7 +161,7 @@ class BatchWriter:
         await self._store.claim(span, now, self.mirrored)
         self.mirrored.clear()
         resolutions = await self._resolutions(batch, now)
-        if not all(one.is_valid for one in resolutions):
+        if not all(resolution.is_valid for resolution in resolutions):
             return False
         await self._create_types(resolutions)
         encoder = self._events.encoder
@@ -177,7 +177,7 @@ class BatchWriter:
             await inserting.stored()
         await self._store.write(written, tally, span, self._now(), progress)
         await self._mirror(written, mirrored)
-        self._reader.types = {one.project_id: one.types for one in resolutions}
+        self._reader.types = {resolution.project_id: resolution.types for resolution in resolutions}
         self._announce(written)
         self._count(batch, perf_counter() - started)
         await self._show(batch, written, resolutions)
@@ -212,14 +212,20 @@ class BatchWriter:
         return await asyncio.to_thread(_resolutions, batch, known)
 
     async def _create_types(self, resolutions: Sequence[Resolution]) -> None:
-        if types := {one.project_id: one.new_types for one in resolutions if one.new_types}:
+        if types := {
+            resolution.project_id: resolution.new_types
+            for resolution in resolutions
+            if resolution.new_types
+        }:
             await self._store.create_types(types)
             for project_id in types:
                 self._bus.publish(Topic.GROUP_TYPES, project_id)
 
     async def _written(self, resolutions: Sequence[Resolution]) -> list[BatchChanges]:
-        resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
-        return [await self._store.changes(one) for one in resolved]
+        resolved = await asyncio.to_thread(
+            lambda: [resolution.outcome() for resolution in resolutions]
+        )
+        return [await self._store.changes(outcome) for outcome in resolved]
 
     async def _mirror(self, written: Sequence[BatchChanges], mirrored: Batch) -> None:
         """Mirror committed changes in the event store. On failure this is left to MirrorWorker."""
@@ -251,7 +257,9 @@ class BatchWriter:
     ) -> None:
         if self._feed is not None and self._feed.live.is_watched:
             pairs = zip(written, resolutions, strict=True)
-            await self._feed.show(batch, [(part.resolved, one.types) for part, one in pairs])
+            await self._feed.show(
+                batch, [(part.resolved, resolution.types) for part, resolution in pairs]
+            )
 
     def _count(self, batch: PreparedBatch, seconds: float) -> None:
         events = batch.events
@@ -279,5 +287,8 @@ def _resolutions(batch: PreparedBatch, known: Mapping[int, ProjectState]) -> lis
 
 def _tally(batch: PreparedBatch, resolutions: Sequence[Resolution]) -> Tally:
     return batch.ledger(
-        {one.project_id: [event.received_at for event in one.arrived] for one in resolutions}
+        {
+            resolution.project_id: [event.received_at for event in resolution.arrived]
+            for resolution in resolutions
+        }
     )

@@ -254,9 +254,13 @@ class Consumer:
         await self._recall(held)
         self._store.recent.clear()
         self._large.resume(held)
-        self.positions = {part: one.at for part, one in held.items()}
+        self.positions = {part: position.at for part, position in held.items()}
         await self._trim(self.positions)  # the previous holder may have died before trimming
-        claimed = {part: one.claimed for part, one in held.items() if one.claimed > one.at}
+        claimed = {
+            part: position.claimed
+            for part, position in held.items()
+            if position.claimed > position.at
+        }
         while waiting := {part: at for part, at in claimed.items() if self.positions[part] < at}:
             after = {part: self.positions[part] for part in waiting}
             again = await self.reader.read(after, waiting)

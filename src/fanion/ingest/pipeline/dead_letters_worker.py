@@ -106,10 +106,10 @@ class DeadLetterRetries:
 
     async def _split(self, letter: MarkedLetter) -> bool:
         """Divide a letter that would take too much memory. Its pieces are ingested next time."""
-        found = await self._reader.pieces_of_letter(letter.entry)
-        if len(found) < 2:
+        pieces = await self._reader.pieces_of_letter(letter.entry)
+        if len(pieces) < 2:
             return False
-        await self._letters.split(letter, found)
+        await self._letters.split(letter, pieces)
         return True
 
     async def _failed(self, letter: MarkedLetter, error: Exception) -> None:

@@ -58,7 +58,7 @@ class Deduplicator:
         stored: dict[int, dict[UUID, datetime]] = {}
         for project_id, uuids in batch.named.items():
             known = await self._imported(batch, project_id) if self._historical else {}
-            unknown = [one for one in uuids if one not in known] if known else uuids
+            unknown = [uuid for uuid in uuids if uuid not in known] if known else uuids
             possible = await asyncio.to_thread(self._recent.find, unknown)
             stored[project_id] = {**known, **await self._existing(project_id, possible)}
         return await asyncio.to_thread(without_duplicates, batch, stored)
@@ -96,8 +96,8 @@ class BloomFilter:
         if not uuids:
             return []
         places = _places(uuids)
-        found = _has_all(self._new, places) | _has_all(self._old, places)
-        return [uuids[index] for index in np.flatnonzero(found).tolist()]
+        is_known = _has_all(self._new, places) | _has_all(self._old, places)
+        return [uuids[index] for index in np.flatnonzero(is_known).tolist()]
 
     def add(self, uuids: Sequence[UUID]) -> None:
         if not uuids:
@@ -123,5 +123,5 @@ def _places(uuids: Sequence[UUID]) -> _Places:
 
 def _has_all(bits: NDArray[np.uint8], places: _Places) -> NDArray[np.bool_]:
     values = bits[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8)
-    found: NDArray[np.bool_] = (values & np.uint8(1)).astype(np.bool_).all(axis=1)
-    return found
+    are_set: NDArray[np.bool_] = (values & np.uint8(1)).astype(np.bool_).all(axis=1)
+    return are_set

@@ -94,24 +94,26 @@ def insert_token(
     deleted meanwhile, and one that was encoded by the preparer or after a conflict, which has other
     blocks.
     """
-    events = sum(len(one.arrived) for one in resolutions)
-    first = next((one for one in resolutions if one.arrived), None)
-    place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
+    events = sum(len(resolution.arrived) for resolution in resolutions)
+    first = next((resolution for resolution in resolutions if resolution.arrived), None)
+    first_event = (
+        f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
+    )
     made = encoder.version if batch.preparer_result is None else f"{encoder.version}a"
     last = f"{batch.last}+{batch.start}" if batch.start else f"{batch.last}"
     anew = f"-{conflicts}" if conflicts else ""
-    return f"{consumer}-{batch.first}-{last}-{place}-{events}-{made}{anew}"
+    return f"{consumer}-{batch.first}-{last}-{first_event}-{events}-{made}{anew}"
 
 
 def event_blocks(
     encoder: EventEncoder, batch: PreparedBatch, resolutions: Sequence[Resolution]
 ) -> Iterator[Block]:
     if batch.preparer_result is None:
-        count = sum(len(one.arrived) for one in resolutions)
-        events = chain.from_iterable(one.events() for one in resolutions)
+        count = sum(len(resolution.arrived) for resolution in resolutions)
+        events = chain.from_iterable(resolution.events() for resolution in resolutions)
         yield from encoder.event_blocks(events, count)
         return
-    of_project = {one.project_id: iter(one.persons()) for one in resolutions}
+    of_project = {resolution.project_id: iter(resolution.persons()) for resolution in resolutions}
     persons = [
         person
         for project_id, number in batch.preparer_result.requests

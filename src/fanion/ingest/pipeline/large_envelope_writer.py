@@ -51,7 +51,9 @@ class LargeEnvelopeWriter:
 
     def resume(self, held: Mapping[int, Position]) -> None:
         """Load the progress in the partitions that this process holds now."""
-        self._progress = {part: one.progress for part, one in held.items() if one.progress}
+        self._progress = {
+            part: position.progress for part, position in held.items() if position.progress
+        }
 
     def first_started(self, entries: Sequence[LogEntry]) -> int | None:
         """Return the index of the first entry of which some items are stored, or None."""

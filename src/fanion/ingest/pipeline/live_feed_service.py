@@ -79,12 +79,12 @@ class LiveFeed:
         filters: Sequence[LiveFilter],
     ) -> None:
         chosen = await asyncio.to_thread(choose, resolved, filters)
-        numbers = sorted({number for one in chosen for number in one.numbers})
+        numbers = sorted({number for choice in chosen for number in choice.numbers})
         arrived = await self._with_properties(batch, resolved, numbers)
         events = await asyncio.to_thread(_live_events, batch, resolved, arrived, types)
-        for one in chosen:
-            found = [events[number] for number in one.numbers if number in events]
-            self.live.put(resolved.project_id, one.filter, found, one.earlier)
+        for choice in chosen:
+            matching = [events[number] for number in choice.numbers if number in events]
+            self.live.put(resolved.project_id, choice.filter, matching, choice.earlier)
 
     async def _with_properties(
         self, batch: PreparedBatch, resolved: Resolved, numbers: Sequence[int]
@@ -98,25 +98,25 @@ class LiveFeed:
             return arrived
         entries = entries_of(batch, resolved.project_id, numbers)
         again = await self.reader.prepare(entries)
-        whole = {one.prepared.uuid: one for one in again.arrived.get(resolved.project_id, ())}
+        whole = {event.prepared.uuid: event for event in again.arrived.get(resolved.project_id, ())}
         # Events that the project's rules have dropped since are left out.
         return {
-            number: whole[one.prepared.uuid]
-            for number, one in arrived.items()
-            if one.prepared.uuid in whole
+            number: whole[event.prepared.uuid]
+            for number, event in arrived.items()
+            if event.prepared.uuid in whole
         }
 
 
 def choose(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Chosen]:
     """Return the last events that match each filter, as many as a ring holds."""
-    found: list[Chosen] = []
-    for one in filters:
+    chosen: list[Chosen] = []
+    for live_filter in filters:
         numbers: Sequence[int] = range(len(resolved.arrived))
-        if one != LiveFilter():
+        if live_filter != LiveFilter():
             numbers = [
                 number
                 for number, event in enumerate(resolved.arrived)
-                if one.fits(
+                if live_filter.fits(
                     event.prepared.name,
                     event.prepared.distinct_id,
                     _owner(resolved, event.prepared.distinct_id),
@@ -124,8 +124,8 @@ def choose(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Chosen]:
             ]
         kept = numbers[-EVENTS_MAX:]
         if kept:
-            found.append(Chosen(one, kept, len(numbers) - len(kept)))
-    return found
+            chosen.append(Chosen(live_filter, kept, len(numbers) - len(kept)))
+    return chosen
 
 
 def entries_of(batch: PreparedBatch, project_id: int, numbers: Sequence[int]) -> Sequence[LogEntry]:
@@ -136,20 +136,20 @@ def entries_of(batch: PreparedBatch, project_id: int, numbers: Sequence[int]) ->
         numbers: The indices of the events, ascending.
     """
     assert batch.preparer_result is not None
-    found: list[LogEntry] = []
-    wanted, start = iter(numbers), 0
-    number = next(wanted, None)
+    entries: list[LogEntry] = []
+    remaining, start = iter(numbers), 0
+    number = next(remaining, None)
     result = batch.preparer_result
     for entry, (of_project, count) in zip(result.entries, result.requests, strict=True):
         if of_project != project_id:
             continue
         end, is_wanted = start + count, False
         while number is not None and number < end:
-            is_wanted, number = True, next(wanted, None)
+            is_wanted, number = True, next(remaining, None)
         if is_wanted:
-            found.append(entry)
+            entries.append(entry)
         start = end
-    return found
+    return entries
 
 
 def _live_events(
@@ -159,8 +159,8 @@ def _live_events(
     types: Mapping[str, int],
 ) -> dict[int, LiveEvent]:
     return {
-        number: _live_event(f"{batch.last}-{batch.start + number}", resolved, one, types)
-        for number, one in arrived.items()
+        number: _live_event(f"{batch.last}-{batch.start + number}", resolved, event, types)
+        for number, event in arrived.items()
     }
 
 

@@ -144,11 +144,13 @@ def _group(connection: Connection) -> Group:
 def _take(connection: Connection, worker: str) -> bool:
     connection.execute(_IN_TURN)
     group = _group(connection)
-    wanted = to_take(group.holdings, worker, group.workers)
-    locked = [row.partition for row in connection.execute(_LOCK_ROWS, {"partitions": wanted})]
-    both_lanes = [one for one in wanted if locked.count(one) == 2]
-    is_claimed = any(one.is_claimed for one in group.holdings if one.partition in wanted)
-    if not both_lanes or (is_claimed and both_lanes != wanted):
+    partitions = to_take(group.holdings, worker, group.workers)
+    locked = [row.partition for row in connection.execute(_LOCK_ROWS, {"partitions": partitions})]
+    both_lanes = [partition for partition in partitions if locked.count(partition) == 2]
+    is_claimed = any(
+        holding.is_claimed for holding in group.holdings if holding.partition in partitions
+    )
+    if not both_lanes or (is_claimed and both_lanes != partitions):
         return False
     connection.execute(_TAKE, {"worker": worker, "partitions": both_lanes})
     return not is_claimed

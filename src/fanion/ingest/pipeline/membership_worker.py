@@ -118,7 +118,7 @@ class Membership:
 
     async def _balance(self, group: Group) -> None:
         own = self._own(group)
-        if released := [one.partition for one in own if not self._is_assigned(one)]:
+        if released := [holding.partition for holding in own if not self._is_assigned(holding)]:
             await self._store.release(released)
             group = await self._store.group()
         if to_take(group.holdings, self._store.worker, group.workers):
@@ -128,7 +128,7 @@ class Membership:
         self._publish(to_keep(group.holdings, self._store.worker, group.workers))
 
     def _publish(self, held: list[Holding]) -> None:
-        epochs = {one.partition: one.epoch for one in held}
+        epochs = {holding.partition: holding.epoch for holding in held}
         if epochs != self.assignment.epochs or not self.assignment.version:
             self.assignment = Assignment(self.assignment.version + 1, epochs)
             self._changed.set()
@@ -140,13 +140,13 @@ class Membership:
         return all(version == self.assignment.version for version in self._lanes.values())
 
     def _own(self, group: Group) -> list[Holding]:
-        return [one for one in group.holdings if one.holder == self._store.worker]
+        return [holding for holding in group.holdings if holding.holder == self._store.worker]
 
     def _is_assigned(self, holding: Holding) -> bool:
         return self.assignment.epochs.get(holding.partition) == holding.epoch
 
     def _has_lost(self, group: Group) -> bool:
-        held = sum(self._is_assigned(one) for one in self._own(group))
+        held = sum(self._is_assigned(holding) for holding in self._own(group))
         return held < len(self.assignment.epochs)
 
     async def _leave(self, task: "asyncio.Task[Never]") -> None:

@@ -47,12 +47,12 @@ class PersonCache:
         A cached state with another version is not used, because another server has changed the
         person.
         """
-        found: dict[str, PersonState] = {}
+        states: dict[str, PersonState] = {}
         for name, person in read.items():
             known = None if person.id is None else self._by_id.get(person.id)
             is_same = known is not None and known.version == person.version
-            found[name] = known if known is not None and is_same else person
-        return found
+            states[name] = known if known is not None and is_same else person
+        return states
 
     def put(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
         """Add persons by distinct id, as written to the store."""

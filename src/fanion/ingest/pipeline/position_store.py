@@ -85,8 +85,8 @@ async def ingested_upto(records: Records) -> int:
 async def is_ingested(records: Records, entry_id: int, lane: str = LIVE) -> bool:
     """Return whether everything in a lane up to this id is ingested."""
     if records.dialect == "postgresql":
-        asked = {"lane": lane, "historical": lane == HISTORICAL, "upto": entry_id}
-        [row] = await records.fetch(_IS_WAITING, asked)
+        parameters = {"lane": lane, "historical": lane == HISTORICAL, "upto": entry_id}
+        [row] = await records.fetch(_IS_WAITING, parameters)
         return not row.is_waiting
     statement = select(log_positions.c.position).where(log_positions.c.consumer == lane)
     return any(row.position >= entry_id for row in await records.fetch(statement))
@@ -116,12 +116,12 @@ async def committed_positions(records: Records, lane: str) -> Positions:
     rows = await records.fetch(
         select(log_positions.c.consumer, log_positions.c.partition, log_positions.c.position)
     )
-    found = {
+    positions = {
         row.partition: row.position
         for row in rows
         if row.consumer == consumer_of(lane, row.partition)
     }
-    return {0: 0, **found}
+    return {0: 0, **positions}
 
 
 async def lane_backlogs(records: Records, log: AcceptLog) -> list[Backlog]:
@@ -230,8 +230,10 @@ def read_held(connection: Connection, lane: str, epochs: Mapping[int, int]) -> d
 
 def _with_progress(connection: Connection, rows: Mapping[int, Row[Any]]) -> dict[int, Position]:
     names = [row.consumer + PROGRESS_SUFFIX for row in rows.values()]
-    found = connection.execute(select(log_positions).where(log_positions.c.consumer.in_(names)))
-    progress = {row.consumer: EnvelopeProgress(row.position, row.claimed) for row in found}
+    progress_rows = connection.execute(
+        select(log_positions).where(log_positions.c.consumer.in_(names))
+    )
+    progress = {row.consumer: EnvelopeProgress(row.position, row.claimed) for row in progress_rows}
     positions = {}
     for partition, row in rows.items():
         of_next = progress.get(row.consumer + PROGRESS_SUFFIX)
@@ -260,13 +262,13 @@ def _begin(connection: Connection) -> dict[str, Row[Any]]:
 
 def _locked(connection: Connection) -> dict[str, Row[Any]]:
     """Return the rows of the lanes, locked until this transaction ends."""
-    wanted = (
+    statement = (
         select(log_positions)
         .where(log_positions.c.consumer.in_(LANES))
         .order_by(log_positions.c.consumer)
         .with_for_update()
     )
-    return {row.consumer: row for row in connection.execute(wanted)}
+    return {row.consumer: row for row in connection.execute(statement)}
 
 
 def _of(lane: str) -> Update:

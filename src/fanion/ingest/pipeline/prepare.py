@@ -183,7 +183,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
         ignored = (*ignored, ignored_sent_at(item[UNREADABLE_SENT_AT]))
     if context.sent_at is not None:
         properties["$sent_at"] = context.sent_at_text
-    place = _locate(properties, context)
+    geoip = _locate(properties, context)
     if "$elements" in properties:
         _replace_elements(properties)
     if context.rules.removed_properties:
@@ -193,8 +193,8 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     is_group_identify = name == _GROUP_IDENTIFY
     if not makes_person or is_group_identify:  # what they set would not belong to the person
         _remove_update(properties)
-    elif place or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
-        update = _update(name, item, properties, place, context)
+    elif geoip or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
+        update = _update(name, item, properties, geoip, context)
     if makes_person:
         if name in _OTHER_ID:
             merge = _merge(name, properties)
@@ -247,18 +247,18 @@ def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
     A client's own `$ip` is kept. The address is looked up before it is discarded.
     """
     address = properties.get("$ip") or context.client_ip
-    place = _NOTHING
+    geoip = _NOTHING
     if context.geoip and address and properties.get("$geoip_disable") is not True:
-        found = context.geoip(str(address))
-        place = {
-            name: value for name, value in found.items() if name not in context.removed_properties
+        located = context.geoip(str(address))
+        geoip = {
+            name: value for name, value in located.items() if name not in context.removed_properties
         }
-        properties.update(place)
+        properties.update(geoip)
     if context.rules.anonymize_ips:
         properties.pop("$ip", None)
     elif address:
         properties["$ip"] = address
-    return place
+    return geoip
 
 
 def _replace_elements(properties: dict[str, Any]) -> None:
@@ -277,7 +277,7 @@ def _update(
     event: str,
     item: Mapping[str, Any],
     properties: dict[str, Any],
-    place: Mapping[str, Any],
+    geoip: Mapping[str, Any],
     context: Context,
 ) -> PersonUpdate | None:
     """Return the update of the person.
@@ -287,9 +287,9 @@ def _update(
     explicit = _explicit("$set", item, properties, context)
     explicit_once = _explicit("$set_once", item, properties, context)
     to_set, set_once = automatic_properties(event, properties)
-    if place:
-        to_set.update(place)
-        set_once.update((initial_name(name), value) for name, value in place.items())
+    if geoip:
+        to_set.update(geoip)
+        set_once.update((initial_name(name), value) for name, value in geoip.items())
     if explicit:
         to_set.update(explicit)
     if explicit_once:

@@ -87,19 +87,21 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
     Raises:
         Exception: The error of an event that cannot be prepared or encoded.
     """
-    asked = _decode_request(request)
-    preparation = Preparation(asked.rules.__getitem__, geoip)
+    decoded = _decode_request(request)
+    preparation = Preparation(decoded.rules.__getitem__, geoip)
     samples: dict[int, PropertySamples] = {}
     envelopes: list[msgspec.Raw] = []
-    drafting = _BlockCutter(asked.entries)
-    for entry in asked.entries:
+    drafting = _BlockCutter(decoded.entries)
+    for entry in decoded.entries:
         project_id = entry.envelope.project_id
-        types = asked.types.get(project_id, {})
+        types = decoded.types.get(project_id, {})
         arrived = preparation.arrived(entry)
         if len(types) < GROUP_TYPES_MAX and not types.keys() >= set(named_types(arrived)):
             return b""
         samples.setdefault(project_id, PropertySamples()).add(arrived)
-        drafting.add(entry, [stored_event(project_id, one, NO_PERSON, types) for one in arrived])
+        drafting.add(
+            entry, [stored_event(project_id, event, NO_PERSON, types) for event in arrived]
+        )
         envelopes.append(msgspec.Raw(_encode(_envelope(entry, arrived))))
     tally = preparation.tally()
     return _encode(
@@ -108,7 +110,7 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
             preparation.counts,
             [(*place, items) for place, items in tally.counts.items()],
             [(*place, examples) for place, examples in tally.examples.items()],
-            {key: (asked.types.get(key, {}), some.found) for key, some in samples.items()},
+            {key: (decoded.types.get(key, {}), some.found) for key, some in samples.items()},
             drafting.drafts(),
         )
     )
@@ -143,19 +145,19 @@ def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBat
 def _envelope(entry: LogEntry, arrived: Sequence[ReceivedEvent]) -> object:
     """Return the fields of an _Envelope, whose events have no properties."""
     envelope = entry.envelope
-    rows = [_row(one.prepared) for one in arrived]
-    return envelope.project_id, envelope.received_at, rows, [one.is_named for one in arrived]
+    rows = [_row(event.prepared) for event in arrived]
+    return envelope.project_id, envelope.received_at, rows, [event.is_named for event in arrived]
 
 
-def _row(one: PreparedEvent) -> tuple[object, ...]:
-    fields = (one.name, one.uuid, one.distinct_id, one.timestamp)
+def _row(event: PreparedEvent) -> tuple[object, ...]:
+    fields = (event.name, event.uuid, event.distinct_id, event.timestamp)
     more = (
-        one.makes_person,
-        one.update,
-        one.merge,
-        one.groups,
-        one.group_identify,
-        one.ignored_times,
+        event.makes_person,
+        event.update,
+        event.merge,
+        event.groups,
+        event.group_identify,
+        event.ignored_times,
     )
     return fields if more == _DEFAULTS else (*fields, _NO_PROPERTIES, *more)
 

@@ -277,8 +277,8 @@ class BatchReader:
 
     async def _rules(self, entries: Sequence[LogEntry]) -> Mapping[int, IngestionSettings]:
         projects = {entry.envelope.project_id for entry in entries}
-        found = await self._retry.call(self._projects.by_ids, projects)
-        rules = {project_id: project.ingestion for project_id, project in found.items()}
+        known = await self._retry.call(self._projects.by_ids, projects)
+        rules = {project_id: project.ingestion for project_id, project in known.items()}
         return dict.fromkeys(projects, DEFAULT_INGESTION) | rules  # a deleted project has no rules
 
     async def _is_full(self, entries: Sequence[LogEntry]) -> bool:
@@ -302,5 +302,5 @@ async def _exceed(entries: Sequence[LogEntry], budget: Budget) -> bool:
 def _letter_pieces(entry: LogEntry, budget: Budget) -> list[tuple[LogEntry, int]]:
     # Ids add half to the cost of the smallest items. Half the budget avoids a second division,
     # which would change the order of the pieces.
-    found = map(with_ids, pieces(entry, 0, budget.half()))
-    return [(piece, count_items(piece.envelope.body)) for piece in found]
+    divided = map(with_ids, pieces(entry, 0, budget.half()))
+    return [(piece, count_items(piece.envelope.body)) for piece in divided]

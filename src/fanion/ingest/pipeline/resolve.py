@@ -43,7 +43,9 @@ def without_erased(
     """
     for erasure in erasures:
         arrived = [
-            one for one in (_apply_erasure(erasure, event) for event in arrived) if one is not None
+            kept
+            for kept in (_apply_erasure(erasure, event) for event in arrived)
+            if kept is not None
         ]
     return arrived
 
@@ -173,8 +175,8 @@ def named_types(arrived: Iterable[ReceivedEvent]) -> list[str]:
 
 def distinct_ids(arrived: Sequence[ReceivedEvent]) -> list[str]:
     """Return the distinct ids of all persons that the events name, each once."""
-    ids = dict.fromkeys([one.prepared.distinct_id for one in arrived])
-    merges = [one.prepared.merge for one in arrived]
+    ids = dict.fromkeys([event.prepared.distinct_id for event in arrived])
+    merges = [event.prepared.merge for event in arrived]
     ids.update(dict.fromkeys([merge.other_id for merge in merges if merge is not None]))
     return list(ids)
 
@@ -185,9 +187,9 @@ def identified_groups(
     """Return the groups, by index and key, that the events describe."""
     identifies = (event.prepared.group_identify for event in arrived)
     return {
-        (types[one.group_type], one.group_key)
-        for one in identifies
-        if one is not None and one.group_type in types
+        (types[identify.group_type], identify.group_key)
+        for identify in identifies
+        if identify is not None and identify.group_type in types
     }
 
 
@@ -230,14 +232,14 @@ class Resolution:
 
     def events(self) -> Iterator[Event]:
         """Yield the events. To be iterated once, instead of calling `persons`."""
-        for one in self.arrived:
-            person = self._population.apply(one.prepared)
-            yield stored_event(self.project_id, one, person, self.types)
+        for event in self.arrived:
+            person = self._population.apply(event.prepared)
+            yield stored_event(self.project_id, event, person, self.types)
 
     def persons(self) -> list[UUID]:
         """Return the persons of the events when the preparer has encoded their other columns."""
         apply = self._population.apply
-        return [apply(one.prepared) for one in self.arrived]
+        return [apply(event.prepared) for event in self.arrived]
 
     def outcome(self) -> Resolved:
         """Return the changes. To be called once, after all events."""
@@ -251,7 +253,7 @@ class Resolution:
             changes,
             self._population.persons(),
             groups,
-            {place: group.version for place, group in self._known.groups.items()},
+            {key: group.version for key, group in self._known.groups.items()},
             frozenset(by_name),
             self._known.properties.new(by_name),
             self._erased,
@@ -290,14 +292,14 @@ def stored_event(
 
 def properties_by_name(arrived: Iterable[ReceivedEvent]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the properties of all occurrences of each event."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for one in arrived:
-        prepared = one.prepared
-        if prepared.name in found:
-            found[prepared.name].append(prepared.properties)
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for event in arrived:
+        prepared = event.prepared
+        if prepared.name in by_name:
+            by_name[prepared.name].append(prepared.properties)
         else:
-            found[prepared.name] = [prepared.properties]
-    return found
+            by_name[prepared.name] = [prepared.properties]
+    return by_name
 
 
 def _changed_groups(
@@ -313,13 +315,13 @@ def _changed_groups(
         identify = event.prepared.group_identify
         if identify is None or identify.group_type not in types:
             continue
-        place = (types[identify.group_type], identify.group_key)
-        group = current.get(place)
+        key = (types[identify.group_type], identify.group_key)
+        group = current.get(key)
         if group is None:
-            group = current[place] = changed[place] = new_group(identify)
+            group = current[key] = changed[key] = new_group(identify)
         change = merge_group(group, identify)
         if change is GroupChange.MADE:
-            changed[place] = group
+            changed[key] = group
         elif change is GroupChange.TOO_LARGE:
             skipped.append(skipped_group(event, identify))
     return changed, skipped

@@ -71,14 +71,14 @@ def _ignored_times(arrived: Iterable[ReceivedEvent]) -> Iterator[SkippedChange]:
 def _skipped_persons(arrived: Sequence[ReceivedEvent], changes: Changes) -> list[SkippedChange]:
     if not changes.omitted:
         return []
-    events = {id(one.prepared): one for one in arrived}
+    events = {id(event.prepared): event for event in arrived}
     return [
         SkippedChange(
-            SkipReason.MERGE_LEFT_OUT if one.is_merge else SkipReason.PERSON_TOO_LARGE,
-            events[id(one.command)],
-            f"person: {one.person}",
-            one.count if one.is_merge else 1,
-            one.names,
+            SkipReason.MERGE_LEFT_OUT if omission.is_merge else SkipReason.PERSON_TOO_LARGE,
+            events[id(omission.command)],
+            f"person: {omission.person}",
+            omission.count if omission.is_merge else 1,
+            omission.names,
         )
-        for one in changes.omitted
+        for omission in changes.omitted
     ]

@@ -209,7 +209,7 @@ class IngestStore:
         """
         changes = resolved.persons.overrides
         earlier: Mapping[UUID, tuple[UUID, int]] = {}
-        if merged := [one.person.uuid for one in resolved.persons.merged]:
+        if merged := [merge.person.uuid for merge in resolved.persons.merged]:
             async with self.records.read() as connection:
                 earlier = await connection.run_sync(overridden, resolved.project_id, merged)
         overrides = {old: changes[new] for old, (new, _) in earlier.items()}
@@ -357,13 +357,13 @@ def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
 
     The changed persons are checked when they are locked.
     """
-    found: dict[int | None, int] = {}
+    versions: dict[int | None, int] = {}
     for part in written:
-        found |= {person.id: person.version for person in part.resolved.owners.values()}
+        versions |= {person.id: person.version for person in part.resolved.owners.values()}
         for changed in part.resolved.persons.expected:
-            found.pop(changed, None)
-    found.pop(None, None)  # the persons that the batch creates
-    return cast("dict[int, int]", found)
+            versions.pop(changed, None)
+    versions.pop(None, None)  # the persons that the batch creates
+    return cast("dict[int, int]", versions)
 
 
 def _load(
@@ -377,13 +377,13 @@ def _load(
     floors = load_floors(connection, list(batch.arrived))
     recent.clear_if_deleted(floors)
     erasures = load_erasures(connection, list(floors)) if floors else {}
-    found: dict[int, ProjectState] = {}
+    states: dict[int, ProjectState] = {}
     for project_id, events in batch.arrived.items():
         persons, unread = recent.find(project_id, names[project_id])
         read = load_states(connection, project_id, unread, allowance)
         persons |= recent.canonical(read)
         types = load_types(connection, project_id)
-        found[project_id] = ProjectState(
+        states[project_id] = ProjectState(
             persons,
             types,
             load_groups(connection, project_id, identified_groups(events, types), allowance),
@@ -391,7 +391,7 @@ def _load(
             floors.get(project_id, 0),
             erasures.get(project_id, ()),
         )
-    return found
+    return states
 
 
 def _write(
@@ -427,7 +427,7 @@ def _write_parts(
     holder: PositionHolder,
 ) -> None:
     now = holder.now
-    for part in sorted(written, key=lambda one: one.resolved.project_id):
+    for part in sorted(written, key=lambda changes: changes.resolved.project_id):
         resolved = part.resolved
         project_id = resolved.project_id
         write_changes(connection, project_id, resolved.persons, part.overrides, part.version)
@@ -455,7 +455,9 @@ def _create_types(connection: Connection, types: Mapping[int, Mapping[str, int]]
 def _counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
     """Return the number of stored events by project and name."""
     parts = (part.resolved for part in written)
-    return Counter((part.project_id, one.prepared.name) for part in parts for one in part.arrived)
+    return Counter(
+        (part.project_id, event.prepared.name) for part in parts for event in part.arrived
+    )
 
 
 def _store_dead_letter(
