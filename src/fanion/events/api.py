@@ -103,9 +103,9 @@ class EventsApi(Controller):
         if query.cursor is not None and not (after if query.ascending else before):
             bound = "after" if query.ascending else "before"
             raise Invalid(f"Use cursor together with {bound}, as in a next link.", attr="cursor")
-        found = await _found(events.store, request.project.id, query)
-        persons = await events.persons_of(request.project.id, {e.distinct_id for e in found})
-        return EventPage(next=_next(request, query, found), results=await _bodies(found, persons))
+        page = await _found(events.store, request.project.id, query)
+        persons = await events.persons_of(request.project.id, {e.distinct_id for e in page})
+        return EventPage(next=_next(request, query, page), results=await _bodies(page, persons))
 
     @get("/values", summary="List values of a property of events")
     async def values(
@@ -144,13 +144,13 @@ class EventsApi(Controller):
         include_person: FromQuery[bool] = False,
     ) -> EventBody:
         """Return the event. `person` is filled in with `include_person=true`."""
-        found = await events.store.get(request.project.id, event_id)
-        if found is None:
+        stored = await events.store.get(request.project.id, event_id)
+        if stored is None:
             raise NotFound
         persons: Mapping[str, PersonOfEvent] = {}
         if include_person:
-            persons = await events.persons_of(request.project.id, [found.distinct_id])
-        return event_body(found, persons)
+            persons = await events.persons_of(request.project.id, [stored.distinct_id])
+        return event_body(stored, persons)
 
 
 async def _found(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:
@@ -165,29 +165,29 @@ async def _found(store: EventStore, project_id: int, query: EventQuery) -> Seque
         raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
 
 
-async def _bodies(found: Sequence[Event], persons: Mapping[str, PersonOfEvent]) -> list[EventBody]:
-    if sum(len(event.properties) for event in found) <= DECODED_ON_LOOP_BYTES_MAX:
-        return [event_body(event, persons) for event in found]
-    return await asyncio.to_thread(lambda: [event_body(event, persons) for event in found])
+async def _bodies(events: Sequence[Event], persons: Mapping[str, PersonOfEvent]) -> list[EventBody]:
+    if sum(len(event.properties) for event in events) <= DECODED_ON_LOOP_BYTES_MAX:
+        return [event_body(event, persons) for event in events]
+    return await asyncio.to_thread(lambda: [event_body(event, persons) for event in events])
 
 
-def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event]) -> str | None:
+def _next(request: ManagementRequest, query: EventQuery, events: Sequence[Event]) -> str | None:
     """Return this query from the last row on; None if the page is not full."""
-    if len(found) < query.limit:
+    if len(events) < query.limit:
         return None
     bound = "after" if query.ascending else "before"
     written = {"limit": str(query.limit)}  # the limit as it was served
     for name, time in (("after", query.after), ("before", query.before)):
         if time is not None:  # relative times must not change between pages
             written[name] = time.isoformat()
-    last = found[-1]
+    last = events[-1]
     parameters = [
         (name, written.get(name, value))
         for name, value in request.page.query
         if name not in (bound, "cursor")
     ]
-    place = [(bound, last.timestamp.isoformat()), ("cursor", str(last.uuid))]
-    return f"{request.address}?{urlencode([*parameters, *place])}"
+    cursor = [(bound, last.timestamp.isoformat()), ("cursor", str(last.uuid))]
+    return f"{request.address}?{urlencode([*parameters, *cursor])}"
 
 
 def _is_ascending(order_by: str | None) -> bool:

@@ -208,7 +208,7 @@ class Days:
 
     def counted(self, counts: Mapping[date, int]) -> list[tuple[date, int]]:
         """Return every day with its count, the oldest first, including days without events."""
-        days = (self.first + timedelta(days=place) for place in range(self.number))
+        days = (self.first + timedelta(days=number) for number in range(self.number))
         return [(day, counts.get(day, 0)) for day in days]
 
 

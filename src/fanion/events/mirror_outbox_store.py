@@ -36,13 +36,13 @@ def note_unmirrored(connection: Connection, changes: Iterable[Unmirrored]) -> No
     """Note changes, in the transaction that makes them."""
     rows = [
         {
-            "version": one.version,
-            "project_id": one.project_id,
-            "persons": b"".join(person.bytes for person in one.persons),
-            "groups": [list(group) for group in one.groups],
+            "version": change.version,
+            "project_id": change.project_id,
+            "persons": b"".join(person.bytes for person in change.persons),
+            "groups": [list(group) for group in change.groups],
         }
-        for one in changes
-        if one.persons or one.groups
+        for change in changes
+        if change.persons or change.groups
     ]
     if rows:
         connection.execute(insert(mirror_outbox), rows)
@@ -74,5 +74,7 @@ def read_unmirrored(connection: Connection, version: int) -> Unmirrored | None:
 
 def is_unmirrored(connection: Connection, project_id: int, upto: int) -> bool:
     """Return whether rows of a version up to `upto` may still be sent to a project's mirror."""
-    wanted = _outbox.project_id == project_id, _outbox.version <= upto
-    return connection.execute(select(_outbox.version).where(*wanted).limit(1)).first() is not None
+    conditions = _outbox.project_id == project_id, _outbox.version <= upto
+    return (
+        connection.execute(select(_outbox.version).where(*conditions).limit(1)).first() is not None
+    )

@@ -166,7 +166,7 @@ class Definitions:
         """
         days = last_days(now, zone)
         try:
-            found = await self.events.counts.volumes(project_id, days, VOLUMES_MAX)
+            volumes = await self.events.counts.volumes(project_id, days, VOLUMES_MAX)
         except EventStoreUnavailable as error:
             raise Unavailable from error
         return VolumesBody(
@@ -178,7 +178,7 @@ class Definitions:
                     total=sum(counts.values()),
                     counts=[count for _, count in days.counted(counts)],
                 )
-                for name, counts in found.items()
+                for name, counts in volumes.items()
             ],
         )
 
@@ -218,8 +218,8 @@ class EventDefinitionsApi(Controller):
             limit=page.limit,
             offset=page.offset,
         )
-        found, count = await find_definitions(definitions.records, request.project.id, query)
-        return page.of([_shown(one) for one in found], count)
+        listed, count = await find_definitions(definitions.records, request.project.id, query)
+        return page.of([_shown(definition) for definition in listed], count)
 
     @get("/volumes", summary="Count all events by day")
     async def volumes(
@@ -309,8 +309,10 @@ class EventDefinitionsApi(Controller):
         definitions: NamedDependency[Definitions],
     ) -> VolumeBody:
         """Count the event on the last 30 days, including today, in the project's time zone."""
-        found = await definitions.get(request.project.id, definition_id)
-        return await definitions.volume(found, request.project.timezone, request.app.state.now())
+        definition = await definitions.get(request.project.id, definition_id)
+        return await definitions.volume(
+            definition, request.project.timezone, request.app.state.now()
+        )
 
     @get(
         "/{definition_id:str}/activity",
@@ -365,18 +367,18 @@ def _marks(marks: Marks | None) -> MarksBody:
     return MarksBody(hidden=marks.hidden, verified=marks.verified)
 
 
-def _shown(found: EventDefinition) -> EventDefinitionBody:
+def _shown(definition: EventDefinition) -> EventDefinitionBody:
     return EventDefinitionBody(
-        id=found.id,
-        name=found.name,
-        created_at=found.created_at,
-        last_seen_at=found.last_seen_at,
-        last_updated_at=found.last_updated_at,
-        tags=found.tags,
+        id=definition.id,
+        name=definition.name,
+        created_at=definition.created_at,
+        last_seen_at=definition.last_seen_at,
+        last_updated_at=definition.last_updated_at,
+        tags=definition.tags,
         is_action=False,
         action_id=None,
         is_calculating=False,
         last_calculated_at=None,
         created_by=None,
-        post_to_chat=found.post_to_chat,
+        post_to_chat=definition.post_to_chat,
     )

@@ -37,7 +37,7 @@ class EventDefinition:
     def logged_fields(self) -> dict[str, Any]:
         """Return the logged fields as JSON."""
         values: dict[str, Any] = msgspec.to_builtins(
-            {one: getattr(self, one) for one in LOGGED_FIELDS}
+            {name: getattr(self, name) for name in LOGGED_FIELDS}
         )
         return values
 
@@ -250,10 +250,10 @@ class ProjectProperties:
         for name in names:
             if self.types.get(name) or types.get(name):
                 continue
-            values = (one[name] for one in occurrences if name in one)
-            found = next(filter(None, (detect_type(name, value) for value in values)), None)
-            if found is not None or name not in self.types:
-                types[name] = found
+            values = (properties[name] for properties in occurrences if name in properties)
+            detected = next(filter(None, (detect_type(name, value) for value in values)), None)
+            if detected is not None or name not in self.types:
+                types[name] = detected
 
 
 class PropertyCache:
@@ -278,7 +278,7 @@ class PropertyCache:
 
     def refresh(self, now: datetime) -> None:
         """Clear the cache if it is too old or too large."""
-        events = sum(len(one.carried) for one in self._projects.values())
+        events = sum(len(project.carried) for project in self._projects.values())
         if self._since is None or events > EVENTS_MAX or not self._is_fresh(now):
             self._projects.clear()
             self._since = now

@@ -71,8 +71,8 @@ class PropertyDefinitionsApi(Controller):
             limit=page.limit,
             offset=page.offset,
         )
-        found, count = await find_properties(records, request.project.id, query)
-        return page.of([_shown(one) for one in found], count)
+        definitions, count = await find_properties(records, request.project.id, query)
+        return page.of([_shown(definition) for definition in definitions], count)
 
     @get("/{definition_id:str}", summary="Retrieve a property definition")
     async def property_definition(
@@ -81,17 +81,17 @@ class PropertyDefinitionsApi(Controller):
         definition_id: FromPath[UUID],
         records: NamedDependency[Records],
     ) -> PropertyDefinitionBody:
-        found = await get_property(records, request.project.id, definition_id)
-        if found is None:
+        definition = await get_property(records, request.project.id, definition_id)
+        if definition is None:
             raise NotFound
-        return _shown(found)
+        return _shown(definition)
 
 
-def _shown(found: PropertyDefinition) -> PropertyDefinitionBody:
+def _shown(definition: PropertyDefinition) -> PropertyDefinitionBody:
     return PropertyDefinitionBody(
-        id=found.id,
-        name=found.name,
-        is_numerical=found.property_type is PropertyType.NUMERIC,
-        property_type=found.property_type,
-        event_names=found.events,
+        id=definition.id,
+        name=definition.name,
+        is_numerical=definition.property_type is PropertyType.NUMERIC,
+        property_type=definition.property_type,
+        event_names=definition.events,
     )

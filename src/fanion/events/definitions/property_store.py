@@ -93,8 +93,8 @@ def load_properties(
     unread = [event for event in events if event not in recorded.carried]
     if unread:
         recorded.carried.update({event: set() for event in unread})
-        asked = {"project_id": project_id, "events": unread}
-        for event, name in connection.execute(_CARRIED, asked):
+        parameters = {"project_id": project_id, "events": unread}
+        for event, name in connection.execute(_CARRIED, parameters):
             if recorded.types.get(name) is not None:
                 recorded.carried[event].add(name)
     return recorded
@@ -112,10 +112,10 @@ def record_properties(
             "id": uuid4(),
             "project_id": project_id,
             "name": name,
-            "property_type": found,
+            "property_type": property_type,
             "created_at": now,
         }
-        for name, found in sorted(new.types.items())
+        for name, property_type in sorted(new.types.items())
     ]
     carried = [
         {"project_id": project_id, "event": event, "property": name}
@@ -144,9 +144,9 @@ async def find_properties(
     records: Records, project_id: int, query: PropertyQuery
 ) -> tuple[list[PropertyDefinition], int]:
     """Return one page by name, and the total number."""
-    wanted = [_definition.project_id == project_id, *_conditions(project_id, query)]
-    page = _rows(wanted).order_by(_definition.name).limit(query.limit).offset(query.offset)
-    count = select(func.count()).select_from(property_definitions).where(*wanted)
+    conditions = [_definition.project_id == project_id, *_conditions(project_id, query)]
+    page = _rows(conditions).order_by(_definition.name).limit(query.limit).offset(query.offset)
+    count = select(func.count()).select_from(property_definitions).where(*conditions)
     async with records.read() as connection:
         total = await connection.scalar(count)
         return await _read(connection, project_id, page), total or 0
@@ -155,13 +155,13 @@ async def find_properties(
 async def get_property(
     records: Records, project_id: int, definition_id: UUID
 ) -> PropertyDefinition | None:
-    wanted = [_definition.project_id == project_id, _definition.id == definition_id]
+    conditions = [_definition.project_id == project_id, _definition.id == definition_id]
     async with records.read() as connection:
-        return next(iter(await _read(connection, project_id, _rows(wanted))), None)
+        return next(iter(await _read(connection, project_id, _rows(conditions))), None)
 
 
-def _rows(wanted: Sequence[ColumnElement[bool]]) -> Select[Any]:
-    return select(_definition.id, _definition.name, _definition.property_type).where(*wanted)
+def _rows(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    return select(_definition.id, _definition.name, _definition.property_type).where(*conditions)
 
 
 async def _read(
@@ -179,9 +179,9 @@ async def _read(
 
 def _carriers(project_id: int, page: Select[Any]) -> Select[Any]:
     names = page.subquery()
-    place = func.row_number().over(partition_by=_carried.property, order_by=_carried.event)
+    position = func.row_number().over(partition_by=_carried.property, order_by=_carried.event)
     numbered = (
-        select(_carried.property, _carried.event, place.label("place"))
+        select(_carried.property, _carried.event, position.label("place"))
         .where(_carried.project_id == project_id, _carried.property.in_(select(names.c.name)))
         .subquery()
     )

@@ -105,12 +105,12 @@ def _update_free(
 
     A server that has locked a definition is storing events of it now, as this one does.
     """
-    asked = {
+    parameters = {
         "projects": [row["project_id"] for row in rows],
         "names": [row["name"] for row in rows],
         "now": now,
     }
-    known = {(row.project_id, row.name) for row in connection.execute(_UPDATE_FREE, asked)}
+    known = {(row.project_id, row.name) for row in connection.execute(_UPDATE_FREE, parameters)}
     return [row for row in rows if (row["project_id"], row["name"]) not in known]
 
 
@@ -129,15 +129,15 @@ async def find_definitions(
     records: Records, project_id: int, query: DefinitionQuery
 ) -> tuple[list[EventDefinition], int]:
     """Return one page, and the total number."""
-    wanted = [_definition.project_id == project_id, *_conditions(query)]
+    conditions = [_definition.project_id == project_id, *_conditions(query)]
     page = (
         _rows()
-        .where(*wanted)
+        .where(*conditions)
         .order_by(*map(_ordered, query.order))
         .limit(query.limit)
         .offset(query.offset)
     )
-    count = select(func.count()).select_from(_with_marks).where(*wanted)
+    count = select(func.count()).select_from(_with_marks).where(*conditions)
     async with records.read() as connection:
         total = await connection.scalar(count)
         return [_read(row) for row in await connection.execute(page)], total or 0
@@ -242,9 +242,9 @@ def update_marks(
     connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
 ) -> Marks | None:
     """Change the marks of a definition in the caller's transaction; see `change_marks`."""
-    found = _get(connection, author.project_id, definition_id, for_update=True)
+    definition = _get(connection, author.project_id, definition_id, for_update=True)
     before = _get_marks(connection, author.project_id, definition_id)
-    if found is None or before is None:
+    if definition is None or before is None:
         return None
     old = {"hidden": before.hidden, "verified": before.verified}
     new = {**old, **given}
@@ -252,7 +252,7 @@ def update_marks(
         raise Invalid("An event cannot be both hidden and verified.")
     statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)
     connection.execute(statement.on_conflict_do_update(index_elements=["definition_id"], set_=new))
-    _record_change(connection, author, found, old, new, ("hidden", "verified"))
+    _record_change(connection, author, definition, old, new, ("hidden", "verified"))
     return Marks(**new)
 
 

@@ -59,7 +59,7 @@ class LiveEventsApi(Controller):
         `Last-Event-ID` is no longer in memory; `too_large`, over 1 MiB.
         """
         _require_once(request)
-        wanted = LiveFilter(
+        live_filter = LiveFilter(
             _text(event, "event"),
             None if distinct_id is None else _text(stored_distinct_id(distinct_id), "distinct_id"),
             _uuid(person_id, "person_id"),
@@ -71,7 +71,7 @@ class LiveEventsApi(Controller):
         subscription = Subscription(
             request.project.id,
             request.principal.user.id,
-            wanted,
+            live_filter,
             last_event_id or "",
             may_read,
             request.client_left,

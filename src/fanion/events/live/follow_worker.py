@@ -70,26 +70,26 @@ class LiveFollower:
         watched = self._live.watched()
         for gone in self._cursors.keys() - set(watched):
             del self._cursors[gone]
-        for project_id, wanted in watched:
-            await self._look(project_id, wanted)
+        for project_id, live_filter in watched:
+            await self._look(project_id, live_filter)
 
-    async def _look(self, project_id: int, wanted: LiveFilter) -> None:
-        key = project_id, wanted
+    async def _look(self, project_id: int, live_filter: LiveFilter) -> None:
+        key = project_id, live_filter
         cursor = self._cursors.get(key)
         upto = self._now() if cursor is None else cursor.upto
         query = EventQuery(
-            wanted.event,
-            wanted.distinct_id,
-            wanted.person_id,
+            live_filter.event,
+            live_filter.distinct_id,
+            live_filter.person_id,
             received_after=upto - OVERLAP,
             limit=EVENTS_MAX,
         )
-        found = await self._events.list(project_id, query)
+        events = await self._events.list(project_id, query)
         if cursor is not None:
-            new = [event for event in found if event.uuid not in cursor.seen]
-            self._live.put(project_id, wanted, map(_shown, _in_order(new)), 0)
-        upto = max([upto, *(event.received_at for event in found)])
-        self._cursors[key] = _Cursor(upto, {event.uuid for event in found})
+            new = [event for event in events if event.uuid not in cursor.seen]
+            self._live.put(project_id, live_filter, map(_shown, _in_order(new)), 0)
+        upto = max([upto, *(event.received_at for event in events)])
+        self._cursors[key] = _Cursor(upto, {event.uuid for event in events})
 
 
 def _in_order(events: Iterable[Event]) -> list[Event]:

@@ -36,4 +36,4 @@ def evenly(items: Sequence[T], number: int) -> list[T]:
     size = len(items)
     if number >= size:
         return list(items)
-    return [items[(place + 1) * size // number - 1] for place in range(number)]
+    return [items[(index + 1) * size // number - 1] for index in range(number)]

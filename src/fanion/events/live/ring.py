@@ -121,8 +121,8 @@ class Ring:
 
     def get(self, number: int) -> LiveEvent | None:
         """Return the event of a number; None if it is lost."""
-        place = number - self.first
-        return self._events[place] if 0 <= place < len(self._events) else None
+        index = number - self.first
+        return self._events[index] if 0 <= index < len(self._events) else None
 
     def find(self, place: str) -> int | None:
         """Return the number of the newest event with this place in the accept log."""

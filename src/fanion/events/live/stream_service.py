@@ -136,17 +136,21 @@ class LiveEvents:
 
     def watched(self) -> Sequence[tuple[int, LiveFilter]]:
         """Return the projects with the filters for which there is a ring."""
-        return [(one, found) for one, places in self._places.items() for found in places]
+        return [
+            (project_id, live_filter)
+            for project_id, places in self._places.items()
+            for live_filter in places
+        ]
 
     def put(
-        self, project_id: int, found: LiveFilter, events: Iterable[LiveEvent], earlier: int
+        self, project_id: int, live_filter: LiveFilter, events: Iterable[LiveEvent], earlier: int
     ) -> None:
         """Add events that match a filter, in the order of their arrival.
 
         Args:
             earlier: As in `Ring.put`.
         """
-        place = self._places.get(project_id, {}).get(found)
+        place = self._places.get(project_id, {}).get(live_filter)
         if place is not None:
             place.ring.put(events, earlier)
             now = self.clock()
@@ -187,7 +191,11 @@ class LiveEvents:
         of_project = self._places.get(subscription.project_id, {}).values()
         for streams, limit, whose in (
             (self._of_user[subscription.user_id], STREAMS_OF_USER_MAX, "you"),
-            (sum(len(one.streams) for one in of_project), STREAMS_OF_PROJECT_MAX, "this project"),
+            (
+                sum(len(place.streams) for place in of_project),
+                STREAMS_OF_PROJECT_MAX,
+                "this project",
+            ),
             (self.streams, STREAMS_MAX, "this server"),
         ):
             if streams >= limit:
@@ -211,18 +219,18 @@ class LiveEvents:
                 place.idle_since = self.clock()
                 self._expire_later()
 
-    def _place_of(self, project_id: int, wanted: LiveFilter) -> _Place:
+    def _place_of(self, project_id: int, live_filter: LiveFilter) -> _Place:
         places = self._places.setdefault(project_id, {})
-        place = places.get(wanted)
+        place = places.get(live_filter)
         if place is None:
             if len(places) >= RINGS_OF_PROJECT_MAX:
                 self._give_up_oldest(places)
-            place = places[wanted] = _Place(Ring(self._budget))
+            place = places[live_filter] = _Place(Ring(self._budget))
         return place
 
     def _give_up_oldest(self, places: dict[LiveFilter, _Place]) -> None:
-        idle = [one for one, place in places.items() if not place.streams]
-        oldest = min(idle, key=lambda one: places[one].idle_since)
+        idle = [live_filter for live_filter, place in places.items() if not place.streams]
+        oldest = min(idle, key=lambda live_filter: places[live_filter].idle_since)
         places.pop(oldest).ring.clear()
 
     def _expire_later(self) -> None:
@@ -235,9 +243,9 @@ class LiveEvents:
         self._expiry = None
         before, has_idle = self.clock() - LINGER_S, False
         for project_id, places in list(self._places.items()):
-            for wanted, place in list(places.items()):
+            for live_filter, place in list(places.items()):
                 if not place.streams and place.idle_since <= before:
-                    places.pop(wanted).ring.clear()
+                    places.pop(live_filter).ring.clear()
                 has_idle = has_idle or not place.streams
             if not places:
                 del self._places[project_id]
@@ -392,11 +400,11 @@ class _Stream:
         The result is empty if they take up more than PERSONS_BYTES_MAX.
         """
         events = [event for number in numbers if (event := self._ring.get(number)) is not None]
-        wanted = {event.distinct_id for event in events}
+        distinct_ids = {event.distinct_id for event in events}
         try:
-            found = await self._live.persons_of(self._subscription.project_id, wanted)
+            persons = await self._live.persons_of(self._subscription.project_id, distinct_ids)
         except RecordsUnavailable:
-            found = {}
-        if len(numbers) > 1 and len(msgspec.json.encode(found)) > PERSONS_BYTES_MAX:
+            persons = {}
+        if len(numbers) > 1 and len(msgspec.json.encode(persons)) > PERSONS_BYTES_MAX:
             return {}
-        return {one: found.get(one) for one in wanted}
+        return {distinct_id: persons.get(distinct_id) for distinct_id in distinct_ids}

@@ -442,12 +442,12 @@ def check_schema(client: Client) -> None:
             _require_compatible(client, done)
 
 
-def _require_compatible(client: Client, found: int) -> None:
+def _require_compatible(client: Client, stored: int) -> None:
     """Raise SchemaTooNew unless this version can work with a newer schema."""
     known = len(MIGRATIONS)
-    [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": found}).result_rows
+    [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": stored}).result_rows
     if not 0 < oldest <= known:
-        raise SchemaTooNew("events", str(found), str(oldest or found), str(known))
+        raise SchemaTooNew("events", str(stored), str(oldest or stored), str(known))
     structlog.get_logger().warning(
-        "schema_newer", store="events", schema=str(found), known=str(known)
+        "schema_newer", store="events", schema=str(stored), known=str(known)
     )

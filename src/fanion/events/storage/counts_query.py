@@ -95,20 +95,20 @@ class Counts:
             StatementFailed: There are too many events.
             EventStoreUnavailable: The event store failed.
         """
-        asked = {"project_id": project_id, "persons": persons}
-        found = await self._ask(COUNT_OF_PERSONS, asked, COUNT_SECONDS_MAX, estimated=False)
-        return {} if not found.columns else dict(zip(*found.columns, strict=True))
+        parameters = {"project_id": project_id, "persons": persons}
+        counts = await self._ask(COUNT_OF_PERSONS, parameters, COUNT_SECONDS_MAX, estimated=False)
+        return {} if not counts.columns else dict(zip(*counts.columns, strict=True))
 
     async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
         """Return the number of distinct uuids by day; days without any are absent."""
-        asked = {
+        parameters = {
             "project_id": project_id,
             "event": event,
             "zone": days.zone,
             "start": micros(days.start),
             "end": micros(days.end),
         }
-        return {day: int(events) for day, events in await self._read(DAILY, asked)}
+        return {day: int(events) for day, events in await self._read(DAILY, parameters)}
 
     async def volumes(
         self, project_id: int, days: Days, limit: int
@@ -117,12 +117,12 @@ class Counts:
 
         Days without events are absent.
         """
-        asked = {
+        parameters = {
             "project_id": project_id,
             "zone": days.zone,
             "start": micros(days.start),
             "end": micros(days.end),
             "limit": limit,
         }
-        found = await self._read(VOLUMES, asked)
-        return {name: dict(zip(*counts, strict=True)) for name, *counts in found}
+        rows = await self._read(VOLUMES, parameters)
+        return {name: dict(zip(*counts, strict=True)) for name, *counts in rows}

@@ -54,8 +54,8 @@ class EventTable:
 
 def event_tables(client: Client) -> Sequence[EventTable]:
     """Return the tables that hold the rows of `EVENT_TABLES`, as the store has them now."""
-    found = client.query(_TABLES, {"names": list(EVENT_TABLES)}).result_rows
-    return [_table(client, *row) for row in found]
+    rows = client.query(_TABLES, {"names": list(EVENT_TABLES)}).result_rows
+    return [_table(client, *row) for row in rows]
 
 
 def _table(client: Client, database: str, name: str, engine: str) -> EventTable:

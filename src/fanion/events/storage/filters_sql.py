@@ -47,8 +47,8 @@ def _of_person(leaf: Property, bindings: Bindings, project: str, now: datetime) 
     if holds_without(leaf):
         failing = with_merged("persons FINAL", f"{project} AND NOT ({condition})", project)
         return f"person_id NOT IN ({failing})"
-    wanted = with_merged("persons FINAL", f"{project} AND {condition}", project)
-    return f"person_id IN ({wanted})"
+    matching = with_merged("persons FINAL", f"{project} AND {condition}", project)
+    return f"person_id IN ({matching})"
 
 
 def _of_group(leaf: Property, bindings: Bindings, project: str, now: datetime) -> str:
@@ -60,8 +60,8 @@ def _of_group(leaf: Property, bindings: Bindings, project: str, now: datetime) -
     is_negative = holds_without(leaf)
     condition = property_condition(leaf, bindings, now)
     rows = group_rows(leaf.group_type_index, bindings, project)
-    found = f"SELECT group_key FROM {rows} AND {'NOT ' * is_negative}({condition})"
-    return f"{group_key(leaf.group_type_index)} {'NOT ' * is_negative}IN ({found})"
+    keys = f"SELECT group_key FROM {rows} AND {'NOT ' * is_negative}({condition})"
+    return f"{group_key(leaf.group_type_index)} {'NOT ' * is_negative}IN ({keys})"
 
 
 def group_key(index: int) -> str:

@@ -55,19 +55,19 @@ class JsonColumn:
         order, left = list[int](), list[int]()
         even: dict[tuple[str, ...], Rows] = {}
         uneven: dict[tuple[str, ...], Rows] = {}
-        for place, values in enumerate(objects):
+        for index, values in enumerate(objects):
             if values is None:
-                left.append(place)
+                left.append(index)
             else:
-                even.setdefault(tuple(values), []).append((place, values))
+                even.setdefault(tuple(values), []).append((index, values))
         for names, rows in even.items():
             if odd := self._add(names, rows):
                 _sort_out(rows, odd, uneven, left)
             else:
-                order += [place for place, _ in rows]
+                order += [index for index, _ in rows]
         for names, rows in uneven.items():
             odd = self._add(names, rows, are_paths=True)
-            (left if odd else order).extend([place for place, _ in rows])
+            (left if odd else order).extend([index for index, _ in rows])
         return order, left
 
     def data(self) -> bytes:
@@ -89,16 +89,16 @@ class JsonColumn:
         if not self._has_room(names):
             return names
         columns = zip(*[values.values() for _, values in rows], strict=True)
-        found = {
+        encoded = {
             name: _pieces(values, self._rows) for name, values in zip(names, columns, strict=True)
         }
         odd = [
             name
-            for name, pieces in found.items()
+            for name, pieces in encoded.items()
             if pieces is None or not (are_paths or _is_plain(name))
         ]
         if not odd:
-            for name, pieces in found.items():
+            for name, pieces in encoded.items():
                 self._paths.setdefault(name, []).extend(pieces or ())
             self._rows += len(rows)
         return odd
@@ -141,15 +141,15 @@ def _pieces(values: Values, start: int) -> list[_Piece] | None:
         if json_type is not None and json_type.holds(values):
             return [_Piece(json_type, range(start, start + len(values)), json_type.write(values))]
         return [] if values[0] is None else None
-    found: list[_Piece] = []
-    for one in types - {NoneType}:
-        rows = [row for row, value in enumerate(values, start) if type(value) is one]
+    pieces: list[_Piece] = []
+    for python_type in types - {NoneType}:
+        rows = [row for row, value in enumerate(values, start) if type(value) is python_type]
         of_type = [values[row - start] for row in rows]
-        json_type = JSON_TYPES.get(one)
+        json_type = JSON_TYPES.get(python_type)
         if json_type is None or not json_type.holds(of_type):
             return None
-        found.append(_Piece(json_type, rows, json_type.write(of_type)))
-    return found
+        pieces.append(_Piece(json_type, rows, json_type.write(of_type)))
+    return pieces
 
 
 def _which(pieces: Sequence[_Piece], types: Sequence[JsonType], rows: int) -> bytes:
@@ -168,12 +168,12 @@ def _which(pieces: Sequence[_Piece], types: Sequence[JsonType], rows: int) -> by
 def _sort_out(
     rows: Rows, odd: Sequence[str], uneven: dict[tuple[str, ...], Rows], left: list[int]
 ) -> None:
-    for place, values in rows:
+    for index, values in rows:
         flat = _flattened(values, odd)
         if flat is None:
-            left.append(place)
+            left.append(index)
         else:
-            uneven.setdefault(tuple(flat), []).append((place, flat))
+            uneven.setdefault(tuple(flat), []).append((index, flat))
 
 
 def _flattened(values: JsonObject, odd: Sequence[str]) -> JsonObject | None:

@@ -138,7 +138,7 @@ class Listing:
         if persons == [] or query.limit < 1:
             return []
         start, end = _span(query)
-        asked = {
+        parameters = {
             "project_id": project_id,
             "start": start,
             "end": end,
@@ -152,75 +152,81 @@ class Listing:
             "limit": query.limit,
         }
         conditions, values = _conditions(project_id, query)
-        behind, place = _behind(query)
-        asked |= values | place
+        behind, cursor = _behind(query)
+        parameters |= values | cursor
         if query.distinct_id is not None or persons is not None:
             is_copied = query.distinct_id is not None and not conditions
             chosen = (OF_DISTINCT_ID if is_copied else WHOLE + conditions) + behind
-            whole = await self._whole(asked, chosen, query.ascending)
+            whole = await self._whole(parameters, chosen, query.ascending)
             if whole is not None:
                 return await self._survivors(project_id, whole)
-        keys = await self._keys(asked, conditions + behind, query.ascending)
-        found: list[Event] = []
+        keys = await self._keys(parameters, conditions + behind, query.ascending)
+        events: list[Event] = []
         for first in range(0, len(keys), KEYS_READ_MAX):
-            some = await self._by_key(asked, conditions, keys[first : first + KEYS_READ_MAX])
-            found += await self._survivors(project_id, some)
-        return found
+            some = await self._by_key(parameters, conditions, keys[first : first + KEYS_READ_MAX])
+            events += await self._survivors(project_id, some)
+        return events
 
     async def get(self, project_id: int, uuid: UUID) -> Event | None:
-        found = await self._read(ONE_EVENT, {"project_id": project_id, "uuid": uuid})
-        return next(iter(await self._survivors(project_id, found)), None)
+        rows = await self._read(ONE_EVENT, {"project_id": project_id, "uuid": uuid})
+        return next(iter(await self._survivors(project_id, rows)), None)
 
-    async def _whole(self, asked: dict[str, Any], chosen: str, ascending: bool) -> Rows | None:
+    async def _whole(self, parameters: dict[str, Any], chosen: str, ascending: bool) -> Rows | None:
         """Return the page from one statement; None if it is too long for one or has duplicates."""
-        if asked["limit"] > KEYS_READ_MAX:
+        if parameters["limit"] > KEYS_READ_MAX:
             return None
         order = _WHOLE_OLDEST_FIRST if ascending else _WHOLE_NEWEST_FIRST
-        found = await self._read(chosen + order, asked)
-        return found if len({row[0] for row in found}) == len(found) else None
+        rows = await self._read(chosen + order, parameters)
+        return rows if len({row[0] for row in rows}) == len(rows) else None
 
-    async def _keys(self, asked: dict[str, Any], conditions: str, ascending: bool) -> Rows:
+    async def _keys(self, parameters: dict[str, Any], conditions: str, ascending: bool) -> Rows:
         statement = CHOSEN + conditions + (_OLDEST_FIRST if ascending else _NEWEST_FIRST)
-        if not (asked["any_distinct_id"] and asked["any_person"] and asked["any_acceptance"]):
-            return await self._read(statement, asked)  # found by an index, at any time
-        outermost = await self._read(OLDEST_DAY if ascending else NEWEST_DAY, asked)
+        if not (
+            parameters["any_distinct_id"]
+            and parameters["any_person"]
+            and parameters["any_acceptance"]
+        ):
+            return await self._read(statement, parameters)  # found by an index, at any time
+        outermost = await self._read(OLDEST_DAY if ascending else NEWEST_DAY, parameters)
         if not outermost:
             return []
-        for start, end in _windows(asked["start"], asked["end"], outermost[0][0], ascending):
-            found = await self._read(statement, asked | {"start": start, "end": end})
-            if len(found) >= asked["limit"]:
+        for start, end in _windows(
+            parameters["start"], parameters["end"], outermost[0][0], ascending
+        ):
+            rows = await self._read(statement, parameters | {"start": start, "end": end})
+            if len(rows) >= parameters["limit"]:
                 break
-        return found
+        return rows
 
-    async def _by_key(self, asked: dict[str, Any], conditions: str, keys: Rows) -> Rows:
+    async def _by_key(self, parameters: dict[str, Any], conditions: str, keys: Rows) -> Rows:
         uuids, times = zip(*keys, strict=True)
-        wanted = {
+        key_parameters = {
             "start": micros(min(times)),
             "end": micros(max(times)) + 1,
             "days": sorted({time.date() for time in times}),
             "uuids": list(uuids),
         }
-        answer = await self._read(BY_KEY + conditions, asked | wanted)
-        found = {(row[0], row[4]): row for row in answer}
-        return [found[uuid, time] for uuid, time in keys if (uuid, time) in found]
+        rows = await self._read(BY_KEY + conditions, parameters | key_parameters)
+        by_key = {(row[0], row[4]): row for row in rows}
+        return [by_key[uuid, time] for uuid, time in keys if (uuid, time) in by_key]
 
     async def _counted_as(self, project_id: int, person_id: UUID | None) -> Sequence[UUID] | None:
         """Return the person and all that were merged into it; empty if it was merged itself."""
         if person_id is None:
             return None
-        asked = {"project_id": project_id, "person_id": person_id, "persons": [person_id]}
-        moved = await self._read(OVERRIDES_OF, asked)
+        parameters = {"project_id": project_id, "person_id": person_id, "persons": [person_id]}
+        moved = await self._read(OVERRIDES_OF, parameters)
         itself = [] if moved and moved[0][1] != person_id else [person_id]
-        return itself + [old for (old,) in await self._read(PERSONS_COUNTED_AS, asked)]
+        return itself + [old for (old,) in await self._read(PERSONS_COUNTED_AS, parameters)]
 
-    async def _survivors(self, project_id: int, found: Rows) -> Sequence[Event]:
-        persons = list({row[3] for row in found})
-        asked = {"project_id": project_id, "persons": persons}
-        overrides = await self._read(OVERRIDES_OF, asked) if persons else ()
+    async def _survivors(self, project_id: int, rows: Rows) -> Sequence[Event]:
+        persons = list({row[3] for row in rows})
+        parameters = {"project_id": project_id, "persons": persons}
+        overrides = await self._read(OVERRIDES_OF, parameters) if persons else ()
         moved = {row[0]: row[1] for row in overrides}
         return [
             Event(project_id, uuid, event, distinct_id, moved.get(person) or person, *rest)
-            for uuid, event, distinct_id, person, *rest in found
+            for uuid, event, distinct_id, person, *rest in rows
         ]
 
 
@@ -246,10 +252,10 @@ def _conditions(project_id: int, query: EventQuery) -> tuple[str, dict[str, Any]
     """Return the end of a statement's WHERE clause, and its values."""
     bindings = Bindings()
     project = f"project_id = {bindings.add(project_id, 'UInt64')}"
-    found = [event_condition(leaf, bindings, project, query.now) for leaf in query.properties]
+    conditions = [event_condition(leaf, bindings, project, query.now) for leaf in query.properties]
     if query.received_after is not None:
-        found.append(f"received_at > {bindings.time(query.received_after)}")
-    return "".join(f"     AND {one}\n" for one in found), bindings.values
+        conditions.append(f"received_at > {bindings.time(query.received_after)}")
+    return "".join(f"     AND {condition}\n" for condition in conditions), bindings.values
 
 
 def _windows(start: int, end: int, outermost: int, ascending: bool) -> Iterable[tuple[int, int]]:

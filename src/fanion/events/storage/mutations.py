@@ -186,10 +186,10 @@ async def squash(
     """
     squashed = 0
     for project_id in await lanes.run(_projects_with_overrides, overrides_min):
-        found = await lanes.run(_read_overrides, project_id)
+        stored = await lanes.run(_read_overrides, project_id)
         await batches_committed()
         still = set(await lanes.run(_read_overrides, project_id))
-        overrides = [override for override in found if override in still]
+        overrides = [override for override in stored if override in still]
         if not overrides:
             continue
         old, new, versions = (list(column) for column in zip(*overrides, strict=True))
@@ -203,8 +203,8 @@ async def squash(
 
 
 def _projects_with_overrides(client: Client, overrides_min: int) -> list[int]:
-    found = client.query(PROJECTS_WITH_OVERRIDES, {"overrides_min": overrides_min}).result_rows
-    return [project_id for (project_id,) in found]
+    rows = client.query(PROJECTS_WITH_OVERRIDES, {"overrides_min": overrides_min}).result_rows
+    return [project_id for (project_id,) in rows]
 
 
 def _read_overrides(client: Client, project_id: int) -> list[tuple[UUID, UUID, int]]:

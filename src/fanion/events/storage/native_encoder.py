@@ -41,7 +41,7 @@ class Draft(Struct, frozen=True, gc=False, array_like=True):
 
     def block(self, persons: Sequence[UUID]) -> Block:
         """Return the block, given the persons of all events."""
-        of_rows = [persons[place] for place in self.order]
+        of_rows = [persons[index] for index in self.order]
         column = ("person_id", native_format.UUIDS, of_rows)
         return Block((*self.columns, "person_id"), native_format.with_columns(self.data, column))
 
@@ -69,13 +69,13 @@ class NativeEncoder(EventEncoder):
         rows_max = even_rows(count, self.rows_max) if count > self.rows_max else self.rows_max
         draft, part, left = DraftBuilder(), list[Placed](), list[Placed]()
         rows = size = 0
-        for place, event in enumerate(events):
+        for index, event in enumerate(events):
             length = len(event.properties)
             if rows == rows_max or (rows and size + length > self.bytes_max):
                 left += draft.add(part)
                 yield from draft.take()
                 part, rows, size = [], 0, 0
-            part.append((place, event))
+            part.append((index, event))
             rows += 1
             size += length
             if len(part) == PART_ROWS:
@@ -95,10 +95,10 @@ class NativeEncoder(EventEncoder):
         if not overrides:
             return ()
         columns = _columns(
-            ("project_id", native_format.UINT64, [one.project_id for one in overrides]),
-            ("old_person", native_format.UUIDS, [one.old_person for one in overrides]),
-            ("new_person", native_format.UUIDS, [one.new_person for one in overrides]),
-            ("version", native_format.UINT64, [one.version for one in overrides]),
+            ("project_id", native_format.UINT64, [override.project_id for override in overrides]),
+            ("old_person", native_format.UUIDS, [override.old_person for override in overrides]),
+            ("new_person", native_format.UUIDS, [override.new_person for override in overrides]),
+            ("version", native_format.UINT64, [override.version for override in overrides]),
         )
         return (_block(columns, len(overrides)),)
 
@@ -150,16 +150,16 @@ def text_drafts(
 
 def _text_draft(some: Sequence[Placed]) -> Draft:
     events = [event for _, event in some]
-    return _draft([place for place, _ in some], (*_event_columns(events), *_shallow(events)))
+    return _draft([index for index, _ in some], (*_event_columns(events), *_shallow(events)))
 
 
 def _draft(order: list[int], columns: Sequence[Column]) -> Draft:
-    names = tuple([one.name for one in columns])
+    names = tuple([column.name for column in columns])
     return Draft(order, names, native_format.block(columns, len(order), more=1))
 
 
 def _block(columns: Sequence[Column], rows: int) -> Block:
-    return Block(tuple([one.name for one in columns]), native_format.block(columns, rows))
+    return Block(tuple([column.name for column in columns]), native_format.block(columns, rows))
 
 
 def _held_blocks(
@@ -197,12 +197,12 @@ def _event_columns(events: Sequence[Event]) -> tuple[Column, ...]:
 def _acceptances(events: Iterable[Event]) -> list[int]:
     received_at: datetime | None = None
     at = 0
-    found: list[int] = []
+    times: list[int] = []
     for event in events:
         if event.received_at is not received_at:  # many arrived in one request
             received_at, at = event.received_at, micros(event.received_at)
-        found.append(at)
-    return found
+        times.append(at)
+    return times
 
 
 def _person_columns(persons: Sequence[PersonRow]) -> tuple[Column, ...]:

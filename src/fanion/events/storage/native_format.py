@@ -56,7 +56,9 @@ def columns(*given: tuple[str, ColumnType, Sequence[Any]]) -> tuple[Column, ...]
 def joined(parts: Sequence[Sequence[Column]]) -> list[Column]:
     """Concatenate the rows of parts that have the same columns."""
     return [
-        Column(first.name, first.type, [data for one in (first, *others) for data in one.data])
+        Column(
+            first.name, first.type, [data for column in (first, *others) for data in column.data]
+        )
         for first, *others in zip(*parts, strict=True)
     ]
 

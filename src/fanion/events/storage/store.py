@@ -383,20 +383,20 @@ class EventStore:
 
     async def existing(self, project_id: int, uuids: Sequence[UUID]) -> dict[UUID, datetime]:
         """Return which of the ids are stored, with the time at which they were accepted."""
-        found = await self._ingested(EXISTING, {"project_id": project_id, "uuids": uuids})
-        return {row[0]: row[1] for row in found}
+        rows = await self._ingested(EXISTING, {"project_id": project_id, "uuids": uuids})
+        return {row[0]: row[1] for row in rows}
 
     async def existing_on(
         self, project_id: int, uuids: Sequence[UUID], days: Sequence[date]
     ) -> dict[UUID, datetime]:
         """Return which ids are stored on one of these days, in UTC, and when they were accepted."""
-        asked = {"project_id": project_id, "uuids": uuids, "days": days}
-        return {row[0]: row[1] for row in await self._ingested(EXISTING_ON, asked)}
+        parameters = {"project_id": project_id, "uuids": uuids, "days": days}
+        return {row[0]: row[1] for row in await self._ingested(EXISTING_ON, parameters)}
 
     async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
         """Return the ids of events of all projects accepted from `since` on, the newest first."""
-        found = await self._ingested(RECENT_IDS, {"since": micros(since), "limit": limit})
-        return [row[0] for row in found]
+        rows = await self._ingested(RECENT_IDS, {"since": micros(since), "limit": limit})
+        return [row[0] for row in rows]
 
     async def ask(
         self,
@@ -506,26 +506,26 @@ class EventStore:
         """Run a statement in the lanes of the turn. If cancelled, it is ended in the store."""
         async with self.turn(0):  # a read of a request that has no turn yet gets one here
             token = uuid4().hex
-            asked = asyncio.ensure_future(
+            running = asyncio.ensure_future(
                 self._reads[lane_of_turn()].run(read, marked(statement, token), *arguments)
             )
             try:
-                return await asyncio.shield(asked)
+                return await asyncio.shield(running)
             except asyncio.CancelledError:
-                await self._end(token, asked)
+                await self._end(token, running)
                 raise
 
-    async def _end(self, token: str, asked: "asyncio.Future[Any]") -> None:
+    async def _end(self, token: str, running: "asyncio.Future[Any]") -> None:
         """End a statement, and return when it has ended.
 
         A statement that has not begun yet cannot be ended in the store.
         """
-        while not asked.done():
+        while not running.done():
             with suppress(EventStoreUnavailable, EventRejected):
                 await self._probes.run(cancel_statement, token)
-            await asyncio.wait([asked], timeout=CANCEL_AGAIN_S)
-        if not asked.cancelled():
-            asked.exception()  # retrieved, because nobody waits for it
+            await asyncio.wait([running], timeout=CANCEL_AGAIN_S)
+        if not running.cancelled():
+            running.exception()  # retrieved, because nobody waits for it
 
     async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         return await self._reader(read_rows, statement, parameters, self.reads.settings)

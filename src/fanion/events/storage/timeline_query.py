@@ -57,17 +57,17 @@ class Timeline:
         self._read = read
 
     async def page(self, project_id: int, query: PersonEventQuery) -> Sequence[PersonEvent]:
-        asked: dict[str, Any] = {"before": min(micros(query.before), MICROS_MAX + 1)}
+        parameters: dict[str, Any] = {"before": min(micros(query.before), MICROS_MAX + 1)}
         if query.cursor is not None:
-            asked |= {"cursor": query.cursor, "with_cursor": query.with_cursor}
+            parameters |= {"cursor": query.cursor, "with_cursor": query.with_cursor}
         chosen = _BEFORE if query.cursor is None else _BEHIND
-        return await self._rows(project_id, query, chosen, "timestamp", asked)
+        return await self._rows(project_id, query, chosen, "timestamp", parameters)
 
     async def accepted_upto(
         self, project_id: int, query: PersonEventQuery, upto: datetime
     ) -> Sequence[PersonEvent]:
-        asked = {"upto": micros(upto)}
-        return await self._rows(project_id, query, _ACCEPTED, "received_at", asked)
+        parameters = {"upto": micros(upto)}
+        return await self._rows(project_id, query, _ACCEPTED, "received_at", parameters)
 
     async def _rows(
         self,
@@ -75,7 +75,7 @@ class Timeline:
         query: PersonEventQuery,
         chosen: str,
         order: str,
-        asked: Mapping[str, Any],
+        parameters: Mapping[str, Any],
     ) -> Sequence[PersonEvent]:
         ids = query.distinct_ids
         statement = (
@@ -90,7 +90,7 @@ class Timeline:
             "limit": query.limit,
             "bytes_max": PROPERTIES_BYTES_MAX,
             **({"distinct_ids": list(ids)} if ids else {}),
-            **asked,
+            **parameters,
         }
         rows = await self._read(statement, bound)
         return [PersonEvent(*row) for row in rows]

@@ -120,7 +120,7 @@ class Gate:
                 turn.set_result(None)
 
     def _next(self) -> _Key | None:
-        keys = ((one, user) for one, users in self._waiting.items() for user in users)
+        keys = ((project_id, user) for project_id, users in self._waiting.items() for user in users)
         return next(filter(self._may_run, keys), None)
 
     def _move_back(self, key: _Key) -> None:

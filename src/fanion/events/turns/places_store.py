@@ -87,7 +87,7 @@ class SharedPlaces:
         async with self.records.write() as connection:
             await one_at_a_time(connection, f"question_places {self.kind}")
             rows = await self._living(connection)
-            is_known = any(one.id == place for one in rows)
+            is_known = any(known.id == place for known in rows)
             if not is_known:
                 await connection.execute(
                     insert(question_places).values(
@@ -110,8 +110,8 @@ class SharedPlaces:
         expired = delete(question_places).where(of_kind, _place.held_until <= func.now())
         await connection.execute(expired)
         known = select(_place.id, _place.project_id, _place.user_id, _place.is_waiting)
-        found = await connection.execute(known.where(of_kind).order_by(_place.since, _place.id))
-        return found.all()
+        rows = await connection.execute(known.where(of_kind).order_by(_place.since, _place.id))
+        return rows.all()
 
     def _leave_behind(self, place: UUID) -> None:
         leaving = asyncio.ensure_future(self._leave(place))
@@ -141,7 +141,7 @@ def admitted(rows: Sequence[Any], limits: GateLimits) -> set[UUID]:
         rows: In the order in which they asked.
     """
     running = [(row.project_id, row.user_id) for row in rows if not row.is_waiting]
-    found: set[UUID] = set()
+    may_run: set[UUID] = set()
     for row in rows:
         of_project = sum(project_id == row.project_id for project_id, _ in running)
         of_user = sum(user_id == row.user_id != 0 for _, user_id in running)
@@ -152,5 +152,5 @@ def admitted(rows: Sequence[Any], limits: GateLimits) -> set[UUID]:
             and of_user < limits.at_once_of_user
         ):
             running.append((row.project_id, row.user_id))
-            found.add(row.id)
-    return found
+            may_run.add(row.id)
+    return may_run
