@@ -4,7 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from fanion.ingest.pipeline.assignment import Holding, share, to_keep, to_take
+from fanion.ingest.pipeline.assignment import (
+    Holding,
+    fair_share,
+    holdings_to_keep,
+    partitions_to_take,
+)
 
 
 def holdings(holders: Sequence[str], dead: str = "", claimed: Sequence[int] = ()) -> list[Holding]:
@@ -31,7 +36,7 @@ def holdings(holders: Sequence[str], dead: str = "", claimed: Sequence[int] = ()
     ("workers", "expected"), [(0, 64), (1, 64), (2, 32), (3, 22), (64, 1), (65, 1)]
 )
 def test_the_shares_of_all_workers_cover_all_partitions(workers: int, expected: int) -> None:
-    assert share(64, workers) == expected
+    assert fair_share(64, workers) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,24 +55,24 @@ def test_the_shares_of_all_workers_cover_all_partitions(workers: int, expected: 
 def test_a_worker_takes_free_partitions_up_to_its_share(
     held: str, dead: str, workers: int, expected: list[int]
 ) -> None:
-    assert to_take(holdings(held, dead), "a", workers) == expected
+    assert partitions_to_take(holdings(held, dead), "a", workers) == expected
 
 
 def test_what_a_dead_worker_had_claimed_is_taken_together_and_alone() -> None:
     found = holdings("bbbbcc--", "bc", claimed=[1, 2, 3, 5])
 
-    assert to_take(found, "a", workers=4) == [1, 2, 3]
+    assert partitions_to_take(found, "a", workers=4) == [1, 2, 3]
 
 
 def test_what_a_living_worker_has_claimed_stays_with_it() -> None:
     found = holdings("bbbb--", claimed=[1, 2, 3, 4])
 
-    assert to_take(found, "a", workers=2) == [5, 6]
+    assert partitions_to_take(found, "a", workers=2) == [5, 6]
 
 
 def test_a_worker_gives_up_what_is_above_its_share() -> None:
     found = holdings("aaabab")
 
-    assert [one.partition for one in to_keep(found, "a", 1)] == [1, 2, 3, 5]
-    assert [one.partition for one in to_keep(found, "a", 2)] == [1, 2, 3]
-    assert [one.partition for one in to_keep(found, "a", 6)] == [1]
+    assert [one.partition for one in holdings_to_keep(found, "a", 1)] == [1, 2, 3, 5]
+    assert [one.partition for one in holdings_to_keep(found, "a", 2)] == [1, 2, 3]
+    assert [one.partition for one in holdings_to_keep(found, "a", 6)] == [1]

@@ -11,12 +11,12 @@ from fanion.accept_log.port import Envelope, LogEntry
 from fanion.ingest.pipeline.batch import (
     LOCATED_OBJECT_BYTES,
     Budget,
+    divide_entry,
+    entries_within,
     ids_of,
     named_before,
-    pieces,
     prepare_batch,
     with_ids,
-    within,
 )
 from fanion.projects.model import IngestionSettings
 from tests.support.management import NOW
@@ -46,13 +46,13 @@ def test_pieces_are_all_items_in_order_within_the_limit(form: Any, of_one: int) 
     some = events(7)
     whole = entry(msgspec.json.encode(form(some)))
 
-    parts = pieces(whole, 0, Budget(of_one * ONE))
+    parts = divide_entry(whole, 0, Budget(of_one * ONE))
 
     assert [item for part in parts for item in items_of(part)] == some
     assert [part.start for part in parts] == list(range(0, 7, of_one))
     assert {(part.id, part.envelope.client_ip) for part in parts} == {(7, "192.0.2.1")}
     for part in parts:
-        assert pieces(whole, part.start, Budget(of_one * ONE)) == parts[parts.index(part) :]
+        assert divide_entry(whole, part.start, Budget(of_one * ONE)) == parts[parts.index(part) :]
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_pieces_are_all_items_in_order_within_the_limit(form: Any, of_one: int) 
     [b'{"event":"a","distinct_id":"u"}', b'{"batch":null,"event":"a"}', b"[", b"[]", b"\xff"],
 )
 def test_what_is_no_list_is_one_piece(body: bytes) -> None:
-    assert pieces(entry(body), 0, Budget(1)) == [entry(body)]
+    assert divide_entry(entry(body), 0, Budget(1)) == [entry(body)]
 
 
 def test_an_item_that_is_too_large_alone_stands_alone() -> None:
     large = {"event": "a", "distinct_id": "u", "properties": {"a": [{}] * 50}}
     body = msgspec.json.encode([*events(2), large, *events(1)])
 
-    assert [part.start for part in pieces(entry(body), 0, Budget(2 * ONE))] == [0, 2, 3]
+    assert [part.start for part in divide_entry(entry(body), 0, Budget(2 * ONE))] == [0, 2, 3]
 
 
 def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
@@ -77,7 +77,7 @@ def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
         runs = [prepare_batch([one], lambda _: IngestionSettings()) for one in entries]
         return [one.prepared.uuid for run in runs for one in run.arrived[1]]
 
-    parts = pieces(whole, 0, Budget(2 * ONE))
+    parts = divide_entry(whole, 0, Budget(2 * ONE))
     assert len(parts) == 4
     assert ids(*parts) == ids(whole)
     # As dead letters, pieces keep the ids.
@@ -95,10 +95,10 @@ def test_a_body_that_cannot_be_read_is_put_aside_as_it_is() -> None:
 def test_a_batch_ends_where_it_comes_to_too_much() -> None:
     some = [entry(msgspec.json.encode(one), n) for n, one in enumerate(events(5))]
 
-    assert [one.id for one in within(some, Budget(2 * ONE))] == [0, 1]
-    assert [one.id for one in within(some, Budget(1))] == [0]
-    assert within(some, Budget(5 * ONE)) == some
-    assert within([], Budget(1)) == []
+    assert [one.id for one in entries_within(some, Budget(2 * ONE))] == [0, 1]
+    assert [one.id for one in entries_within(some, Budget(1))] == [0]
+    assert entries_within(some, Budget(5 * ONE)) == some
+    assert entries_within([], Budget(1)) == []
     assert Budget(ONE - 1).exceeds(some[:1])
     assert not Budget(ONE).exceeds(some[:1])
 

@@ -17,9 +17,9 @@ from fanion.ingest.ledger.model import (
     SkipReason,
     Tally,
     example_of,
-    joined,
+    joined_tallies,
     minute_of,
-    moved,
+    moved_from_dead_letters,
     tally_of,
     time_of,
 )
@@ -110,7 +110,7 @@ def test_the_newest_examples_are_stored() -> None:
     run = run_of((1, 0, [{"event": f"e{n}"} for n in range(EXAMPLES_MAX + 5)]))
     later = run_of((1, 1, [{"event": "later"}]))
 
-    both = joined(run.tally, later.tally).examples[1, "no_distinct_id"]
+    both = joined_tallies(run.tally, later.tally).examples[1, "no_distinct_id"]
 
     assert [one.event for one in both] == ["later", *(f"e{n}" for n in range(14, 5, -1))]
 
@@ -159,9 +159,9 @@ def test_a_body_that_cannot_be_read_counts_as_one_item(body: bytes, items: int) 
 
 
 def test_a_dead_letter_that_is_settled_counts_no_more() -> None:
-    ledger = joined(
+    ledger = joined_tallies(
         Tally(Dropped().tally().counts),
-        moved(1, NOON, 3, "discarded"),
+        moved_from_dead_letters(1, NOON, 3, "discarded"),
     )
 
     assert ledger.counts == {(1, MINUTE, "dead_letter"): -3, (1, MINUTE, "discarded"): 3}

@@ -333,6 +333,6 @@ def test_an_entry_of_which_nothing_arrives_is_counted() -> None:
 )
 def test_an_event_is_sent_with_all_but_its_properties(item: Item) -> None:
     [event] = prepared_here([entry(1, item)]).arrived[1]
-    row: Any = preparer_codec._row(event.prepared)
+    row: Any = preparer_codec._event_fields(event.prepared)
 
     assert PreparedEvent(*row) == msgspec.structs.replace(event.prepared, properties={})

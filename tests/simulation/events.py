@@ -232,7 +232,7 @@ class _Reads(Lanes):
 
         self._mutate(rewrite)
 
-    def run_alter(self, _: str, parameters: Mapping[str, Any]) -> None:
+    def run_send_mutation(self, _: str, parameters: Mapping[str, Any]) -> None:
         """Delete overrides."""
         old, upto = set(parameters["old"]), parameters["version"]
         stored = [one for one in self._tables.overrides if one.old_person in old]
@@ -244,7 +244,7 @@ class _Reads(Lanes):
 
         self._mutate(rewrite)
 
-    def run_pending(self) -> list[tuple[str, str]]:
+    def run_pending_mutations(self) -> list[tuple[str, str]]:
         return [("events", "")] * self._tables.pending
 
     def _mutate(self, rewrite: Callable[[], None]) -> None:

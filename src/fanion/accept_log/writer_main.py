@@ -133,7 +133,7 @@ def _answer_all(
                 other = BlockingChannel(socket.socket(fileno=descriptor))
                 selector.register(other, selectors.EVENT_READ, other)
             else:
-                channel.send(_answer(partial(_do, file, request)))
+                channel.send(_answer(partial(_execute, file, request)))
     except ConnectionError:
         return False  # requests that were answered are written
     return not channel.is_ended
@@ -144,7 +144,7 @@ def _open(file: LogFileWriter) -> Answer:
     return WriteDone(0)
 
 
-def _do(file: LogFileWriter, request: Request) -> Answer:
+def _execute(file: LogFileWriter, request: Request) -> Answer:
     match request:
         case Write(group, historical):
             return WriteDone(file.write(group, historical=historical))

@@ -91,21 +91,23 @@ class EventsApi(Controller):
         query = EventQuery(
             event=event,
             distinct_id=None if distinct_id is None else stored_distinct_id(distinct_id),
-            person_id=None if person_id is None else _uuid(person_id, "person_id"),
-            after=_time(after, "after", now),
-            before=_time(before, "before", now) or now + FUTURE,
+            person_id=None if person_id is None else _parse_uuid(person_id, "person_id"),
+            after=_parse_time(after, "after", now),
+            before=_parse_time(before, "before", now) or now + FUTURE,
             limit=read_limit(limit),
             ascending=_is_ascending(order_by),
             properties=read_conditions(properties, "events and persons"),
             now=now,
-            cursor=_uuid(cursor, "cursor") if cursor else None,
+            cursor=_parse_uuid(cursor, "cursor") if cursor else None,
         )
         if query.cursor is not None and not (after if query.ascending else before):
             bound = "after" if query.ascending else "before"
             raise Invalid(f"Use cursor together with {bound}, as in a next link.", attr="cursor")
-        page = await _found(events.store, request.project.id, query)
+        page = await _list_events(events.store, request.project.id, query)
         persons = await events.persons_of(request.project.id, {e.distinct_id for e in page})
-        return EventPage(next=_next(request, query, page), results=await _bodies(page, persons))
+        return EventPage(
+            next=_next_address(request, query, page), results=await _event_bodies(page, persons)
+        )
 
     @get("/values", summary="List values of a property of events")
     async def values(
@@ -153,7 +155,7 @@ class EventsApi(Controller):
         return event_body(stored, persons)
 
 
-async def _found(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:
+async def _list_events(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:
     """Return the events.
 
     Raises:
@@ -165,13 +167,17 @@ async def _found(store: EventStore, project_id: int, query: EventQuery) -> Seque
         raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
 
 
-async def _bodies(events: Sequence[Event], persons: Mapping[str, PersonOfEvent]) -> list[EventBody]:
+async def _event_bodies(
+    events: Sequence[Event], persons: Mapping[str, PersonOfEvent]
+) -> list[EventBody]:
     if sum(len(event.properties) for event in events) <= DECODED_ON_LOOP_BYTES_MAX:
         return [event_body(event, persons) for event in events]
     return await asyncio.to_thread(lambda: [event_body(event, persons) for event in events])
 
 
-def _next(request: ManagementRequest, query: EventQuery, events: Sequence[Event]) -> str | None:
+def _next_address(
+    request: ManagementRequest, query: EventQuery, events: Sequence[Event]
+) -> str | None:
     """Return this query from the last row on; None if the page is not full."""
     if len(events) < query.limit:
         return None
@@ -205,7 +211,7 @@ def _is_ascending(order_by: str | None) -> bool:
         raise Invalid('Must be ["timestamp"] or ["-timestamp"].', attr="orderBy") from None
 
 
-def _time(text: str | None, name: str, now: datetime) -> datetime | None:
+def _parse_time(text: str | None, name: str, now: datetime) -> datetime | None:
     if not text:
         return None
     # In a query string, a plus sign stands for a space.
@@ -215,7 +221,7 @@ def _time(text: str | None, name: str, now: datetime) -> datetime | None:
     return value if isinstance(value, datetime) else value.before(now)
 
 
-def _uuid(text: str, name: str) -> UUID:
+def _parse_uuid(text: str, name: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:

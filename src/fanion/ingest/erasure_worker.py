@@ -25,7 +25,7 @@ from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.mirror_outbox_store import is_unmirrored
 from fanion.events.storage.store import EventStore
 from fanion.ingest.items import read_items
-from fanion.ingest.ledger.model import Example, moved
+from fanion.ingest.ledger.model import Example, moved_from_dead_letters
 from fanion.ingest.ledger.store import write_tally
 from fanion.ingest.pipeline.position_store import lane_backlogs
 from fanion.ingest.pipeline.prepare import Drop, distinct_id_of
@@ -144,7 +144,7 @@ class ErasureWorker:
             )
         await self._events.override_persons(overrides)
         if erasure.with_events:
-            await scrub(self._records, erasure)
+            await scrub_stored_items(self._records, erasure)
         async with self._records.write() as connection:
             await connection.run_sync(finish_erasure, erasure.id, self._now())
         self._log.info("person_erased", project=erasure.project_id, erasure=erasure.id)
@@ -169,24 +169,24 @@ class ErasureWorker:
 # ── Dead letters and examples ────────────────────────────────────────────────────────────
 
 
-async def scrub(records: Records, erasure: Erasure) -> None:
+async def scrub_stored_items(records: Records, erasure: Erasure) -> None:
     """Delete the person's items from dead letters and examples. Repeating this is safe.
 
     Raises:
         RecordsUnavailable: The records store failed.
     """
     after = 0
-    while letters := await _letters(records, erasure, after):
-        changed = await asyncio.to_thread(_scrubbed, letters, erasure)
+    while letters := await _read_letters(records, erasure, after):
+        changed = await asyncio.to_thread(_scrub_letters, letters, erasure)
         async with records.write() as connection:
             for letter, left in changed:
-                await connection.run_sync(_replace, letter, left)
+                await connection.run_sync(_replace_letter, letter, left)
         after = letters[-1].id
     async with records.write() as connection:
         await connection.run_sync(_scrub_examples, erasure)
 
 
-async def _letters(records: Records, erasure: Erasure, after: int) -> Sequence[Row[Any]]:
+async def _read_letters(records: Records, erasure: Erasure, after: int) -> Sequence[Row[Any]]:
     return await records.fetch(
         select(_letter.id, _letter.project_id, _letter.received_at, _letter.body)
         .where(
@@ -199,15 +199,17 @@ async def _letters(records: Records, erasure: Erasure, after: int) -> Sequence[R
     )
 
 
-def _scrubbed(letters: Sequence[Row[Any]], erasure: Erasure) -> list[tuple[Row[Any], Scrubbed]]:
+def _scrub_letters(
+    letters: Sequence[Row[Any]], erasure: Erasure
+) -> list[tuple[Row[Any], Scrubbed]]:
     return [
         (letter, left)
         for letter in letters
-        if (left := scrubbed(bytes(letter.body), erasure.distinct_ids)) is not None
+        if (left := scrub_body(bytes(letter.body), erasure.distinct_ids)) is not None
     ]
 
 
-def _replace(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
+def _replace_letter(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
     """Replace or delete a dead letter. The ledger then counts its deleted items as erased."""
     of_letter = _letter.id == letter.id
     counted = connection.scalar(select(_letter["items"]).where(of_letter).with_for_update())
@@ -219,7 +221,10 @@ def _replace(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
         values = {_letter.body: left.body, _letter["items"]: left.items}
         connection.execute(update(dead_letters).where(of_letter).values(values))
     gone = max(0, counted - left.items)
-    write_tally(connection, moved(letter.project_id, letter.received_at, gone, Drop.ERASED))
+    write_tally(
+        connection,
+        moved_from_dead_letters(letter.project_id, letter.received_at, gone, Drop.ERASED),
+    )
 
 
 def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
@@ -238,7 +243,7 @@ def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
             )
 
 
-def scrubbed(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
+def scrub_body(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
     """Return an accepted body without the items of these distinct ids, or None if it has none.
 
     A body that cannot be read is deleted as a whole if it contains one of the ids.
@@ -248,7 +253,7 @@ def scrubbed(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
         remaining = [item for item in items if distinct_id_of(item) not in distinct_ids]
     except Exception:
         # What made this dead letter fail may fail here too.
-        return Scrubbed(None, 0) if _names_one(body, distinct_ids) else None
+        return Scrubbed(None, 0) if _contains_id(body, distinct_ids) else None
     if len(remaining) == len(items):
         return None
     return Scrubbed(_encode(remaining) if remaining else None, len(remaining))
@@ -265,16 +270,16 @@ def without_examples(
     return [
         example
         for example in examples
-        if example.received_at > upto or not _begins_one(example.distinct_id, distinct_ids)
+        if example.received_at > upto or not _begins_id(example.distinct_id, distinct_ids)
     ]
 
 
-def _begins_one(beginning: str | None, distinct_ids: Collection[str]) -> bool:
+def _begins_id(beginning: str | None, distinct_ids: Collection[str]) -> bool:
     """Return whether an example's distinct id is one of these, or the beginning of a long one."""
     if not beginning or len(beginning) < SHOWN_WHOLE:
         return beginning in distinct_ids
     return any(name.startswith(beginning) for name in distinct_ids)
 
 
-def _names_one(body: bytes, distinct_ids: Collection[str]) -> bool:
+def _contains_id(body: bytes, distinct_ids: Collection[str]) -> bool:
     return any(_encode(name)[1:-1] in body for name in distinct_ids)

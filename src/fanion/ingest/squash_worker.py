@@ -16,7 +16,7 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import DeadLetters
-from fanion.ingest.pipeline.position_store import claimed_positions, not_yet_at
+from fanion.ingest.pipeline.position_store import claimed_positions, consumers_before
 from fanion.persons.merge import PERSON_NAMESPACE
 from fanion.persons.state_store import load_owners
 from fanion.runtime.background import Backoff, run_loop
@@ -94,7 +94,7 @@ class SquashWorker:
         marked = await letters.marks()
         backoff = Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         while True:
-            late = await not_yet_at(self.records, claimed)
+            late = await consumers_before(self.records, claimed)
             retried = marked & await letters.marks()
             if not late and not retried:
                 return

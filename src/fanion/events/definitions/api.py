@@ -138,7 +138,7 @@ class Definitions:
         Raises:
             NotFound: The project does not have it.
         """
-        return _found(await get_definition(self.records, project_id, definition_id))
+        return _require_definition(await get_definition(self.records, project_id, definition_id))
 
     async def volume(self, definition: EventDefinition, zone: str, now: datetime) -> VolumeBody:
         """Count an event by day.
@@ -219,7 +219,7 @@ class EventDefinitionsApi(Controller):
             offset=page.offset,
         )
         listed, count = await find_definitions(definitions.records, request.project.id, query)
-        return page.of([_shown(definition) for definition in listed], count)
+        return page.of([_definition_body(definition) for definition in listed], count)
 
     @get("/volumes", summary="Count all events by day")
     async def volumes(
@@ -240,7 +240,7 @@ class EventDefinitionsApi(Controller):
         definition_id: FromPath[UUID],
         definitions: NamedDependency[Definitions],
     ) -> EventDefinitionBody:
-        return _shown(await definitions.get(request.project.id, definition_id))
+        return _definition_body(await definitions.get(request.project.id, definition_id))
 
     @patch("/{definition_id:str}", summary="Update an event definition")
     async def change(
@@ -251,7 +251,7 @@ class EventDefinitionsApi(Controller):
         definitions: NamedDependency[Definitions],
     ) -> EventDefinitionBody:
         """Update a definition. `tags` replace existing ones. Stored events keep the former name."""
-        return await _changed(request, definition_id, data, definitions)
+        return await _change_definition(request, definition_id, data, definitions)
 
     @put("/{definition_id:str}", summary="Update an event definition, with its name")
     async def replace(
@@ -262,7 +262,7 @@ class EventDefinitionsApi(Controller):
         definitions: NamedDependency[Definitions],
     ) -> EventDefinitionBody:
         """Update a definition. `name` is required; other omitted fields stay unchanged."""
-        return await _changed(request, definition_id, data, definitions)
+        return await _change_definition(request, definition_id, data, definitions)
 
     @delete("/{definition_id:str}", summary="Delete an event definition")
     async def remove(
@@ -286,7 +286,7 @@ class EventDefinitionsApi(Controller):
         definitions: NamedDependency[Definitions],
     ) -> MarksBody:
         project_id = request.project.id
-        return _marks(await get_marks(definitions.records, project_id, definition_id))
+        return _marks_body(await get_marks(definitions.records, project_id, definition_id))
 
     @patch("/{definition_id:str}/marks", summary="Mark an event as hidden or verified")
     async def mark(
@@ -299,7 +299,7 @@ class EventDefinitionsApi(Controller):
         """Change the marks. Omitted fields stay unchanged."""
         given = given_fields(data)
         author = request.author
-        return _marks(await change_marks(definitions.records, author, definition_id, given))
+        return _marks_body(await change_marks(definitions.records, author, definition_id, given))
 
     @get("/{definition_id:str}/volume", summary="Count an event by day")
     async def volume(
@@ -330,7 +330,7 @@ class EventDefinitionsApi(Controller):
         return await activity_page(request, records, scope, str(definition_id))
 
 
-async def _changed(
+async def _change_definition(
     request: ManagementRequest,
     definition_id: UUID,
     data: DefinitionChanges | DefinitionReplacement,
@@ -342,8 +342,10 @@ async def _changed(
     if tags is not None:
         values["tags"] = normal_tags(tags)
     author = request.author
-    return _shown(
-        _found(await change_definition(definitions.records, author, definition_id, values))
+    return _definition_body(
+        _require_definition(
+            await change_definition(definitions.records, author, definition_id, values)
+        )
     )
 
 
@@ -355,19 +357,19 @@ def _event_type(text: str | None) -> str:
     return text
 
 
-def _found(definition: EventDefinition | None) -> EventDefinition:
+def _require_definition(definition: EventDefinition | None) -> EventDefinition:
     if definition is None:
         raise NotFound
     return definition
 
 
-def _marks(marks: Marks | None) -> MarksBody:
+def _marks_body(marks: Marks | None) -> MarksBody:
     if marks is None:
         raise NotFound
     return MarksBody(hidden=marks.hidden, verified=marks.verified)
 
 
-def _shown(definition: EventDefinition) -> EventDefinitionBody:
+def _definition_body(definition: EventDefinition) -> EventDefinitionBody:
     return EventDefinitionBody(
         id=definition.id,
         name=definition.name,

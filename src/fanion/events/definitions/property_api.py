@@ -72,7 +72,7 @@ class PropertyDefinitionsApi(Controller):
             offset=page.offset,
         )
         definitions, count = await find_properties(records, request.project.id, query)
-        return page.of([_shown(definition) for definition in definitions], count)
+        return page.of([_property_body(definition) for definition in definitions], count)
 
     @get("/{definition_id:str}", summary="Retrieve a property definition")
     async def property_definition(
@@ -84,10 +84,10 @@ class PropertyDefinitionsApi(Controller):
         definition = await get_property(records, request.project.id, definition_id)
         if definition is None:
             raise NotFound
-        return _shown(definition)
+        return _property_body(definition)
 
 
-def _shown(definition: PropertyDefinition) -> PropertyDefinitionBody:
+def _property_body(definition: PropertyDefinition) -> PropertyDefinitionBody:
     return PropertyDefinitionBody(
         id=definition.id,
         name=definition.name,

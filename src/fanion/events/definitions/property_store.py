@@ -88,7 +88,7 @@ def load_properties(
     recorded = known.of(project_id)
     if recorded is None:
         rows = connection.execute(_TYPES, {"project_id": project_id})
-        recorded = ProjectProperties({row.name: _type(row.property_type) for row in rows})
+        recorded = ProjectProperties({row.name: _property_type(row.property_type) for row in rows})
         known.put(project_id, recorded)
     unread = [event for event in events if event not in recorded.carried]
     if unread:
@@ -145,11 +145,16 @@ async def find_properties(
 ) -> tuple[list[PropertyDefinition], int]:
     """Return one page by name, and the total number."""
     conditions = [_definition.project_id == project_id, *_conditions(project_id, query)]
-    page = _rows(conditions).order_by(_definition.name).limit(query.limit).offset(query.offset)
+    page = (
+        _select_properties(conditions)
+        .order_by(_definition.name)
+        .limit(query.limit)
+        .offset(query.offset)
+    )
     count = select(func.count()).select_from(property_definitions).where(*conditions)
     async with records.read() as connection:
         total = await connection.scalar(count)
-        return await _read(connection, project_id, page), total or 0
+        return await _load_page(connection, project_id, page), total or 0
 
 
 async def get_property(
@@ -157,14 +162,16 @@ async def get_property(
 ) -> PropertyDefinition | None:
     conditions = [_definition.project_id == project_id, _definition.id == definition_id]
     async with records.read() as connection:
-        return next(iter(await _read(connection, project_id, _rows(conditions))), None)
+        return next(
+            iter(await _load_page(connection, project_id, _select_properties(conditions))), None
+        )
 
 
-def _rows(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+def _select_properties(conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
     return select(_definition.id, _definition.name, _definition.property_type).where(*conditions)
 
 
-async def _read(
+async def _load_page(
     connection: AsyncConnection, project_id: int, page: Select[Any]
 ) -> list[PropertyDefinition]:
     rows: Sequence[Row[Any]] = (await connection.execute(page)).all()
@@ -172,7 +179,7 @@ async def _read(
     for name, event in await connection.execute(_carriers(project_id, page)):
         events[name].append(event)
     return [
-        PropertyDefinition(row.id, row.name, _type(row.property_type), events[row.name])
+        PropertyDefinition(row.id, row.name, _property_type(row.property_type), events[row.name])
         for row in rows
     ]
 
@@ -209,5 +216,5 @@ def _conditions(project_id: int, query: PropertyQuery) -> Iterable[ColumnElement
         yield is_numeric if query.is_numeric else ~is_numeric
 
 
-def _type(text: str | None) -> PropertyType | None:
+def _property_type(text: str | None) -> PropertyType | None:
     return None if text is None else PropertyType(text)

@@ -131,23 +131,23 @@ async def find_definitions(
     """Return one page, and the total number."""
     conditions = [_definition.project_id == project_id, *_conditions(query)]
     page = (
-        _rows()
+        _select_definitions()
         .where(*conditions)
-        .order_by(*map(_ordered, query.order))
+        .order_by(*map(_order_column, query.order))
         .limit(query.limit)
         .offset(query.offset)
     )
     count = select(func.count()).select_from(_with_marks).where(*conditions)
     async with records.read() as connection:
         total = await connection.scalar(count)
-        return [_read(row) for row in await connection.execute(page)], total or 0
+        return [_definition_of_row(row) for row in await connection.execute(page)], total or 0
 
 
 async def get_definition(
     records: Records, project_id: int, definition_id: UUID
 ) -> EventDefinition | None:
     async with records.read() as connection:
-        return await connection.run_sync(_get, project_id, definition_id)
+        return await connection.run_sync(_load_definition, project_id, definition_id)
 
 
 async def change_definition(
@@ -176,13 +176,13 @@ async def remove_definition(records: Records, author: Author, definition_id: UUI
     Its events stay. The next event with its name creates a new definition.
     """
     async with records.write() as connection:
-        return await connection.run_sync(_remove, author, definition_id)
+        return await connection.run_sync(_delete_definition, author, definition_id)
 
 
 async def get_marks(records: Records, project_id: int, definition_id: UUID) -> Marks | None:
     """Return the marks of a definition; None if there is no such definition."""
     async with records.read() as connection:
-        return await connection.run_sync(_get_marks, project_id, definition_id)
+        return await connection.run_sync(_load_marks, project_id, definition_id)
 
 
 async def change_marks(
@@ -204,7 +204,7 @@ def update_definition(
     connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
 ) -> EventDefinition | None:
     """Set columns of a definition in the caller's transaction; see `change_definition`."""
-    before = _get(connection, author.project_id, definition_id, for_update=True)
+    before = _load_definition(connection, author.project_id, definition_id, for_update=True)
     if before is None or not values:
         return before
     connection.execute(
@@ -212,7 +212,7 @@ def update_definition(
         .where(_definition.project_id == author.project_id, _definition.id == definition_id)
         .values(**values, last_updated_at=author.now)
     )
-    after = _get(connection, author.project_id, definition_id)
+    after = _load_definition(connection, author.project_id, definition_id)
     assert after is not None
     _record_change(
         connection, author, after, before.logged_fields(), after.logged_fields(), LOGGED_FIELDS
@@ -220,8 +220,8 @@ def update_definition(
     return after
 
 
-def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool:
-    before = _get(connection, author.project_id, definition_id, for_update=True)
+def _delete_definition(connection: Connection, author: Author, definition_id: UUID) -> bool:
+    before = _load_definition(connection, author.project_id, definition_id, for_update=True)
     if before is None:
         return False
     connection.execute(delete(event_definitions).where(_definition.id == definition_id))
@@ -242,8 +242,8 @@ def update_marks(
     connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
 ) -> Marks | None:
     """Change the marks of a definition in the caller's transaction; see `change_marks`."""
-    definition = _get(connection, author.project_id, definition_id, for_update=True)
-    before = _get_marks(connection, author.project_id, definition_id)
+    definition = _load_definition(connection, author.project_id, definition_id, for_update=True)
+    before = _load_marks(connection, author.project_id, definition_id)
     if definition is None or before is None:
         return None
     old = {"hidden": before.hidden, "verified": before.verified}
@@ -306,24 +306,26 @@ def _lower_ascii(word: str) -> str:
     return "".join(letter.lower() if letter.isascii() else letter for letter in word)
 
 
-def _ordered(ordering: Ordering) -> ColumnElement[Any]:
+def _order_column(ordering: Ordering) -> ColumnElement[Any]:
     column: ColumnElement[Any] = _definition[ordering.field]
     if ordering.by_day:
         column = func.date(column)
     return column.desc().nulls_last() if ordering.descending else column.asc().nulls_first()
 
 
-def _get(
+def _load_definition(
     connection: Connection, project_id: int, definition_id: UUID, *, for_update: bool = False
 ) -> EventDefinition | None:
-    statement = _rows().where(_definition.project_id == project_id, _definition.id == definition_id)
+    statement = _select_definitions().where(
+        _definition.project_id == project_id, _definition.id == definition_id
+    )
     if for_update:
         statement = statement.with_for_update(of=event_definitions)
     row = connection.execute(statement).first()
-    return None if row is None else _read(row)
+    return None if row is None else _definition_of_row(row)
 
 
-def _get_marks(connection: Connection, project_id: int, definition_id: UUID) -> Marks | None:
+def _load_marks(connection: Connection, project_id: int, definition_id: UUID) -> Marks | None:
     statement = (
         select(_mark.hidden, _mark.verified)
         .select_from(_with_marks)
@@ -333,7 +335,7 @@ def _get_marks(connection: Connection, project_id: int, definition_id: UUID) -> 
     return None if row is None else Marks(bool(row.hidden), bool(row.verified))
 
 
-def _rows() -> Select[Any]:
+def _select_definitions() -> Select[Any]:
     return select(
         _definition.id,
         _definition.project_id,
@@ -346,7 +348,7 @@ def _rows() -> Select[Any]:
     ).select_from(_with_marks)
 
 
-def _read(row: Row[Any]) -> EventDefinition:
+def _definition_of_row(row: Row[Any]) -> EventDefinition:
     return EventDefinition(
         row.id,
         row.project_id,

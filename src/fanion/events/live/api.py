@@ -60,9 +60,11 @@ class LiveEventsApi(Controller):
         """
         _require_once(request)
         live_filter = LiveFilter(
-            _text(event, "event"),
-            None if distinct_id is None else _text(stored_distinct_id(distinct_id), "distinct_id"),
-            _uuid(person_id, "person_id"),
+            _require_text(event, "event"),
+            None
+            if distinct_id is None
+            else _require_text(stored_distinct_id(distinct_id), "distinct_id"),
+            _parse_uuid(person_id, "person_id"),
         )
 
         async def may_read() -> None:
@@ -79,11 +81,11 @@ class LiveEventsApi(Controller):
         messages = live.messages(subscription)
         state = request.scope["state"]
         state["is_endless"] = True
-        pieces = nothing() if state.get("is_head") else messages
+        pieces = no_pieces() if state.get("is_head") else messages
         return Streamed(pieces, MEDIA_TYPE, headers=_HEADERS)
 
 
-async def nothing() -> AsyncGenerator[bytes]:
+async def no_pieces() -> AsyncGenerator[bytes]:
     """Yield nothing, for a response whose body is not sent."""
     pieces: tuple[bytes, ...] = ()
     for piece in pieces:
@@ -98,7 +100,7 @@ def _require_once(request: ManagementRequest) -> None:
         raise Invalid("Send this parameter once.", attr=twice)
 
 
-def _text(text: str | None, name: str) -> str | None:
+def _require_text(text: str | None, name: str) -> str | None:
     if text is None:
         return None
     if not text:
@@ -112,7 +114,7 @@ def _text(text: str | None, name: str) -> str | None:
     return text
 
 
-def _uuid(text: str | None, name: str) -> UUID | None:
+def _parse_uuid(text: str | None, name: str) -> UUID | None:
     try:
         return None if text is None else UUID(text)
     except ValueError:

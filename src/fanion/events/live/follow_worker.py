@@ -87,7 +87,7 @@ class LiveFollower:
         events = await self._events.list(project_id, query)
         if cursor is not None:
             new = [event for event in events if event.uuid not in cursor.seen]
-            self._live.put(project_id, live_filter, map(_shown, _in_order(new)), 0)
+            self._live.put(project_id, live_filter, map(_live_event, _in_order(new)), 0)
         upto = max([upto, *(event.received_at for event in events)])
         self._cursors[key] = _Cursor(upto, {event.uuid for event in events})
 
@@ -100,6 +100,6 @@ class _Properties(Struct):
     chain: msgspec.Raw = msgspec.field(name="$elements_chain", default=msgspec.Raw(b'""'))
 
 
-def _shown(event: Event) -> LiveEvent:
+def _live_event(event: Event) -> LiveEvent:
     chain = msgspec.json.decode(event.properties, type=_Properties).chain
     return live_event(str(event.uuid), event, bytes(chain))

@@ -158,10 +158,10 @@ def open_clients(
         _migrate(clients[0])
         clients.extend(engine.connect() for _ in range(INSERT_LANES + reads - 1))
         for client in clients[INSERT_LANES:]:
-            _limit(client, {**READ_SETTINGS, **engine.reads})
+            _apply_settings(client, {**READ_SETTINGS, **engine.reads})
     except (ClickHouseError, OSError) as error:
         _close(clients)
-        raise failed(engine, error) from None
+        raise open_error(engine, error) from None
     except (SchemaTooNew, StartRefused):
         _close(clients)
         raise
@@ -185,7 +185,7 @@ def connect(engine: Engine) -> Client:
     except (ClickHouseError, OSError) as error:
         if engine.folder is not None and _is_used(engine.folder):
             raise _used_elsewhere(engine) from None
-        raise failed(engine, error) from None
+        raise open_error(engine, error) from None
 
 
 def _used_elsewhere(engine: Engine) -> StartRefused:
@@ -195,7 +195,7 @@ def _used_elsewhere(engine: Engine) -> StartRefused:
     )
 
 
-def failed(engine: Engine, error: Exception) -> EventStoreUnavailable | StartRefused:
+def open_error(engine: Engine, error: Exception) -> EventStoreUnavailable | StartRefused:
     """Return the error for a store that cannot be opened, by whether waiting may help."""
     code = getattr(error, "code", None)
     if code == _NO_DATABASE:
@@ -203,9 +203,9 @@ def failed(engine: Engine, error: Exception) -> EventStoreUnavailable | StartRef
     elif code in _NO_LOGIN:
         why = "the server refuses the user or the password"
     elif code == _NO_RIGHT:
-        why = f"the account lacks a right: {_line(error)}"
+        why = f"the account lacks a right: {_first_line(error)}"
     else:
-        return EventStoreUnavailable(f"{engine.where} cannot be opened: {_line(error)}")
+        return EventStoreUnavailable(f"{engine.where} cannot be opened: {_first_line(error)}")
     return StartRefused(f"FANION_EVENTS_URL: {engine.where} cannot be used: {why}")
 
 
@@ -270,7 +270,7 @@ def read_rows(
     return answer.result_rows
 
 
-def marked(statement: str, token: str) -> str:
+def mark_statement(statement: str, token: str) -> str:
     """Return the statement with a token by which `cancel_statement` finds it."""
     return statement.replace("SELECT", f"SELECT /* {token} */", 1)
 
@@ -280,7 +280,7 @@ def cancel_statement(client: Client, token: str) -> None:
     client.command(CANCEL, {"mark": f"/* {token} */"})
 
 
-def _limit(client: Client, settings: Mapping[str, int]) -> None:
+def _apply_settings(client: Client, settings: Mapping[str, int]) -> None:
     for name, value in settings.items():
         client.set_client_setting(name, value)
 
@@ -320,7 +320,7 @@ class Lanes:
         try:
             return work(client, *arguments)
         except ClickHouseError as error:
-            raise _told(error) from None
+            raise _public_error(error) from None
         except OSError as error:
             raise EventStoreUnavailable(f"{type(error).__name__}: {error}") from None
         finally:
@@ -332,13 +332,13 @@ class Lanes:
         _close(self._clients)
 
 
-def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
+def _public_error(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
     """Return the error to raise, with only the engine's name for the failure.
 
     The engine's message quotes statements and rows, hence users' data.
     """
     code, name = getattr(error, "code", None), getattr(error, "name", None)
-    reason = f"{name or type(error).__name__} ({code})" if code else _line(error)
+    reason = f"{name or type(error).__name__} ({code})" if code else _first_line(error)
     if code in _POISON:
         return EventRejected(reason)
     if code and code not in _AWAY:
@@ -346,7 +346,7 @@ def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
     return EventStoreUnavailable(reason)
 
 
-def _line(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 

@@ -9,7 +9,13 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from fanion.events.ownership_store import Installation, Mark
-from fanion.events.storage.client import check_schema, connect, engine_at, engine_version, failed
+from fanion.events.storage.client import (
+    check_schema,
+    connect,
+    engine_at,
+    engine_version,
+    open_error,
+)
 from fanion.events.storage.marks import check_mark, replace_mark
 from fanion.events.storage.native_format import micros
 
@@ -62,7 +68,7 @@ def inspect_event_store(
             [(now,)] = client.query("SELECT now64(6)", tz_mode="aware").result_rows
             counts = _accepted(client, *accepted) if is_marked else {}
         except (ClickHouseError, OSError) as error:
-            raise failed(engine, error) from None
+            raise open_error(engine, error) from None
         return Inspected(engine_version(client), is_marked, now, counts)
 
 
@@ -86,4 +92,4 @@ def adopt_event_store(url: str, installation: Installation) -> Mark:
         try:
             return replace_mark(client, installation, engine.where)
         except (ClickHouseError, OSError) as error:
-            raise failed(engine, error) from None
+            raise open_error(engine, error) from None

@@ -62,7 +62,7 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
         EventStoreUnavailable: The event store failed.
     """
     for parameters in _parameters(erasure):
-        await lanes.run(_delete, parameters, erasure.with_events)
+        await lanes.run(_send_deletes, parameters, erasure.with_events)
     await wait_until_done(lanes)
 
 
@@ -72,7 +72,7 @@ async def wait_until_done(lanes: Lanes) -> None:
     They rewrite parts in the background. No client of the engine is occupied meanwhile.
     """
     backoff = Backoff(POLL_FIRST_S, POLL_MAX_S)
-    while pending := await lanes.run(_pending):
+    while pending := await lanes.run(_pending_mutations):
         failed = [table for table, reason in pending if reason]
         if failed:
             raise EventStoreUnavailable(f"mutations fail on the tables {', '.join(failed)}")
@@ -94,7 +94,7 @@ def _parameters(erasure: Erasure) -> list[Mapping[str, Any]]:
     ]
 
 
-def _delete(client: Client, parameters: Mapping[str, Any], with_events: bool) -> None:
+def _send_deletes(client: Client, parameters: Mapping[str, Any], with_events: bool) -> None:
     bound = dict(parameters)
     if with_events:
         rows = client.query(_HASHES, bound).result_rows
@@ -105,7 +105,7 @@ def _delete(client: Client, parameters: Mapping[str, Any], with_events: bool) ->
     client.command(_OVERRIDES, bound)
 
 
-def _pending(client: Client) -> Sequence[Sequence[Any]]:
+def _pending_mutations(client: Client) -> Sequence[Sequence[Any]]:
     tables = event_tables(client)
     statement = _PENDING.replace("{mutations}", _mutations(tables))
     return client.query(
@@ -196,7 +196,7 @@ async def squash(
         bound = {"project_id": project_id, "old": old}
         await lanes.run(_write_events, {**bound, "new": new})
         await wait_until_done(lanes)
-        await lanes.run(_alter, DELETE_OVERRIDES, {**bound, "version": max(versions)})
+        await lanes.run(_send_mutation, DELETE_OVERRIDES, {**bound, "version": max(versions)})
         await wait_until_done(lanes)
         squashed += len(overrides)
     return squashed
@@ -214,8 +214,8 @@ def _read_overrides(client: Client, project_id: int) -> list[tuple[UUID, UUID, i
 
 def _write_events(client: Client, parameters: dict[str, Any]) -> None:
     for table in event_tables(client):
-        _alter(client, WRITE_EVENTS.replace("{table}", table.altered), parameters)
+        _send_mutation(client, WRITE_EVENTS.replace("{table}", table.altered), parameters)
 
 
-def _alter(client: Client, statement: str, parameters: dict[str, Any]) -> None:
+def _send_mutation(client: Client, statement: str, parameters: dict[str, Any]) -> None:
     client.command(statement, parameters)

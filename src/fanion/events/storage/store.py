@@ -38,7 +38,7 @@ from fanion.events.storage.client import (
     cancel_statement,
     engine_at,
     engine_version,
-    marked,
+    mark_statement,
     open_clients,
     read_rows,
 )
@@ -507,7 +507,7 @@ class EventStore:
         async with self.turn(0):  # a read of a request that has no turn yet gets one here
             token = uuid4().hex
             running = asyncio.ensure_future(
-                self._reads[lane_of_turn()].run(read, marked(statement, token), *arguments)
+                self._reads[lane_of_turn()].run(read, mark_statement(statement, token), *arguments)
             )
             try:
                 return await asyncio.shield(running)

@@ -95,7 +95,7 @@ class SharedPlaces:
                     )
                 )
                 rows = await self._living(connection)
-            may_run = place in admitted(rows, self.limits)
+            may_run = place in admitted_places(rows, self.limits)
             until = func.now() + (HELD if may_run else WAITING)
             await connection.execute(
                 update(question_places)
@@ -134,7 +134,7 @@ class SharedPlaces:
                 await connection.execute(delete(question_places).where(_place.id == place))
 
 
-def admitted(rows: Sequence[Any], limits: GateLimits) -> set[UUID]:
+def admitted_places(rows: Sequence[Any], limits: GateLimits) -> set[UUID]:
     """Return the waiting reads that may run.
 
     Args:

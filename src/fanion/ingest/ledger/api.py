@@ -154,8 +154,8 @@ class IngestionApi(Controller):
         `waiting`.
         """
         now: datetime = request.app.state.now()
-        until = _time(end, "to", now) or now
-        since = _time(start, "from", now) or until - SPAN
+        until = _parse_time(end, "to", now) or now
+        since = _parse_time(start, "from", now) or until - SPAN
         project_id = request.project.id
         async with turns.turn(project_id):
             counts = await ingestion.ledger.counts(since, until, project_id)
@@ -165,10 +165,11 @@ class IngestionApi(Controller):
             end=until,
             totals=totals_of(counts),
             reasons=[
-                _reason(reason, examples.get(reason.reason, [])) for reason in reasons_of(counts)
+                _reason_body(reason, examples.get(reason.reason, []))
+                for reason in reasons_of(counts)
             ],
             changes_not_made=[
-                _skipped_changes(reason, examples.get(reason.reason, []))
+                _skipped_changes_body(reason, examples.get(reason.reason, []))
                 for reason in skipped_changes_of(counts)
             ],
             minutes=minutes_of(counts),
@@ -186,7 +187,7 @@ class IngestionApi(Controller):
         page, chosen = request.page, DeadLetterFilter(request.project.id)
         async with turns.turn(request.project.id):
             letters, count = await ingestion.letters.page(chosen, page.limit, page.offset)
-        return page.of([_letter(letter) for letter in letters], count)
+        return page.of([_letter_body(letter) for letter in letters], count)
 
     @post("/dead_letters/retry", summary="Retry all dead letters", status_code=202)
     async def retry_all(
@@ -203,10 +204,10 @@ class IngestionApi(Controller):
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
     ) -> DeadLetterBody:
-        letters, _ = await ingestion.letters.page(_one(request, letter_id), 1, 0)
+        letters, _ = await ingestion.letters.page(_selected_letter(request, letter_id), 1, 0)
         if not letters:
             raise NotFound
-        return _letter(letters[0])
+        return _letter_body(letters[0])
 
     @get("/dead_letters/{letter_id:str}/body", summary="Read what a dead letter contains")
     async def body(
@@ -218,7 +219,7 @@ class IngestionApi(Controller):
     ) -> DeadLetterContent:
         """Return the body of the request, with its events."""
         async with turns.turn(request.project.id):
-            body = await ingestion.letters.body(_one(request, letter_id))
+            body = await ingestion.letters.body(_selected_letter(request, letter_id))
         if body is None:
             raise NotFound
         # A character has at most four bytes.
@@ -234,7 +235,7 @@ class IngestionApi(Controller):
     ) -> Affected:
         """Retry the dead letter within seconds. Its events get the ids of the first attempt."""
         now = request.app.state.now()
-        marked = await ingestion.letters.mark(_one(request, letter_id), now)
+        marked = await ingestion.letters.mark(_selected_letter(request, letter_id), now)
         if not marked:
             raise NotFound
         return Affected(dead_letters=marked)
@@ -247,15 +248,15 @@ class IngestionApi(Controller):
         ingestion: NamedDependency[IngestionReports],
     ) -> None:
         """Discard the dead letter. Its events are lost, and counted as `discarded`."""
-        if not await ingestion.letters.drop(_one(request, letter_id)):
+        if not await ingestion.letters.drop(_selected_letter(request, letter_id)):
             raise NotFound
 
 
-def _one(request: ManagementRequest, letter_id: int) -> DeadLetterFilter:
+def _selected_letter(request: ManagementRequest, letter_id: int) -> DeadLetterFilter:
     return DeadLetterFilter(request.project.id, [letter_id])
 
 
-def _letter(letter: DeadLetter) -> DeadLetterBody:
+def _letter_body(letter: DeadLetter) -> DeadLetterBody:
     return DeadLetterBody(
         id=letter.id,
         received_at=letter.received_at,
@@ -268,19 +269,19 @@ def _letter(letter: DeadLetter) -> DeadLetterBody:
     )
 
 
-def _reason(reason: Reason, examples: list[Example]) -> ReasonBody:
+def _reason_body(reason: Reason, examples: list[Example]) -> ReasonBody:
     return ReasonBody(
         reason=reason.reason, meaning=reason.meaning, items=reason.items, examples=examples
     )
 
 
-def _skipped_changes(reason: Reason, examples: list[Example]) -> SkippedChangesBody:
+def _skipped_changes_body(reason: Reason, examples: list[Example]) -> SkippedChangesBody:
     return SkippedChangesBody(
         reason=reason.reason, meaning=reason.meaning, count=reason.items, examples=examples
     )
 
 
-def _time(text: str | None, name: str, now: datetime) -> datetime | None:
+def _parse_time(text: str | None, name: str, now: datetime) -> datetime | None:
     if not text:
         return None
     moment = parse_date_value(text)

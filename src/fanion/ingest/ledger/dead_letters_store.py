@@ -10,7 +10,13 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, upd
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import dead_letters
-from fanion.ingest.ledger.model import DISCARDED, Tally, dead_letter_of, joined, moved
+from fanion.ingest.ledger.model import (
+    DISCARDED,
+    Tally,
+    dead_letter_of,
+    joined_tallies,
+    moved_from_dead_letters,
+)
 from fanion.ingest.ledger.store import write_tally
 
 # The limit of one read; the next one follows within seconds.
@@ -210,7 +216,7 @@ def delete_retried(connection: Connection, letter: MarkedLetter) -> Tally:
     if gone.rowcount != 1:
         raise LetterGone(f"dead letter {letter.id}")
     envelope = letter.entry.envelope
-    return moved(envelope.project_id, envelope.received_at, letter.items, None)
+    return moved_from_dead_letters(envelope.project_id, envelope.received_at, letter.items, None)
 
 
 def _drop_some(connection: Connection, chosen: DeadLetterFilter) -> int:
@@ -220,7 +226,9 @@ def _drop_some(connection: Connection, chosen: DeadLetterFilter) -> int:
         .where(_letter.id.in_(ids))
         .returning(_letter.project_id, _letter.received_at, _letter["items"])
     ).all()
-    write_tally(connection, joined(*(moved(*row, DISCARDED) for row in gone)))
+    write_tally(
+        connection, joined_tallies(*(moved_from_dead_letters(*row, DISCARDED) for row in gone))
+    )
     return len(gone)
 
 

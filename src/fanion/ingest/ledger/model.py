@@ -159,7 +159,7 @@ class Dropped:
         return Tally(self._counts, examples)
 
 
-def count_of(
+def count_outcome(
     outcome: str, received: Mapping[int, Iterable[datetime]]
 ) -> Counter[tuple[int, int, str]]:
     """Count items with the same outcome by project and minute.
@@ -181,7 +181,7 @@ def count_of(
     return counts
 
 
-def joined(*tallies: Tally) -> Tally:
+def joined_tallies(*tallies: Tally) -> Tally:
     """Add up tallies. Later ones must have the newer examples."""
     counts: Counter[tuple[int, int, str]] = Counter()
     examples: dict[tuple[int, str], list[Example]] = {}
@@ -189,24 +189,26 @@ def joined(*tallies: Tally) -> Tally:
         for key, items in tally.counts.items():
             counts[key] += items
         for kind, newer in tally.examples.items():
-            examples[kind] = newest_of(newer, examples.get(kind, ()))
+            examples[kind] = newest_examples(newer, examples.get(kind, ()))
     return Tally(counts, examples)
 
 
-def newest_of(newer: Sequence[Example], older: Sequence[Example]) -> list[Example]:
+def newest_examples(newer: Sequence[Example], older: Sequence[Example]) -> list[Example]:
     return [*newer, *older][:EXAMPLES_MAX]
 
 
 def dead_letter_of(project_id: int, received_at: datetime, items: int, error: str) -> Tally:
     """Return the tally of a request that could not be ingested, with all its items."""
-    example = Example(None, None, None, received_at, _cut(error, _DETAIL_BYTES))
+    example = Example(None, None, None, received_at, _truncated(error, _DETAIL_BYTES))
     return Tally(
         Counter({(project_id, minute_of(received_at), DEAD_LETTER): items}),
         {(project_id, DEAD_LETTER): [example]},
     )
 
 
-def moved(project_id: int, received_at: datetime, items: int, outcome: str | None) -> Tally:
+def moved_from_dead_letters(
+    project_id: int, received_at: datetime, items: int, outcome: str | None
+) -> Tally:
     """Return the tally by which items no longer count as a dead letter.
 
     Args:
@@ -228,11 +230,11 @@ def example_of(item: Item, received_at: datetime, sender: str) -> Example:
     properties: Item = given if isinstance(given, dict) else {}
     distinct_id = item.get("$distinct_id") or properties.get("distinct_id")
     return Example(
-        _shown(item.get("event"), _NAME_BYTES),
-        _shown(distinct_id or item.get("distinct_id"), _NAME_BYTES),
-        _shown(item.get("uuid"), _UUID_BYTES),
+        _text_or_none(item.get("event"), _NAME_BYTES),
+        _text_or_none(distinct_id or item.get("distinct_id"), _NAME_BYTES),
+        _text_or_none(item.get("uuid"), _UUID_BYTES),
         received_at,
-        _detail(item, properties, sender),
+        _example_detail(item, properties, sender),
     )
 
 
@@ -268,40 +270,42 @@ def tally_of(project_id: int, skipped: Iterable[SkippedChange]) -> Tally:
 
 def _example_of_skipped(skipped: SkippedChange) -> Example:
     prepared = skipped.arrived.prepared
-    names = ", ".join(_cut(name, 100) for name in skipped.names[:_KEYS_MAX])
+    names = ", ".join(_truncated(name, 100) for name in skipped.names[:_KEYS_MAX])
     detail = f"{skipped.whose}; properties: {names}" if names else skipped.whose
     return Example(
-        _cut(prepared.name, _NAME_BYTES),
-        _cut(prepared.distinct_id, _NAME_BYTES),
+        _truncated(prepared.name, _NAME_BYTES),
+        _truncated(prepared.distinct_id, _NAME_BYTES),
         str(prepared.uuid),
         skipped.arrived.received_at,
-        _cut(detail, _DETAIL_BYTES),
+        _truncated(detail, _DETAIL_BYTES),
     )
 
 
-def _detail(item: Item, properties: Item, sender: str) -> str:
+def _example_detail(item: Item, properties: Item, sender: str) -> str:
     library = " ".join(
         str(properties[name]) for name in ("$lib", "$lib_version") if properties.get(name)
     )
     parts = [
         ("keys", ", ".join(_names(item))),
         ("properties", ", ".join(_names(properties))),
-        ("library", _cut(library, 100)),
-        ("user agent", _cut(sender, 300)),
+        ("library", _truncated(library, 100)),
+        ("user agent", _truncated(sender, 300)),
     ]
     text = "; ".join(f"{name}: {value}" for name, value in reversed(parts) if value)
-    return _cut(text, _DETAIL_BYTES)
+    return _truncated(text, _DETAIL_BYTES)
 
 
 def _names(values: Item) -> list[str]:
-    return [_cut(name, 100) for name in sorted(values)[:_KEYS_MAX]]
+    return [_truncated(name, 100) for name in sorted(values)[:_KEYS_MAX]]
 
 
-def _shown(value: object, bytes_max: int) -> str | None:
+def _text_or_none(value: object, bytes_max: int) -> str | None:
     return (
-        None if value is None else _cut(value if isinstance(value, str) else repr(value), bytes_max)
+        None
+        if value is None
+        else _truncated(value if isinstance(value, str) else repr(value), bytes_max)
     )
 
 
-def _cut(text: str, bytes_max: int) -> str:
+def _truncated(text: str, bytes_max: int) -> str:
     return text[:bytes_max].encode(errors="replace")[:bytes_max].decode(errors="ignore")

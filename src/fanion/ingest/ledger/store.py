@@ -33,7 +33,7 @@ from fanion.ingest.ledger.model import (
     SkipReason,
     Tally,
     minute_of,
-    newest_of,
+    newest_examples,
     time_of,
 )
 from fanion.ingest.pipeline.prepare import Drop
@@ -66,12 +66,12 @@ def write_tally(connection: Connection, tally: Tally, slot: int = NO_SLOT) -> No
         slot: A partition that only this server holds, so that batches of several servers in one
             project do not wait for each other.
     """
-    _add(connection, tally.counts, slot)
+    _add_counts(connection, tally.counts, slot)
     if tally.examples:
         _put_examples(connection, tally.examples)
 
 
-def _add(
+def _add_counts(
     connection: Connection, counts: Mapping[tuple[int, int, str], int], slot: int = NO_SLOT
 ) -> None:
     own = {} if slot == NO_SLOT else {"slot": slot}
@@ -105,7 +105,9 @@ def _put_examples(
         {
             "project_id": project_id,
             "outcome": outcome,
-            "examples": shown_examples(newest_of(newer, known.get((project_id, outcome), ()))),
+            "examples": encode_examples(
+                newest_examples(newer, known.get((project_id, outcome), ()))
+            ),
         }
         for (project_id, outcome), newer in sorted(examples.items())
     ]
@@ -146,7 +148,7 @@ def read_examples(stored: Any) -> list[Example]:
     return convert(stored, list[Example])
 
 
-def shown_examples(examples: Sequence[Example]) -> Any:
+def encode_examples(examples: Sequence[Example]) -> Any:
     """Return examples in their stored form."""
     return to_builtins(examples)
 
@@ -265,7 +267,7 @@ def _add_up_some(connection: Connection, before: int, rows_max: int) -> int:
     summed: Counter[tuple[int, int, str]] = Counter()
     for project_id, minute, outcome, items in taken:
         summed[project_id, minute, outcome] += items
-    _add(connection, summed)
+    _add_counts(connection, summed)
     return len(taken)
 
 
@@ -286,7 +288,7 @@ def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:
     for project_id, minute, outcome, items in taken:
         key = (project_id, _hour(minute), outcome)
         counts[key] = counts.get(key, 0) + items
-    _add(connection, counts)
+    _add_counts(connection, counts)
     return len(taken)
 
 

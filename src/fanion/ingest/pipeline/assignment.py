@@ -37,19 +37,19 @@ class Assignment:
     epochs: Mapping[int, int] = field(default_factory=dict)
 
 
-def share(partitions: int, workers: int) -> int:
+def fair_share(partitions: int, workers: int) -> int:
     """Return the largest number of partitions that one living worker takes."""
     return -(-partitions // max(1, workers))
 
 
-def to_take(holdings: Sequence[Holding], worker: str, workers: int) -> list[int]:
+def partitions_to_take(holdings: Sequence[Holding], worker: str, workers: int) -> list[int]:
     """Return the partitions that a worker should take now.
 
     The partitions of a batch that a dead worker had claimed are taken together, even if they exceed
     the worker's share: only the whole batch can be repeated as it was.
     """
     own = sum(holding.holder == worker for holding in holdings)
-    room = share(len(holdings), workers) - own
+    room = fair_share(len(holdings), workers) - own
     free = [holding for holding in holdings if holding.holder != worker and not holding.is_alive]
     if room <= 0 or not free:
         return []
@@ -59,7 +59,7 @@ def to_take(holdings: Sequence[Holding], worker: str, workers: int) -> list[int]
     return [holding.partition for holding in free[:room]]
 
 
-def to_keep(holdings: Sequence[Holding], worker: str, workers: int) -> list[Holding]:
+def holdings_to_keep(holdings: Sequence[Holding], worker: str, workers: int) -> list[Holding]:
     """Return the partitions of a worker, up to its share."""
     own = [holding for holding in holdings if holding.holder == worker]
-    return own[: share(len(holdings), workers)]
+    return own[: fair_share(len(holdings), workers)]

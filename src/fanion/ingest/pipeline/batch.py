@@ -18,7 +18,7 @@ from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Envelope, LogEntry
 from fanion.errors import AppError
 from fanion.events.storage.native_encoder import Draft
 from fanion.ingest.items import parse_uuid, read_items
-from fanion.ingest.ledger.model import STORED, Dropped, Tally, count_of, joined
+from fanion.ingest.ledger.model import STORED, Dropped, Tally, count_outcome, joined_tallies
 from fanion.ingest.pipeline.prepare import (
     Context,
     Drop,
@@ -103,9 +103,9 @@ class PreparedBatch:
                 arrived
                 were left out because their person was deleted.
         """
-        counts = count_of(STORED, stored)
+        counts = count_outcome(STORED, stored)
         if sum(counts.values()) < self.events:
-            arrived = count_of(
+            arrived = count_outcome(
                 Drop.ERASED,
                 {
                     key: [event.received_at for event in events]
@@ -115,7 +115,7 @@ class PreparedBatch:
             for (project_id, minute, _), items in list(counts.items()):
                 arrived[project_id, minute, Drop.ERASED] -= items
             counts += arrived
-        return joined(self.tally, Tally(counts))
+        return joined_tallies(self.tally, Tally(counts))
 
     def named_days(self, project_id: int) -> list[date]:
         """Return the days, in UTC, of the events with ids given by clients."""
@@ -232,7 +232,7 @@ def without_duplicates(
     if not tally.counts:
         return batch
     dropped = {**batch.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
-    tally = joined(batch.tally, tally)
+    tally = joined_tallies(batch.tally, tally)
     named = named_ids(remaining)
     return replace(
         batch, arrived=remaining, named=named, dropped=dropped, tally=tally, preparer_result=None
@@ -288,7 +288,7 @@ class Budget(Struct, frozen=True):
         return Budget(self.bytes // 2, self.object_bytes)
 
 
-def within(entries: Sequence[LogEntry], budget: Budget) -> Sequence[LogEntry]:
+def entries_within(entries: Sequence[LogEntry], budget: Budget) -> Sequence[LogEntry]:
     """Return the first entries whose total cost is within the budget, at least one."""
     size = 0
     for number, entry in enumerate(entries):
@@ -302,7 +302,7 @@ class _Batch(Struct, gc=False):
     batch: list[Raw] | None = None
 
 
-def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
+def divide_entry(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
     """Divide the items from `start` on into pieces that are within the budget or have one item.
 
     A piece does not depend on those before it, so that dividing can be resumed after any piece. An
@@ -312,7 +312,7 @@ def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
     if not items:
         return [entry]
     divided: list[LogEntry] = []
-    for some in _cut(items[start:], budget):
+    for some in _chunks(items[start:], budget):
         body = b"[" + b",".join(some) + b"]"
         divided.append(
             structs.replace(entry, start=start, envelope=structs.replace(entry.envelope, body=body))
@@ -363,7 +363,7 @@ def _raw_items(body: bytes) -> list[Raw] | None:
         return None
 
 
-def _cut(items: Sequence[Raw], budget: Budget) -> Iterator[list[Raw]]:
+def _chunks(items: Sequence[Raw], budget: Budget) -> Iterator[list[Raw]]:
     some: list[Raw] = []
     size = 0
     for item in items:

@@ -37,7 +37,7 @@ from fanion.ingest.pipeline.position_store import (
 )
 from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_client import Preparer
-from fanion.ingest.pipeline.reader import BatchReader, Throttle, behind
+from fanion.ingest.pipeline.reader import BatchReader, Throttle, positions_behind
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.observability.metrics import Metrics
@@ -304,7 +304,7 @@ class Consumer:
             return
         is_unchecked = len(entries) == 1 and prepared is None
         if await self._large.needs_pieces(entries[0], is_unchecked=is_unchecked):
-            span = self._span(behind({}, entries[:1]))
+            span = self._span(positions_behind({}, entries[:1]))
             await self._large.write(entries[0], span)
             await self._done(entries[:1])
             if rest := entries[1:]:
@@ -312,7 +312,7 @@ class Consumer:
             return
         try:
             batch = await self._without_stored(entries, prepared)
-            span = self._span(behind({}, entries))
+            span = self._span(positions_behind({}, entries))
             stored = await self._writer.write(batch, span, divisible=len(entries) > 1)
         except NotLeaseHolder:
             raise
@@ -341,8 +341,8 @@ class Consumer:
         return Span(after, upto, self._assignment.epochs)
 
     async def _done(self, entries: Sequence[LogEntry]) -> None:
-        self.positions = behind(self.positions, entries)
-        await self._trim(behind({}, entries))
+        self.positions = positions_behind(self.positions, entries)
+        await self._trim(positions_behind({}, entries))
 
     async def _without_stored(
         self, entries: Sequence[LogEntry], prepared: PreparedBatch | None

@@ -8,8 +8,8 @@ from uuid import UUID
 from fanion.accept_log.port import LogEntry
 from fanion.ingest.pipeline.batch import (
     PreparedBatch,
+    divide_entry,
     named_before,
-    pieces,
     with_ids,
     without_duplicates,
 )
@@ -76,7 +76,7 @@ class LargeEnvelopeWriter:
         """Write an entry in pieces, with a span that has only this entry."""
         start = self._started(entry)
         earlier = await asyncio.to_thread(named_before, entry, start)
-        coming = await asyncio.to_thread(pieces, entry, start, self._reader.budget)
+        coming = await asyncio.to_thread(divide_entry, entry, start, self._reader.budget)
         for piece, following in zip_longest(coming, coming[1:]):
             after = None if following is None else EnvelopeProgress(entry.id, following.start)
             try:

@@ -78,7 +78,7 @@ class LiveFeed:
         types: Mapping[str, int],
         filters: Sequence[LiveFilter],
     ) -> None:
-        chosen = await asyncio.to_thread(choose, resolved, filters)
+        chosen = await asyncio.to_thread(choose_events, resolved, filters)
         numbers = sorted({number for choice in chosen for number in choice.numbers})
         arrived = await self._with_properties(batch, resolved, numbers)
         events = await asyncio.to_thread(_live_events, batch, resolved, arrived, types)
@@ -107,7 +107,7 @@ class LiveFeed:
         }
 
 
-def choose(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Chosen]:
+def choose_events(resolved: Resolved, filters: Sequence[LiveFilter]) -> list[Chosen]:
     """Return the last events that match each filter, as many as a ring holds."""
     chosen: list[Chosen] = []
     for live_filter in filters:

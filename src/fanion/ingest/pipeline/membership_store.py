@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from fanion.db.engine import Records
-from fanion.ingest.pipeline.assignment import Holding, to_take
+from fanion.ingest.pipeline.assignment import Holding, partitions_to_take
 
 # A worker that has not renewed its membership for this long is taken to be dead.
 LOST_S = 6
@@ -111,7 +111,7 @@ class MembershipStore:
 
     async def group(self) -> Group:
         async with self.records.read() as connection:
-            return await connection.run_sync(_group)
+            return await connection.run_sync(_read_group)
 
     async def take(self) -> bool:
         """Take free partitions.
@@ -122,7 +122,7 @@ class MembershipStore:
             over.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_take, self.worker)
+            return await connection.run_sync(_take_partitions, self.worker)
 
     async def release(self, partitions: Collection[int]) -> None:
         async with self.records.write() as connection:
@@ -136,15 +136,15 @@ class MembershipStore:
                 await connection.execute(statement, {"worker": self.worker})
 
 
-def _group(connection: Connection) -> Group:
+def _read_group(connection: Connection) -> Group:
     holdings = [Holding(**row) for row in connection.execute(_HOLDINGS).mappings()]
     return Group(holdings, connection.execute(_ALIVE).scalar_one())
 
 
-def _take(connection: Connection, worker: str) -> bool:
+def _take_partitions(connection: Connection, worker: str) -> bool:
     connection.execute(_IN_TURN)
-    group = _group(connection)
-    partitions = to_take(group.holdings, worker, group.workers)
+    group = _read_group(connection)
+    partitions = partitions_to_take(group.holdings, worker, group.workers)
     locked = [row.partition for row in connection.execute(_LOCK_ROWS, {"partitions": partitions})]
     both_lanes = [partition for partition in partitions if locked.count(partition) == 2]
     is_claimed = any(

@@ -10,7 +10,12 @@ from typing import Never
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.ingest.pipeline.assignment import Assignment, Holding, to_keep, to_take
+from fanion.ingest.pipeline.assignment import (
+    Assignment,
+    Holding,
+    holdings_to_keep,
+    partitions_to_take,
+)
 from fanion.ingest.pipeline.membership_store import LOST_S, Group, MembershipStore
 from fanion.ingest.pipeline.position_store import NotLeaseHolder
 from fanion.runtime.background import run_loop
@@ -121,11 +126,11 @@ class Membership:
         if released := [holding.partition for holding in own if not self._is_assigned(holding)]:
             await self._store.release(released)
             group = await self._store.group()
-        if to_take(group.holdings, self._store.worker, group.workers):
+        if partitions_to_take(group.holdings, self._store.worker, group.workers):
             while await self._store.take():
                 pass
             group = await self._store.group()
-        self._publish(to_keep(group.holdings, self._store.worker, group.workers))
+        self._publish(holdings_to_keep(group.holdings, self._store.worker, group.workers))
 
     def _publish(self, held: list[Holding]) -> None:
         epochs = {holding.partition: holding.epoch for holding in held}

@@ -102,7 +102,7 @@ async def claimed_positions(records: Records) -> dict[str, int]:
     return {row.consumer: row.claimed for row in rows}
 
 
-async def not_yet_at(records: Records, claimed: Mapping[str, int]) -> list[str]:
+async def consumers_before(records: Records, claimed: Mapping[str, int]) -> list[str]:
     """Return the consumers that have not committed everything up to these positions."""
     rows = await records.fetch(select(log_positions.c.consumer, log_positions.c.position))
     return [row.consumer for row in rows if row.position < claimed.get(row.consumer, 0)]
@@ -192,15 +192,15 @@ class PositionHolder:
         return min(self.span.after)
 
 
-def acquire(connection: Connection, lane: str, holder: str, now: datetime) -> Position:
+def acquire_lease(connection: Connection, lane: str, holder: str, now: datetime) -> Position:
     """Acquire the lease of both lanes of a log without partitions, since one of them may be idle.
 
     Raises:
         NotLeaseHolder: Another server holds the lease.
     """
-    rows = _locked(connection)
+    rows = _lock_lane_rows(connection)
     if len(rows) < len(LANES):
-        rows = _begin(connection)
+        rows = _create_lane_rows(connection)
     for row in rows.values():
         if row.holder != holder and row.held_until > now:
             raise NotLeaseHolder(f"{row.holder} holds the lease until {row.held_until.isoformat()}")
@@ -243,7 +243,7 @@ def _with_progress(connection: Connection, rows: Mapping[int, Row[Any]]) -> dict
     return positions
 
 
-def _begin(connection: Connection) -> dict[str, Row[Any]]:
+def _create_lane_rows(connection: Connection) -> dict[str, Row[Any]]:
     statement = upsert(connection.dialect, log_positions).values(
         [
             {
@@ -257,10 +257,10 @@ def _begin(connection: Connection) -> dict[str, Row[Any]]:
         ]
     )
     connection.execute(statement.on_conflict_do_nothing())
-    return _locked(connection)
+    return _lock_lane_rows(connection)
 
 
-def _locked(connection: Connection) -> dict[str, Row[Any]]:
+def _lock_lane_rows(connection: Connection) -> dict[str, Row[Any]]:
     """Return the rows of the lanes, locked until this transaction ends."""
     statement = (
         select(log_positions)
@@ -271,17 +271,17 @@ def _locked(connection: Connection) -> dict[str, Row[Any]]:
     return {row.consumer: row for row in connection.execute(statement)}
 
 
-def _of(lane: str) -> Update:
+def _update_lane(lane: str) -> Update:
     return update(log_positions).where(log_positions.c.consumer == lane)
 
 
-def release(connection: Connection, lane: str, holder: str, now: datetime) -> None:
+def release_lease(connection: Connection, lane: str, holder: str, now: datetime) -> None:
     """Release the lease, so that another server can continue at once."""
-    mine = _of(lane).where(_LEASE.is_held_by(holder))
+    mine = _update_lane(lane).where(_LEASE.is_held_by(holder))
     connection.execute(mine.values(**_LEASE.taken(now)))
 
 
-def advance(
+def advance_positions(
     connection: Connection, holder: PositionHolder, done: Positions, claimed: Positions
 ) -> None:
     """Move the positions of a span to `done`, with the entries up to `claimed` begun.
@@ -316,7 +316,7 @@ def _advance_single(
 ) -> None:
     assumed = holder.span.after[0]
     moved = connection.execute(
-        _of(holder.lane)
+        _update_lane(holder.lane)
         .where(_LEASE.is_held_by(holder.holder), log_positions.c.position == assumed)
         .values(
             position=position,
@@ -328,13 +328,13 @@ def _advance_single(
         raise NotLeaseHolder(f"the lane is no longer at position {assumed}")
 
 
-def renew(connection: Connection, lane: str, holder: str, now: datetime) -> None:
+def renew_lease(connection: Connection, lane: str, holder: str, now: datetime) -> None:
     """Renew the lease of a log without partitions, at whatever position it is.
 
     Raises:
         NotLeaseHolder: Another server holds the lease.
     """
-    mine = _of(lane).where(_LEASE.is_held_by(holder))
+    mine = _update_lane(lane).where(_LEASE.is_held_by(holder))
     if connection.execute(mine.values(**_LEASE.taken(now + LEASE_DURATION))).rowcount != 1:
         raise NotLeaseHolder("another server holds the lease")
 
@@ -345,15 +345,15 @@ def require_held(connection: Connection, holder: PositionHolder) -> None:
     Raises:
         NotLeaseHolder: Another server has taken a partition.
     """
-    advance(connection, holder, holder.span.after, holder.span.after)
+    advance_positions(connection, holder, holder.span.after, holder.span.after)
 
 
-def complete(
+def complete_span(
     connection: Connection, holder: PositionHolder, progress: EnvelopeProgress | None
 ) -> None:
     """Advance over what this transaction stores: the span, or part of its only envelope."""
     if progress is None:
-        advance(connection, holder, holder.span.upto, holder.span.upto)
+        advance_positions(connection, holder, holder.span.upto, holder.span.upto)
         return
     require_held(connection, holder)
     [partition] = holder.span.after

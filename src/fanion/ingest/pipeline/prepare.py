@@ -162,7 +162,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     name = item.get("event")
     if name is None or name == "":
         return Drop.NO_NAME
-    name = _name(name)
+    name = _event_name(name)
     if name in _DIVERTED:
         return Drop.DIVERTED_EVENT
     distinct_id = distinct_id_of(item)
@@ -194,10 +194,10 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     if not makes_person or is_group_identify:  # what they set would not belong to the person
         _remove_update(properties)
     elif geoip or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
-        update = _update(name, item, properties, geoip, context)
+        update = _person_update(name, item, properties, geoip, context)
     if makes_person:
         if name in _OTHER_ID:
-            merge = _merge(name, properties)
+            merge = _merge_command(name, properties)
         if "$groups" in properties:
             groups = read_groups(properties["$groups"]) or _NO_GROUPS
         if is_group_identify:
@@ -273,7 +273,7 @@ def _remove_properties(properties: dict[str, Any], context: Context) -> None:
         properties.pop(name, None)
 
 
-def _update(
+def _person_update(
     event: str,
     item: Mapping[str, Any],
     properties: dict[str, Any],
@@ -284,8 +284,8 @@ def _update(
 
     Explicit values override automatic ones; nulls in `$set_once` are ignored.
     """
-    explicit = _explicit("$set", item, properties, context)
-    explicit_once = _explicit("$set_once", item, properties, context)
+    explicit = _merge_explicit("$set", item, properties, context)
+    explicit_once = _merge_explicit("$set_once", item, properties, context)
     to_set, set_once = automatic_properties(event, properties)
     if geoip:
         to_set.update(geoip)
@@ -294,7 +294,7 @@ def _update(
         to_set.update(explicit)
     if explicit_once:
         set_once.update(pair for pair in explicit_once.items() if pair[1] is not None)
-    unset = _names(properties["$unset"]) if "$unset" in properties else ()
+    unset = _text_items(properties["$unset"]) if "$unset" in properties else ()
     return PersonUpdate(to_set, set_once, unset) if to_set or set_once or unset else None
 
 
@@ -303,18 +303,18 @@ def _remove_update(properties: dict[str, Any]) -> None:
         properties.pop(name, None)
 
 
-def _merge(event: str, properties: Mapping[str, Any]) -> Merge | None:
+def _merge_command(event: str, properties: Mapping[str, Any]) -> Merge | None:
     kind, name = _OTHER_ID[event]
     other = properties.get(name)
     return Merge(kind, stored_distinct_id(other)) if other else None
 
 
-def _name(value: object) -> str:
+def _event_name(value: object) -> str:
     text = value if type(value) is str else _encode(value).decode()
     return text[:NAME_MAX].replace("\0", "\ufffd")
 
 
-def _explicit(
+def _merge_explicit(
     name: str, item: Mapping[str, Any], properties: dict[str, Any], context: Context
 ) -> Mapping[str, Any]:
     """Merge the object `name` of the properties with that of the item, which wins.
@@ -335,7 +335,7 @@ def _explicit(
     return merged
 
 
-def _names(unset: object) -> tuple[str, ...]:
+def _text_items(unset: object) -> tuple[str, ...]:
     if not isinstance(unset, list | dict):
         return ()
     return tuple(name for name in unset if isinstance(name, str))

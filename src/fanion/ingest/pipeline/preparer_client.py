@@ -55,7 +55,7 @@ class Preparer:
             try:
                 if not self._is_process_ready(self._channel):
                     return None
-                return await asyncio.to_thread(_ask, self._channel, entries, rules, types)
+                return await asyncio.to_thread(_request_batch, self._channel, entries, rules, types)
             except OSError:
                 await self._end()
                 return None
@@ -93,7 +93,7 @@ class Preparer:
         await self._child.kill()
 
 
-def _ask(
+def _request_batch(
     channel: BlockingChannel,
     entries: Sequence[LogEntry],
     rules: Mapping[int, IngestionSettings],

@@ -145,11 +145,11 @@ def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBat
 def _envelope(entry: LogEntry, arrived: Sequence[ReceivedEvent]) -> object:
     """Return the fields of an _Envelope, whose events have no properties."""
     envelope = entry.envelope
-    rows = [_row(event.prepared) for event in arrived]
+    rows = [_event_fields(event.prepared) for event in arrived]
     return envelope.project_id, envelope.received_at, rows, [event.is_named for event in arrived]
 
 
-def _row(event: PreparedEvent) -> tuple[object, ...]:
+def _event_fields(event: PreparedEvent) -> tuple[object, ...]:
     fields = (event.name, event.uuid, event.distinct_id, event.timestamp)
     more = (
         event.makes_person,
@@ -224,10 +224,10 @@ class PropertySamples:
             [known] = self.found.setdefault(name, [{}])
             for properties in occurrences[::step]:
                 if not properties.keys() <= known.keys() or None in known.values():
-                    _add(known, properties)
+                    _add_sample(known, properties)
 
 
-def _add(known: dict[str, Any], properties: Mapping[str, Any]) -> None:
+def _add_sample(known: dict[str, Any], properties: Mapping[str, Any]) -> None:
     for name, value in properties.items():
         if known.get(name) is None:
             known[name] = None if detect_type(name, value) is None else value

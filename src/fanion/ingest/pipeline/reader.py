@@ -16,10 +16,10 @@ from fanion.ingest.pipeline.batch import (
     Budget,
     PreparedBatch,
     count_items,
-    pieces,
+    divide_entry,
+    entries_within,
     prepare_batch,
     with_ids,
-    within,
 )
 from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_client import Preparer
@@ -183,7 +183,7 @@ class BatchReader:
         )
         if not entries or self.budget.surely_takes(entries):
             return entries
-        return await asyncio.to_thread(within, entries, self.budget)
+        return await asyncio.to_thread(entries_within, entries, self.budget)
 
     async def is_too_large(self, entry: LogEntry) -> bool:
         """Return whether an entry must be ingested in pieces."""
@@ -234,7 +234,7 @@ class BatchReader:
             if entries and not await self._is_full(entries):
                 entries = await self._linger(after, entries)
             if entries:
-                self._upto = behind(after, entries)
+                self._upto = positions_behind(after, entries)
                 return entries, await self._try_prepare(entries)
             await self._retry.call(self._accepted.appended, after, historical=self._historical)
 
@@ -290,7 +290,7 @@ class BatchReader:
         return await _exceed(entries, self.budget.half())
 
 
-def behind(positions: Positions, entries: Sequence[LogEntry]) -> dict[int, int]:
+def positions_behind(positions: Positions, entries: Sequence[LogEntry]) -> dict[int, int]:
     """Return the positions behind these entries, which are in the order of their ids."""
     return {**positions, **{entry.partition: entry.id for entry in entries}}
 
@@ -302,5 +302,5 @@ async def _exceed(entries: Sequence[LogEntry], budget: Budget) -> bool:
 def _letter_pieces(entry: LogEntry, budget: Budget) -> list[tuple[LogEntry, int]]:
     # Ids add half to the cost of the smallest items. Half the budget avoids a second division,
     # which would change the order of the pieces.
-    divided = map(with_ids, pieces(entry, 0, budget.half()))
+    divided = map(with_ids, divide_entry(entry, 0, budget.half()))
     return [(piece, count_items(piece.envelope.body)) for piece in divided]

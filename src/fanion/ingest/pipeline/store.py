@@ -25,7 +25,7 @@ from fanion.ingest.ledger.dead_letters_store import (
     delete_retried,
     insert_dead_letter,
 )
-from fanion.ingest.ledger.model import Tally, joined
+from fanion.ingest.ledger.model import Tally, joined_tallies
 from fanion.ingest.ledger.store import write_tally
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.person_cache import PersonCache
@@ -35,12 +35,12 @@ from fanion.ingest.pipeline.position_store import (
     Position,
     PositionHolder,
     Span,
-    acquire,
-    advance,
-    complete,
+    acquire_lease,
+    advance_positions,
+    complete_span,
     read_held,
-    release,
-    renew,
+    release_lease,
+    renew_lease,
     require_held,
 )
 from fanion.ingest.pipeline.resolve import (
@@ -123,7 +123,7 @@ class IngestStore:
             NotLeaseHolder: Another server holds the lease.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(acquire, self.consumer, self.holder, now)
+            return await connection.run_sync(acquire_lease, self.consumer, self.holder, now)
 
     async def held(self, epochs: Mapping[int, int]) -> dict[int, Position]:
         """Return the positions in partitions that this process holds.
@@ -141,7 +141,7 @@ class IngestStore:
             NotLeaseHolder: Another server holds the lease.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(renew, self.consumer, self.holder, now)
+            await connection.run_sync(renew_lease, self.consumer, self.holder, now)
 
     async def release(self, now: datetime, mirrored: Collection[int] = ()) -> None:
         """Release the lease, so that another server can continue at once.
@@ -150,7 +150,7 @@ class IngestStore:
             mirrored: As in `claim`.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(release, self.consumer, self.holder, now)
+            await connection.run_sync(release_lease, self.consumer, self.holder, now)
             await connection.run_sync(forget_mirrored, mirrored)
 
     async def claim(self, span: Span, now: datetime, mirrored: Collection[int] = ()) -> None:
@@ -165,7 +165,7 @@ class IngestStore:
             NotLeaseHolder: Another server has taken a partition.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(advance, self._at(span, now), span.after, span.upto)
+            await connection.run_sync(advance_positions, self._at(span, now), span.after, span.upto)
             await connection.run_sync(forget_mirrored, mirrored)
 
     async def forget_mirrored(self, versions: Collection[int]) -> None:
@@ -186,7 +186,7 @@ class IngestStore:
                 await connection.run_sync(_evict_changed, self.recent, names)
             allowance = ByteBudget(self.read_bytes_max)
             return await connection.run_sync(
-                _load, batch, names, self.recent, self.properties, allowance
+                _load_states, batch, names, self.recent, self.properties, allowance
             )
 
     async def create_types(self, types: Mapping[int, Mapping[str, int]]) -> None:
@@ -242,9 +242,13 @@ class IngestStore:
             PersonsChanged: Another server has changed persons or groups of the batch.
         """
         write = partial(
-            _write, holder=self._at(span, now), written=written, tally=tally, progress=progress
+            _write_batch,
+            holder=self._at(span, now),
+            written=written,
+            tally=tally,
+            progress=progress,
         )
-        await self._write(partial(_checked, written=written, write=write))
+        await self._write(partial(_write_checked, written=written, write=write))
         self._remember(written)
 
     async def settle(
@@ -266,9 +270,9 @@ class IngestStore:
             PersonsChanged: Another server has changed persons or groups of the letter.
         """
         write = partial(
-            _settle, letter=letter, written=written, tally=tally, holder=self._at(span, now)
+            _write_letter, letter=letter, written=written, tally=tally, holder=self._at(span, now)
         )
-        await self._write(partial(_checked, written=written, write=write))
+        await self._write(partial(_write_checked, written=written, write=write))
         self._remember(written)
 
     async def _write(self, write: Callable[[Connection], None]) -> None:
@@ -337,7 +341,7 @@ def _evict_changed(
             recent.evict(project_id, persons, changed)
 
 
-def _checked(
+def _write_checked(
     connection: Connection,
     written: Sequence[BatchChanges],
     write: Callable[[Connection], None],
@@ -366,7 +370,7 @@ def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
     return cast("dict[int, int]", versions)
 
 
-def _load(
+def _load_states(
     connection: Connection,
     batch: PreparedBatch,
     names: Mapping[int, Sequence[str]],
@@ -394,21 +398,23 @@ def _load(
     return states
 
 
-def _write(
+def _write_batch(
     connection: Connection,
     holder: PositionHolder,
     written: Sequence[BatchChanges],
     tally: Tally,
     progress: EnvelopeProgress | None,
 ) -> None:
-    complete(connection, holder, progress)
+    complete_span(connection, holder, progress)
     _write_parts(connection, written, tally, holder)
     if holder.lane != HISTORICAL:  # imports cause no alerts
         projects = {part.resolved.project_id for part in written}
-        count_captured(connection, projects, partial(_counts, written), holder.now, holder.slot)
+        count_captured(
+            connection, projects, partial(_event_counts, written), holder.now, holder.slot
+        )
 
 
-def _settle(
+def _write_letter(
     connection: Connection,
     letter: MarkedLetter,
     written: Sequence[BatchChanges],
@@ -416,7 +422,7 @@ def _settle(
     holder: PositionHolder,
 ) -> None:
     require_held(connection, holder)
-    tally = joined(tally, delete_retried(connection, letter))
+    tally = joined_tallies(tally, delete_retried(connection, letter))
     _write_parts(connection, written, tally, holder)
 
 
@@ -443,7 +449,7 @@ def _write_parts(
     record_seen(connection, names, now)
     note_unmirrored(connection, (part.unmirrored for part in written))
     skipped = (part.resolved.skipped for part in written)
-    write_tally(connection, joined(tally, *skipped), holder.slot)
+    write_tally(connection, joined_tallies(tally, *skipped), holder.slot)
 
 
 def _create_types(connection: Connection, types: Mapping[int, Mapping[str, int]]) -> None:
@@ -452,7 +458,7 @@ def _create_types(connection: Connection, types: Mapping[int, Mapping[str, int]]
         move_flag_version(connection, project_id)
 
 
-def _counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
+def _event_counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
     """Return the number of stored events by project and name."""
     parts = (part.resolved for part in written)
     return Counter(
@@ -468,5 +474,5 @@ def _store_dead_letter(
     error: str,
     progress: EnvelopeProgress | None,
 ) -> None:
-    complete(connection, holder, progress)
+    complete_span(connection, holder, progress)
     insert_dead_letter(connection, entry, items, error, holder.now)
