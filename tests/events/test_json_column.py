@@ -260,17 +260,17 @@ async def test_objects_within_objects_are_followed_so_far_only() -> None:
     for _ in range(100):
         deep = {"a": deep}
 
-    assert JsonColumn().add([deep, {"a": 1}]) == ([1], [0])
+    assert JsonColumn().add_objects([deep, {"a": 1}]) == ([1], [0])
 
 
 def test_a_number_that_json_cannot_write_is_left() -> None:
     objects = [{"a": 1.0}, {"a": math.inf}, {"a": math.nan}]
 
-    assert JsonColumn().add(objects) == ([0], [1, 2])
+    assert JsonColumn().add_objects(objects) == ([0], [1, 2])
 
 
 def test_numbers_whose_sum_is_too_large_are_left() -> None:
-    assert JsonColumn().add([{"a": 1.7e308}, {"a": 1.7e308}]) == ([], [0, 1])
+    assert JsonColumn().add_objects([{"a": 1.7e308}, {"a": 1.7e308}]) == ([], [0, 1])
 
 
 def test_paths_beyond_the_most_are_left() -> None:
@@ -279,5 +279,5 @@ def test_paths_beyond_the_most_are_left() -> None:
     made = JsonColumn()
 
     assert 600 < PATHS_MAX < 1200
-    assert made.add(objects) == ([0, 2], [1])
-    assert made.add(objects[1:]) == ([1], [0])
+    assert made.add_objects(objects) == ([0, 2], [1])
+    assert made.add_objects(objects[1:]) == ([1], [0])

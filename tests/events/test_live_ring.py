@@ -44,7 +44,7 @@ def test_an_event_fits_when_all_that_is_given_is_equal(wanted: LiveFilter, fits:
 def test_the_last_events_are_kept_and_all_are_numbered() -> None:
     kept = ring()
 
-    kept.put(map(event, "abcde"))
+    kept.put_events(map(event, "abcde"))
 
     assert (kept.count, kept.first, places(kept)) == (5, 2, ["c", "d", "e"])
     assert (kept.get(1), kept.get(5)) == (None, None)
@@ -52,16 +52,16 @@ def test_the_last_events_are_kept_and_all_are_numbered() -> None:
 
 def test_events_before_the_last_are_counted() -> None:
     kept = ring()
-    kept.put(map(event, "ab"))
+    kept.put_events(map(event, "ab"))
 
-    kept.put(map(event, "xyz"), earlier=7)
+    kept.put_events(map(event, "xyz"), earlier=7)
 
     assert (kept.count, kept.first, places(kept)) == (12, 9, ["x", "y", "z"])
 
 
 def test_an_event_is_found_by_its_place() -> None:
     kept = ring()
-    kept.put(map(event, "abcd"))
+    kept.put_events(map(event, "abcd"))
 
     assert [kept.find(place) for place in "abcdz"] == [None, 1, 2, 3, None]
 
@@ -69,7 +69,7 @@ def test_an_event_is_found_by_its_place() -> None:
 def test_bytes_are_limited_too() -> None:
     kept = ring(events_max=100, bytes_max=3 * event("a", 500).cost)
 
-    kept.put(event(place, 500) for place in "abcdef")
+    kept.put_events(event(place, 500) for place in "abcdef")
 
     assert places(kept) == ["d", "e", "f"]
 
@@ -77,9 +77,9 @@ def test_bytes_are_limited_too() -> None:
 def test_all_rings_share_one_budget_and_give_it_back() -> None:
     budget = BufferBudget(4 * event("a").cost)
     first, second = Ring(budget, 100), Ring(budget, 100)
-    first.put(map(event, "abc"))
+    first.put_events(map(event, "abc"))
 
-    second.put(map(event, "xyz"))
+    second.put_events(map(event, "xyz"))
 
     assert (places(first), places(second)) == (["a", "b", "c"], ["z"])
     assert (second.count, second.first) == (3, 2)
@@ -91,7 +91,7 @@ def test_all_rings_share_one_budget_and_give_it_back() -> None:
 def test_without_any_room_an_event_is_counted_as_lost() -> None:
     kept = ring(budget=10)
 
-    kept.put([event("a")])
+    kept.put_events([event("a")])
 
     assert (kept.count, kept.first, places(kept)) == (1, 1, [])
 

@@ -140,7 +140,9 @@ async def test_an_event_is_sent_as_the_list_of_events_has_it(
 ) -> None:
     async with looking(live, access) as pieces:
         chain = b'"a:b\\n\\"c\\""'
-        live.put(PROJECT, ALL, [event(3, properties=b'{"a":"x\\ny"}', elements_chain=chain)], 0)
+        live.put_events(
+            PROJECT, ALL, [event(3, properties=b'{"a":"x\\ny"}', elements_chain=chain)], 0
+        )
 
         [found] = await read(pieces, 1)
 
@@ -163,7 +165,7 @@ async def test_an_event_is_sent_as_the_list_of_events_has_it(
 
 async def test_an_event_without_a_person_says_so(live: LiveEvents, access: Access) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, [event(1, distinct_id="nobody")], 0)
+        live.put_events(PROJECT, ALL, [event(1, distinct_id="nobody")], 0)
 
         assert (await read(pieces, 1))[0].data["person"] is None
 
@@ -176,7 +178,7 @@ async def test_events_are_sent_while_persons_cannot_be_read(
 
     live = LiveEvents(down, clock)
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 2), 0)
+        live.put_events(PROJECT, ALL, events(0, 2), 0)
 
         assert numbers(await read(pieces, 2)) == [0, 1]
 
@@ -194,7 +196,7 @@ async def test_persons_with_very_long_names_are_read_one_by_one(
 
     live = LiveEvents(noted, clock)
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, [event(0), event(1, distinct_id="bea")], 0)
+        live.put_events(PROJECT, ALL, [event(0), event(1, distinct_id="bea")], 0)
 
         found = await read(pieces, 2)
 
@@ -204,20 +206,20 @@ async def test_persons_with_very_long_names_are_read_one_by_one(
 
 async def test_nothing_is_kept_without_a_stream(live: LiveEvents, access: Access) -> None:
     assert (live.is_watched, live.filters(PROJECT)) == (False, ())
-    live.put(PROJECT, ALL, events(0, 5), 0)
+    live.put_events(PROJECT, ALL, events(0, 5), 0)
     async with looking(live, access):
         assert (live.filters(PROJECT), live.filters(PROJECT + 1)) == ((ALL,), ())
-        live.put(PROJECT + 1, ALL, events(0, 5), 0)
+        live.put_events(PROJECT + 1, ALL, events(0, 5), 0)
 
         assert live.bytes_held == 0
 
 
 async def test_streams_with_one_filter_share_what_is_kept(live: LiveEvents, access: Access) -> None:
     async with looking(live, access) as first:
-        live.put(PROJECT, ALL, events(0, 3), 0)
+        live.put_events(PROJECT, ALL, events(0, 3), 0)
         held = live.bytes_held
         async with looking(live, access) as second:
-            live.put(PROJECT, ALL, events(3, 6), 0)
+            live.put_events(PROJECT, ALL, events(3, 6), 0)
 
             assert numbers(await read(first, 6)) == list(range(6))
             assert numbers(await read(second, 3)) == [3, 4, 5]
@@ -231,9 +233,9 @@ async def test_a_client_goes_on_behind_the_last_event_that_it_has_seen(
     live: LiveEvents, access: Access
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 2), 0)
+        live.put_events(PROJECT, ALL, events(0, 2), 0)
         seen = await read(pieces, 1)
-    live.put(PROJECT, ALL, events(2, 5), 0)
+    live.put_events(PROJECT, ALL, events(2, 5), 0)
 
     async with looking(live, access, seen[0].id) as pieces:
         assert numbers(await read(pieces, 4)) == [1, 2, 3, 4]
@@ -243,7 +245,7 @@ async def test_a_client_is_told_that_its_last_event_is_forgotten(
     live: LiveEvents, access: Access
 ) -> None:
     async with looking(live, access):
-        live.put(PROJECT, ALL, events(0, 3), 0)
+        live.put_events(PROJECT, ALL, events(0, 3), 0)
 
         async with looking(live, access, "0-9") as pieces:
             found = await read(pieces, 4)
@@ -256,13 +258,13 @@ async def test_what_a_client_missed_is_sent_whole_however_much_it_is(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 1), 0)
+        live.put_events(PROJECT, ALL, events(0, 1), 0)
         [seen] = await read(pieces, 1)
-    live.put(PROJECT, ALL, events(1, 121), 0)
+    live.put_events(PROJECT, ALL, events(1, 121), 0)
 
     async with looking(live, access, seen.id) as pieces:
         found = await read(pieces, EVENTS_PER_S)
-        live.put(PROJECT, ALL, events(121, 122), 0)
+        live.put_events(PROJECT, ALL, events(121, 122), 0)
         while len(found) < 121:
             waiting = await begun(pieces)
             assert not waiting.done()  # until the next second
@@ -279,13 +281,13 @@ async def test_of_what_a_client_missed_the_lost_part_is_counted(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 1), 0)
+        live.put_events(PROJECT, ALL, events(0, 1), 0)
         [seen] = await read(pieces, 1)
-        live.put(PROJECT, ALL, events(1, 101), 0)
+        live.put_events(PROJECT, ALL, events(1, 101), 0)
 
         async with looking(live, access, seen.id) as again:
             found = await read(again, EVENTS_PER_S)
-            live.put(PROJECT, ALL, events(101, 1_091), 0)
+            live.put_events(PROJECT, ALL, events(101, 1_091), 0)
             clock.now += 1
             found += await read(again, 11)
 
@@ -299,7 +301,7 @@ async def test_rings_are_given_up_after_a_while_without_a_stream(
     monkeypatch.setattr(stream_service, "LINGER_S", 0.02)
     live = LiveEvents(persons_of, clock)
     async with looking(live, access, filter=LiveFilter("a")), looking(live, access):
-        live.put(PROJECT, ALL, events(0, 3), 0)
+        live.put_events(PROJECT, ALL, events(0, 3), 0)
     assert live.is_watched
 
     clock.now += 1
@@ -330,7 +332,7 @@ async def test_of_too_many_events_a_sample_is_sent_that_says_so(
     live: LiveEvents, access: Access
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 200), 0)
+        live.put_events(PROJECT, ALL, events(0, 200), 0)
 
         found = await read(pieces, 51)
 
@@ -342,7 +344,7 @@ async def test_of_a_burst_the_sample_counts_what_is_kept_no_more(
     live: LiveEvents, access: Access
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(4_000, 5_000), 4_000)
+        live.put_events(PROJECT, ALL, events(4_000, 5_000), 4_000)
 
         found = await read(pieces, 1 + EVENTS_PER_S)
 
@@ -354,14 +356,14 @@ async def test_the_next_events_wait_for_the_next_second(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, EVENTS_PER_S), 0)
+        live.put_events(PROJECT, ALL, events(0, EVENTS_PER_S), 0)
         await read(pieces, EVENTS_PER_S)
-        live.put(PROJECT, ALL, events(50, 55), 0)
+        live.put_events(PROJECT, ALL, events(50, 55), 0)
         waiting = await begun(pieces)
         assert not waiting.done()
 
         clock.now += 1
-        live.put(PROJECT, ALL, events(55, 56), 0)
+        live.put_events(PROJECT, ALL, events(55, 56), 0)
         first = messages((await waiting).decode())
 
         assert numbers([*first, *await read(pieces, 5)]) == list(range(50, 56))
@@ -371,9 +373,9 @@ async def test_the_rate_of_a_sample_is_that_of_the_time_it_stands_for(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 100), 0)
+        live.put_events(PROJECT, ALL, events(0, 100), 0)
         await read(pieces, 1 + EVENTS_PER_S)
-        live.put(PROJECT, ALL, events(100, 300), 0)
+        live.put_events(PROJECT, ALL, events(100, 300), 0)
         clock.now += 2
 
         found = await read(pieces, 1)
@@ -385,10 +387,10 @@ async def test_a_slow_client_is_told_how_many_it_missed_and_holds_none_of_them(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 10), 0)
+        live.put_events(PROJECT, ALL, events(0, 10), 0)
         seen = await read(pieces, 4)
         held = live.bytes_held
-        live.put(PROJECT, ALL, events(10, 3_010), 0)
+        live.put_events(PROJECT, ALL, events(10, 3_010), 0)
         clock.now += 60
         assert live.bytes_held <= 110 * held  # a ring has at most 1,000 events
 
@@ -403,9 +405,9 @@ async def test_a_client_that_is_slow_for_a_moment_misses_nothing(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, events(0, 10), 0)
+        live.put_events(PROJECT, ALL, events(0, 10), 0)
         seen = await read(pieces, 4)
-        live.put(PROJECT, ALL, events(10, 30), 0)
+        live.put_events(PROJECT, ALL, events(10, 30), 0)
         clock.now += 60
 
         assert numbers([*seen, *await read(pieces, 26)]) == list(range(30))
@@ -413,7 +415,7 @@ async def test_a_client_that_is_slow_for_a_moment_misses_nothing(
 
 async def test_an_event_that_is_too_large_is_counted(live: LiveEvents, access: Access) -> None:
     async with looking(live, access) as pieces:
-        live.put(PROJECT, ALL, [event(1), event(2, properties=b""), event(3)], 0)
+        live.put_events(PROJECT, ALL, [event(1), event(2, properties=b""), event(3)], 0)
 
         found = await read(pieces, 3)
 
@@ -443,7 +445,7 @@ async def test_a_stream_ends_when_access_does(
 ) -> None:
     async with looking(live, access) as pieces:
         access.error = PermissionDenied()
-        live.put(PROJECT, ALL, events(0, 1), 0)
+        live.put_events(PROJECT, ALL, events(0, 1), 0)
         clock.now += stream_service.ACCESS_CHECK_S
 
         assert await ended(pieces)
@@ -470,7 +472,7 @@ async def test_a_stream_goes_on_while_it_is_unknown_whether_access_ends(
     async with looking(live, access) as pieces:
         access.error = error
         live.check_access()
-        live.put(PROJECT, ALL, events(0, 1), 0)
+        live.put_events(PROJECT, ALL, events(0, 1), 0)
 
         assert numbers(await read(pieces, 1)) == [0]
         assert access.asked == 1

@@ -33,7 +33,7 @@ def test_names_are_new_once() -> None:
     events = seen({"price": 1, "plan": "pro"}, {"plan": "free"})
 
     first = known.new(events)
-    known.add(first)
+    known.add_properties(first)
     again = known.new(events)
 
     assert first == NewProperties({"plan": STRING, "price": NUMERIC}, {"paid": ["plan", "price"]})
@@ -70,10 +70,10 @@ def test_names_that_describe_no_event_or_cannot_be_stored_are_passed_over() -> N
 def test_a_flood_of_names_is_cut() -> None:
     known = recorded()
 
-    known.add(known.new(seen({f"n{n}": n for n in range(NAMES_OF_EVENT_MAX + 5)})))
+    known.add_properties(known.new(seen({f"n{n}": n for n in range(NAMES_OF_EVENT_MAX + 5)})))
     for number in range(20):
         names = {f"{number}-{n}": n for n in range(NAMES_OF_EVENT_MAX)}
-        known.add(known.new(seen(names, event=f"e{number}")))
+        known.add_properties(known.new(seen(names, event=f"e{number}")))
 
     assert len(known.carried["paid"]) == NAMES_OF_EVENT_MAX
     assert len(known.types) == NAMES_MAX
@@ -84,20 +84,20 @@ def test_a_flood_of_names_is_cut() -> None:
 def test_memory_is_read_again_after_a_while() -> None:
     known = PropertyCache()
     known.refresh(NOW)
-    known.put(1, recorded(plan=STRING))
+    known.put_project(1, recorded(plan=STRING))
 
     known.refresh(NOW + READ_AGAIN - timedelta(seconds=1))
-    stored = known.of(1)
+    stored = known.of_project(1)
     known.refresh(NOW + READ_AGAIN)
 
     assert stored is not None
-    assert known.of(1) is None
+    assert known.of_project(1) is None
 
 
 def test_of_a_flood_a_part_is_looked_at_until_something_is_new() -> None:
     known = recorded()
     plain = [{"plan": "pro"} for _ in range(OCCURRENCES_MAX + 1)]
-    known.add(known.new({"paid": plain}))
+    known.add_properties(known.new({"paid": plain}))
 
     seldom = known.new({"paid": [*plain, {"between": 1}]})
     often = known.new({"paid": [{"first": 1}, *plain, {"between": 1}]})

@@ -68,7 +68,7 @@ async def put_aside_all(
                 items = len(request.items)
                 await connection.run_sync(insert_dead_letter, entry, items, "ValueError", now)
             request.tries = request.acknowledged = 1
-        await DeadLetters(records).mark(DeadLetterFilter(), now)
+        await DeadLetters(records).mark_for_retry(DeadLetterFilter(), now)
     finally:
         await records.close()
 
@@ -78,7 +78,7 @@ async def none_left(server: PreloadedServer) -> None:
     try:
         async with asyncio.timeout(SOON_S):
             while True:
-                if not [letter async for letter in DeadLetters(records).marked()]:
+                if not [letter async for letter in DeadLetters(records).marked_letters()]:
                     return
                 await asyncio.sleep(0.05)
     finally:

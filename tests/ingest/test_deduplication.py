@@ -157,14 +157,14 @@ async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothi
 
 async def take_all(records: Records, holder: str) -> None:
     store = MembershipStore(records, holder)
-    await store.renew()
+    await store.renew_membership()
     taken = update(log_positions).where(log_positions.c.partition > 0)
     async with records.write() as connection:
         await connection.execute(taken.values(holder=holder, epoch=log_positions.c.epoch + 1))
 
 
 async def give_back_all(records: Records, holder: str) -> None:
-    await MembershipStore(records, holder).leave()
+    await MembershipStore(records, holder).leave_group()
 
 
 def held_by(consumer: Consumer, number: int) -> Callable[[], Awaitable[bool]]:
@@ -191,7 +191,7 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
         await first.capture(item(1), item(2))
         await failed(site, project_id, item(1), item(3), {"event": "a", "distinct_id": "ann"})
     async with dying(records_url, events, tmp_path) as site:
-        await DeadLetters(site.records).mark(DeadLetterFilter(project_id), LATER)
+        await DeadLetters(site.records).mark_for_retry(DeadLetterFilter(project_id), LATER)
 
     async with after_the_death(records_url, events, first, tmp_path) as home:
         await settled(home)

@@ -98,7 +98,7 @@ class Persons(RuleBasedStateMachine):
         self.store = IngestStore(
             self.site.records, "live", "one", recent, properties, Versions(self.site.records)
         )
-        self.position = self.site.run(self.store.acquire(NOW)).at
+        self.position = self.site.run(self.store.acquire_lease(NOW)).at
 
     @rule(own=IDS, update=UPDATES, age=AGES)
     def send(self, own: str, update: dict[str, Any], age: int) -> None:
@@ -147,15 +147,15 @@ class Persons(RuleBasedStateMachine):
     async def _store(self) -> None:
         """Store the waiting events as the consumer does, but without an event store."""
         run = prepare_batch(self.waiting, lambda _: IngestionSettings())
-        known = await self.store.load(run, NOW)
+        known = await self.store.load_states(run, NOW)
         [(project_id, arrived)] = run.arrived.items()
         resolution = Resolution(project_id, arrived, known[project_id])
         events = list(resolution.events())
         resolved = resolution.outcome()
-        written = [await self.store.changes(resolved)]
+        written = [await self.store.versioned_changes(resolved)]
         span = Span({0: self.position}, {0: run.last}, {})
-        await self.store.claim(span, NOW)
-        await self.store.write(written, run.tally, span, NOW)
+        await self.store.claim_span(span, NOW)
+        await self.store.write_batch(written, run.tally, span, NOW)
         self.persons.update({str(one.uuid): one.person_id for one in events})
         self.position, self.waiting = run.last, []
 

@@ -227,7 +227,7 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
         limit(site)
         refusing.refused = b"nothing of that"
         letters = DeadLetters(site.records)
-        assert await letters.mark(DeadLetterFilter(), NOW) == 1
+        assert await letters.mark_for_retry(DeadLetterFilter(), NOW) == 1
         await until_soon(lambda: all_tried(site), "the letters stay")
 
         assert await names(home) == [f"e{n}" for n in range(9) if n not in (1, 7)]

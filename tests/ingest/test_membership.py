@@ -60,7 +60,7 @@ class Worker:
 
     async def claim(self, upto: Mapping[int, int], lane: str = LIVE) -> None:
         after = dict.fromkeys(upto, 0)
-        await self.lane(lane).claim(Span(after, upto, self.epochs), NOW)
+        await self.lane(lane).claim_span(Span(after, upto, self.epochs), NOW)
 
 
 async def settle(*workers: Worker) -> list[int]:
@@ -93,7 +93,7 @@ async def test_workers_that_join_and_leave_share_the_partitions(records: Records
     alone = await settle(a)
     two = await settle(a, b)
     three = await settle(a, b, c)
-    await b.membership._store.leave()
+    await b.membership._store.leave_group()
     rest = await settle(a, c)
 
     assert alone == [PARTITIONS]
@@ -134,7 +134,7 @@ async def test_what_was_claimed_stays_so_when_the_batch_is_halved(records: Recor
 
     await a.claim({1: 2})
     half = Span({1: 0}, {1: 2}, a.epochs)
-    await a.lane().write([], Tally(), half, NOW)
+    await a.lane().write_batch([], Tally(), half, NOW)
 
     assert await positions(records) == {"live/1": (2, 5), "live/2": (0, 4)}
 
@@ -178,7 +178,7 @@ async def test_a_worker_that_was_paused_writes_nothing(records: Records, lane: s
     with pytest.raises(NotLeaseHolder):
         await a.claim({1: 5, 2: 6}, lane)
     with pytest.raises(NotLeaseHolder):
-        await a.lane(lane).held(a.epochs)
+        await a.lane(lane).held_positions(a.epochs)
 
     assert await positions(records) == {}
 
@@ -224,7 +224,7 @@ async def test_a_batch_of_a_dead_worker_is_taken_whole_and_before_anything_else(
     await fall_silent(a)
     await b.turn()
     of_batch = batch.keys() & b.epochs.keys()
-    held = await b.lane().held(b.epochs)
+    held = await b.lane().held_positions(b.epochs)
 
     assert of_batch == batch.keys()
     assert {one for one, position in held.items() if position.claimed > position.at} == of_batch
@@ -235,7 +235,7 @@ async def test_a_worker_that_leaves_in_a_batch_leaves_it_recognisable(records: R
     a, b = Worker(records, "a"), Worker(records, "b")
     await settle(a)
     await a.claim({3: 9, 4: 9})
-    await a.membership._store.leave()
+    await a.membership._store.leave_group()
 
     await b.turn()
 

@@ -95,13 +95,13 @@ async def test_a_squash_waits_for_a_dead_letter_that_is_being_retried(
 ) -> None:
     await merge(events, project_id)
     letters = await put_aside(records, project_id)
-    await letters.mark(DeadLetterFilter(project_id), NOW)
+    await letters.mark_for_retry(DeadLetterFilter(project_id), NOW)
 
     squashing = squash(records, events)
     done, _ = await asyncio.wait({squashing}, timeout=0.5)
     # The retry loaded its persons before the merge.
     await store(events, project_id, MERGED[0])
-    await letters.drop(DeadLetterFilter(project_id))
+    await letters.discard_letters(DeadLetterFilter(project_id))
     await squashing
 
     assert done == set()

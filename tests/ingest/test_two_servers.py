@@ -132,14 +132,14 @@ async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
 async def test_what_was_claimed_stays_so_when_the_batch_is_halved(records: Records) -> None:
     """An attempt at the whole batch may have stored events of its second half."""
     store = lanes(records, "one")[LIVE]
-    await store.acquire(NOW)
-    await store.claim(Span(START, {0: 5}, {}), NOW)
+    await store.acquire_lease(NOW)
+    await store.claim_span(Span(START, {0: 5}, {}), NOW)
 
     first = Span(START, {0: 2}, {})
-    await store.claim(first, NOW)
-    halved = await store.acquire(NOW)
-    await store.write([], Tally(), first, NOW)
-    half_done = await store.acquire(NOW)
+    await store.claim_span(first, NOW)
+    halved = await store.acquire_lease(NOW)
+    await store.write_batch([], Tally(), first, NOW)
+    half_done = await store.acquire_lease(NOW)
 
     assert (halved.at, halved.claimed) == (0, 5)
     assert (half_done.at, half_done.claimed) == (2, 5)
@@ -168,17 +168,17 @@ class Ingester:
             await self.store.create_types({PROJECT: resolution.new_types})
         list(resolution.events())
         resolved = resolution.outcome()
-        return await self.store.changes(resolved)
+        return await self.store.versioned_changes(resolved)
 
     async def known(self, *items: Json) -> ProjectState:
-        return (await self.store.load(self._batch(*items), NOW))[PROJECT]
+        return (await self.store.load_states(self._batch(*items), NOW))[PROJECT]
 
     async def write(self, written: BatchChanges) -> None:
-        await self.store.acquire(NOW)
+        await self.store.acquire_lease(NOW)
         run = self._batch()
         done = self.position + 1
         span = Span({0: self.position}, {0: done}, {})
-        await self.store.write([written], run.tally, span, NOW)
+        await self.store.write_batch([written], run.tally, span, NOW)
         self.position = done
 
     def _batch(self, *items: Json) -> PreparedBatch:
@@ -218,7 +218,7 @@ def seen(distinct_id: str, **properties: Any) -> Json:
 async def test_what_another_server_has_changed_of_a_remembered_person_is_read(
     records: Records, ingester: Ingester
 ) -> None:
-    remembered, _ = ingester.recent.find(PROJECT, ["ann", "bob"])
+    remembered, _ = ingester.recent.find_persons(PROJECT, ["ann", "bob"])
     await edit(records)
 
     known = (await ingester.known(seen("ann"))).persons
@@ -236,9 +236,9 @@ async def test_a_person_met_by_another_distinct_id_is_not_the_remembered_one(
     records: Records, ingester: Ingester
 ) -> None:
     """The person is cached as ann, changed, and then found as bob for the first time."""
-    [bob] = ingester.recent.find(PROJECT, ["bob"])[0].values()
+    [bob] = ingester.recent.find_persons(PROJECT, ["bob"])[0].values()
     ingester.recent.evict(PROJECT, {"bob": bob}, {(bob.id, bob.version)})
-    ingester.recent.put(PROJECT, {"ann": bob})
+    ingester.recent.put_persons(PROJECT, {"ann": bob})
     ingester.recent.canonical({"ann": bob})
     await edit(records)
 

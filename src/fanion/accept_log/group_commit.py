@@ -77,12 +77,12 @@ class GroupCommit:
     async def _commit_all(self) -> None:
         try:
             while self._waiting:
-                if group := self._take():
+                if group := self._take_group():
                     await self._commit_group(group)
         finally:
             self._task = None
 
-    def _take(self) -> list[_Waiting]:
+    def _take_group(self) -> list[_Waiting]:
         """Remove and return the next group, without appends whose callers no longer wait."""
         group: list[_Waiting] = []
         group_bytes = 0

@@ -203,7 +203,7 @@ class WebWorker:
             fast.endpoint = partial(self._answer_fast, fast.endpoint)
         return fast
 
-    async def take(self, project: Project, items: int, size: int, now: float) -> int:
+    async def take_tokens(self, project: Project, items: int, size: int, now: float) -> int:
         """Ask the server to apply the rate limit, since it counts for all its processes."""
         self._rate_limit_requests += 1
         request_id = self._rate_limit_requests

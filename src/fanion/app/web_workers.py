@@ -212,7 +212,9 @@ class WebWorkers:
             project = await self._public.flags.projects.by_id(request.project_id)
             if project is not None:
                 limits = self._public.capture.limits
-                seconds = await limits.take(project, request.items, request.size, request.now)
+                seconds = await limits.take_tokens(
+                    project, request.items, request.size, request.now
+                )
         worker.send(RateLimitAnswer(request.request_id, seconds))
 
     async def _send_log_channel(self, worker: "WebWorkerProcess") -> None:

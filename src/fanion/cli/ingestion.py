@@ -83,7 +83,7 @@ def list_letters(
     """List dead letters, the newest first."""
 
     async def work(records: Records) -> list[dict[str, Any]]:
-        letters, _ = await DeadLetters(records).page(DeadLetterFilter(project), limit, 0)
+        letters, _ = await DeadLetters(records).read_page(DeadLetterFilter(project), limit, 0)
         return [_row(letter, ERROR_CHARS) for letter in letters]
 
     print_result(with_records(settings_of(data=data), work), as_json)
@@ -95,8 +95,8 @@ def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> N
 
     async def work(records: Records) -> dict[str, Any]:
         letters, chosen = DeadLetters(records), DeadLetterFilter(ids=[letter_id])
-        matches, _ = await letters.page(chosen, 1, 0)
-        body = await letters.body(chosen)
+        matches, _ = await letters.read_page(chosen, 1, 0)
+        body = await letters.read_body(chosen)
         if not matches or body is None:
             refuse(f"There is no dead letter {letter_id}; `fanion dead-letters list` shows them.")
         return {**_row(matches[0], None), "body": body.decode(errors="replace")}
@@ -115,7 +115,7 @@ def retry_letters(
     chosen = _chosen(ids, every, project)
 
     async def work(records: Records) -> int:
-        return await DeadLetters(records).mark(chosen, utc_now())
+        return await DeadLetters(records).mark_for_retry(chosen, utc_now())
 
     _print_count(with_records(settings_of(data=data), work), chosen, "will be retried")
 
@@ -128,7 +128,7 @@ def drop_letters(
     chosen = _chosen(ids, every, project)
 
     async def work(records: Records) -> int:
-        return await DeadLetters(records).drop(chosen)
+        return await DeadLetters(records).discard_letters(chosen)
 
     _print_count(with_records(settings_of(data=data), work), chosen, "dropped")
 

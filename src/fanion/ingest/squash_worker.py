@@ -91,11 +91,11 @@ class SquashWorker:
         """
         claimed = await claimed_positions(self.records)
         letters = DeadLetters(self.records)
-        marked = await letters.marks()
+        marked = await letters.retry_marks()
         backoff = Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         while True:
             late = await consumers_before(self.records, claimed)
-            retried = marked & await letters.marks()
+            retried = marked & await letters.retry_marks()
             if not late and not retried:
                 return
             structlog.get_logger().info("squash_waits", consumers=late, letters=len(retried))

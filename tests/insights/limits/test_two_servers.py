@@ -89,17 +89,17 @@ async def test_a_result_of_one_server_is_shown_by_the_other(homes: tuple[Home, H
 async def test_a_question_waits_for_one_of_another_server(homes: tuple[Home, Home]) -> None:
     here, there = homes
     own = SharedPlaces(here.site.records, "asked", here.site.events.people.gate.limits)
-    places = [await own.take(here.project_id) for _ in range(2)]
+    places = [await own.take_place(here.project_id) for _ in range(2)]
     with held(there) as found:
         asking = asyncio.create_task(there.api.post("/query/", json={"query": QUERY}))
         await asyncio.wait([asking], timeout=0.5)
         reached_the_store = not found.asked.locked()
 
-        own.leave(places[0])
+        own.leave_place(places[0])
         await asked(found)
         found.go.set()
         answer = await asking
-    own.leave(places[1])
+    own.leave_place(places[1])
 
     assert not reached_the_store
     assert answer.status_code == 200
@@ -113,7 +113,7 @@ async def test_servers_share_places_in_all_and_of_a_project(records: Records) ->
     one, other = shared(records), shared(records)
 
     taken = [
-        await server.try_take(uuid4(), project_id)
+        await server.try_take_place(uuid4(), project_id)
         for server, project_id in ((one, 1), (other, 1), (one, 1), (other, 2), (one, 3))
     ]
 
@@ -124,7 +124,7 @@ async def test_servers_share_places_of_a_user_in_all_projects(records: Records) 
     one, other = shared(records), shared(records)
 
     taken = [
-        await server.try_take(uuid4(), project_id, user_id)
+        await server.try_take_place(uuid4(), project_id, user_id)
         for server, project_id, user_id in ((one, 1, 7), (other, 2, 7), (one, 3, 7), (other, 3, 8))
     ]
 
@@ -135,34 +135,34 @@ async def test_those_of_all_servers_are_let_in_in_the_order_in_which_they_asked(
     records: Records,
 ) -> None:
     one, other = shared(records), shared(records)
-    held = [await one.take(project_id) for project_id in (1, 2, 3)]
+    held = [await one.take_place(project_id) for project_id in (1, 2, 3)]
     first, second, third = uuid4(), uuid4(), uuid4()
-    assert not await other.try_take(first, 4)
-    assert not await one.try_take(second, 5)
-    assert not await other.try_take(third, 6)
+    assert not await other.try_take_place(first, 4)
+    assert not await one.try_take_place(second, 5)
+    assert not await other.try_take_place(third, 6)
 
     await left(one, held[0])
 
-    assert not await other.try_take(third, 6)
-    assert not await one.try_take(second, 5)
-    assert not await one.try_take(uuid4(), 7), "it came later"
-    assert await other.try_take(first, 4)
+    assert not await other.try_take_place(third, 6)
+    assert not await one.try_take_place(second, 5)
+    assert not await one.try_take_place(uuid4(), 7), "it came later"
+    assert await other.try_take_place(first, 4)
     await left(one, held[1])
-    assert not await other.try_take(third, 6)
-    assert await one.try_take(second, 5)
+    assert not await other.try_take_place(third, 6)
+    assert await one.try_take_place(second, 5)
     await left(one, held[2])
 
 
 async def test_who_gives_up_or_is_dead_holds_up_nobody(records: Records) -> None:
     one, other = shared(records), shared(records)
-    held = [await one.take(project_id) for project_id in (1, 2, 3)]
-    waiting, dead = asyncio.ensure_future(other.take(4)), uuid4()
+    held = [await one.take_place(project_id) for project_id in (1, 2, 3)]
+    waiting, dead = asyncio.ensure_future(other.take_place(4)), uuid4()
 
     async def waits() -> bool:
         return len(await rows(records)) == 4
 
     await until_soon(waits, "it does not wait")
-    assert not await other.try_take(dead, 5)
+    assert not await other.try_take_place(dead, 5)
 
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
@@ -174,17 +174,17 @@ async def test_who_gives_up_or_is_dead_holds_up_nobody(records: Records) -> None
         )
     await left(one, held[0])
 
-    assert await other.try_take(uuid4(), 6)
+    assert await other.try_take_place(uuid4(), 6)
     for place in held[1:]:
         await left(one, place)
 
 
 async def test_who_waits_for_too_long_is_refused(records: Records) -> None:
     one = SharedPlaces(records, "asked", GateLimits(at_once=1, at_once_of_project=1, wait_s=0.2))
-    held = await one.take(1)
+    held = await one.take_place(1)
 
     with pytest.raises(Unavailable):
-        await one.take(2)
+        await one.take_place(2)
 
     await asyncio.gather(*one._leaving)
     assert [row.id for row in await rows(records)] == [held]
@@ -196,29 +196,29 @@ async def rows(records: Records) -> Sequence[Any]:
 
 
 async def left(server: SharedPlaces, place: UUID) -> None:
-    server.leave(place)
+    server.leave_place(place)
     await asyncio.gather(*server._leaving)
 
 
 async def test_places_of_another_kind_are_others(records: Records) -> None:
-    assert all([await shared(records).try_take(uuid4(), project) for project in (1, 1, 2)])
+    assert all([await shared(records).try_take_place(uuid4(), project) for project in (1, 1, 2)])
 
-    assert await shared(records, "behind").try_take(uuid4(), 1)
+    assert await shared(records, "behind").try_take_place(uuid4(), 1)
 
 
 async def test_many_at_the_same_time_take_no_more_places_than_there_are(records: Records) -> None:
     servers = [shared(records) for _ in range(8)]
 
     taken = await asyncio.gather(
-        *(server.try_take(uuid4(), number) for number, server in enumerate(servers))
+        *(server.try_take_place(uuid4(), number) for number, server in enumerate(servers))
     )
 
     assert sum(taken) == 3
 
 
 async def test_places_of_a_server_that_is_gone_become_free(records: Records) -> None:
-    assert all([await shared(records).try_take(uuid4(), project) for project in (1, 2, 3)])
+    assert all([await shared(records).try_take_place(uuid4(), project) for project in (1, 2, 3)])
     async with records.write() as connection:
         await connection.execute(update(question_places).values(held_until=func.now()))
 
-    assert await shared(records).try_take(uuid4(), 4)
+    assert await shared(records).try_take_place(uuid4(), 4)

@@ -236,7 +236,7 @@ class ProjectProperties:
                 carried[event] = accepted
         return NewProperties(types, carried)
 
-    def add(self, written: NewProperties) -> None:
+    def add_properties(self, written: NewProperties) -> None:
         self.types.update(written.types)
         for event, names in written.carried.items():
             self.carried.setdefault(event, set()).update(names)
@@ -263,18 +263,18 @@ class PropertyCache:
         self._projects: dict[int, ProjectProperties] = {}
         self._since: datetime | None = None
 
-    def of(self, project_id: int) -> ProjectProperties | None:
+    def of_project(self, project_id: int) -> ProjectProperties | None:
         """Return the properties of a project; None if it has not been read yet."""
         return self._projects.get(project_id)
 
-    def put(self, project_id: int, recorded: ProjectProperties) -> None:
+    def put_project(self, project_id: int, recorded: ProjectProperties) -> None:
         self._projects[project_id] = recorded
 
-    def add(self, project_id: int, written: NewProperties) -> None:
+    def add_properties(self, project_id: int, written: NewProperties) -> None:
         """Add properties, after the commit of the transaction that wrote them."""
         recorded = self._projects.get(project_id)
         if recorded is not None:
-            recorded.add(written)
+            recorded.add_properties(written)
 
     def refresh(self, now: datetime) -> None:
         """Clear the cache if it is too old or too large."""

@@ -85,11 +85,11 @@ def load_properties(
     connection: Connection, project_id: int, events: Collection[str], known: PropertyCache
 ) -> ProjectProperties:
     """Return the stored properties of the project and these events, reading those not cached."""
-    recorded = known.of(project_id)
+    recorded = known.of_project(project_id)
     if recorded is None:
         rows = connection.execute(_TYPES, {"project_id": project_id})
         recorded = ProjectProperties({row.name: _property_type(row.property_type) for row in rows})
-        known.put(project_id, recorded)
+        known.put_project(project_id, recorded)
     unread = [event for event in events if event not in recorded.carried]
     if unread:
         recorded.carried.update({event: set() for event in unread})

@@ -87,7 +87,7 @@ class LiveFollower:
         events = await self._events.list(project_id, query)
         if cursor is not None:
             new = [event for event in events if event.uuid not in cursor.seen]
-            self._live.put(project_id, live_filter, map(_live_event, _in_order(new)), 0)
+            self._live.put_events(project_id, live_filter, map(_live_event, _in_order(new)), 0)
         upto = max([upto, *(event.received_at for event in events)])
         self._cursors[key] = _Cursor(upto, {event.uuid for event in events})
 

@@ -107,7 +107,7 @@ class Ring:
         """Return the number of the oldest event in the ring; `count` if there is none."""
         return self.count - len(self._events)
 
-    def put(self, events: Iterable[LiveEvent], earlier: int = 0) -> None:
+    def put_events(self, events: Iterable[LiveEvent], earlier: int = 0) -> None:
         """Add events.
 
         Args:

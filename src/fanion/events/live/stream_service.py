@@ -79,7 +79,7 @@ class Subscription:
 
 
 @dataclass(slots=True)
-class _Place:
+class _SharedRing:
     """A ring and its readers.
 
     Attributes:
@@ -109,7 +109,7 @@ class LiveEvents:
         self.heartbeat_s = heartbeat_s
         self.is_closed = False
         self._budget = BufferBudget(BYTES_MAX)
-        self._places: dict[int, dict[LiveFilter, _Place]] = {}
+        self._rings: dict[int, dict[LiveFilter, _SharedRing]] = {}
         self._of_user: Counter[int] = Counter()
         self._expiry: asyncio.TimerHandle | None = None
 
@@ -127,34 +127,34 @@ class LiveEvents:
     @property
     def is_watched(self) -> bool:
         """Return whether a project has readers, or had some a moment ago."""
-        return bool(self._places)
+        return bool(self._rings)
 
     def filters(self, project_id: int) -> Sequence[LiveFilter]:
         """Return the filters for which there is a ring; none if the project has no reader."""
-        places = self._places.get(project_id)
-        return tuple(places) if places else ()
+        rings = self._rings.get(project_id)
+        return tuple(rings) if rings else ()
 
     def watched(self) -> Sequence[tuple[int, LiveFilter]]:
         """Return the projects with the filters for which there is a ring."""
         return [
             (project_id, live_filter)
-            for project_id, places in self._places.items()
-            for live_filter in places
+            for project_id, rings in self._rings.items()
+            for live_filter in rings
         ]
 
-    def put(
+    def put_events(
         self, project_id: int, live_filter: LiveFilter, events: Iterable[LiveEvent], earlier: int
     ) -> None:
         """Add events that match a filter, in the order of their arrival.
 
         Args:
-            earlier: As in `Ring.put`.
+            earlier: As in `Ring.put_events`.
         """
-        place = self._places.get(project_id, {}).get(live_filter)
-        if place is not None:
-            place.ring.put(events, earlier)
+        shared = self._rings.get(project_id, {}).get(live_filter)
+        if shared is not None:
+            shared.ring.put_events(events, earlier)
             now = self.clock()
-            for stream in place.streams:
+            for stream in shared.streams:
                 stream.notice(now)
 
     # These methods are called by the API.
@@ -182,17 +182,17 @@ class LiveEvents:
             stream.woken.set()
 
     def _all_streams(self) -> "list[_Stream]":
-        places = [place for places in self._places.values() for place in places.values()]
-        return [stream for place in places for stream in place.streams]
+        rings = [shared for rings in self._rings.values() for shared in rings.values()]
+        return [stream for shared in rings for stream in shared.streams]
 
     def _require_room(self, subscription: Subscription) -> None:
         if self.is_closed:
             raise Unavailable("The server is stopping. Please retry.")
-        of_project = self._places.get(subscription.project_id, {}).values()
+        of_project = self._rings.get(subscription.project_id, {}).values()
         for streams, limit, whose in (
             (self._of_user[subscription.user_id], STREAMS_OF_USER_MAX, "you"),
             (
-                sum(len(place.streams) for place in of_project),
+                sum(len(shared.streams) for shared in of_project),
                 STREAMS_OF_PROJECT_MAX,
                 "this project",
             ),
@@ -202,36 +202,36 @@ class LiveEvents:
                 raise TooManyStreams(f"There are {limit} streams of events for {whose} already.")
 
     async def _messages(self, subscription: Subscription) -> AsyncGenerator[bytes]:
-        place = self._place_of(subscription.project_id, subscription.filter)
-        stream = _Stream(self, place.ring, subscription)
-        place.streams.add(stream)
+        shared = self._shared_ring(subscription.project_id, subscription.filter)
+        stream = _Stream(self, shared.ring, subscription)
+        shared.streams.add(stream)
         self._of_user[subscription.user_id] += 1
         try:
             async with aclosing(stream.pieces()) as pieces:
                 async for piece in pieces:
                     yield piece
         finally:
-            place.streams.discard(stream)
+            shared.streams.discard(stream)
             self._of_user[subscription.user_id] -= 1
             if not self._of_user[subscription.user_id]:
                 del self._of_user[subscription.user_id]
-            if not place.streams:
-                place.idle_since = self.clock()
+            if not shared.streams:
+                shared.idle_since = self.clock()
                 self._expire_later()
 
-    def _place_of(self, project_id: int, live_filter: LiveFilter) -> _Place:
-        places = self._places.setdefault(project_id, {})
-        place = places.get(live_filter)
-        if place is None:
-            if len(places) >= RINGS_OF_PROJECT_MAX:
-                self._give_up_oldest(places)
-            place = places[live_filter] = _Place(Ring(self._budget))
-        return place
+    def _shared_ring(self, project_id: int, live_filter: LiveFilter) -> _SharedRing:
+        rings = self._rings.setdefault(project_id, {})
+        shared = rings.get(live_filter)
+        if shared is None:
+            if len(rings) >= RINGS_OF_PROJECT_MAX:
+                self._give_up_oldest(rings)
+            shared = rings[live_filter] = _SharedRing(Ring(self._budget))
+        return shared
 
-    def _give_up_oldest(self, places: dict[LiveFilter, _Place]) -> None:
-        idle = [live_filter for live_filter, place in places.items() if not place.streams]
-        oldest = min(idle, key=lambda live_filter: places[live_filter].idle_since)
-        places.pop(oldest).ring.clear()
+    def _give_up_oldest(self, rings: dict[LiveFilter, _SharedRing]) -> None:
+        idle = [live_filter for live_filter, shared in rings.items() if not shared.streams]
+        oldest = min(idle, key=lambda live_filter: rings[live_filter].idle_since)
+        rings.pop(oldest).ring.clear()
 
     def _expire_later(self) -> None:
         if self._expiry is None:
@@ -242,14 +242,14 @@ class LiveEvents:
         """Give up the rings that have had no reader for LINGER_S."""
         self._expiry = None
         before, has_idle = self.clock() - LINGER_S, False
-        for project_id, places in list(self._places.items()):
-            for live_filter, place in list(places.items()):
-                if not place.streams and place.idle_since <= before:
-                    places.pop(live_filter).ring.clear()
-                has_idle = has_idle or not place.streams
-            if not places:
-                del self._places[project_id]
-        if has_idle and self._places:
+        for project_id, rings in list(self._rings.items()):
+            for live_filter, shared in list(rings.items()):
+                if not shared.streams and shared.idle_since <= before:
+                    rings.pop(live_filter).ring.clear()
+                has_idle = has_idle or not shared.streams
+            if not rings:
+                del self._rings[project_id]
+        if has_idle and self._rings:
             self._expire_later()
 
 

@@ -41,7 +41,7 @@ class JsonColumn:
         self._paths: dict[str, list[_Piece]] = {}
         self._rows = 0
 
-    def add(self, objects: Sequence[JsonObject | None]) -> tuple[list[int], list[int]]:
+    def add_objects(self, objects: Sequence[JsonObject | None]) -> tuple[list[int], list[int]]:
         """Add objects.
 
         Args:
@@ -61,12 +61,12 @@ class JsonColumn:
             else:
                 even.setdefault(tuple(values), []).append((index, values))
         for names, rows in even.items():
-            if odd := self._add(names, rows):
+            if odd := self._add_rows(names, rows):
                 _sort_out(rows, odd, uneven, left)
             else:
                 order += [index for index, _ in rows]
         for names, rows in uneven.items():
-            odd = self._add(names, rows, are_paths=True)
+            odd = self._add_rows(names, rows, are_paths=True)
             (left if odd else order).extend([index for index, _ in rows])
         return order, left
 
@@ -84,7 +84,9 @@ class JsonColumn:
                 parts.append(type_.join([p.written for p in pieces if p.type is type_]))
         return b"".join(parts)
 
-    def _add(self, names: tuple[str, ...], rows: Rows, *, are_paths: bool = False) -> Sequence[str]:
+    def _add_rows(
+        self, names: tuple[str, ...], rows: Rows, *, are_paths: bool = False
+    ) -> Sequence[str]:
         """Add rows with these names; return the names that prevent it, none if all were added."""
         if not self._has_room(names):
             return names

@@ -72,17 +72,17 @@ class NativeEncoder(EventEncoder):
         for index, event in enumerate(events):
             length = len(event.properties)
             if rows == rows_max or (rows and size + length > self.bytes_max):
-                left += draft.add(part)
-                yield from draft.take()
+                left += draft.add_events(part)
+                yield from draft.take_draft()
                 part, rows, size = [], 0, 0
             part.append((index, event))
             rows += 1
             size += length
             if len(part) == PART_ROWS:
-                left += draft.add(part)
+                left += draft.add_events(part)
                 part = []
-        left += draft.add(part)
-        yield from draft.take()
+        left += draft.add_events(part)
+        yield from draft.take_draft()
         yield from text_drafts(left, rows_max, self.bytes_max)
 
     def person_blocks(self, persons: Sequence[PersonRow]) -> tuple[Block, ...]:
@@ -111,19 +111,19 @@ class DraftBuilder:
         self._columns: list[tuple[Column, ...]] = []
         self._attributes = JsonColumn()
 
-    def add(self, some: Sequence[Placed]) -> list[Placed]:
+    def add_events(self, some: Sequence[Placed]) -> list[Placed]:
         """Add events, and return those whose properties the engine must parse.
 
         Raises:
             EventRejected: A number does not fit its column.
         """
-        order, left = self._attributes.add([event.values for _, event in some])
+        order, left = self._attributes.add_objects([event.values for _, event in some])
         if order:
             self._order += [some[at][0] for at in order]
             self._columns.append(_event_columns([some[at][1] for at in order]))
         return [some[at] for at in left]
 
-    def take(self) -> Iterator[Draft]:
+    def take_draft(self) -> Iterator[Draft]:
         """Yield the draft, if it is not empty. Further events start another one."""
         if self._order:
             columns = native_format.joined(self._columns)
@@ -167,7 +167,7 @@ def _held_blocks(
 ) -> tuple[Block, ...]:
     """Return blocks of rows. Rows whose properties the engine must parse come last."""
     attributes = JsonColumn()
-    order, rest = attributes.add([row.values for row in rows])
+    order, rest = attributes.add_objects([row.values for row in rows])
     blocks: list[Block] = []
     if order:
         plain: list[_Held] = [rows[at] for at in order]

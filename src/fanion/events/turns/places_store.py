@@ -46,8 +46,8 @@ class SharedPlaces:
     _held: dict[UUID, "asyncio.Task[None]"] = field(default_factory=dict)
     _leaving: set["asyncio.Task[None]"] = field(default_factory=set)
 
-    async def take(self, project_id: int, user_id: int = 0) -> UUID:
-        """Wait for a place and return it. `leave` must follow.
+    async def take_place(self, project_id: int, user_id: int = 0) -> UUID:
+        """Wait for a place and return it. `leave_place` must follow.
 
         Raises:
             RecordsUnavailable: The records store failed.
@@ -56,7 +56,7 @@ class SharedPlaces:
         give_up = monotonic() + self.limits.wait_s
         place = uuid4()
         try:
-            while not await self.try_take(place, project_id, user_id):
+            while not await self.try_take_place(place, project_id, user_id):
                 if monotonic() >= give_up:
                     detail = "Too many questions are being answered. Please retry."
                     raise Unavailable(detail, retry_after_s=RETRY_AFTER_S)
@@ -67,12 +67,12 @@ class SharedPlaces:
         self._held[place] = asyncio.ensure_future(self._keep(place))
         return place
 
-    def leave(self, place: UUID) -> None:
+    def leave_place(self, place: UUID) -> None:
         """Give a place back, in the background: it is free a moment later."""
         self._held.pop(place).cancel()
         self._leave_behind(place)
 
-    async def try_take(self, place: UUID, project_id: int, user_id: int = 0) -> bool:
+    async def try_take_place(self, place: UUID, project_id: int, user_id: int = 0) -> bool:
         """Take a place if it is this read's turn; return whether it was.
 
         If not, the read waits in the queue from now on, as long as this is called again and again.

@@ -63,12 +63,12 @@ class Turns:
         gate, places = self.gate, self.places
         await gate.enter(project_id, user_id)
         try:
-            place = None if places is None else await places.take(project_id, user_id)
+            place = None if places is None else await places.take_place(project_id, user_id)
             try:
                 yield
             finally:
                 if places is not None and place is not None:
-                    places.leave(place)
+                    places.leave_place(place)
         finally:
             gate.leave(project_id, user_id)
 

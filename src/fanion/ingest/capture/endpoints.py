@@ -200,7 +200,7 @@ class CaptureEndpoints:
     async def _require_rate(self, project: Project, capture: Capture, now: datetime) -> None:
         """Raise Throttled if the project exceeds its rate limits."""
         size = len(capture.items_json)
-        wait_s = await self.limits.take(project, capture.items, size, now.timestamp())
+        wait_s = await self.limits.take_tokens(project, capture.items, size, now.timestamp())
         if wait_s:
             raise Throttled(wait_s)
 

@@ -13,7 +13,7 @@ PROJECTS_MAX = 10_000
 class RateLimiter(Protocol):
     """A rate limiter of projects, in this process or in the one that counts for all processes."""
 
-    async def take(self, project: Project, items: int, size: int, now: float) -> int:
+    async def take_tokens(self, project: Project, items: int, size: int, now: float) -> int:
         """Take what a request needs; see `ProjectRateLimits.wait_s`."""
 
 
@@ -28,7 +28,7 @@ class ProjectRateLimits:
         self._items: TokenBuckets[int] = TokenBuckets(projects_max)
         self._bytes: TokenBuckets[int] = TokenBuckets(projects_max)
 
-    async def take(self, project: Project, items: int, size: int, now: float) -> int:
+    async def take_tokens(self, project: Project, items: int, size: int, now: float) -> int:
         return self.wait_s(project.id, project.ingestion, items, size, now)
 
     def wait_s(

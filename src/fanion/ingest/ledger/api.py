@@ -186,7 +186,7 @@ class IngestionApi(Controller):
         """List requests that were accepted but could not be ingested, newest first."""
         page, chosen = request.page, DeadLetterFilter(request.project.id)
         async with turns.turn(request.project.id):
-            letters, count = await ingestion.letters.page(chosen, page.limit, page.offset)
+            letters, count = await ingestion.letters.read_page(chosen, page.limit, page.offset)
         return page.of([_letter_body(letter) for letter in letters], count)
 
     @post("/dead_letters/retry", summary="Retry all dead letters", status_code=202)
@@ -195,7 +195,9 @@ class IngestionApi(Controller):
     ) -> Affected:
         """Retry all dead letters within seconds. Those that fail again stay, with a new error."""
         chosen = DeadLetterFilter(request.project.id)
-        return Affected(dead_letters=await ingestion.letters.mark(chosen, request.app.state.now()))
+        return Affected(
+            dead_letters=await ingestion.letters.mark_for_retry(chosen, request.app.state.now())
+        )
 
     @get("/dead_letters/{letter_id:str}", summary="Retrieve a dead letter")
     async def letter(
@@ -204,7 +206,7 @@ class IngestionApi(Controller):
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
     ) -> DeadLetterBody:
-        letters, _ = await ingestion.letters.page(_selected_letter(request, letter_id), 1, 0)
+        letters, _ = await ingestion.letters.read_page(_selected_letter(request, letter_id), 1, 0)
         if not letters:
             raise NotFound
         return _letter_body(letters[0])
@@ -219,7 +221,7 @@ class IngestionApi(Controller):
     ) -> DeadLetterContent:
         """Return the body of the request, with its events."""
         async with turns.turn(request.project.id):
-            body = await ingestion.letters.body(_selected_letter(request, letter_id))
+            body = await ingestion.letters.read_body(_selected_letter(request, letter_id))
         if body is None:
             raise NotFound
         # A character has at most four bytes.
@@ -235,7 +237,7 @@ class IngestionApi(Controller):
     ) -> Affected:
         """Retry the dead letter within seconds. Its events get the ids of the first attempt."""
         now = request.app.state.now()
-        marked = await ingestion.letters.mark(_selected_letter(request, letter_id), now)
+        marked = await ingestion.letters.mark_for_retry(_selected_letter(request, letter_id), now)
         if not marked:
             raise NotFound
         return Affected(dead_letters=marked)
@@ -248,7 +250,7 @@ class IngestionApi(Controller):
         ingestion: NamedDependency[IngestionReports],
     ) -> None:
         """Discard the dead letter. Its events are lost, and counted as `discarded`."""
-        if not await ingestion.letters.drop(_selected_letter(request, letter_id)):
+        if not await ingestion.letters.discard_letters(_selected_letter(request, letter_id)):
             raise NotFound
 
 

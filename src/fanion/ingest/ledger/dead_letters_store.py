@@ -102,7 +102,7 @@ class DeadLetterFilter:
 class DeadLetters:
     records: Records
 
-    async def page(
+    async def read_page(
         self, chosen: DeadLetterFilter, limit: int, offset: int
     ) -> tuple[list[DeadLetter], int]:
         """Return a page of the newest letters first, and the number of all letters."""
@@ -113,12 +113,12 @@ class DeadLetters:
         rows: Sequence[Any] = await self.records.fetch(statement.limit(limit).offset(offset))
         return [DeadLetter(*row) for row in rows], total
 
-    async def body(self, chosen: DeadLetterFilter) -> bytes | None:
+    async def read_body(self, chosen: DeadLetterFilter) -> bytes | None:
         """Return the accepted body of the selected letter."""
         rows = await self.records.fetch(select(_letter.body).where(*chosen.conditions()).limit(1))
         return bytes(rows[0].body) if rows else None
 
-    async def mark(self, chosen: DeadLetterFilter, now: datetime) -> int:
+    async def mark_for_retry(self, chosen: DeadLetterFilter, now: datetime) -> int:
         """Mark letters for a retry by the server that ingests; return their number."""
         async with self.records.write() as connection:
             marked = await connection.execute(
@@ -126,20 +126,20 @@ class DeadLetters:
             )
             return marked.rowcount
 
-    async def drop(self, chosen: DeadLetterFilter) -> int:
+    async def discard_letters(self, chosen: DeadLetterFilter) -> int:
         """Discard letters, which the ledger counts; return their number."""
         dropped = 0
         while some := await self._drop_some(chosen):
             dropped += some
         return dropped
 
-    async def marks(self) -> frozenset[tuple[int, datetime]]:
+    async def retry_marks(self) -> frozenset[tuple[int, datetime]]:
         """Return the letters to be retried, and when the retry was requested."""
         columns = select(_letter.id, _letter.retry_requested_at)
         rows = await self.records.fetch(columns.where(_letter.retry_requested_at.is_not(None)))
         return frozenset((row.id, row.retry_requested_at) for row in rows)
 
-    async def marked(self) -> AsyncGenerator[MarkedLetter]:
+    async def marked_letters(self) -> AsyncGenerator[MarkedLetter]:
         """Yield the letters to be retried, at most RETRIES_MAX. Only one body is in memory."""
         for [letter_id] in await self.records.fetch(_MARKED):
             statement = select(dead_letters).where(
@@ -148,7 +148,9 @@ class DeadLetters:
             for row in await self.records.fetch(statement):
                 yield _marked(row)
 
-    async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[LogEntry, int]]) -> None:
+    async def split_letter(
+        self, letter: MarkedLetter, pieces: Sequence[tuple[LogEntry, int]]
+    ) -> None:
         """Replace a letter by letters of its pieces, each with its number of items, also marked.
 
         The ledger counts the same items as before.
@@ -159,7 +161,7 @@ class DeadLetters:
         async with self.records.write() as connection:
             await connection.run_sync(_split, letter, pieces)
 
-    async def fail(self, letter: MarkedLetter, error: str, now: datetime) -> None:
+    async def record_failure(self, letter: MarkedLetter, error: str, now: datetime) -> None:
         """Record that a retry failed."""
         async with self.records.write() as connection:
             await connection.execute(

@@ -137,7 +137,7 @@ class Dropped:
         self._counts: Counter[tuple[int, int, str]] = Counter()
         self._newest: dict[tuple[int, str], deque[tuple[Item, datetime, str]]] = {}
 
-    def add(
+    def add_item(
         self, project_id: int, received_at: datetime, outcome: str, item: Item, sender: str
     ) -> None:
         """Count an item that is not stored.

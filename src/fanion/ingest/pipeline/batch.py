@@ -158,7 +158,7 @@ class Preparation:
 
     def _drop(self, envelope: Envelope, reason: Drop, item: dict[str, Any]) -> None:
         self.counts[reason] += 1
-        self._dropped.add(
+        self._dropped.add_item(
             envelope.project_id, envelope.received_at, reason, item, envelope.user_agent
         )
 
@@ -223,7 +223,7 @@ def without_duplicates(
         for event in events:
             uuid, at = event.prepared.uuid, event.received_at
             if event.is_named and (uuid in met or accepted.get(uuid, at) != at):
-                left_out.add(project_id, at, Drop.DUPLICATE, _as_sent(event.prepared), "")
+                left_out.add_item(project_id, at, Drop.DUPLICATE, _as_sent(event.prepared), "")
                 continue
             if event.is_named:
                 met.add(uuid)

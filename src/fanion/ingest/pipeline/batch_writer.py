@@ -89,8 +89,8 @@ class BatchWriter:
         """Write a batch, retrying while a store fails.
 
         Args:
-            span: As in `IngestStore.write`.
-            progress: As in `IngestStore.write`.
+            span: As in `IngestStore.write_batch`.
+            progress: As in `IngestStore.write_batch`.
 
         Returns:
             False if the batch must be prepared again, because the preparer's work does not match
@@ -120,7 +120,7 @@ class BatchWriter:
         """Write a dead letter as a batch of its own, without retrying. No position moves.
 
         Args:
-            span: As in `IngestStore.settle`.
+            span: As in `IngestStore.write_letter`.
 
         Raises:
             NotLeaseHolder: Another server may have taken the partition.
@@ -158,7 +158,7 @@ class BatchWriter:
                 persons now, so their blocks must not be deduplicated against the stored ones.
         """
         started, now = perf_counter(), self._now()
-        await self._store.claim(span, now, self.mirrored)
+        await self._store.claim_span(span, now, self.mirrored)
         self.mirrored.clear()
         resolutions = await self._resolutions(batch, now)
         if not all(resolution.is_valid for resolution in resolutions):
@@ -175,7 +175,7 @@ class BatchWriter:
             mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
             tally = await asyncio.to_thread(_tally, batch, resolutions)
             await inserting.stored()
-        await self._store.write(written, tally, span, self._now(), progress)
+        await self._store.write_batch(written, tally, span, self._now(), progress)
         await self._mirror(written, mirrored)
         self._reader.types = {resolution.project_id: resolution.types for resolution in resolutions}
         self._announce(written)
@@ -198,7 +198,7 @@ class BatchWriter:
             await inserting.put(Batch(blocks))
             await inserting.stored()
         tally = _tally(batch, resolutions)
-        await self._store.settle(letter, written, tally, span, self._now())
+        await self._store.write_letter(letter, written, tally, span, self._now())
         await self._mirror(written, mirrored)
         self._announce(written)
         self._count(batch, perf_counter() - started)
@@ -208,7 +208,7 @@ class BatchWriter:
         if not self._is_above_mirror:
             await self._store.versions.draw(await self._events.newest_version())
             self._is_above_mirror = True
-        known = await self._store.load(batch, now)
+        known = await self._store.load_states(batch, now)
         return await asyncio.to_thread(_resolutions, batch, known)
 
     async def _create_types(self, resolutions: Sequence[Resolution]) -> None:
@@ -225,7 +225,7 @@ class BatchWriter:
         resolved = await asyncio.to_thread(
             lambda: [resolution.outcome() for resolution in resolutions]
         )
-        return [await self._store.changes(outcome) for outcome in resolved]
+        return [await self._store.versioned_changes(outcome) for outcome in resolved]
 
     async def _mirror(self, written: Sequence[BatchChanges], mirrored: Batch) -> None:
         """Mirror committed changes in the event store. On failure this is left to MirrorWorker."""
@@ -257,7 +257,7 @@ class BatchWriter:
     ) -> None:
         if self._feed is not None and self._feed.live.is_watched:
             pairs = zip(written, resolutions, strict=True)
-            await self._feed.show(
+            await self._feed.show_events(
                 batch, [(part.resolved, resolution.types) for part, resolution in pairs]
             )
 

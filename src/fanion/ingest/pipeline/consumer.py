@@ -173,7 +173,7 @@ class Consumer:
                         await self._wait({stopping}, STAND_BY_S)
         finally:
             stopping.cancel()
-        await self._store.release(self._now(), self._writer.mirrored)
+        await self._store.release_lease(self._now(), self._writer.mirrored)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -188,7 +188,7 @@ class Consumer:
         self.reader.start(self.positions)
         try:
             while True:
-                coming = self.reader.next
+                coming = self.reader.next_batch
                 await self._wait(
                     {coming, stopping}, FORGET_S if self._writer.mirrored else LOOK_EVERY_S
                 )
@@ -204,7 +204,7 @@ class Consumer:
                 if not coming.done():
                     await self._writer.forget_mirrored()
                     continue
-                entries, prepared = self.reader.take()
+                entries, prepared = self.reader.take_batch()
                 started = self._clock()
                 with self._membership.working(self._store.consumer):
                     await self._ingest(entries, prepared)
@@ -231,7 +231,7 @@ class Consumer:
         """
         is_single = 0 in self.positions
         if is_single and self._is_shared and (now := self._now()) >= self._renew_at:
-            await self._retry.call(self._store.renew, now)
+            await self._retry.call(self._store.renew_lease, now)
             self._renew_at = now + RENEW_EVERY
 
     async def _rest(self, stopping: asyncio.Task[bool], started: float, oldest: datetime) -> None:
@@ -263,7 +263,7 @@ class Consumer:
         }
         while waiting := {part: at for part, at in claimed.items() if self.positions[part] < at}:
             after = {part: self.positions[part] for part in waiting}
-            again = await self.reader.read(after, waiting)
+            again = await self.reader.read_entries(after, waiting)
             if not again:
                 break
             with self._membership.working(self._store.consumer):
@@ -279,12 +279,12 @@ class Consumer:
         self._assignment = assignment = self._membership.assignment
         if self._is_shared and self._membership.is_divided:
             if assignment.epochs:
-                return await self._retry.call(self._store.held, assignment.epochs)
+                return await self._retry.call(self._store.held_positions, assignment.epochs)
             self._membership.follow(self._store.consumer, assignment)
             raise NotLeaseHolder("other servers hold all partitions")
         if self._is_shared and not assignment.version:
             raise NotLeaseHolder("it is not known yet whether the log has partitions")
-        return {0: await self._retry.call(lambda: self._store.acquire(self._now()))}
+        return {0: await self._retry.call(lambda: self._store.acquire_lease(self._now()))}
 
     async def _recall(self, held: Mapping[int, Position]) -> None:
         """Load the ids that other servers have stored in partitions that were not held before."""

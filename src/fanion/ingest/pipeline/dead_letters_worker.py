@@ -67,7 +67,7 @@ class DeadLetterRetries:
         if self._clock() < self._look_at:
             return
         try:
-            async with aclosing(self._letters.marked()) as marked:
+            async with aclosing(self._letters.marked_letters()) as marked:
                 async for letter in marked:
                     await self._retry(letter, span)
             self._waits.succeeded()
@@ -109,7 +109,7 @@ class DeadLetterRetries:
         pieces = await self._reader.pieces_of_letter(letter.entry)
         if len(pieces) < 2:
             return False
-        await self._letters.split(letter, pieces)
+        await self._letters.split_letter(letter, pieces)
         return True
 
     async def _failed(self, letter: MarkedLetter, error: Exception) -> None:
@@ -117,7 +117,7 @@ class DeadLetterRetries:
         if isinstance(error, RecordsUnavailable | EventStoreUnavailable | OSError):
             raise error
         self._log.error("dead_letter_failed", exc_info=error, log_id=letter.entry.id)
-        await self._letters.fail(letter, error_text(error), self._now())
+        await self._letters.record_failure(letter, error_text(error), self._now())
 
 
 def first_error(error: Exception) -> Exception:

@@ -25,7 +25,7 @@ from fanion.ingest.pipeline.position_store import (
 from fanion.ingest.pipeline.reader import BatchReader
 
 # Stores an envelope or a piece of one as a dead letter because of its error. The progress is as in
-# `IngestStore.write`.
+# `IngestStore.write_batch`.
 StoreDeadLetter = Callable[[LogEntry, Exception, EnvelopeProgress | None], Awaitable[None]]
 
 

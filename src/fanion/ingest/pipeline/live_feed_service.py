@@ -51,7 +51,7 @@ class LiveFeed:
     reader: BatchReader
     shows_all: Callable[[], bool]
 
-    async def show(
+    async def show_events(
         self, batch: PreparedBatch, stored: Iterable[tuple[Resolved, Mapping[str, int]]]
     ) -> None:
         """Show the events just stored.
@@ -84,7 +84,7 @@ class LiveFeed:
         events = await asyncio.to_thread(_live_events, batch, resolved, arrived, types)
         for choice in chosen:
             matching = [events[number] for number in choice.numbers if number in events]
-            self.live.put(resolved.project_id, choice.filter, matching, choice.earlier)
+            self.live.put_events(resolved.project_id, choice.filter, matching, choice.earlier)
 
     async def _with_properties(
         self, batch: PreparedBatch, resolved: Resolved, numbers: Sequence[int]

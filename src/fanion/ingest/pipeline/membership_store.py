@@ -104,16 +104,16 @@ class MembershipStore:
         """Return whether the log has partitions and everything from before is ingested."""
         return bool((await self.records.fetch(_IS_DIVIDED))[0][0])
 
-    async def renew(self) -> None:
+    async def renew_membership(self) -> None:
         async with self.records.write() as connection:
             await connection.execute(_RENEW, {"worker": self.worker})
             await connection.execute(_FORGET)
 
-    async def group(self) -> Group:
+    async def read_group(self) -> Group:
         async with self.records.read() as connection:
             return await connection.run_sync(_read_group)
 
-    async def take(self) -> bool:
+    async def take_partitions(self) -> bool:
         """Take free partitions.
 
         Returns:
@@ -124,13 +124,13 @@ class MembershipStore:
         async with self.records.write() as connection:
             return await connection.run_sync(_take_partitions, self.worker)
 
-    async def release(self, partitions: Collection[int]) -> None:
+    async def release_partitions(self, partitions: Collection[int]) -> None:
         async with self.records.write() as connection:
             await connection.execute(
                 _RELEASE, {"worker": self.worker, "partitions": list(partitions)}
             )
 
-    async def leave(self) -> None:
+    async def leave_group(self) -> None:
         async with self.records.write() as connection:
             for statement in _LEAVE:
                 await connection.execute(statement, {"worker": self.worker})

@@ -112,9 +112,9 @@ class Membership:
             return
         if self._clock() >= self._renewed_at + RENEW_EVERY_S:
             began = self._clock()
-            await self._store.renew()
+            await self._store.renew_membership()
             self._renewed_at = began
-        group = await self._store.group()
+        group = await self._store.read_group()
         self.partitions = len(group.holdings)
         if self._is_followed():
             await self._balance(group)
@@ -124,12 +124,12 @@ class Membership:
     async def _balance(self, group: Group) -> None:
         own = self._own(group)
         if released := [holding.partition for holding in own if not self._is_assigned(holding)]:
-            await self._store.release(released)
-            group = await self._store.group()
+            await self._store.release_partitions(released)
+            group = await self._store.read_group()
         if partitions_to_take(group.holdings, self._store.worker, group.workers):
-            while await self._store.take():
+            while await self._store.take_partitions():
                 pass
-            group = await self._store.group()
+            group = await self._store.read_group()
         self._publish(holdings_to_keep(group.holdings, self._store.worker, group.workers))
 
     def _publish(self, held: list[Holding]) -> None:
@@ -160,6 +160,6 @@ class Membership:
             await task
         self._task = None
         try:
-            await self._store.leave()
+            await self._store.leave_group()
         except RecordsUnavailable as error:
             structlog.get_logger().warning("log_membership_not_ended", reason=str(error))

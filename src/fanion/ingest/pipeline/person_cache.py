@@ -33,7 +33,7 @@ class PersonCache:
         self._by_id: WeakValueDictionary[int, PersonState] = WeakValueDictionary()
         self._floors: dict[int, int] = {}
 
-    def find(
+    def find_persons(
         self, project_id: int, distinct_ids: Sequence[str]
     ) -> tuple[dict[str, PersonState], list[str]]:
         """Return the cached persons, and the distinct ids that must be read."""
@@ -54,7 +54,7 @@ class PersonCache:
             states[name] = known if known is not None and is_same else person
         return states
 
-    def put(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
+    def put_persons(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
         """Add persons by distinct id, as written to the store."""
         persons = self._persons.pop(project_id, {})
         self._persons[project_id] = persons
@@ -102,7 +102,7 @@ class PersonCache:
         An entry under another distinct id of the person is evicted when that id is looked up.
 
         Args:
-            persons: As returned by `find`.
+            persons: As returned by `find_persons`.
             changed: Ids with their outdated versions.
         """
         remembered = self._persons.get(project_id, {})

@@ -98,8 +98,8 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
         arrived = preparation.arrived(entry)
         if len(types) < GROUP_TYPES_MAX and not types.keys() >= set(named_types(arrived)):
             return b""
-        samples.setdefault(project_id, PropertySamples()).add(arrived)
-        drafting.add(
+        samples.setdefault(project_id, PropertySamples()).add_events(arrived)
+        drafting.add_events(
             entry, [stored_event(project_id, event, NO_PERSON, types) for event in arrived]
         )
         envelopes.append(msgspec.Raw(_encode(_envelope(entry, arrived))))
@@ -110,7 +110,7 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
             preparation.counts,
             [(*place, items) for place, items in tally.counts.items()],
             [(*place, examples) for place, examples in tally.examples.items()],
-            {key: (decoded.types.get(key, {}), some.found) for key, some in samples.items()},
+            {key: (decoded.types.get(key, {}), some.by_name) for key, some in samples.items()},
             drafting.drafts(),
         )
     )
@@ -178,7 +178,7 @@ class _BlockCutter:
         self._block = DraftBuilder()
         self._drafts: list[Draft] = []
 
-    def add(self, entry: LogEntry, events: Sequence[Event]) -> None:
+    def add_events(self, entry: LogEntry, events: Sequence[Event]) -> None:
         size = len(entry.envelope.body)
         self._seen += size
         self._of_block += size
@@ -195,12 +195,12 @@ class _BlockCutter:
         return [*self._drafts, *text_drafts(self._left)]
 
     def _write(self) -> None:
-        self._left += self._block.add(self._waiting)
+        self._left += self._block.add_events(self._waiting)
         self._waiting = []
 
     def _cut(self) -> None:
         self._write()
-        self._drafts += self._block.take()
+        self._drafts += self._block.take_draft()
         self._of_block = 0
 
 
@@ -213,15 +213,14 @@ class PropertySamples:
     """
 
     def __init__(self) -> None:
-        self.found: dict[str, list[dict[str, Any]]] = {}
+        self.by_name: dict[str, list[dict[str, Any]]] = {}
         self._occurrences: Counter[str] = Counter()
 
-    def add(self, arrived: Iterable[ReceivedEvent]) -> None:
-        by_name = properties_by_name(arrived)
-        for name, occurrences in by_name.items():
+    def add_events(self, arrived: Iterable[ReceivedEvent]) -> None:
+        for name, occurrences in properties_by_name(arrived).items():
             step = ONE_IN if self._occurrences[name] > OCCURRENCES_MAX else 1
             self._occurrences[name] += len(occurrences)
-            [known] = self.found.setdefault(name, [{}])
+            [known] = self.by_name.setdefault(name, [{}])
             for properties in occurrences[::step]:
                 if not properties.keys() <= known.keys() or None in known.values():
                     _add_sample(known, properties)

@@ -143,14 +143,14 @@ class BatchReader:
         self._batches.clear()
 
     @property
-    def next(self) -> "asyncio.Task[Taken]":
+    def next_batch(self) -> "asyncio.Task[Taken]":
         """Return the task of the next batch. It is done when the batch is ready.
 
         The batch is not prepared if preparing it failed.
         """
         return self._batches[0]
 
-    def take(self) -> Taken:
+    def take_batch(self) -> Taken:
         """Return the next batch, which must be ready, to be stored now."""
         self._idle.clear()
         self._may_prepare.clear()
@@ -171,7 +171,9 @@ class BatchReader:
         self._may_prepare.set()
         self._idle.set()
 
-    async def read(self, after: Positions, upto: Positions | None = None) -> Sequence[LogEntry]:
+    async def read_entries(
+        self, after: Positions, upto: Positions | None = None
+    ) -> Sequence[LogEntry]:
         """Read as much as one batch may hold."""
         entries = await self._retry.call(
             self._accepted.read,
@@ -212,7 +214,7 @@ class BatchReader:
 
     def _begin(self) -> None:
         """Start reading the entries that follow the batches read so far."""
-        task = asyncio.create_task(self._next_batch(self._upto))
+        task = asyncio.create_task(self._read_batch(self._upto))
         task.add_done_callback(lambda _: self._read_ahead())
         self._batches.append(task)
 
@@ -227,10 +229,10 @@ class BatchReader:
         if prepared is not None and prepared.preparer_result is not None:
             self._begin()
 
-    async def _next_batch(self, after: Positions) -> Taken:
+    async def _read_batch(self, after: Positions) -> Taken:
         """Wait for the next batch. A full one is prepared while the previous one is stored."""
         while True:
-            entries = await self.read(after)
+            entries = await self.read_entries(after)
             if entries and not await self._is_full(entries):
                 entries = await self._linger(after, entries)
             if entries:
@@ -245,7 +247,7 @@ class BatchReader:
             return entries
         await self._idle.wait()
         await asyncio.sleep(max(0.0, self._stored_at + linger_s - self._clock()))
-        return await self.read(after)
+        return await self.read_entries(after)
 
     async def _try_prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
         """Prepare a batch, or return None if the consumer must deal with it.

@@ -116,7 +116,7 @@ class IngestStore:
     def letters(self) -> DeadLetters:
         return DeadLetters(self.records)
 
-    async def acquire(self, now: datetime) -> Position:
+    async def acquire_lease(self, now: datetime) -> Position:
         """Acquire the lease of both lanes of a log without partitions; return this one's position.
 
         Raises:
@@ -125,7 +125,7 @@ class IngestStore:
         async with self.records.write() as connection:
             return await connection.run_sync(acquire_lease, self.consumer, self.holder, now)
 
-    async def held(self, epochs: Mapping[int, int]) -> dict[int, Position]:
+    async def held_positions(self, epochs: Mapping[int, int]) -> dict[int, Position]:
         """Return the positions in partitions that this process holds.
 
         Raises:
@@ -134,7 +134,7 @@ class IngestStore:
         async with self.records.read() as connection:
             return await connection.run_sync(read_held, self.consumer, epochs)
 
-    async def renew(self, now: datetime) -> None:
+    async def renew_lease(self, now: datetime) -> None:
         """Renew the lease of a log without partitions while idle.
 
         Raises:
@@ -143,17 +143,17 @@ class IngestStore:
         async with self.records.write() as connection:
             await connection.run_sync(renew_lease, self.consumer, self.holder, now)
 
-    async def release(self, now: datetime, mirrored: Collection[int] = ()) -> None:
+    async def release_lease(self, now: datetime, mirrored: Collection[int] = ()) -> None:
         """Release the lease, so that another server can continue at once.
 
         Args:
-            mirrored: As in `claim`.
+            mirrored: As in `claim_span`.
         """
         async with self.records.write() as connection:
             await connection.run_sync(release_lease, self.consumer, self.holder, now)
             await connection.run_sync(forget_mirrored, mirrored)
 
-    async def claim(self, span: Span, now: datetime, mirrored: Collection[int] = ()) -> None:
+    async def claim_span(self, span: Span, now: datetime, mirrored: Collection[int] = ()) -> None:
         """Claim the entries of a span, so that they form the same batch again after a crash.
 
         The claim is flushed to the disk, and with it everything that was appended before.
@@ -173,7 +173,7 @@ class IngestStore:
         async with self.records.write() as connection:
             await connection.run_sync(forget_mirrored, versions)
 
-    async def load(self, batch: PreparedBatch, now: datetime) -> dict[int, ProjectState]:
+    async def load_states(self, batch: PreparedBatch, now: datetime) -> dict[int, ProjectState]:
         """Load what is stored about the persons, groups and properties that the events name.
 
         Raises:
@@ -202,7 +202,7 @@ class IngestStore:
         """
         await self._write(partial(_create_types, types=types))
 
-    async def changes(self, resolved: Resolved) -> BatchChanges:
+    async def versioned_changes(self, resolved: Resolved) -> BatchChanges:
         """Return the changes with their version, drawn after everything they depend on was read.
 
         The overrides are those of this batch, and earlier ones whose surviving person it merges.
@@ -222,7 +222,7 @@ class IngestStore:
         give_version(resolved, version)
         return BatchChanges(resolved, overrides, version)
 
-    async def write(
+    async def write_batch(
         self,
         written: Sequence[BatchChanges],
         tally: Tally,
@@ -251,7 +251,7 @@ class IngestStore:
         await self._write(partial(_write_checked, written=written, write=write))
         self._remember(written)
 
-    async def settle(
+    async def write_letter(
         self,
         letter: MarkedLetter,
         written: Sequence[BatchChanges],
@@ -301,7 +301,7 @@ class IngestStore:
         """Store an envelope, or a piece of one, as a dead letter, and advance past it.
 
         Args:
-            progress: As in `write`.
+            progress: As in `write_batch`.
 
         Raises:
             NotLeaseHolder: Another server has taken the partition.
@@ -313,8 +313,8 @@ class IngestStore:
 
     def _remember(self, written: Sequence[BatchChanges]) -> None:
         for part in written:
-            self.recent.put(part.resolved.project_id, part.resolved.owners)
-            self.properties.add(part.resolved.project_id, part.resolved.properties)
+            self.recent.put_persons(part.resolved.project_id, part.resolved.owners)
+            self.properties.add_properties(part.resolved.project_id, part.resolved.properties)
 
     def _at(self, span: Span, now: datetime) -> "PositionHolder":
         return PositionHolder(self.consumer, self.holder, span, now)
@@ -328,7 +328,9 @@ def _evict_changed(
     connection: Connection, recent: PersonCache, names: Mapping[int, Sequence[str]]
 ) -> None:
     """Evict the cached persons of these distinct ids that another server has changed."""
-    remembered = {project_id: recent.find(project_id, ids)[0] for project_id, ids in names.items()}
+    remembered = {
+        project_id: recent.find_persons(project_id, ids)[0] for project_id, ids in names.items()
+    }
     used = {
         (person.id, person.version)
         for persons in remembered.values()
@@ -383,7 +385,7 @@ def _load_states(
     erasures = load_erasures(connection, list(floors)) if floors else {}
     states: dict[int, ProjectState] = {}
     for project_id, events in batch.arrived.items():
-        persons, unread = recent.find(project_id, names[project_id])
+        persons, unread = recent.find_persons(project_id, names[project_id])
         read = load_states(connection, project_id, unread, allowance)
         persons |= recent.canonical(read)
         types = load_types(connection, project_id)
