@@ -144,9 +144,9 @@ async def test_a_full_disk_refuses_exactly_what_it_cannot_keep(tmp_path: Path) -
         cwd=ROOT, stdout=PIPE,
     )  # fmt: skip
 
-    said, _ = await program.communicate()
+    output, _ = await program.communicate()
 
-    refused, refused_later, *claims = said.decode().split()
+    refused, refused_later, *claims = output.decode().split()
     assert int(refused) > 0
     assert refused_later == "0"
     assert claims == ["True", "True"]

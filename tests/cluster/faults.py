@@ -25,7 +25,7 @@ async def kill_server(cluster: Cluster, chance: random.Random) -> None:
 
 
 async def kill_all(cluster: Cluster, chance: random.Random) -> None:
-    await asyncio.gather(*(_kill(one) for one in cluster.members))
+    await asyncio.gather(*(_kill(member) for member in cluster.members))
 
 
 async def _kill(member: Member) -> None:

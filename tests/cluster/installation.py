@@ -60,13 +60,13 @@ class Cluster:
     @property
     def urls(self) -> list[str]:
         """Return the URLs of the servers that serve clients."""
-        return [one.server.url for one in self.members if one.serves_clients]
+        return [member.server.url for member in self.members if member.serves_clients]
 
     def ingesting(self, chance: random.Random) -> Member:
-        return chance.choice([one for one in self.members if not one.serves_clients])
+        return chance.choice([member for member in self.members if not member.serves_clients])
 
     def serving(self, chance: random.Random) -> Member:
-        return chance.choice([one for one in self.members if one.serves_clients])
+        return chance.choice([member for member in self.members if member.serves_clients])
 
     async def new_project(self) -> Keys:
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
@@ -77,8 +77,8 @@ class Cluster:
         return Keys(made["id"], made["api_token"], self.keys.personal_api_key)
 
     def lead_to_primary(self) -> None:
-        for one in self.members:
-            one.records.lead_to(self.postgres.primary.port)
+        for member in self.members:
+            member.records.lead_to(self.postgres.primary.port)
 
 
 @asynccontextmanager
@@ -103,7 +103,7 @@ async def open_cluster(folder: Path) -> AsyncIterator[Cluster]:
             for events in [await stack.enter_async_context(proxy_to(store.port))]
         ]
         keys = await asyncio.to_thread(members[0].server.setup_anew)
-        await asyncio.gather(*(one.start() for one in members))
+        await asyncio.gather(*(member.start() for member in members))
         yield Cluster(folder, postgres, store, members, keys)
 
 

@@ -104,12 +104,12 @@ class Load:
 
     @property
     def acknowledged(self) -> int:
-        return sum(one.acknowledged for one in self.writers)
+        return sum(writer.acknowledged for writer in self.writers)
 
     @property
     def names(self) -> Iterator[str]:
         """Return the names of all events, each of which is acknowledged once `sending` is over."""
-        return (name for one in self.writers for names in one.sent.values() for name in names)
+        return (name for writer in self.writers for names in writer.sent.values() for name in names)
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
@@ -124,10 +124,10 @@ class Load:
 
     async def go_on(self, requests: int) -> None:
         """Wait until a number of further requests are acknowledged."""
-        wanted = self.acknowledged + requests
+        enough = self.acknowledged + requests
 
         async def are_enough() -> bool:
-            return self.acknowledged >= wanted
+            return self.acknowledged >= enough
 
         await until_soon(are_enough, "too few requests are acknowledged")
 
@@ -167,8 +167,8 @@ class Load:
 def persons_of(loads: Sequence[Load]) -> list[set[str]]:
     """Return the distinct ids of each person, once all of these are ingested."""
     writers = [writer for load in loads for writer in load.writers]
-    found = {name: {name} for one in writers for name in one.sent}
-    for a, b in itertools.chain.from_iterable(one.merged for one in writers):
-        joined = found.get(a, {a}) | found.get(b, {b})
-        found |= dict.fromkeys(joined, joined)
-    return [ids for name, ids in found.items() if name == min(ids)]
+    persons = {name: {name} for sender in writers for name in sender.sent}
+    for a, b in itertools.chain.from_iterable(sender.merged for sender in writers):
+        joined = persons.get(a, {a}) | persons.get(b, {b})
+        persons |= dict.fromkeys(joined, joined)
+    return [ids for name, ids in persons.items() if name == min(ids)]

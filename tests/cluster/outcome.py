@@ -39,11 +39,11 @@ async def check_ledger(http: httpx.AsyncClient, load: Load) -> None:
 
 async def check_persons(http: httpx.AsyncClient, load: Load, stored: list[Json]) -> None:
     listed = (await get(http, "/persons/", limit=10_000))["results"]
-    persons = {frozenset(one["distinct_ids"]): one for one in listed}
+    persons = {frozenset(person["distinct_ids"]): person for person in listed}
 
     assert persons.keys() == {frozenset(ids) for ids in load.persons()}
     for ids, person in persons.items():
-        last = {f"of {one}": load.last_of(one) for one in ids}
+        last = {f"of {distinct_id}": load.last_of(distinct_id) for distinct_id in ids}
         assert person["properties"] == {name: value for name, value in last.items() if value}
         of_person = await events(http, person_id=person["id"])
         names = {event["properties"]["name"] for event in of_person}

@@ -27,8 +27,8 @@ REQUESTS = 60
 @pytest.fixture(scope="session")
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
     try:
-        async with open_cluster(tmp_path_factory.mktemp("cluster")) as found:
-            yield found
+        async with open_cluster(tmp_path_factory.mktemp("cluster")) as opened:
+            yield opened
     except NoPostgres as missing:
         pytest.skip(str(missing))
 
@@ -44,6 +44,6 @@ async def test_nothing_is_lost_doubled_or_orphaned(cluster: Cluster, fault: str,
         await FAULTS[fault](cluster, chance)
         await load.go_on(REQUESTS)
 
-    front = next(one for one in cluster.members if one.serves_clients)
+    front = next(member for member in cluster.members if member.serves_clients)
     async with project_client(front.server, load.keys) as http:
         await check(http, load)

@@ -136,7 +136,7 @@ async def test_a_log_has_one_meaning(engines: Engines, log: Log, ingesters: int)
 
     async with running(engines, log, ingesters, database, store) as http:
         await asyncio.gather(
-            *(edit(http, one) for one in EDITED), *(erase(http, d) for d in DELETED)
+            *(edit(http, distinct_id) for distinct_id in EDITED), *(erase(http, d) for d in DELETED)
         )
         await all_is_ingested(http)
         await check_persons(http, log)
@@ -156,19 +156,19 @@ async def running(
             stack.enter_context(engines.server(name, "ingest", database, store)) for name in names
         ]
         await asyncio.to_thread(api.start)
-        await asyncio.gather(*(asyncio.to_thread(one.start) for one in servers))
+        await asyncio.gather(*(asyncio.to_thread(server.start) for server in servers))
         yield await stack.enter_async_context(project_client(api, log.keys))
 
 
 async def person_of(http: httpx.AsyncClient, distinct_id: str) -> Json:
-    found: list[Json] = []
+    persons: list[Json] = []
 
     async def is_there() -> bool:
-        found.extend((await get(http, "/persons/", distinct_id=distinct_id))["results"])
-        return bool(found)
+        persons.extend((await get(http, "/persons/", distinct_id=distinct_id))["results"])
+        return bool(persons)
 
     await until_soon(is_there, f"{distinct_id} has no person")
-    return found[0]
+    return persons[0]
 
 
 async def edit(http: httpx.AsyncClient, distinct_id: str) -> None:
@@ -199,9 +199,9 @@ async def check_persons(http: httpx.AsyncClient, log: Log) -> None:
     listed = (await get(http, "/persons/", limit=10_000))["results"]
     ours = {name for load in loads for writer in load.writers for name in writer.sent}
     persons = {
-        frozenset(one["distinct_ids"]): one
-        for one in listed
-        if ours.intersection(one["distinct_ids"])
+        frozenset(person["distinct_ids"]): person
+        for person in listed
+        if ours.intersection(person["distinct_ids"])
     }
 
     assert sorted(
@@ -216,9 +216,11 @@ async def check_persons(http: httpx.AsyncClient, log: Log) -> None:
 
 def properties_of(loads: Sequence[Load], ids: frozenset[str]) -> Mapping[str, str]:
     """Return the last write of each distinct id, and the edits."""
-    last = [(one, load.last_of(one)) for load in loads for one in ids]
-    written = {f"of {one}": value for one, value in last if value is not None}
-    return written | {f"edit of {one}": "made" for one in EDITED if one in ids}
+    last = [(distinct_id, load.last_of(distinct_id)) for load in loads for distinct_id in ids]
+    written = {f"of {distinct_id}": value for distinct_id, value in last if value is not None}
+    return written | {
+        f"edit of {distinct_id}": "made" for distinct_id in EDITED if distinct_id in ids
+    }
 
 
 async def check_deleted(http: httpx.AsyncClient) -> None:
@@ -239,9 +241,9 @@ async def check_groups(http: httpx.AsyncClient) -> None:
     assert len(types) == GROUP_TYPES_MAX
     assert sorted(types.values()) == list(range(GROUP_TYPES_MAX))
     for group_type, index in types.items():
-        found = (await get(http, "/groups/", group_type_index=index))["results"]
-        assert {group["group_key"] for group in found} == {
+        groups = (await get(http, "/groups/", group_type_index=index))["results"]
+        assert {group["group_key"] for group in groups} == {
             f"{group_type} {key}" for key in range(GROUPS_OF_TYPE)
         }
         whole = {f"change {n}": True for n in range(GROUP_CHANGES)} | {"last": GROUP_CHANGES - 1}
-        assert [group["group_properties"] for group in found] == [whole] * GROUPS_OF_TYPE
+        assert [group["group_properties"] for group in groups] == [whole] * GROUPS_OF_TYPE

@@ -68,9 +68,9 @@ FILTERS: dict[str, tuple[Json, list[int]]] = {
 
 
 async def test_filters_choose_events_and_the_newest_is_first(five: Home) -> None:
-    found = {name: numbers(await five.events(**query)) for name, (query, _) in FILTERS.items()}
+    chosen = {name: numbers(await five.events(**query)) for name, (query, _) in FILTERS.items()}
 
-    assert found == {name: expected for name, (_, expected) in FILTERS.items()}
+    assert chosen == {name: expected for name, (_, expected) in FILTERS.items()}
 
 
 async def test_the_next_link_leads_through_all_pages(five: Home) -> None:
@@ -113,15 +113,15 @@ async def test_next_shows_every_event_of_one_instant_once(
     same = {"timestamp": (NOW - timedelta(minutes=9)).isoformat()}
     sent = [item(n, ("seen", "paid")[n % 2], ("ann", "bob")[n % 3 > 1]) | same for n in range(50)]
     await home.capture(*sent)
-    wanted = [one["uuid"] for one in sent if query.items() <= one.items()]
+    expected = [event["uuid"] for event in sent if query.items() <= event.items()]
 
     page = await home.get("/events/", limit=limit, orderBy=order, **query)
-    found = [one["id"] for one in page["results"]]
+    ids = [event["id"] for event in page["results"]]
     while page["next"]:
         page = (await home.api.get(page["next"])).json()
-        found += [one["id"] for one in page["results"]]
+        ids += [event["id"] for event in page["results"]]
 
-    assert sorted(found) == wanted
+    assert sorted(ids) == expected
 
 
 @pytest.mark.parametrize("order", ['["-timestamp"]', '["timestamp"]'])
@@ -282,12 +282,12 @@ async def test_conditions_that_cannot_be_compared_are_refused(home: Home) -> Non
 async def test_properties_choose_events(home: Home) -> None:
     await bought(home)
 
-    found = {
+    chosen = {
         name: numbers(await home.events(properties=json.dumps(conditions)))
         for name, (conditions, _) in PROPERTIES.items()
     }
 
-    assert found == {name: expected for name, (_, expected) in PROPERTIES.items()}
+    assert chosen == {name: expected for name, (_, expected) in PROPERTIES.items()}
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]"])

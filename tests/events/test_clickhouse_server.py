@@ -38,14 +38,14 @@ def test_values_are_bound_from_the_address_and_from_a_form(
     client = clickhouse_server.client(SERVER, form_encode_query_params=is_form)
     values = {"text": ODD, "ids": [UUID(int=1)], "numbers": [1, 2], "flag": True, "none": None}
 
-    found = client.query(
+    result = client.query(
         "SELECT {text:String}, {ids:Array(UUID)}, {numbers:Array(UInt8)}, {flag:Bool},"
         " {none:Nullable(String)}",
         values,
     )
     client.close()
 
-    assert found.result_rows == [(ODD, [UUID(int=1)], [1, 2], True, None)]
+    assert result.result_rows == [(ODD, [UUID(int=1)], [1, 2], True, None)]
 
 
 # Encodings that clickhouse-connect can send; it also accepts deflate.
@@ -63,9 +63,9 @@ def test_bodies_are_compressed_both_ways(
         table, ["id", "text"], body, fmt="TabSeparated", compression=str(encoding or "") or None
     )
 
-    found = client.query(f"SELECT id, text FROM {table} ORDER BY id").result_rows
+    stored = client.query(f"SELECT id, text FROM {table} ORDER BY id").result_rows
     client.close()
-    assert found == rows + [(number, "x") for number in range(1000, 1100)]
+    assert stored == rows + [(number, "x") for number in range(1000, 1100)]
 
 
 def test_an_answer_is_compressed_only_when_that_is_asked_for(
@@ -85,8 +85,8 @@ def test_a_statement_may_be_followed_by_its_data(client: Client, table: str) -> 
     client.command(f"INSERT INTO {table} (id, text) VALUES (2, ' FORMAT TSV\n3\tc')")
     client.command(f"INSERT INTO {table} SELECT 3, {{text:String}}", {"text": ODD})
 
-    found = client.query(f"SELECT id, text FROM {table} ORDER BY id").result_rows
-    assert found == [(1, "\n"), (2, " FORMAT TSV\n3\tc"), (3, ODD)]
+    stored = client.query(f"SELECT id, text FROM {table} ORDER BY id").result_rows
+    assert stored == [(1, "\n"), (2, " FORMAT TSV\n3\tc"), (3, ODD)]
 
 
 def test_settings_hold_for_one_request(client: Client) -> None:
@@ -188,15 +188,18 @@ def test_two_shards_answer_for_the_rows_that_are_theirs(clickhouse_server: Click
     settings = {"additional_table_filters": filters}
     client.insert("part_local", [[number] for number in range(100)], column_names=["distinct_id"])
 
-    found = client.query(
+    rows_by_shard = client.query(
         "SELECT shardNum() AS shard, count() FROM part GROUP BY shard ORDER BY shard",
         settings=settings,
     ).result_rows
     with pytest.raises(DatabaseError) as raised:
         client.query("SELECT 1 FROM part WHERE distinct_id IN (SELECT distinct_id FROM part)")
 
-    assert [shard for shard, _ in found] == [1, 2]
-    assert sum(rows for _, rows in found) == 100 and min(rows for _, rows in found) > 20
+    assert [shard for shard, _ in rows_by_shard] == [1, 2]
+    assert (
+        sum(rows for _, rows in rows_by_shard) == 100
+        and min(rows for _, rows in rows_by_shard) > 20
+    )
     assert raised.value.name == "DISTRIBUTED_IN_JOIN_SUBQUERY_DENIED"
     client.command("DROP TABLE part")
     client.command("DROP TABLE part_local")

@@ -18,12 +18,12 @@ async def test_each_stored_name_has_one_definition(home: Home) -> None:
         {"event": "paid", "distinct_id": "v"},
         {"event": "nobody's"},
     )
-    found = await home.get("/event_definitions/")
+    page = await home.get("/event_definitions/")
 
-    assert (found["count"], found["next"], found["previous"]) == (2, None, None)
-    assert [one["name"] for one in found["results"]] == ["$pageview", "paid"]
-    assert found["results"][1] == {
-        "id": found["results"][1]["id"],
+    assert (page["count"], page["next"], page["previous"]) == (2, None, None)
+    assert [definition["name"] for definition in page["results"]] == ["$pageview", "paid"]
+    assert page["results"][1] == {
+        "id": page["results"][1]["id"],
         "name": "paid",
         "created_at": now,
         "last_seen_at": now,
@@ -73,7 +73,9 @@ async def test_definitions_come_in_pages(home: Home) -> None:
     second = (await home.api.get(first["next"])).json()
     last = (await home.api.get(second["next"])).json()
 
-    names = [[one["name"] for one in page["results"]] for page in (first, second, last)]
+    names = [
+        [definition["name"] for definition in page["results"]] for page in (first, second, last)
+    ]
     assert names == [["e0", "e1"], ["e2", "e3"], ["e4"]]
     assert [page["count"] for page in (first, second, last)] == [5, 5, 5]
     assert (first["previous"], last["next"]) == (None, None)

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.every_engine
 
 
 async def names(home: Home, **query: Any) -> list[str]:
-    found = await home.get("/event_definitions/", **query)
-    assert found["count"] == len(found["results"])
-    return [one["name"] for one in found["results"]]
+    page = await home.get("/event_definitions/", **query)
+    assert page["count"] == len(page["results"])
+    return [definition["name"] for definition in page["results"]]
 
 
 async def capture(home: Home, *events: str) -> None:
@@ -24,14 +24,16 @@ async def capture(home: Home, *events: str) -> None:
 
 async def definition(home: Home, name: str) -> Json:
     [found] = [
-        one for one in (await home.get("/event_definitions/"))["results"] if one["name"] == name
+        listed
+        for listed in (await home.get("/event_definitions/"))["results"]
+        if listed["name"] == name
     ]
     wanted: Json = found
     return wanted
 
 
-async def change(home: Home, found: Json, **values: Any) -> Json:
-    answer = await home.api.patch(f"/event_definitions/{found['id']}/", json=values)
+async def change(home: Home, event_definition: Json, **values: Any) -> Json:
+    answer = await home.api.patch(f"/event_definitions/{event_definition['id']}/", json=values)
     assert answer.status_code == 200, answer.text
     changed: Json = answer.json()
     return changed
@@ -154,11 +156,11 @@ async def test_a_change_is_returned_at_once(home: Home) -> None:
 
 async def test_tags_stay_unless_a_list_is_given(home: Home) -> None:
     await capture(home, "paid")
-    found = await definition(home, "paid")
-    await change(home, found, tags=["a"])
+    paid = await definition(home, "paid")
+    await change(home, paid, tags=["a"])
 
     given: list[Json] = [{}, {"tags": None}, {"post_to_chat": True}, {"tags": []}]
-    returned = [(await change(home, found, **values))["tags"] for values in given]
+    returned = [(await change(home, paid, **values))["tags"] for values in given]
 
     assert returned == [["a"], ["a"], ["a"], []]
 
@@ -204,20 +206,20 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 async def test_a_change_that_makes_no_sense_is_refused(home: Home, name: str, method: str) -> None:
     values, expected = REFUSED[name]
     await capture(home, "paid", "taken")
-    found = await definition(home, "paid")
+    paid = await definition(home, "paid")
 
     answer = await home.api.request(
-        method, f"/event_definitions/{found['id']}/", json={"name": "paid"} | values
+        method, f"/event_definitions/{paid['id']}/", json={"name": "paid"} | values
     )
 
     assert (answer.status_code, answer.json()) == (400, expected)
-    assert await definition(home, "paid") == found
+    assert await definition(home, "paid") == paid
 
 
 async def test_put_asks_for_the_name(home: Home) -> None:
     await capture(home, "paid")
-    found = await definition(home, "paid")
-    path = f"/event_definitions/{found['id']}/"
+    paid = await definition(home, "paid")
+    path = f"/event_definitions/{paid['id']}/"
 
     nameless = await home.api.put(path, json={"tags": ["a"]})
     named = await home.api.put(path, json={"name": "paid", "tags": ["a"]})
@@ -238,8 +240,8 @@ async def test_a_renamed_definition_leaves_its_old_name_to_a_new_one(home: Home)
 
 async def test_a_deleted_definition_is_gone_until_the_next_event(home: Home) -> None:
     await capture(home, "paid")
-    found = await definition(home, "paid")
-    path = f"/event_definitions/{found['id']}/"
+    paid = await definition(home, "paid")
+    path = f"/event_definitions/{paid['id']}/"
 
     first, second = await home.api.delete(path), await home.api.delete(path)
     gone = await home.api.get(path)
@@ -250,7 +252,7 @@ async def test_a_deleted_definition_is_gone_until_the_next_event(home: Home) -> 
     assert (first.status_code, first.content) == (204, b"")
     assert (second.status_code, second.json()) == (404, not_found)
     assert (gone.status_code, left) == (404, [])
-    assert (await definition(home, "paid"))["id"] != found["id"]
+    assert (await definition(home, "paid"))["id"] != paid["id"]
     assert len(await home.events()) == 2
 
 
@@ -276,10 +278,10 @@ async def test_definitions_of_other_projects_are_not_found(
     home: Home, method: str, part: str
 ) -> None:
     await capture(home, "paid")
-    found = await definition(home, "paid")
+    paid = await definition(home, "paid")
 
     async with open_home(home.site, home.project_id + 7_000_001) as neighbour:
-        for definition_id in (found["id"], str(uuid4())):
+        for definition_id in (paid["id"], str(uuid4())):
             path = f"/event_definitions/{definition_id}/{part}"
             sent = {"hidden": True} if part == "marks/" else {"name": "x"}
             body = None if method in {"GET", "DELETE"} else sent
@@ -287,23 +289,26 @@ async def test_definitions_of_other_projects_are_not_found(
             assert answer.status_code == 404
             assert answer.json() == error("invalid_request", "not_found", "Not found.")
 
-    assert await definition(home, "paid") == found
+    assert await definition(home, "paid") == paid
 
 
 async def test_changes_and_deletions_are_reported(home: Home) -> None:
     await capture(home, "paid")
-    found = await definition(home, "paid")
-    path = f"/event_definitions/{found['id']}"
+    paid = await definition(home, "paid")
+    path = f"/event_definitions/{paid['id']}"
 
-    await change(home, found, name="bought", tags=["a"])
-    await change(home, found, name="bought", tags=["A "])
+    await change(home, paid, name="bought", tags=["a"])
+    await change(home, paid, name="bought", tags=["A "])
     await home.api.patch(f"{path}/marks/", json={"verified": True})
     reported = (await home.get(f"{path}/activity/"))["results"]
     await home.api.delete(f"{path}/")
     deleted = (await home.get("/activity_log/", scope="EventDefinition"))["results"][0]
 
     fields = [
-        [(one["field"], one["before"], one["after"]) for one in entry["detail"]["changes"]]
+        [
+            (field_change["field"], field_change["before"], field_change["after"])
+            for field_change in entry["detail"]["changes"]
+        ]
         for entry in reported
     ]
     assert fields == [
@@ -366,8 +371,8 @@ async def test_volume_counts_the_days_of_the_project(home: Home) -> None:
         ),
         {"event": "other", "distinct_id": "u"},
     )
-    found = await definition(home, "paid")
-    volume = await home.get(f"/event_definitions/{found['id']}/volume/")
+    paid = await definition(home, "paid")
+    volume = await home.get(f"/event_definitions/{paid['id']}/volume/")
 
     counts = [day["count"] for day in volume["days"]]
     assert changed.status_code == 200
@@ -389,11 +394,11 @@ async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(home:
     )
     volumes = await home.get("/event_definitions/volumes/")
 
-    found = {one["event"]: one for one in volumes["results"]}
-    assert list(found) == ["$pageview", "paid", "left"]
-    assert [one["total"] for one in volumes["results"]] == [4, 3, 1]
-    assert found["paid"]["counts"] == [*[0] * 26, 1, 0, 0, 2]
-    assert found["left"]["counts"] == [1, *[0] * 29]
+    by_event = {event_volume["event"]: event_volume for event_volume in volumes["results"]}
+    assert list(by_event) == ["$pageview", "paid", "left"]
+    assert [event_volume["total"] for event_volume in volumes["results"]] == [4, 3, 1]
+    assert by_event["paid"]["counts"] == [*[0] * 26, 1, 0, 0, 2]
+    assert by_event["left"]["counts"] == [1, *[0] * 29]
     assert volumes["timezone"] == "UTC"
     assert volumes["days"][0] == f"{now - timedelta(days=29):%Y-%m-%d}"
     assert (len(volumes["days"]), volumes["days"][-1]) == (30, f"{now:%Y-%m-%d}")
@@ -418,10 +423,10 @@ async def test_volumes_say_so_when_events_cannot_be_read(home: Home) -> None:
 
 async def test_volume_says_so_when_events_cannot_be_read(home: Home) -> None:
     await capture(home, "paid")
-    found = await definition(home, "paid")
+    paid = await definition(home, "paid")
 
     home.site.events.is_down = True
-    answer = await home.api.get(f"/event_definitions/{found['id']}/volume/")
+    answer = await home.api.get(f"/event_definitions/{paid['id']}/volume/")
     home.site.events.is_down = False
 
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
@@ -440,8 +445,8 @@ SCOPES = {
 @pytest.mark.parametrize(("method", "part"), SCOPES)
 async def test_keys_need_the_scope(home: Home, method: str, part: str) -> None:
     await capture(home, "paid")
-    found = await definition(home, "paid")
-    path = f"/api/projects/{home.project_id}/event_definitions/{found['id']}/{part}"
+    paid = await definition(home, "paid")
+    path = f"/api/projects/{home.project_id}/event_definitions/{paid['id']}/{part}"
     suffix = uuid4().hex
     records = home.site.records
     other = await add_key(records, home.user_id, f"phx_other{suffix}", ["cohort:write"])

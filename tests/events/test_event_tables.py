@@ -7,10 +7,10 @@ from tests.support.clickhouse.server import DISTRIBUTED
 
 
 async def test_rows_are_where_they_are_asked_for(chdb_events: EventStore) -> None:
-    found = await chdb_events._reads["jobs"].run(event_tables)
+    tables = await chdb_events._reads["jobs"].run(event_tables)
 
-    assert found == [EventTable("default", name) for name in EVENT_TABLES]
-    assert [table.altered for table in found] == [
+    assert tables == [EventTable("default", name) for name in EVENT_TABLES]
+    assert [table.altered for table in tables] == [
         "`default`.`events`",
         "`default`.`events_by_distinct_id`",
     ]
@@ -19,12 +19,12 @@ async def test_rows_are_where_they_are_asked_for(chdb_events: EventStore) -> Non
 async def test_rows_behind_a_distributed_table_are_in_local_ones(
     distributed_events: EventStore,
 ) -> None:
-    found = await distributed_events._reads["jobs"].run(event_tables)
+    tables = await distributed_events._reads["jobs"].run(event_tables)
 
-    assert found == [
+    assert tables == [
         EventTable(DISTRIBUTED, f"{name}_local", "shards", is_remote=False) for name in EVENT_TABLES
     ]
-    assert found[0].altered == "`distributed`.`events_local`"
+    assert tables[0].altered == "`distributed`.`events_local`"
 
 
 def test_rows_of_other_hosts_are_changed_on_the_cluster() -> None:

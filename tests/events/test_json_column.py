@@ -216,22 +216,22 @@ def persons_of(project_id: int, objects: Objects, *, with_values: bool) -> list[
 async def test_persons_have_the_columns_that_the_engine_makes_too(events: EventStore) -> None:
     objects: Objects = [*PLAIN["kinds that change"], *LEFT.values()]
     ways = ((NATIVE, True), (NATIVE, False), (TEXT, True))
-    found = []
+    read_back = []
     for encoder, with_values in ways:
         project_id = uuid4().int >> 66
         persons = persons_of(project_id, objects, with_values=with_values)
 
         await events.insert(encoder.batch((), persons), "")
 
-        found.append(await events._read(PERSONS, {"project": project_id}))
-    ours, theirs, text = found
+        read_back.append(await events._read(PERSONS, {"project": project_id}))
+    ours, theirs, text = read_back
     assert len(ours) == len(objects)
     assert ours == theirs == text
 
 
 async def test_groups_have_the_columns_that_the_engine_makes_too(events: EventStore) -> None:
     objects: Objects = [*PLAIN["kinds that change"], *LEFT.values()]
-    found = []
+    read_back = []
     for encoder, with_values in ((NATIVE, True), (NATIVE, False), (TEXT, True)):
         project_id = uuid4().int >> 66
         rows = [
@@ -249,8 +249,8 @@ async def test_groups_have_the_columns_that_the_engine_makes_too(events: EventSt
 
         await events.insert(Batch((), groups=encoder.group_blocks(rows)), "")
 
-        found.append(await events._read(GROUPS, {"project": project_id}))
-    ours, theirs, text = found
+        read_back.append(await events._read(GROUPS, {"project": project_id}))
+    ours, theirs, text = read_back
     assert len(ours) == len(objects)
     assert ours == theirs == text
 

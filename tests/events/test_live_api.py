@@ -31,10 +31,10 @@ class Viewer:
 
     async def read(self, number: int) -> list[Message]:
         """Read a number of messages."""
-        found: list[Message] = []
-        while len(found) < number:
-            found += messages((await anext(self.pieces)).decode())
-        return found
+        received: list[Message] = []
+        while len(received) < number:
+            received += messages((await anext(self.pieces)).decode())
+        return received
 
     async def ends(self) -> bool:
         return not messages(b"".join([piece async for piece in self.pieces]).decode())
@@ -62,8 +62,8 @@ def live(home: Home) -> LiveEvents:
     return home.site.running.live.events
 
 
-def names(found: list[Message]) -> list[str]:
-    return [one.data["event"] for one in found]
+def names(received: list[Message]) -> list[str]:
+    return [message.data["event"] for message in received]
 
 
 async def test_a_stored_event_is_shown_as_the_list_shows_it(home: Home) -> None:
@@ -81,12 +81,12 @@ async def test_a_stored_event_is_shown_as_the_list_shows_it(home: Home) -> None:
             }
         )
 
-        [found] = await viewer.read(1)
+        [shown] = await viewer.read(1)
 
     [listed] = await home.events()
-    assert found.data == listed
-    assert found.data["properties"]["$group_0"] == "acme"
-    assert found.data["person"]["properties"] == {"email": "ann@example.com"}
+    assert shown.data == listed
+    assert shown.data["properties"]["$group_0"] == "acme"
+    assert shown.data["person"]["properties"] == {"email": "ann@example.com"}
     headers = viewer.answer.headers
     assert headers["content-type"].startswith("text/event-stream")
     assert (headers["cache-control"], headers["x-accel-buffering"]) == ("no-store", "no")
@@ -109,10 +109,10 @@ async def test_filters_show_what_fits_all_of_them(home: Home) -> None:
             {"event": "paid", "distinct_id": "ann"},
         )
 
-        assert [one.data["distinct_id"] for one in await paid.read(2)] == ["bob", "ann"]
+        assert [message.data["distinct_id"] for message in await paid.read(2)] == ["bob", "ann"]
         assert names(await of_bob.read(2)) == ["seen", "paid"]
         assert names(await of_ann.read(2)) == ["seen", "paid"]
-        assert [one.data["distinct_id"] for one in await both.read(1)] == ["ann"]
+        assert [message.data["distinct_id"] for message in await both.read(1)] == ["ann"]
 
 
 async def test_a_long_distinct_id_is_watched_as_it_is_stored(home: Home) -> None:
@@ -150,7 +150,7 @@ async def test_ids_are_places_in_the_log_and_a_stream_goes_on_behind_one(home: H
 
     assert names(again) == ["b", "c"]
     assert again[0].id == first[1].id
-    logged = [tuple(map(int, one.id.split("-"))) for one in (*first, again[1])]
+    logged = [tuple(map(int, message.id.split("-"))) for message in (*first, again[1])]
     assert logged == sorted(logged)
     assert [number for _, number in logged] == [0, 1, 0]
 
@@ -159,10 +159,10 @@ async def test_after_a_place_that_is_not_kept_the_gap_is_told(home: Home) -> Non
     async with looking(home, last="17-3") as viewer:
         await home.capture({"event": "a", "distinct_id": "x"})
 
-        found = await viewer.read(2)
+        received = await viewer.read(2)
 
-    assert found[0] == Message("skipped", "", {"events": None, "reason": "reconnected"})
-    assert names(found[1:]) == ["a"]
+    assert received[0] == Message("skipped", "", {"events": None, "reason": "reconnected"})
+    assert names(received[1:]) == ["a"]
 
 
 async def test_other_projects_and_imports_are_not_shown(home: Home) -> None:
@@ -187,10 +187,10 @@ async def test_a_large_event_is_counted(home: Home) -> None:
             {"event": "small", "distinct_id": "x"},
         )
 
-        found = await viewer.read(2)
+        received = await viewer.read(2)
 
-    assert names(found[:1]) == ["small"]
-    assert found[1] == Message("skipped", "", {"events": 1, "reason": "too_large"})
+    assert names(received[:1]) == ["small"]
+    assert received[1] == Message("skipped", "", {"events": 1, "reason": "too_large"})
 
 
 async def test_nothing_is_kept_before_a_stream_is_open(home: Home, live: LiveEvents) -> None:
@@ -226,9 +226,9 @@ async def refused(home: Home, query: Any, key: str = "") -> Any:
 async def test_a_filter_that_cannot_be_meant_is_refused(
     home: Home, query: Any, code: str, attr: str
 ) -> None:
-    status, told = await refused(home, query)
+    status, body = await refused(home, query)
 
-    assert (status, told["type"], told["code"], told["attr"]) == (
+    assert (status, body["type"], body["code"], body["attr"]) == (
         400,
         "validation_error",
         code,
@@ -267,11 +267,11 @@ async def test_a_user_has_so_many_streams_at_most(home: Home, live: LiveEvents) 
             return live.streams == STREAMS_OF_USER_MAX
 
         await until_soon(all_look, "the streams are not open")
-        told = await refused(home, {})
+        refusal = await refused(home, {})
         done.set()
 
     detail = f"There are {STREAMS_OF_USER_MAX} streams of events for you already."
-    assert told == (429, error("throttled_error", "too_many_streams", detail))
+    assert refusal == (429, error("throttled_error", "too_many_streams", detail))
 
 
 async def test_head_is_answered_without_a_stream(home: Home, live: LiveEvents) -> None:

@@ -34,8 +34,8 @@ class Pair:
     async def looking(self, query: str = "", last: str = "") -> AsyncIterator["Viewer"]:
         """Open a stream at the second server, which has looked once."""
         headers = {"last-event-id": last} if last else {}
-        asked = self.client.build_request("GET", f"/events/stream/{query}", headers=headers)
-        answer = await self.client.send(asked, stream=True)
+        request = self.client.build_request("GET", f"/events/stream/{query}", headers=headers)
+        answer = await self.client.send(request, stream=True)
         pieces = answer.aiter_raw()
         async with asyncio.timeout(SOON_S):
             await anext(pieces)
@@ -49,10 +49,10 @@ class Viewer:
     pieces: AsyncIterator[bytes]
 
     async def read(self, number: int) -> list[Message]:
-        found: list[Message] = []
-        while len(found) < number:
-            found += messages((await anext(self.pieces)).decode())
-        return found
+        received: list[Message] = []
+        while len(received) < number:
+            received += messages((await anext(self.pieces)).decode())
+        return received
 
 
 def consumes(site: Site) -> bool:
@@ -99,11 +99,11 @@ async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair)
         await pair.follower.look()
         await pair.follower.look()
 
-        found = await viewer.read(2)
+        received = await viewer.read(2)
 
     listed = await pair.home.events()
-    assert [one.data for one in found] == [listed[1], listed[0]]
-    assert [one.id for one in found] == [one.data["id"] for one in found]
+    assert [message.data for message in received] == [listed[1], listed[0]]
+    assert [message.id for message in received] == [message.data["id"] for message in received]
 
 
 async def test_filters_count_merged_persons(pair: Pair) -> None:
@@ -121,7 +121,7 @@ async def test_filters_count_merged_persons(pair: Pair) -> None:
         )
         await pair.follower.look()
 
-        assert {one.data["event"] for one in await viewer.read(2)} == {"$identify", "paid"}
+        assert {message.data["event"] for message in await viewer.read(2)} == {"$identify", "paid"}
 
 
 async def test_a_stream_goes_on_behind_its_last_event(pair: Pair) -> None:
@@ -132,14 +132,14 @@ async def test_a_stream_goes_on_behind_its_last_event(pair: Pair) -> None:
     await pair.home.capture({"event": "b", "distinct_id": "x"})
 
     async with pair.looking(last=seen.id) as viewer:
-        assert [one.data["event"] for one in await viewer.read(1)] == ["b"]
+        assert [message.data["event"] for message in await viewer.read(1)] == ["b"]
 
 
 async def test_a_place_of_the_other_server_is_unknown(pair: Pair) -> None:
     async with pair.looking(last="17-0") as viewer:
-        [told] = await viewer.read(1)
+        [message] = await viewer.read(1)
 
-    assert told.data == {"events": None, "reason": "reconnected"}
+    assert message.data == {"events": None, "reason": "reconnected"}
 
 
 async def test_nothing_is_read_without_a_stream_or_where_the_server_ingests(pair: Pair) -> None:

@@ -21,12 +21,12 @@ def ring(events_max: int = 3, bytes_max: int = 2**20, budget: int = 2**20) -> Ri
 
 
 def places(kept: Ring) -> list[str]:
-    found = (kept.get(number) for number in range(kept.first, kept.count))
-    return [one.place for one in found if one is not None]
+    events = (kept.get(number) for number in range(kept.first, kept.count))
+    return [live_event.place for live_event in events if live_event is not None]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fits"),
+    ("live_filter", "fits"),
     [
         (LiveFilter(), True),
         (LiveFilter("paid"), True),
@@ -37,8 +37,8 @@ def places(kept: Ring) -> list[str]:
         (LiveFilter(None, None, BEA), False),
     ],
 )
-def test_an_event_fits_when_all_that_is_given_is_equal(wanted: LiveFilter, fits: bool) -> None:
-    assert wanted.fits("paid", "ann", ANN) is fits
+def test_an_event_fits_when_all_that_is_given_is_equal(live_filter: LiveFilter, fits: bool) -> None:
+    assert live_filter.fits("paid", "ann", ANN) is fits
 
 
 def test_the_last_events_are_kept_and_all_are_numbered() -> None:
@@ -110,8 +110,8 @@ def test_a_window_has_room_for_so_many_events_and_then_none_until_it_ends() -> N
 
 
 @pytest.mark.parametrize(
-    ("size", "number", "found"),
+    ("size", "number", "sample"),
     [(3, 5, [0, 1, 2]), (5, 5, [0, 1, 2, 3, 4]), (10, 2, [4, 9]), (7, 3, [1, 3, 6]), (4, 0, [])],
 )
-def test_a_sample_is_even_and_ends_with_the_last(size: int, number: int, found: list[int]) -> None:
-    assert evenly(range(size), number) == found
+def test_a_sample_is_even_and_ends_with_the_last(size: int, number: int, sample: list[int]) -> None:
+    assert evenly(range(size), number) == sample

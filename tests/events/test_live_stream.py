@@ -61,9 +61,11 @@ class Access:
 
 async def persons_of(project_id: int, distinct_ids: Iterable[str]) -> Mapping[str, PersonOfEvent]:
     return {
-        one: PersonOfEvent(is_identified=True, distinct_ids=[one], properties={"email": f"{one}@x"})
-        for one in distinct_ids
-        if one != "nobody"
+        distinct_id: PersonOfEvent(
+            is_identified=True, distinct_ids=[distinct_id], properties={"email": f"{distinct_id}@x"}
+        )
+        for distinct_id in distinct_ids
+        if distinct_id != "nobody"
     }
 
 
@@ -117,14 +119,14 @@ async def looking(
 
 async def read(pieces: AsyncGenerator[bytes], number: int) -> list[Message]:
     """Read a number of messages."""
-    found: list[Message] = []
-    while len(found) < number:
-        found += messages((await anext(pieces)).decode())
-    return found
+    received: list[Message] = []
+    while len(received) < number:
+        received += messages((await anext(pieces)).decode())
+    return received
 
 
-def numbers(found: list[Message]) -> list[int]:
-    return [one.data["properties"]["n"] for one in found if one.event == "message"]
+def numbers(received: list[Message]) -> list[int]:
+    return [message.data["properties"]["n"] for message in received if message.event == "message"]
 
 
 async def begun(pieces: AsyncGenerator[bytes]) -> asyncio.Task[bytes]:
@@ -144,10 +146,10 @@ async def test_an_event_is_sent_as_the_list_of_events_has_it(
             PROJECT, ALL, [event(3, properties=b'{"a":"x\\ny"}', elements_chain=chain)], 0
         )
 
-        [found] = await read(pieces, 1)
+        [message] = await read(pieces, 1)
 
-    assert (found.event, found.id) == ("message", "1-3")
-    assert found.data == {
+    assert (message.event, message.id) == ("message", "1-3")
+    assert message.data == {
         "id": str(UUID(int=3)),
         "distinct_id": "ann",
         "properties": {"a": "x\ny"},
@@ -187,21 +189,24 @@ async def test_persons_with_very_long_names_are_read_one_by_one(
     clock: Stopwatch, access: Access, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_service, "PERSONS_BYTES_MAX", 100)
-    asked: list[int] = []
+    sizes: list[int] = []
 
     async def noted(project_id: int, ids: Iterable[str]) -> Mapping[str, PersonOfEvent]:
-        wanted = list(ids)
-        asked.append(len(wanted))
-        return await persons_of(project_id, wanted)
+        distinct_ids = list(ids)
+        sizes.append(len(distinct_ids))
+        return await persons_of(project_id, distinct_ids)
 
     live = LiveEvents(noted, clock)
     async with looking(live, access) as pieces:
         live.put_events(PROJECT, ALL, [event(0), event(1, distinct_id="bea")], 0)
 
-        found = await read(pieces, 2)
+        received = await read(pieces, 2)
 
-    assert [one.data["person"]["properties"]["email"] for one in found] == ["ann@x", "bea@x"]
-    assert asked == [2, 1, 1]
+    assert [message.data["person"]["properties"]["email"] for message in received] == [
+        "ann@x",
+        "bea@x",
+    ]
+    assert sizes == [2, 1, 1]
 
 
 async def test_nothing_is_kept_without_a_stream(live: LiveEvents, access: Access) -> None:
@@ -248,10 +253,10 @@ async def test_a_client_is_told_that_its_last_event_is_forgotten(
         live.put_events(PROJECT, ALL, events(0, 3), 0)
 
         async with looking(live, access, "0-9") as pieces:
-            found = await read(pieces, 4)
+            received = await read(pieces, 4)
 
-    assert found[0] == Message("skipped", "", {"events": None, "reason": "reconnected"})
-    assert numbers(found) == [0, 1, 2]
+    assert received[0] == Message("skipped", "", {"events": None, "reason": "reconnected"})
+    assert numbers(received) == [0, 1, 2]
 
 
 async def test_what_a_client_missed_is_sent_whole_however_much_it_is(
@@ -263,18 +268,18 @@ async def test_what_a_client_missed_is_sent_whole_however_much_it_is(
     live.put_events(PROJECT, ALL, events(1, 121), 0)
 
     async with looking(live, access, seen.id) as pieces:
-        found = await read(pieces, EVENTS_PER_S)
+        received = await read(pieces, EVENTS_PER_S)
         live.put_events(PROJECT, ALL, events(121, 122), 0)
-        while len(found) < 121:
+        while len(received) < 121:
             waiting = await begun(pieces)
             assert not waiting.done()  # until the next second
             clock.now += 1
             live.check_access()
-            found += messages((await waiting).decode())
-            found += await read(pieces, min(EVENTS_PER_S, 121 - len(found)) - 1)
+            received += messages((await waiting).decode())
+            received += await read(pieces, min(EVENTS_PER_S, 121 - len(received)) - 1)
 
-    assert numbers(found) == list(range(1, 122))
-    assert {one.event for one in found} == {"message"}
+    assert numbers(received) == list(range(1, 122))
+    assert {message.event for message in received} == {"message"}
 
 
 async def test_of_what_a_client_missed_the_lost_part_is_counted(
@@ -286,13 +291,13 @@ async def test_of_what_a_client_missed_the_lost_part_is_counted(
         live.put_events(PROJECT, ALL, events(1, 101), 0)
 
         async with looking(live, access, seen.id) as again:
-            found = await read(again, EVENTS_PER_S)
+            received = await read(again, EVENTS_PER_S)
             live.put_events(PROJECT, ALL, events(101, 1_091), 0)
             clock.now += 1
-            found += await read(again, 11)
+            received += await read(again, 11)
 
-    assert numbers(found) == [*range(1, 51), *range(91, 101)]
-    assert found[50] == Message("skipped", "", {"events": 40, "reason": "reconnected"})
+    assert numbers(received) == [*range(1, 51), *range(91, 101)]
+    assert received[50] == Message("skipped", "", {"events": 40, "reason": "reconnected"})
 
 
 async def test_rings_are_given_up_after_a_while_without_a_stream(
@@ -334,10 +339,10 @@ async def test_of_too_many_events_a_sample_is_sent_that_says_so(
     async with looking(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 200), 0)
 
-        found = await read(pieces, 51)
+        received = await read(pieces, 51)
 
-    assert found[0] == Message("sample", "", {"events": 200, "shown": 50, "per_second": 200.0})
-    assert numbers(found) == list(range(3, 200, 4))
+    assert received[0] == Message("sample", "", {"events": 200, "shown": 50, "per_second": 200.0})
+    assert numbers(received) == list(range(3, 200, 4))
 
 
 async def test_of_a_burst_the_sample_counts_what_is_kept_no_more(
@@ -346,10 +351,10 @@ async def test_of_a_burst_the_sample_counts_what_is_kept_no_more(
     async with looking(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(4_000, 5_000), 4_000)
 
-        found = await read(pieces, 1 + EVENTS_PER_S)
+        received = await read(pieces, 1 + EVENTS_PER_S)
 
-    assert found[0].data == {"events": 5_000, "shown": EVENTS_PER_S, "per_second": 5_000.0}
-    assert numbers(found)[-1] == 4_999
+    assert received[0].data == {"events": 5_000, "shown": EVENTS_PER_S, "per_second": 5_000.0}
+    assert numbers(received)[-1] == 4_999
 
 
 async def test_the_next_events_wait_for_the_next_second(
@@ -378,9 +383,9 @@ async def test_the_rate_of_a_sample_is_that_of_the_time_it_stands_for(
         live.put_events(PROJECT, ALL, events(100, 300), 0)
         clock.now += 2
 
-        found = await read(pieces, 1)
+        received = await read(pieces, 1)
 
-    assert found[0].data == {"events": 200, "shown": EVENTS_PER_S, "per_second": 100.0}
+    assert received[0].data == {"events": 200, "shown": EVENTS_PER_S, "per_second": 100.0}
 
 
 async def test_a_slow_client_is_told_how_many_it_missed_and_holds_none_of_them(
@@ -394,11 +399,11 @@ async def test_a_slow_client_is_told_how_many_it_missed_and_holds_none_of_them(
         clock.now += 60
         assert live.bytes_held <= 110 * held  # a ring has at most 1,000 events
 
-        found = await read(pieces, 2)
+        received = await read(pieces, 2)
 
     assert numbers(seen) == [0, 1, 2, 3]
-    assert found[0] == Message("skipped", "", {"events": 6, "reason": "slow"})
-    assert found[1] == Message("skipped", "", {"events": 3_000 - EVENTS_MAX, "reason": "slow"})
+    assert received[0] == Message("skipped", "", {"events": 6, "reason": "slow"})
+    assert received[1] == Message("skipped", "", {"events": 3_000 - EVENTS_MAX, "reason": "slow"})
 
 
 async def test_a_client_that_is_slow_for_a_moment_misses_nothing(
@@ -417,10 +422,10 @@ async def test_an_event_that_is_too_large_is_counted(live: LiveEvents, access: A
     async with looking(live, access) as pieces:
         live.put_events(PROJECT, ALL, [event(1), event(2, properties=b""), event(3)], 0)
 
-        found = await read(pieces, 3)
+        received = await read(pieces, 3)
 
-    assert numbers(found) == [1, 3]
-    assert found[2] == Message("skipped", "", {"events": 1, "reason": "too_large"})
+    assert numbers(received) == [1, 3]
+    assert received[2] == Message("skipped", "", {"events": 1, "reason": "too_large"})
 
 
 # ── Ends ─────────────────────────────────────────────────────────────────────────────────
@@ -497,8 +502,8 @@ async def test_closing_ends_every_stream_and_lets_no_other_in(
 
         live.close()
 
-        found = await asyncio.gather(*waiting, return_exceptions=True)
-        assert [type(one) for one in found] == [StopAsyncIteration] * 2
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [StopAsyncIteration] * 2
         with pytest.raises(Unavailable):
             live.messages(subscription(access))
 
@@ -515,17 +520,17 @@ async def test_closing_ends_every_stream_and_lets_no_other_in(
 async def test_the_number_of_streams_is_limited(
     live: LiveEvents, access: Access, limit: int, whose: Any
 ) -> None:
-    def wanted(number: int) -> Subscription:
+    def numbered(number: int) -> Subscription:
         return subscription(access, **{name: make(number) for name, make in whose.items()})
 
-    opened = [live.messages(wanted(number)) for number in range(limit)]
+    opened = [live.messages(numbered(number)) for number in range(limit)]
     for pieces in opened:
         await anext(pieces)
 
     with pytest.raises(TooManyStreams) as refused:
-        live.messages(wanted(limit))
+        live.messages(numbered(limit))
     await opened[0].aclose()
-    again = live.messages(wanted(0))
+    again = live.messages(numbered(0))
     await anext(again)
 
     assert refused.value.headers() == (("retry-after", "10"),)

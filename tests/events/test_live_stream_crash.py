@@ -57,7 +57,7 @@ async def test_an_event_is_shown_as_the_list_shows_it(served: tuple[PreloadedSer
     async with asyncio.timeout(SOON_S):
         viewer = await Viewer.open(server, keys)
         await send(server, keys, named("shown", a="line\nend", b=[1, {"c": None}]))
-        found = await viewer.next()
+        message = await viewer.next()
     viewer.close()
 
     async with plain_http.AsyncClient() as client:
@@ -65,7 +65,7 @@ async def test_an_event_is_shown_as_the_list_shows_it(served: tuple[PreloadedSer
             f"{server.url}/api/projects/{keys.project_id}/events/?event=shown",
             headers={"Authorization": f"Bearer {keys.personal_api_key}"},
         )
-    assert found.data == listed.json()["results"][0]
+    assert message.data == listed.json()["results"][0]
     assert "transfer-encoding: chunked" in viewer.head
     assert "content-encoding" not in viewer.head
 
@@ -80,22 +80,26 @@ async def test_of_a_burst_a_sample_is_sent_and_all_are_counted(
         burst = [named("burst", n=number) for number in range(5_000)]
         await send(server, keys, *burst[:10], named("rare"), *burst[10:])
 
-        found: list[Message] = []
-        while sum(one.data.get("events", 0) for one in found) < 5_001:
-            found.append(await viewer.next())
+        received: list[Message] = []
+        while sum(message.data.get("events", 0) for message in received) < 5_001:
+            received.append(await viewer.next())
         of_rare = await rare.next()
         await send(server, keys, named("last"))
-        found += await viewer.upto("last")
+        received += await viewer.upto("last")
     viewer.close()
     rare.close()
 
-    samples = [one.data for one in found if one.event == "sample"]
-    shown = [one for one in found if one.event == "message" and one.data["event"] == "burst"]
-    assert sum(one["events"] for one in samples) == 5_001
+    samples = [message.data for message in received if message.event == "sample"]
+    shown = [
+        message
+        for message in received
+        if message.event == "message" and message.data["event"] == "burst"
+    ]
+    assert sum(message["events"] for message in samples) == 5_001
     assert len(shown) <= EVENTS_PER_S * len(samples)
-    assert all(one["shown"] <= EVENTS_PER_S < one["events"] for one in samples)
+    assert all(message["shown"] <= EVENTS_PER_S < message["events"] for message in samples)
     assert of_rare.data["event"] == "rare"
-    places = [one.id for one in shown]
+    places = [message.id for message in shown]
     assert len(set(places)) == len(places)
 
 
@@ -111,20 +115,20 @@ async def test_a_slow_reader_is_told_what_it_missed(
             await send(server, keys, *[named("heavy", text=text)] * of_round)
         await send(server, keys, named("done"))
         await quick.upto("done")
-        told, skipped = 0, 0
-        while told < rounds * of_round:
+        counted, skipped = 0, 0
+        while counted < rounds * of_round:
             message = await slow.next()
             if message.event == "message":
-                told += 1
+                counted += 1
             elif message.event == "sample":
-                told += message.data["events"] - message.data["shown"]
+                counted += message.data["events"] - message.data["shown"]
             else:
                 skipped += message.data["events"]
-                told += message.data["events"]
+                counted += message.data["events"]
     slow.close()
     quick.close()
 
-    assert told == rounds * of_round
+    assert counted == rounds * of_round
     assert skipped > 0
 
 
@@ -139,10 +143,10 @@ async def test_a_broken_connection_goes_on_where_it_was(
         first.writer.transport.abort()
         await send(server, keys, named("three"))
         again = await Viewer.open(server, keys, "?distinct_id=ann", last=seen[-1].id)
-        found = await again.upto("three")
+        received = await again.upto("three")
         again.close()
 
-    assert [one.data["event"] for one in found] == ["two", "three"]
+    assert [message.data["event"] for message in received] == ["two", "three"]
 
 
 async def test_a_place_that_is_not_kept_any_more_is_told(
@@ -157,11 +161,11 @@ async def test_a_place_that_is_not_kept_any_more_is_told(
         await send(server, keys, named("new"))
         await first.upto("new")
         again = await Viewer.open(server, keys, last=old)
-        told = await again.next()
+        message = await again.next()
         first.close()
         again.close()
 
-    assert told == Message("skipped", "", {"events": None, "reason": "reconnected"})
+    assert message == Message("skipped", "", {"events": None, "reason": "reconnected"})
 
 
 @pytest.mark.parametrize("how", ["aborted", "closed"])

@@ -44,9 +44,9 @@ async def others(postgres: Postgres, postgres_template: str) -> AsyncIterator[Re
 
 def tables(server: ClickHouse, url: str) -> Sequence[str]:
     client = server.client(url.rpartition("/")[2])
-    found = client.query("SHOW TABLES").result_rows
+    rows = client.query("SHOW TABLES").result_rows
     client.close()
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
 async def test_an_event_store_without_a_mark_is_adopted(
@@ -160,7 +160,7 @@ async def test_a_database_that_is_not_there_is_no_matter_of_time(own_events_url:
 async def test_to_look_at_an_event_store_changes_nothing(
     own_events_url: str, clickhouse_server: ClickHouse
 ) -> None:
-    found = inspect_event_store(own_events_url, None, DAY)
+    inspected = inspect_event_store(own_events_url, None, DAY)
 
-    assert not found.is_marked
+    assert not inspected.is_marked
     assert tables(clickhouse_server, own_events_url) == []

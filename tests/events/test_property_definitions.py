@@ -10,9 +10,9 @@ pytestmark = pytest.mark.every_engine
 
 
 async def properties(home: Home, **query: Any) -> dict[str, Json]:
-    found = await home.get("/property_definitions/", **query)
-    assert found["count"] == len(found["results"])
-    return {one["name"]: one for one in found["results"]}
+    page = await home.get("/property_definitions/", **query)
+    assert page["count"] == len(page["results"])
+    return {definition["name"]: definition for definition in page["results"]}
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ async def shop(home: Home) -> Home:
 
 
 async def test_each_property_has_a_type_and_its_events(shop: Home) -> None:
-    found = await properties(shop)
+    definitions = await properties(shop)
 
     returned = {
-        name: (one["property_type"], one["is_numerical"], one["event_names"])
-        for name, one in found.items()
+        name: (definition["property_type"], definition["is_numerical"], definition["event_names"])
+        for name, definition in definitions.items()
     }
-    ids = [one["id"] for one in found.values()]
+    ids = [definition["id"] for definition in definitions.values()]
     assert {name: returned[name] for name in returned if not name.startswith("$")} == {
         "at_time": ("DateTime", False, ["paid"]),
         "day": ("DateTime", False, ["seen"]),
@@ -44,9 +44,9 @@ async def test_each_property_has_a_type_and_its_events(shop: Home) -> None:
         "plan": ("String", False, ["paid", "seen"]),
         "price": ("Numeric", True, ["paid"]),
     }
-    assert list(found) == sorted(found)
-    assert "$set" not in found
-    assert await shop.get(f"/property_definitions/{ids[0]}/") == next(iter(found.values()))
+    assert list(definitions) == sorted(definitions)
+    assert "$set" not in definitions
+    assert await shop.get(f"/property_definitions/{ids[0]}/") == next(iter(definitions.values()))
 
 
 LISTS: dict[str, tuple[Json, list[str]]] = {
@@ -82,17 +82,17 @@ async def test_a_property_without_type_gets_one_when_memory_is_read_again(shop: 
 async def test_later_events_add_themselves(shop: Home) -> None:
     await shop.capture({"event": "left", "distinct_id": "u", "properties": {"price": 1, "new": 2}})
 
-    found = await properties(shop)
+    definitions = await properties(shop)
 
-    assert found["price"]["event_names"] == ["left", "paid"]
-    assert found["new"]["event_names"] == ["left"]
+    assert definitions["price"]["event_names"] == ["left", "paid"]
+    assert definitions["new"]["event_names"] == ["left"]
 
 
 async def test_pages_are_linked(shop: Home) -> None:
     first = await shop.get("/property_definitions/", limit=2)
     second = (await shop.api.get(first["next"])).json()
 
-    returned = [one["name"] for one in (*first["results"], *second["results"])]
+    returned = [definition["name"] for definition in (*first["results"], *second["results"])]
     assert returned == list(await properties(shop))[:4]
 
 

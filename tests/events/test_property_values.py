@@ -42,14 +42,14 @@ LISTED: list[tuple[Any, int]] = [
 ]  # fmt: skip
 
 
-def pairs(found: list[Json]) -> list[tuple[Any, int]]:
-    assert all(one.keys() == {"name", "count"} for one in found)
-    return [(one["name"], one["count"]) for one in found]
+def pairs(values: list[Json]) -> list[tuple[Any, int]]:
+    assert all(value.keys() == {"name", "count"} for value in values)
+    return [(value["name"], value["count"]) for value in values]
 
 
-def unordered(found: list[tuple[Any, int]]) -> list[str]:
+def unordered(pairs: list[tuple[Any, int]]) -> list[str]:
     """Return the values with their kind, because 5 and 5.0 would be equal."""
-    return sorted(f"{count} {value!r}" for value, count in found)
+    return sorted(f"{count} {value!r}" for value, count in pairs)
 
 
 async def fill(home: Home, key: str, values: list[Any]) -> None:
@@ -84,10 +84,10 @@ async def test_values_of_every_kind_are_counted_alike(home: Home) -> None:
     await fill(home, "p", KINDS)
 
     for of in PLACES:
-        found = await listed(home, of, key="p")
+        values = await listed(home, of, key="p")
 
-        assert unordered(found) == unordered(LISTED), of
-        assert [count for _, count in found] == sorted((n for _, n in LISTED), reverse=True), of
+        assert unordered(values) == unordered(LISTED), of
+        assert [count for _, count in values] == sorted((n for _, n in LISTED), reverse=True), of
 
 
 @pytest.mark.every_engine
@@ -125,10 +125,10 @@ async def test_only_the_most_frequent_values_are_listed(home: Home) -> None:
     await fill(home, "p", [*values, "v29", "v28", "v28"])
 
     for of in PLACES:
-        found = await listed(home, of, key="p")
+        counts = await listed(home, of, key="p")
 
-        assert len(found) == VALUES_MAX, of
-        assert found[:3] == [("v28", 3), ("v29", 2), ("v00", 1)], of
+        assert len(counts) == VALUES_MAX, of
+        assert counts[:3] == [("v28", 3), ("v29", 2), ("v00", 1)], of
 
 
 async def test_long_values_are_cut_and_long_lists_too(home: Home) -> None:
@@ -136,8 +136,8 @@ async def test_long_values_are_cut_and_long_lists_too(home: Home) -> None:
     await fill(home, "p", [long, long[1:], [f"m{n:03}" for n in range(MEMBERS_MAX + 5)]])
 
     for of in PLACES:
-        found = [name for name, _ in await listed(home, of, key="p", value="ü")]
-        assert sorted(found, key=len) == [long[1:], long[1:] + "…"], of
+        names = [name for name, _ in await listed(home, of, key="p", value="ü")]
+        assert sorted(names, key=len) == [long[1:], long[1:] + "…"], of
         assert await listed(home, of, key="p", value="m099") == [("m099", 1)], of
         assert await listed(home, of, key="p", value="m100") == [], of
 
@@ -259,8 +259,8 @@ async def test_what_cannot_be_meant_is_refused(
 
     answer = await home.api.get(path, params={**more, **query})
 
-    told = answer.json()
-    assert (answer.status_code, told["code"], told["attr"]) == (400, code, attr)
+    body = answer.json()
+    assert (answer.status_code, body["code"], body["attr"]) == (400, code, attr)
 
 
 async def test_too_many_names_of_events_are_refused(home: Home) -> None:
@@ -279,15 +279,15 @@ async def test_groups_need_the_index_of_their_type(
 
     answer = await home.api.get("/groups/property_values/", params=query)
 
-    told = answer.json()
-    assert (answer.status_code, told["code"], told["attr"]) == (400, code, "group_type_index")
+    body = answer.json()
+    assert (answer.status_code, body["code"], body["attr"]) == (400, code, "group_type_index")
 
 
 # ── Under load ───────────────────────────────────────────────────────────────────────────
 
 
 async def test_when_it_takes_too_long_fewer_rows_are_looked_at() -> None:
-    asked: list[str] = []
+    statements: list[str] = []
 
     class SlowStore:
         @asynccontextmanager
@@ -295,19 +295,20 @@ async def test_when_it_takes_too_long_fewer_rows_are_looked_at() -> None:
             yield
 
         async def values(self, statement: str, *_: object) -> list[tuple[int, str, int]]:
-            asked.append(statement)
-            if len(asked) == 1:
+            statements.append(statement)
+            if len(statements) == 1:
                 raise StatementFailed("TIMEOUT_EXCEEDED (159)")
             return [(0, "5", 2)]
 
     values = PropertyValues(SlowStore())  # type: ignore[arg-type]  # as much as it needs
 
-    found = await values.of_persons(1, ValueSearch("p"))
+    values_of_p = await values.of_persons(1, ValueSearch("p"))
 
-    assert found == [PropertyValue(5, 2)]
-    assert [f"LIMIT {rows}\n" in one for rows, one in zip(ROWS_MAX, asked, strict=True)] == [
-        True
-    ] * 2
+    assert values_of_p == [PropertyValue(5, 2)]
+    assert [
+        f"LIMIT {rows}\n" in statement_text
+        for rows, statement_text in zip(ROWS_MAX, statements, strict=True)
+    ] == [True] * 2
 
 
 async def test_the_store_refuses_what_takes_too_long(
@@ -327,8 +328,8 @@ async def test_a_question_that_the_store_has_begun_is_cancelled_there(
     asking = asyncio.ensure_future(values._ask(1, lambda _: (LONG, {})))
 
     async def is_begun() -> bool:
-        found = await events.ask(RUNNING, {}, estimated=False)
-        return bool(found.columns[0][0] == 1)
+        answer = await events.ask(RUNNING, {}, estimated=False)
+        return bool(answer.columns[0][0] == 1)
 
     await until_soon(is_begun, "the statement does not run")
     asking.cancel()
@@ -376,7 +377,7 @@ def test_a_counter_holds_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
         counter.add(msgspec.json.encode({"p": f"value {number:03}"}).decode())
     counter.add('{"p": "value 000"}')
 
-    found = counter.most()
+    most = counter.most()
 
-    assert 1 < len(found) < 12
-    assert found[0].count == 2
+    assert 1 < len(most) < 12
+    assert most[0].count == 2

@@ -43,12 +43,12 @@ def test_a_burst_of_lists_stalls_nobody_and_ends_with_its_clients(tmp_path: Path
                 assert (ready.status_code, ready.json()["checks"]["events"]) == (200, "ok")
                 assert ready.elapsed.total_seconds() < 5  # for a check that gives up after 0.8 s
                 assert answered < LISTS / 2, "the event waited for the lists"
-            found = client.get(events_path(keys, "?event=marker"), headers=bearer(keys))
+            answer = client.get(events_path(keys, "?event=marker"), headers=bearer(keys))
             until(lambda: lists_of_log(server) == LISTS, "some list goes on")
     finally:
         server.close()
 
-    assert len(found.json()["results"]) == 1
+    assert len(answer.json()["results"]) == 1
     left = [line for line in requests(server) if line["status"] == 499]
     assert len(left) >= LISTS / 2
 
@@ -76,12 +76,12 @@ def burst(server: RealServer, keys: Keys) -> Iterator[list[socket.socket]]:
     head = f"GET {path} HTTP/1.1\r\nHost: fanion\r\nAuthorization: {bearer(keys)['authorization']}"
     sockets = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(LISTS)]
     try:
-        for one in sockets:
-            one.sendall(f"{head}\r\n\r\n".encode())
+        for connection in sockets:
+            connection.sendall(f"{head}\r\n\r\n".encode())
         yield sockets
     finally:
-        for one in sockets:
-            one.close()
+        for connection in sockets:
+            connection.close()
 
 
 def events_path(keys: Keys, query: str) -> str:

@@ -65,8 +65,8 @@ def events(every_events: EventStore) -> EventStore:
 
 @pytest.fixture(params=[NativeEncoder(), TextEncoder()], ids=["native", "text"])
 def encoder(request: pytest.FixtureRequest) -> EventEncoder:
-    found: EventEncoder = request.param
-    return found
+    parameter: EventEncoder = request.param
+    return parameter
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ async def cleared_store(each_format: EventStore) -> AsyncIterator[EventStore]:
 
 def drop_before_2025(client: Client) -> None:
     for table in event_tables(client):
-        asked = {"database": table.database, "name": table.name}
-        for (partition,) in client.query(OLD_PARTITIONS, asked).result_rows:
+        parameters = {"database": table.database, "name": table.name}
+        for (partition,) in client.query(OLD_PARTITIONS, parameters).result_rows:
             client.command(f"ALTER TABLE {table.altered} DROP PARTITION {partition}")
 
 
@@ -321,19 +321,19 @@ def crowd(project_id: int, size: int) -> list[Event]:
 
 
 async def follow(
-    store: EventStore, project_id: int, limit: int, asked: dict[str, object]
+    store: EventStore, project_id: int, limit: int, query: dict[str, object]
 ) -> list[UUID]:
     """Return the ids of all pages, each requested with the last row of the previous one."""
-    found: list[UUID] = []
-    bound = "after" if asked.get("ascending") else "before"
+    ids: list[UUID] = []
+    bound = "after" if query.get("ascending") else "before"
     place: dict[str, object] = {}
     for _ in range(CROWD + 1):
-        rows = await page(store, project_id, limit=limit, **(asked | place))
-        found += [row.uuid for row in rows]
+        rows = await page(store, project_id, limit=limit, **(query | place))
+        ids += [row.uuid for row in rows]
         if len(rows) < limit:
             break
         place = {bound: rows[-1].timestamp, "cursor": rows[-1].uuid}
-    return found
+    return ids
 
 
 @pytest.mark.parametrize("ascending", [False, True])
@@ -345,11 +345,11 @@ async def test_pages_divide_the_events_of_one_instant(
         await insert(events, part)
 
     for name, filters in QUESTIONS.items():
-        asked = {**filters, "ascending": ascending}
-        whole = [row.uuid for row in await page(events, project_id, limit=CROWD, **asked)]
+        query = {**filters, "ascending": ascending}
+        whole = [row.uuid for row in await page(events, project_id, limit=CROWD, **query)]
         assert len(whole) == len(set(whole)) >= crowd_size // 60
         for limit in (1, 7, 100, 1000) if "rare" in filters.values() else (100, 1000):
-            assert await follow(events, project_id, limit, asked) == whole, (name, limit)
+            assert await follow(events, project_id, limit, query) == whole, (name, limit)
 
 
 async def test_events_of_a_merged_person_count_for_the_survivor(
@@ -413,10 +413,10 @@ async def test_events_of_a_distinct_id_are_the_same_wherever_they_are_read(
         {"limit": 1},
         {"distinct_id": "nobody"},
     ):
-        asked = {"distinct_id": "ada", **query}
-        whole = await page(events, project_id, **asked)
-        assert whole == await page(events, project_id, properties=(pro,), **asked), query
-        assert all(one.distinct_id == "ada" for one in whole)
+        filters = {"distinct_id": "ada", **query}
+        whole = await page(events, project_id, **filters)
+        assert whole == await page(events, project_id, properties=(pro,), **filters), query
+        assert all(stored.distinct_id == "ada" for stored in whole)
 
 
 async def test_what_was_stored_before_there_was_a_copy_is_copied(
@@ -451,7 +451,7 @@ async def test_what_a_failed_batch_merged_is_not_squashed(
     """The batch is repeated and writes a newer row while the squash waits for it."""
     *others, survivor = (UUID(int=number) for number in range(11, 12 + MANY))
     await insert(events, [event(project_id, person_id=person) for person in (*others, survivor)])
-    await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
+    await events.override_persons([Override(project_id, merged, survivor, 2) for merged in others])
     kept = others[0]
 
     async def batch_is_repeated() -> None:
@@ -459,8 +459,8 @@ async def test_what_a_failed_batch_merged_is_not_squashed(
 
     await events.squash(MANY, batch_is_repeated)
 
-    found = await page(events, project_id)
-    assert {one.person_id for one in found} == {kept, survivor}
+    stored = await page(events, project_id)
+    assert {row.person_id for row in stored} == {kept, survivor}
 
 
 async def test_squashed_events_count_for_the_survivor_without_an_override(
@@ -469,16 +469,16 @@ async def test_squashed_events_count_for_the_survivor_without_an_override(
     *others, survivor = (UUID(int=number) for number in range(11, 12 + MANY))
     sent = [event(project_id, person_id=person) for person in (*others, survivor)]
     await insert(events, sent)
-    await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
+    await events.override_persons([Override(project_id, merged, survivor, 2) for merged in others])
 
     squashed = await events.squash(MANY, nothing_begun)
 
     assert squashed >= MANY
-    found = await page(events, project_id, person_id=survivor)
-    assert {one.uuid for one in found} == {one.uuid for one in sent}
-    assert {one.person_id for one in await page(events, project_id)} == {survivor}
+    stored = await page(events, project_id, person_id=survivor)
+    assert {row.uuid for row in stored} == {row.uuid for row in sent}
+    assert {row.person_id for row in await page(events, project_id)} == {survivor}
     of_ada = await page(events, project_id, distinct_id="ada")
-    assert {one.person_id for one in of_ada} == {survivor}
+    assert {row.person_id for row in of_ada} == {survivor}
 
 
 async def test_events_that_earlier_versions_stored_without_a_person_get_one(
@@ -499,13 +499,13 @@ async def test_events_that_earlier_versions_stored_without_a_person_get_one(
 
     joined = await events.join_anonymous(PERSON_NAMESPACE, owners)
 
-    assert joined >= len({one.distinct_id for one in sent})
-    expected = {one.uuid: person_uuid(project_id, one.distinct_id) for one in sent}
+    assert joined >= len({row.distinct_id for row in sent})
+    expected = {row.uuid: person_uuid(project_id, row.distinct_id) for row in sent}
     expected |= {sent[0].uuid: owner, sent[1].uuid: other}
-    assert {one.uuid: one.person_id for one in await page(events, project_id)} == expected
+    assert {row.uuid: row.person_id for row in await page(events, project_id)} == expected
     for name in strangers:
-        [one] = await page(events, project_id, distinct_id=name)  # from the other table
-        assert one.person_id == expected[one.uuid]
+        [row] = await page(events, project_id, distinct_id=name)  # from the other table
+        assert row.person_id == expected[row.uuid]
     assert await events.join_anonymous(PERSON_NAMESPACE, owners) == 0
 
 
@@ -540,12 +540,12 @@ async def test_a_deletion_may_take_longer_than_a_statement_may(
 async def test_few_overrides_are_left_alone(events: EventStore, project_id: int) -> None:
     *others, survivor = (UUID(int=number) for number in range(11, 11 + MANY))
     await insert(events, [event(project_id, person_id=others[0])])
-    await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
+    await events.override_persons([Override(project_id, merged, survivor, 2) for merged in others])
 
     await events.squash(MANY, nothing_begun)
 
-    (found,) = await page(events, project_id, person_id=survivor)
-    assert found.person_id == survivor
+    (stored,) = await page(events, project_id, person_id=survivor)
+    assert stored.person_id == survivor
 
 
 async def test_stored_ids_are_reported_with_the_time_of_their_acceptance(
@@ -554,12 +554,12 @@ async def test_stored_ids_are_reported_with_the_time_of_their_acceptance(
     sent = event(project_id)
     await insert(events, [sent])
 
-    asked, known = [sent.uuid, uuid4()], {sent.uuid: sent.received_at}
+    ids, known = [sent.uuid, uuid4()], {sent.uuid: sent.received_at}
     day = sent.timestamp.date()
-    assert await events.existing(project_id, asked) == known
+    assert await events.existing(project_id, ids) == known
     assert await events.existing(project_id + 1, [sent.uuid]) == {}
-    assert await events.existing_on(project_id, asked, [day]) == known
-    assert await events.existing_on(project_id, asked, [day - timedelta(days=1)]) == {}
+    assert await events.existing_on(project_id, ids, [day]) == known
+    assert await events.existing_on(project_id, ids, [day - timedelta(days=1)]) == {}
 
 
 async def test_recent_ids_are_the_newest_by_acceptance(events: EventStore, project_id: int) -> None:
@@ -568,10 +568,10 @@ async def test_recent_ids_are_the_newest_by_acceptance(events: EventStore, proje
     queued = event(project_id, received_at=NOON, minutes=-60 * 24 * 90)
     await insert(events, [old, new, queued])
 
-    found = await events.recent_ids(NOON - timedelta(hours=1), 1_000_000)
+    recent = await events.recent_ids(NOON - timedelta(hours=1), 1_000_000)
 
-    assert {new.uuid, queued.uuid} <= set(found)
-    assert old.uuid not in found
+    assert {new.uuid, queued.uuid} <= set(recent)
+    assert old.uuid not in recent
 
 
 async def test_an_override_stays_in_its_project(events: EventStore, project_id: int) -> None:
@@ -598,7 +598,7 @@ async def test_a_deleted_group_is_gone_and_an_older_row_does_not_bring_it_back(
     events: EventStore, project_id: int
 ) -> None:
     group = GroupRow(project_id, 4, "acme", AWKWARD_PROPERTIES["arrays 900 deep"], NOON, 1)
-    asked = {"project_id": project_id}
+    parameters = {"project_id": project_id}
     statement = "SELECT group_key FROM groups FINAL WHERE project_id = {project_id:UInt64}"
 
     await events.mirror_groups([group, replace(group, group_key="other")])
@@ -606,7 +606,7 @@ async def test_a_deleted_group_is_gone_and_an_older_row_does_not_bring_it_back(
     await events.mirror_groups([group])
     await events.mirror_groups([])
 
-    assert (await events.ask(statement, asked)).columns == [["other"]]
+    assert (await events.ask(statement, parameters)).columns == [["other"]]
 
 
 async def test_a_batch_may_span_centuries(cleared_store: EventStore, project_id: int) -> None:

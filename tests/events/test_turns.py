@@ -58,10 +58,10 @@ async def places(home: Home) -> dict[str, str]:
     """Return the parts of paths that differ."""
     await home.capture(person("p0"))
     cohort = await create(home, filters=all_of(did("seen")))
-    found = (await home.api.get("/persons/")).json()["results"][0]
+    first_person = (await home.api.get("/persons/")).json()["results"][0]
     definitions = (await home.api.get("/event_definitions/")).json()["results"]
     return {
-        "person": found["id"],
+        "person": first_person["id"],
         "cohort": str(cohort["id"]),
         "definition": definitions[0]["id"],
     }
@@ -94,15 +94,15 @@ def request(home: Home, read: str, places: dict[str, str]) -> MemoryRequest:
 async def test_it_waits_for_its_turn_and_is_answered(
     home: Home, places: dict[str, str], read: str
 ) -> None:
-    asked = request(home, read, places)
+    read_request = request(home, read, places)
     async with full(home.site.events.people) as gate:
-        answering = asyncio.ensure_future(home.site.application.answer(asked))
+        answering = asyncio.ensure_future(home.site.application.answer(read_request))
         await waiting(gate, answering)
 
         gate.leave(0)
         await asyncio.wait_for(answering, SOON_S)
 
-    assert asked.status == 200, asked.content
+    assert read_request.status == 200, read_request.content
     assert (gate.running, gate.waiting) == (0, 0)
 
 
@@ -110,12 +110,12 @@ async def test_it_waits_for_its_turn_and_is_answered(
 async def test_it_leaves_the_queue_with_its_client(
     home: Home, places: dict[str, str], read: str
 ) -> None:
-    asked = request(home, read, places)
+    read_request = request(home, read, places)
     async with full(home.site.events.people) as gate:
-        answering = asyncio.ensure_future(home.site.application.answer(asked))
+        answering = asyncio.ensure_future(home.site.application.answer(read_request))
         await waiting(gate, answering)
 
-        asked.lose()
+        read_request.lose()
         await asyncio.wait({answering}, timeout=SOON_S)
 
         assert answering.done()
@@ -195,8 +195,8 @@ async def test_a_read_ends_in_the_store_when_the_client_leaves(events: EventStor
 
 
 async def running(events: EventStore) -> int:
-    found = await events.ask(RUNNING, {}, estimated=False)
-    return int(found.columns[0][0])
+    answer = await events.ask(RUNNING, {}, estimated=False)
+    return int(answer.columns[0][0])
 
 
 async def test_lists_have_the_limits_of_questions(events: EventStore) -> None:
@@ -210,8 +210,8 @@ async def test_lists_have_the_limits_of_questions(events: EventStore) -> None:
     finally:
         events.reads = usual
 
-    found = sorted((name, value) for name, value in rows)
-    assert found == sorted(zip(names, ("7", "123456789", "61728394"), strict=True))
+    settings = sorted((name, value) for name, value in rows)
+    assert settings == sorted(zip(names, ("7", "123456789", "61728394"), strict=True))
 
 
 async def test_a_list_beyond_its_limits_is_refused_with_what_to_do(

@@ -59,20 +59,20 @@ def test_a_worker_takes_free_partitions_up_to_its_share(
 
 
 def test_what_a_dead_worker_had_claimed_is_taken_together_and_alone() -> None:
-    found = holdings("bbbbcc--", "bc", claimed=[1, 2, 3, 5])
+    held = holdings("bbbbcc--", "bc", claimed=[1, 2, 3, 5])
 
-    assert partitions_to_take(found, "a", workers=4) == [1, 2, 3]
+    assert partitions_to_take(held, "a", workers=4) == [1, 2, 3]
 
 
 def test_what_a_living_worker_has_claimed_stays_with_it() -> None:
-    found = holdings("bbbb--", claimed=[1, 2, 3, 4])
+    held = holdings("bbbb--", claimed=[1, 2, 3, 4])
 
-    assert partitions_to_take(found, "a", workers=2) == [5, 6]
+    assert partitions_to_take(held, "a", workers=2) == [5, 6]
 
 
 def test_a_worker_gives_up_what_is_above_its_share() -> None:
-    found = holdings("aaabab")
+    held = holdings("aaabab")
 
-    assert [one.partition for one in holdings_to_keep(found, "a", 1)] == [1, 2, 3, 5]
-    assert [one.partition for one in holdings_to_keep(found, "a", 2)] == [1, 2, 3]
-    assert [one.partition for one in holdings_to_keep(found, "a", 6)] == [1]
+    assert [holding.partition for holding in holdings_to_keep(held, "a", 1)] == [1, 2, 3, 5]
+    assert [holding.partition for holding in holdings_to_keep(held, "a", 2)] == [1, 2, 3]
+    assert [holding.partition for holding in holdings_to_keep(held, "a", 6)] == [1]

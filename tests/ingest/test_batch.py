@@ -35,27 +35,27 @@ def run_of(*entries: LogEntry) -> PreparedBatch:
     return prepare_batch(entries, lambda _: rules)
 
 
-def resolve(run: PreparedBatch, known: ProjectState) -> tuple[list[Event], Resolved]:
-    resolution = Resolution(1, run.arrived[1], known)
+def resolve(batch: PreparedBatch, known: ProjectState) -> tuple[list[Event], Resolved]:
+    resolution = Resolution(1, batch.arrived[1], known)
     return list(resolution.events()), resolution.outcome()
 
 
-def names(run: PreparedBatch, project_id: int = 1) -> list[str]:
-    return [one.prepared.name for one in run.arrived[project_id]]
+def names(batch: PreparedBatch, project_id: int = 1) -> list[str]:
+    return [event.prepared.name for event in batch.arrived[project_id]]
 
 
 def test_items_keep_their_order_within_their_project() -> None:
-    run = run_of(
+    batch = run_of(
         entry(1, event("a"), event("b")), entry(2, event("x"), project_id=2), entry(3, event("c"))
     )
 
-    assert names(run) == ["a", "b", "c"]
-    assert names(run, 2) == ["x"]
-    assert (run.first, run.last, run.events) == (1, 3, 4)
+    assert names(batch) == ["a", "b", "c"]
+    assert names(batch, 2) == ["x"]
+    assert (batch.first, batch.last, batch.events) == (1, 3, 4)
 
 
 def test_a_batch_names_its_distinct_ids_once() -> None:
-    run = run_of(
+    batch = run_of(
         entry(
             1,
             event(distinct_id="u2"),
@@ -65,14 +65,14 @@ def test_a_batch_names_its_distinct_ids_once() -> None:
         )
     )
 
-    assert distinct_ids(run.arrived[1]) == ["u2", "u1", "anon"]
+    assert distinct_ids(batch.arrived[1]) == ["u2", "u1", "anon"]
 
 
 def test_a_drop_keeps_the_rest_and_is_counted() -> None:
-    run = run_of(entry(1, event("a"), {"event": "b"}, {"distinct_id": "ann"}, event("c")))
+    batch = run_of(entry(1, event("a"), {"event": "b"}, {"distinct_id": "ann"}, event("c")))
 
-    assert names(run) == ["a", "c"]
-    assert run.dropped == {Drop.NO_DISTINCT_ID: 1, Drop.NO_NAME: 1}
+    assert names(batch) == ["a", "c"]
+    assert batch.dropped == {Drop.NO_DISTINCT_ID: 1, Drop.NO_NAME: 1}
 
 
 def test_a_repeated_batch_gives_the_same_ids() -> None:
@@ -86,47 +86,47 @@ def test_a_repeated_batch_gives_the_same_ids() -> None:
 
 
 def test_of_an_id_that_is_said_twice_the_first_counts() -> None:
-    run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), event("c", SECOND)))
+    batch = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), event("c", SECOND)))
 
-    fresh = without_duplicates(run, {})
+    fresh = without_duplicates(batch, {})
 
     assert names(fresh) == ["a", "c"]
     assert fresh.dropped == {Drop.DUPLICATE: 1}
 
 
 def test_what_is_stored_is_left_out() -> None:
-    run = run_of(entry(1, event("a", FIRST), event("b", SECOND), event("c")))
+    batch = run_of(entry(1, event("a", FIRST), event("b", SECOND), event("c")))
 
-    fresh = without_duplicates(run, {1: {FIRST: BEFORE}})
+    fresh = without_duplicates(batch, {1: {FIRST: BEFORE}})
 
     assert names(fresh) == ["b", "c"]
 
 
 def test_what_an_attempt_at_this_batch_has_stored_is_no_repetition() -> None:
-    run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST)))
+    batch = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST)))
 
-    fresh = without_duplicates(run, {1: {FIRST: NOW}})
+    fresh = without_duplicates(batch, {1: {FIRST: NOW}})
 
     assert names(fresh) == ["a"]
 
 
 def test_the_same_id_in_two_projects_is_two_events() -> None:
-    run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), project_id=2))
+    batch = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), project_id=2))
 
-    assert without_duplicates(run, {2: {FIRST: BEFORE}}).arrived[1] == run.arrived[1]
+    assert without_duplicates(batch, {2: {FIRST: BEFORE}}).arrived[1] == batch.arrived[1]
 
 
 def test_a_batch_without_duplicates_is_itself() -> None:
-    run = run_of(entry(1, event("a", FIRST), event("b")))
+    batch = run_of(entry(1, event("a", FIRST), event("b")))
 
-    assert without_duplicates(run, {1: {SECOND: BEFORE}}) is run
+    assert without_duplicates(batch, {1: {SECOND: BEFORE}}) is batch
 
 
 def test_groups_become_columns_and_new_types_take_the_next_index() -> None:
     grouped = event(properties={"$groups": {"company": "acme", "team": "a"}})
-    run = run_of(entry(1, grouped))
+    batch = run_of(entry(1, grouped))
 
-    resolution = Resolution(1, run.arrived[1], ProjectState({}, {"company": 0}, {}))
+    resolution = Resolution(1, batch.arrived[1], ProjectState({}, {"company": 0}, {}))
     events = list(resolution.events())
 
     assert resolution.new_types == {"team": 1}
@@ -151,15 +151,15 @@ def test_a_group_described_twice_is_written_once() -> None:
 
 
 def test_events_carry_the_person_that_they_made() -> None:
-    run = run_of(
+    batch = run_of(
         entry(1, event("a"), event("b", properties={"$process_person_profile": False})),
         entry(2, {**event("c"), "distinct_id": "x", "properties": {
             "$process_person_profile": False}}),
     )  # fmt: skip
 
-    events, resolved = resolve(run, NOTHING)
+    events, resolved = resolve(batch, NOTHING)
 
     ann = person_uuid(1, "ann")
-    assert [one.person_id for one in events] == [ann, ann, person_uuid(1, "x")]
+    assert [stored.person_id for stored in events] == [ann, ann, person_uuid(1, "x")]
     assert resolved.names == {"a", "b", "c"}
     assert list(resolved.owners) == ["ann"]

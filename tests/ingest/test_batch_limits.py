@@ -33,8 +33,8 @@ def events(count: int) -> list[dict[str, Any]]:
 
 
 def items_of(part: LogEntry) -> list[Any]:
-    found: list[Any] = msgspec.json.decode(part.envelope.body)
-    return found
+    items: list[Any] = msgspec.json.decode(part.envelope.body)
+    return items
 
 
 ONE = Budget().cost(msgspec.json.encode(events(1)[0]))
@@ -74,8 +74,8 @@ def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
     whole = entry(msgspec.json.encode([*events(5), {**events(1)[0], "uuid": UUID_A}]))
 
     def ids(*entries: LogEntry) -> list[Any]:
-        runs = [prepare_batch([one], lambda _: IngestionSettings()) for one in entries]
-        return [one.prepared.uuid for run in runs for one in run.arrived[1]]
+        batches = [prepare_batch([piece], lambda _: IngestionSettings()) for piece in entries]
+        return [received.prepared.uuid for batch in batches for received in batch.arrived[1]]
 
     parts = divide_entry(whole, 0, Budget(2 * ONE))
     assert len(parts) == 4
@@ -93,10 +93,10 @@ def test_a_body_that_cannot_be_read_is_put_aside_as_it_is() -> None:
 
 
 def test_a_batch_ends_where_it_comes_to_too_much() -> None:
-    some = [entry(msgspec.json.encode(one), n) for n, one in enumerate(events(5))]
+    some = [entry(msgspec.json.encode(item), n) for n, item in enumerate(events(5))]
 
-    assert [one.id for one in entries_within(some, Budget(2 * ONE))] == [0, 1]
-    assert [one.id for one in entries_within(some, Budget(1))] == [0]
+    assert [piece.id for piece in entries_within(some, Budget(2 * ONE))] == [0, 1]
+    assert [piece.id for piece in entries_within(some, Budget(1))] == [0]
     assert entries_within(some, Budget(5 * ONE)) == some
     assert entries_within([], Budget(1)) == []
     assert Budget(ONE - 1).exceeds(some[:1])
@@ -164,10 +164,10 @@ CASES = [(name, more) for name in ITEMS for more in (WITHOUT_PLACES, LOCATED_OBJ
 @pytest.fixture(scope="module")
 def measured() -> dict[tuple[str, int], tuple[int, int]]:
     """Return, for each case, the bytes that it took and the estimated bytes."""
-    asked = [(ITEMS[name].decode(), BODY_BYTES, more) for name, more in CASES]
+    cases = [(ITEMS[name].decode(), BODY_BYTES, more) for name, more in CASES]
     done = subprocess.run(
         [sys.executable, "-c", MEASURE],
-        input=msgspec.json.encode(asked),
+        input=msgspec.json.encode(cases),
         capture_output=True,
         check=True,
     )

@@ -403,10 +403,10 @@ async def test_a_batch_is_smaller_than_20_mib(home: Home) -> None:
 async def test_a_browser_reads_every_answer(home: Home) -> None:
     origin = {"origin": "https://shop.example"}
 
-    asked = await home.public.options("/e/", headers=origin)
+    preflight = await home.public.options("/e/", headers=origin)
     refused = await home.public.post("/e/", headers=origin, content=b"{}")
 
-    assert asked.status_code == 200
-    for answer in (asked, refused):
+    assert preflight.status_code == 200
+    for answer in (preflight, refused):
         assert answer.headers["access-control-allow-origin"] == "https://shop.example"
         assert answer.headers["access-control-allow-credentials"] == "true"

@@ -112,11 +112,11 @@ async def test_what_the_head_says_is_stored_each_time(door: FastCaptureClient) -
     _, _, without_task = await door.twice(**sent)
     await door.home.site.ingested()
 
-    one, other = await door.home.events(distinct_id="u")
+    first, other = await door.home.events(distinct_id="u")
     assert without_task == 1
-    assert one["timestamp"] == other["timestamp"]
-    assert one["properties"] == other["properties"]
-    assert one["properties"]["$ip"] == "127.0.0.1"
+    assert first["timestamp"] == other["timestamp"]
+    assert first["properties"] == other["properties"]
+    assert first["properties"]["$ip"] == "127.0.0.1"
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,10 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
 ) -> None:
     """The batch has two blocks of events, and persons."""
     monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=2))
-    deadly = cast(EventStore, Deadly(events, inserts))
+    dying_store = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(records_url, deadly, tmp_path) as site,
+            open_site(records_url, dying_store, tmp_path) as site,
             open_home(site, project_id) as first,
         ):
             await send(first, *BATCH)

@@ -56,9 +56,9 @@ def envelope(project_id: int, seconds: int, *items: Json) -> Envelope:
 @asynccontextmanager
 async def dying(records_url: str, events: EventStore, folder: Path) -> AsyncGenerator[Site]:
     """Run a server that dies as soon as it has stored events, and wait for its death at the end."""
-    deadly = cast(EventStore, Deadly(events))
+    dying_store = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
-        async with open_site(records_url, deadly, folder) as site:
+        async with open_site(records_url, dying_store, folder) as site:
             yield site
             await site.running_out()
 
@@ -176,9 +176,9 @@ def held_by(consumer: Consumer, number: int) -> Callable[[], Awaitable[bool]]:
 
 def prepared(sent: Envelope) -> list[Event]:
     """Return the events of an envelope, with a person that is not stored."""
-    run = prepare_batch([LogEntry(99, sent)], lambda _: IngestionSettings())
-    [arrived] = run.arrived.values()
-    return [stored_event(sent.project_id, one, UUID(int=1), {}) for one in arrived]
+    batch = prepare_batch([LogEntry(99, sent)], lambda _: IngestionSettings())
+    [arrived] = batch.arrived.values()
+    return [stored_event(sent.project_id, event, UUID(int=1), {}) for event in arrived]
 
 
 async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(

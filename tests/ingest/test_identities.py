@@ -146,18 +146,18 @@ class Persons(RuleBasedStateMachine):
 
     async def _store(self) -> None:
         """Store the waiting events as the consumer does, but without an event store."""
-        run = prepare_batch(self.waiting, lambda _: IngestionSettings())
-        known = await self.store.load_states(run, NOW)
-        [(project_id, arrived)] = run.arrived.items()
+        batch = prepare_batch(self.waiting, lambda _: IngestionSettings())
+        known = await self.store.load_states(batch, NOW)
+        [(project_id, arrived)] = batch.arrived.items()
         resolution = Resolution(project_id, arrived, known[project_id])
         events = list(resolution.events())
         resolved = resolution.outcome()
         written = [await self.store.versioned_changes(resolved)]
-        span = Span({0: self.position}, {0: run.last}, {})
+        span = Span({0: self.position}, {0: batch.last}, {})
         await self.store.claim_span(span, NOW)
-        await self.store.write_batch(written, run.tally, span, NOW)
-        self.persons.update({str(one.uuid): one.person_id for one in events})
-        self.position, self.waiting = run.last, []
+        await self.store.write_batch(written, batch.tally, span, NOW)
+        self.persons.update({str(event.uuid): event.person_id for event in events})
+        self.position, self.waiting = batch.last, []
 
     async def _stored(self) -> Returned:
         records, project_id = self.site.records, self.project_id
@@ -170,32 +170,32 @@ class Persons(RuleBasedStateMachine):
         events: dict[UUID, list[str]] = {}
         for event, person in self.persons.items():
             events.setdefault(became.get(person, person), []).append(event)
-        found = sorted(
+        stored_persons = sorted(
             (
-                sorted(one.distinct_ids),
-                dict(one.properties),
-                one.is_identified,
-                one.created_at,
-                sorted(events.pop(one.uuid, [])),
+                sorted(stored.distinct_ids),
+                dict(stored.properties),
+                stored.is_identified,
+                stored.created_at,
+                sorted(events.pop(stored.uuid, [])),
             )
-            for one in persons
+            for stored in persons
         )
-        return found, {uuid: sorted(names) for uuid, names in events.items()}
+        return stored_persons, {uuid: sorted(names) for uuid, names in events.items()}
 
     def _expected(self) -> Returned:
         persons = sorted(
             (
-                sorted(one.distinct_ids),
-                one.properties,
-                one.is_identified,
-                one.created_at,
-                sorted(one.events),
+                sorted(person.distinct_ids),
+                person.properties,
+                person.is_identified,
+                person.created_at,
+                sorted(person.events),
             )
-            for one in self.oracle.persons
+            for person in self.oracle.persons
         )
         anonymous = self.oracle.anonymous.items()
         return persons, {
-            person_uuid(self.project_id, name): sorted(found) for name, found in anonymous
+            person_uuid(self.project_id, name): sorted(names) for name, names in anonymous
         }
 
 

@@ -42,11 +42,11 @@ async def test_what_was_acknowledged_is_there_once_after_12_kills(server: Preloa
         await check(http, traffic)
 
 
-async def acknowledged(traffic: Traffic, wanted: int) -> None:
+async def acknowledged(traffic: Traffic, number: int) -> None:
     """Wait until a number of requests are acknowledged."""
 
     async def are_enough() -> bool:
-        return sum(one.acknowledged > 0 for one in traffic.requests) >= wanted
+        return sum(request.acknowledged > 0 for request in traffic.requests) >= number
 
     await until_soon(are_enough, "too few requests are acknowledged")
 

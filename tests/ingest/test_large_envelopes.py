@@ -71,13 +71,13 @@ def limit(site: Site, budget: Budget = BUDGET) -> None:
 
 
 async def names(home: Home) -> list[str]:
-    return sorted(one["event"] for one in await home.events())
+    return sorted(event["event"] for event in await home.events())
 
 
 async def counts(home: Home) -> tuple[int, int, int]:
     """Return the ledger's numbers of stored items, duplicates and dead letters."""
-    found = (await home.get("/ingestion/"))["totals"]
-    return found["stored"], found["duplicates"], found["dead_lettered"]
+    totals = (await home.get("/ingestion/"))["totals"]
+    return totals["stored"], totals["duplicates"], totals["dead_lettered"]
 
 
 ALL_BUT_THE_REPEATED = [f"e{n}" for n in range(9) if n != 7]
@@ -114,10 +114,10 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, inserts: int
 ) -> None:
     """A piece is one insert of events and one of its person."""
-    deadly = cast(EventStore, Deadly(events, inserts))
+    dying_store = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(records_url, deadly, tmp_path) as site,
+            open_site(records_url, dying_store, tmp_path) as site,
             open_home(site, project_id) as first,
         ):
             limit(site)
@@ -144,10 +144,10 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     """The first piece was stored with a person that was never created."""
-    deadly = cast(EventStore, Deadly(events))
+    dying_store = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(records_url, deadly, tmp_path) as site,
+            open_site(records_url, dying_store, tmp_path) as site,
             open_home(site, project_id) as first,
         ):
             limit(site)
@@ -222,7 +222,7 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
         open_site(records_url, cast(EventStore, refusing), tmp_path) as site,
         open_home(site, project_id) as home,
     ):
-        await home.capture(*(one for one in ITEMS if "uuid" not in one))
+        await home.capture(*(sent for sent in ITEMS if "uuid" not in sent))
         before = await counts(home)
         limit(site)
         refusing.refused = b"nothing of that"

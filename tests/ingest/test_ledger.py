@@ -57,8 +57,10 @@ def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedBatch:
     return prepare_batch(entries, lambda _: IngestionSettings(dropped_user_agents=("bot",)))
 
 
-def stored_of(run: PreparedBatch) -> dict[int, list[datetime]]:
-    return {key: [one.received_at for one in events] for key, events in run.arrived.items()}
+def stored_of(batch: PreparedBatch) -> dict[int, list[datetime]]:
+    return {
+        key: [received.received_at for received in events] for key, events in batch.arrived.items()
+    }
 
 
 def event(name: str = "paid", **fields: Any) -> dict[str, Any]:
@@ -66,10 +68,10 @@ def event(name: str = "paid", **fields: Any) -> dict[str, Any]:
 
 
 def test_items_count_by_project_minute_and_outcome() -> None:
-    run = run_of((1, 0, [event(), {"event": "x"}]), (1, 59.9, [event()]), (1, 60, [event()]),
+    batch = run_of((1, 0, [event(), {"event": "x"}]), (1, 59.9, [event()]), (1, 60, [event()]),
                  (2, 0, [{"distinct_id": "u"}]))  # fmt: skip
 
-    ledger = run.ledger(stored_of(run))
+    ledger = batch.ledger(stored_of(batch))
 
     assert ledger.counts == {
         (1, MINUTE, "stored"): 2,
@@ -80,19 +82,19 @@ def test_items_count_by_project_minute_and_outcome() -> None:
 
 
 def test_a_repetition_within_a_batch_counts_as_a_duplicate() -> None:
-    run = without_duplicates(run_of((1, 0, [event(uuid=ID)]), (1, 60, [event(uuid=ID)])), {})
+    batch = without_duplicates(run_of((1, 0, [event(uuid=ID)]), (1, 60, [event(uuid=ID)])), {})
 
-    ledger = run.ledger(stored_of(run))
+    ledger = batch.ledger(stored_of(batch))
 
     assert ledger.counts == {(1, MINUTE, "stored"): 1, (1, MINUTE + 1, "duplicate"): 1}
-    assert run.dropped[Drop.DUPLICATE] == 1
+    assert batch.dropped[Drop.DUPLICATE] == 1
     assert ledger.examples[1, "duplicate"][0].uuid == ID
 
 
 def test_what_arrived_and_was_not_stored_was_erased() -> None:
-    run = run_of((1, 0, [event(), event()]), (1, 60, [event()]), (2, 0, [event()]))
+    batch = run_of((1, 0, [event(), event()]), (1, 60, [event()]), (2, 0, [event()]))
 
-    ledger = run.ledger({1: [NOON], 2: [NOON]})
+    ledger = batch.ledger({1: [NOON], 2: [NOON]})
 
     assert ledger.counts == {
         (1, MINUTE, "stored"): 1,
@@ -107,10 +109,10 @@ def test_every_reason_has_a_meaning_in_words() -> None:
 
 
 def test_the_newest_examples_are_stored() -> None:
-    run = run_of((1, 0, [{"event": f"e{n}"} for n in range(EXAMPLES_MAX + 5)]))
+    batch = run_of((1, 0, [{"event": f"e{n}"} for n in range(EXAMPLES_MAX + 5)]))
     later = run_of((1, 1, [{"event": "later"}]))
 
-    both = joined_tallies(run.tally, later.tally).examples[1, "no_distinct_id"]
+    both = joined_tallies(batch.tally, later.tally).examples[1, "no_distinct_id"]
 
     assert [one.event for one in both] == ["later", *(f"e{n}" for n in range(14, 5, -1))]
 
@@ -188,7 +190,7 @@ def test_changes_that_were_not_made_are_in_no_sum_of_items() -> None:
 
 
 def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
-    run = run_of((1, 0, [event(f"e{n}") for n in range(EXAMPLES_MAX + 1)]), (1, 60, [event()]))
+    batch = run_of((1, 0, [event(f"e{n}") for n in range(EXAMPLES_MAX + 1)]), (1, 60, [event()]))
     long = ["ü" * 9_000] * 100
 
     tally = tally_of(
@@ -196,10 +198,10 @@ def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
         [
             *(
                 SkippedChange(SkipReason.PERSON_TOO_LARGE, one, "person: p", 1, ["a"])
-                for one in run.arrived[1]
+                for one in batch.arrived[1]
             ),
             SkippedChange(
-                SkipReason.MERGE_LEFT_OUT, run.arrived[1][0], "person: " + "x" * 9_000, 120, long
+                SkipReason.MERGE_LEFT_OUT, batch.arrived[1][0], "person: " + "x" * 9_000, 120, long
             ),
         ],
     )

@@ -45,17 +45,17 @@ async def repair(home: Home, letter_id: int, body: bytes = READABLE) -> None:
         )
 
 
-async def until(found: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+async def until(condition: Callable[[], Coroutine[Any, Any, bool]]) -> None:
     async with asyncio.timeout(WAIT_S):
         while True:
-            if await found():
+            if await condition():
                 return
             await asyncio.sleep(0.05)
 
 
 async def letters(home: Home) -> list[Json]:
-    found: list[Json] = (await home.get("/ingestion/dead_letters/"))["results"]
-    return found
+    letters: list[Json] = (await home.get("/ingestion/dead_letters/"))["results"]
+    return letters
 
 
 async def settled(home: Home) -> None:
@@ -96,13 +96,13 @@ async def test_every_accepted_item_is_found_in_the_ledger(home: Home) -> None:
     counts = {"accepted": 6, "stored": 2, "duplicates": 1, "dropped": 3, "dead_lettered": 0}
     assert report["totals"] == counts
     assert report["minutes"] == [{"minute": returned(NOW), **counts}]
-    assert {one["reason"]: one["items"] for one in report["reasons"]} == {
+    assert {reason["reason"]: reason["items"] for reason in report["reasons"]} == {
         "duplicate": 1,
         "no_name": 1,
         "no_distinct_id": 1,
         "diverted_event": 1,
     }
-    [lost] = [one for one in report["reasons"] if one["reason"] == "no_distinct_id"]
+    [lost] = [reason for reason in report["reasons"] if reason["reason"] == "no_distinct_id"]
     assert lost["meaning"] == "The event has no distinct_id, or an empty one."
     [example] = lost["examples"]
     detail = example.pop("detail")
@@ -144,11 +144,11 @@ async def test_minutes_are_those_of_acceptance_and_may_be_chosen(home: Home) -> 
     )
 
     assert hour["minutes"] == []
-    assert [(one["minute"], one["stored"]) for one in day["minutes"]] == [
+    assert [(minute["minute"], minute["stored"]) for minute in day["minutes"]] == [
         (returned(NOW), 1),
         (returned(NOW + timedelta(minutes=2)), 2),
     ]
-    assert [one["stored"] for one in first["minutes"]] == [1]
+    assert [minute["stored"] for minute in first["minutes"]] == [1]
 
 
 @pytest.mark.every_engine
@@ -157,11 +157,11 @@ async def test_only_the_newest_examples_are_stored_each_of_a_bounded_size(home: 
     await home.capture(*({"event": f"f{n}"} for n in range(8)), {str(n): n for n in range(500)})
     report = await home.get("/ingestion/")
 
-    examples = {one["reason"]: one["examples"] for one in report["reasons"]}
+    examples = {reason["reason"]: reason["examples"] for reason in report["reasons"]}
     names = [example["event"] for example in examples["no_distinct_id"]]
     assert names[:8] == [f"f{n}" for n in reversed(range(8))]
     assert [name[:2] for name in names[8:]] == ["e7", "e6"]
-    assert all(len(str(one).encode()) <= 2_200 for of in examples.values() for one in of)
+    assert all(len(str(example).encode()) <= 2_200 for of in examples.values() for example in of)
 
 
 async def test_a_report_of_no_date_is_refused(home: Home) -> None:
@@ -287,7 +287,9 @@ async def test_a_dropped_dead_letter_is_gone_and_reported_as_discarded(home: Hom
     assert again.status_code == 404
     assert await letters(home) == []
     assert report["totals"] == {**NOTHING, "accepted": 1, "dropped": 1}
-    assert [(one["reason"], one["items"]) for one in report["reasons"]] == [("discarded", 1)]
+    assert [(reason["reason"], reason["items"]) for reason in report["reasons"]] == [
+        ("discarded", 1)
+    ]
 
 
 async def test_what_a_dead_letter_contains_can_be_read(home: Home) -> None:
@@ -314,8 +316,8 @@ async def test_a_dead_letter_of_another_project_is_not_found(
     entry_id = await home.site.log.append(other)
     await home.site.ingested()
     async with home.site.records.read() as connection:
-        wanted = select(dead_letters.c.id).where(dead_letters.c.log_id == entry_id)
-        letter_id = (await connection.execute(wanted)).scalar_one()
+        statement = select(dead_letters.c.id).where(dead_letters.c.log_id == entry_id)
+        letter_id = (await connection.execute(statement)).scalar_one()
 
     answer = await home.api.request(method, f"/ingestion/dead_letters/{letter_id}{path}/")
 

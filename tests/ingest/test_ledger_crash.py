@@ -27,10 +27,10 @@ async def counted(site: Site, project_id: int) -> tuple[int, int, int]:
 async def test_a_batch_that_is_repeated_after_a_crash_counts_once(
     sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    deadly = cast(EventStore, Deadly(events))
+    dying_store = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(sqlite_url, deadly, tmp_path) as site,
+            open_site(sqlite_url, dying_store, tmp_path) as site,
             open_home(site, project_id) as home,
         ):
             body = {"api_key": home.token, "batch": BATCH}

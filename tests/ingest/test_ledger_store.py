@@ -28,8 +28,10 @@ def counted(**outcomes: int) -> Tally:
 
 
 async def rows(ledger: Ledger, project_id: int | None = None) -> list[tuple[int, int, str, int]]:
-    found = await ledger.counts(*ALWAYS, project_id)
-    return [(one.project_id, one.minute - MINUTE, one.outcome, one.items) for one in found]
+    counts = await ledger.counts(*ALWAYS, project_id)
+    return [
+        (count.project_id, count.minute - MINUTE, count.outcome, count.items) for count in counts
+    ]
 
 
 async def test_counts_of_many_batches_add_up(records: Records) -> None:
@@ -97,11 +99,11 @@ async def test_the_span_is_chosen_by_whole_minutes(records: Records) -> None:
     ledger = Ledger(records, Clock().now)
     await write(records, Tally(Counter({(1, MINUTE + n, "stored"): 1 for n in range(5)})))
 
-    found = await ledger.counts(
+    counts = await ledger.counts(
         NOW + timedelta(minutes=1, seconds=30), NOW + timedelta(minutes=3, seconds=1)
     )
 
-    assert [one.minute - MINUTE for one in found] == [1, 2, 3]
+    assert [count.minute - MINUTE for count in counts] == [1, 2, 3]
 
 
 async def test_examples_of_many_batches_keep_the_newest(records: Records) -> None:
@@ -111,12 +113,12 @@ async def test_examples_of_many_batches_keep_the_newest(records: Records) -> Non
         example = Example(name, None, None, NOW, "detail")
         await write(records, Tally(Counter(), {(1, "no_name"): [example], (2, "x"): [example]}))
 
-    found = await ledger.examples(1)
-    assert [one.event for one in found["no_name"]] == [
+    examples = await ledger.examples(1)
+    assert [seen.event for seen in examples["no_name"]] == [
         *(f"e{n}" for n in reversed(range(9))),
         "é😀",
     ]
-    assert found["no_name"][0] == Example("e8", None, None, NOW, "detail")
+    assert examples["no_name"][0] == Example("e8", None, None, NOW, "detail")
     assert await ledger.examples(3) == {}
 
 

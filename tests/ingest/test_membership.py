@@ -67,13 +67,13 @@ async def settle(*workers: Worker) -> list[int]:
     """Return how many partitions each worker has, once nothing changes any more."""
     quiet = 0
     while quiet < QUIET:
-        before = [dict(one.epochs) for one in workers]
-        for one in workers:
-            await one.turn()
-        quiet = quiet + 1 if before == [dict(one.epochs) for one in workers] else 0
-    held = [partition for one in workers for partition in one.epochs]
+        before = [dict(worker.epochs) for worker in workers]
+        for worker in workers:
+            await worker.turn()
+        quiet = quiet + 1 if before == [dict(worker.epochs) for worker in workers] else 0
+    held = [partition for worker in workers for partition in worker.epochs]
     assert len(held) == len(set(held))
-    return [len(one.epochs) for one in workers]
+    return [len(worker.epochs) for worker in workers]
 
 
 async def fall_silent(worker: Worker) -> None:

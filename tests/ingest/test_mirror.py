@@ -100,8 +100,8 @@ async def test_a_merged_person_is_sent_as_gone_with_its_override(
 
     await send_what_is_left(records, events)
 
-    found = await mirror_of(events, home.project_id, PERSONS)
-    assert [person for person, *_ in found] == [ann]
+    rows = await mirror_of(events, home.project_id, PERSONS)
+    assert [person for person, *_ in rows] == [ann]
     assert await mirror_of(events, home.project_id, OVERRIDES) == [(bob, ann)]
 
 

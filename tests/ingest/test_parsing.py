@@ -199,9 +199,9 @@ def test_what_is_neither_an_object_nor_an_array_is_refused_before_its_key(raw: b
     ],
 )
 def test_the_send_time_is_read(body: Any, query: str, sent_at: int | None) -> None:
-    wanted = None if sent_at is None else datetime(2024, 3, 1, 12, 0, sent_at, tzinfo=UTC)
+    expected = None if sent_at is None else datetime(2024, 3, 1, 12, 0, sent_at, tzinfo=UTC)
 
-    assert capture(body, query).sent_at == SentAt(wanted)
+    assert capture(body, query).sent_at == SentAt(expected)
 
 
 def test_the_send_time_of_a_form_comes_last() -> None:

@@ -123,16 +123,16 @@ def test_capture_v1_says_of_a_large_body_what_it_says_at_once(
     batch: Any, seed: int, historical: bool
 ) -> None:
     text = stretched({"batch": batch, "historical_migration": historical}, seed)
-    asked = request(text, authorization="Bearer phc_1", posthog_sdk_info="a/1")
+    v1_request = request(text, authorization="Bearer phc_1", posthog_sdk_info="a/1")
 
     try:
-        capture, answer = read_items_v1(asked, read_large_v1(asked))
+        capture, answer = read_items_v1(v1_request, read_large_v1(v1_request))
     except AppError as error:
         with pytest.raises(type(error)):
-            read_v1(asked)
+            read_v1(v1_request)
         return
 
-    whole = read_v1(asked)
+    whole = read_v1(v1_request)
     assert repr(read_items(capture.items_json)) == repr(read_items(whole.capture.items_json))
     assert msgspec.structs.replace(capture, items_json=b"") == msgspec.structs.replace(
         whole.capture, items_json=b""

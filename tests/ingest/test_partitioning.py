@@ -94,9 +94,9 @@ def test_projects_with_the_same_distinct_id_are_spread() -> None:
 
 
 def test_distinct_ids_are_spread_evenly() -> None:
-    found = [partition_of({"distinct_id": f"user-{n}"}) for n in range(6_400)]
+    partitions = [partition_of({"distinct_id": f"user-{n}"}) for n in range(6_400)]
 
-    assert max(found.count(partition) for partition in range(1, PARTITIONS + 1)) < 160
+    assert max(partitions.count(partition) for partition in range(1, PARTITIONS + 1)) < 160
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,9 @@ class Site:
         """Wait until a number of servers hold equal shares, and return their names."""
 
         async def is_shared() -> bool:
-            found = await self.holders()
+            holders = await self.holders()
             most = -(-PARTITIONS // servers)
-            return len(found) == servers and max(found.values()) <= most and is_whole(found)
+            return len(holders) == servers and max(holders.values()) <= most and is_whole(holders)
 
         await until_soon(is_shared, f"{servers} servers do not share the partitions")
         return set(await self.holders())
@@ -178,8 +178,8 @@ def site(tmp_path: Path, postgres_url: str, own_events_url: str) -> Iterator[Sit
 
 async def taken_over_s(site: Site, by: set[str], since: float) -> float:
     async def is_taken() -> bool:
-        found = await site.holders()
-        return found.keys() <= by and is_whole(found)
+        holders = await site.holders()
+        return holders.keys() <= by and is_whole(holders)
 
     await until_soon(is_taken, "nobody has taken the partitions over")
     return time.monotonic() - since
@@ -280,7 +280,7 @@ async def test_a_log_is_divided_while_servers_run(site: Site, is_killed: bool) -
     if is_killed:
         alive.remove(first)
         first.kill()
-    said = await dividing
+    output = await dividing
     await site.shared_by(1 if is_killed else 2)
     divided_at = site.accepted
     await until_soon(lambda: has_accepted(site, divided_at + 200), "nothing more is accepted")
@@ -288,7 +288,7 @@ async def test_a_log_is_divided_while_servers_run(site: Site, is_killed: bool) -
     await sending
 
     await site.check()
-    assert said == "The accept log has partitions now.\n"
+    assert output == "The accept log has partitions now.\n"
 
 
 async def has_accepted(site: Site, number: int) -> bool:

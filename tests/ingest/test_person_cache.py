@@ -33,10 +33,10 @@ def test_a_person_read_by_another_id_is_the_one_that_is_known() -> None:
     ann, read_again = person(1), person(1)
     recent.put_persons(1, {"ann": ann})
 
-    found = recent.canonical({"ann@example.com": read_again, "bob": person(2)})
+    states = recent.canonical({"ann@example.com": read_again, "bob": person(2)})
 
-    assert found["ann@example.com"] is ann
-    assert found["bob"].id == 2
+    assert states["ann@example.com"] is ann
+    assert states["bob"].id == 2
 
 
 def test_the_longest_unseen_make_room() -> None:

@@ -189,8 +189,8 @@ def test_any_items_are_ingested_dropped_or_refused(batch: list[Mapping[str, Any]
     capture = read_capture(request(raw, {}, ""), BYTES_MAX)
 
     if capture.refusal is None:
-        run = ingested(capture)
-        assert run.events + sum(run.dropped.values()) == len(batch) == capture.items
+        prepared = ingested(capture)
+        assert prepared.events + sum(prepared.dropped.values()) == len(batch) == capture.items
 
 
 @settings(max_examples=100)
@@ -199,11 +199,11 @@ def test_any_items_of_capture_v1_are_answered(
     batch: list[Mapping[str, Any]], sdk_info: str, sent_at: str
 ) -> None:
     headers = {"posthog-sdk-info": sdk_info, "posthog-request-timestamp": sent_at}
-    asked = read_v1(request(as_json({"batch": batch}), headers, ""), BYTES_MAX)
+    parsed = read_v1(request(as_json({"batch": batch}), headers, ""), BYTES_MAX)
 
-    msgspec.json.decode(v1_answer(asked.results))
-    if asked.capture.items:
-        ingested(asked.capture)
+    msgspec.json.decode(v1_answer(parsed.results))
+    if parsed.capture.items:
+        ingested(parsed.capture)
 
 
 def request(body: bytes, headers: dict[str, str], query: str) -> Request:
@@ -218,9 +218,9 @@ def as_json(value: Any) -> bytes:
 def ingested(capture: Capture) -> PreparedBatch:
     """Do what the consumer does up to the point of storing."""
     envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at.moment, capture.items_json)
-    run = prepare_batch([LogEntry(1, envelope)], lambda _: RULES)
-    for project_id, arrived in run.arrived.items():
+    batch = prepare_batch([LogEntry(1, envelope)], lambda _: RULES)
+    for project_id, arrived in batch.arrived.items():
         resolution = Resolution(project_id, arrived, ProjectState({}, {}, {}))
         list(resolution.events())
         resolution.outcome()
-    return run
+    return batch

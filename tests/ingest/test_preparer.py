@@ -43,16 +43,16 @@ class PreparedCounts:
 def watched(monkeypatch: pytest.MonkeyPatch) -> PreparedCounts:
     """Make every batch a full one, so that each is sent to the process, and count the results."""
     monkeypatch.setattr(reader, "BATCH_ENVELOPES_MAX", 1)
-    found, prepare = PreparedCounts(), Preparer.prepare
+    counts, prepare = PreparedCounts(), Preparer.prepare
 
     async def counted(self: Preparer, *asked: Any) -> PreparedBatch | None:
-        run = await prepare(self, *asked)
-        found.ahead += run is not None
-        found.not_prepared += run is None
-        return run
+        batch = await prepare(self, *asked)
+        counts.ahead += batch is not None
+        counts.not_prepared += batch is None
+        return batch
 
     monkeypatch.setattr(Preparer, "prepare", counted)
-    return found
+    return counts
 
 
 @asynccontextmanager
@@ -86,8 +86,8 @@ def process_of(site: Site) -> int:
 
 
 async def named(home: Home, *events: str) -> list[dict[str, Any]]:
-    found = [event for event in await home.events() if event["event"] in events]
-    return sorted(found, key=lambda event: str(event["event"]))
+    matching = [event for event in await home.events() if event["event"] in events]
+    return sorted(matching, key=lambda event: str(event["event"]))
 
 
 async def test_events_are_stored_whole_and_on_the_right_persons(
@@ -252,15 +252,15 @@ def entry(number: int, body: bytes, ip: str = "") -> LogEntry:
 
 
 async def prepared(preparer: Preparer, entries: list[LogEntry]) -> PreparedBatch:
-    run: list[PreparedBatch] = []
+    batches: list[PreparedBatch] = []
 
-    async def one() -> bool:
-        found = await preparer.prepare(entries, {1: IngestionSettings()}, {})
-        run.extend([] if found is None else [found])
-        return bool(run)
+    async def is_prepared() -> bool:
+        batch = await preparer.prepare(entries, {1: IngestionSettings()}, {})
+        batches.extend([] if batch is None else [batch])
+        return bool(batches)
 
-    await until_soon(one, "it never became ready")
-    return run[0]
+    await until_soon(is_prepared, "it never became ready")
+    return batches[0]
 
 
 async def test_it_looks_up_where_an_address_is(tmp_path: Path) -> None:
@@ -269,12 +269,12 @@ async def test_it_looks_up_where_an_address_is(tmp_path: Path) -> None:
     preparer = Preparer(str(database))
     try:
         body = b'{"event":"a","distinct_id":"ann"}'
-        run = await prepared(preparer, [entry(1, body, "192.0.2.1")])
+        batch = await prepared(preparer, [entry(1, body, "192.0.2.1")])
     finally:
         await preparer.close()
 
-    assert run.preparer_result is not None
-    [properties] = run.preparer_result.projects[1].seen["a"]
+    assert batch.preparer_result is not None
+    [properties] = batch.preparer_result.projects[1].seen["a"]
     assert properties["$geoip_country_code"] == "DE"
 
 
@@ -292,8 +292,8 @@ async def test_a_cancelled_request_ends_the_process() -> None:
     """Otherwise its response would be taken for the one to the next request."""
     preparer = Preparer()
     try:
-        run = await prepared(preparer, [entry(1, b'{"event":"a","distinct_id":"ann"}')])
-        assert run.events == 1
+        batch = await prepared(preparer, [entry(1, b'{"event":"a","distinct_id":"ann"}')])
+        assert batch.events == 1
         many = b"[" + b",".join([b'{"event":"a","distinct_id":"ann"}'] * 200_000) + b"]"
         asking = asyncio.create_task(
             preparer.prepare([entry(2, many)], {1: IngestionSettings()}, {})

@@ -47,7 +47,7 @@ def entry(number: int, *items: Item, project_id: int = 1) -> LogEntry:
 def prepared_by_process(
     entries: Sequence[LogEntry], types: Mapping[int, Mapping[str, int]] | None = None
 ) -> PreparedBatch | None:
-    projects = {one.envelope.project_id for one in entries}
+    projects = {log_entry.envelope.project_id for log_entry in entries}
     given = dict.fromkeys(projects, TYPES) if types is None else types
     request = encode_request(entries, dict.fromkeys(projects, RULES), given)
     response = respond(request, None)
@@ -58,9 +58,9 @@ def prepared_here(entries: Sequence[LogEntry]) -> PreparedBatch:
     return prepare_batch(entries, lambda _: RULES)
 
 
-def resolved(run: PreparedBatch, known: ProjectState) -> tuple[list[Any], Resolved, Resolution]:
-    brought = None if run.preparer_result is None else run.preparer_result.projects[1]
-    resolution = Resolution(1, run.arrived[1], known, brought)
+def resolved(batch: PreparedBatch, known: ProjectState) -> tuple[list[Any], Resolved, Resolution]:
+    brought = None if batch.preparer_result is None else batch.preparer_result.projects[1]
+    resolution = Resolution(1, batch.arrived[1], known, brought)
     persons = (
         [event.person_id for event in resolution.events()]
         if brought is None
@@ -103,32 +103,40 @@ ITEMS = st.fixed_dictionaries(
 def test_the_process_prepares_what_would_be_prepared_here(batches: list[list[Item]]) -> None:
     entries = [entry(number, *batch) for number, batch in enumerate(batches, 1)]
 
-    run, expected = prepared_by_process(entries), prepared_here(entries)
+    actual, expected = prepared_by_process(entries), prepared_here(entries)
 
-    assert run is not None
-    assert without_properties(run) == without_properties(expected)
-    assert (run.first, run.last, run.events) == (expected.first, expected.last, expected.events)
-    assert (run.named, run.dropped, run.tally) == (
+    assert actual is not None
+    assert without_properties(actual) == without_properties(expected)
+    assert (actual.first, actual.last, actual.events) == (
+        expected.first,
+        expected.last,
+        expected.events,
+    )
+    assert (actual.named, actual.dropped, actual.tally) == (
         expected.named,
         expected.dropped,
         expected.tally,
     )
     ann = PersonState(5, person_uuid(1, "ann"), {"plan": "old"}, False, NOW, 3)
     known, same = (ProjectState({"ann": msgspec_copy(ann)}, TYPES, {}) for _ in range(2))
-    persons, outcome, _ = resolved(run, known)
+    persons, outcome, _ = resolved(actual, known)
     expected_persons, expected_outcome, _ = resolved(expected, same)
     assert persons == expected_persons
     assert comparable(outcome) == comparable(expected_outcome)
-    assert rows(run, persons) == rows_of_events(expected, persons)
+    assert rows(actual, persons) == rows_of_events(expected, persons)
 
 
-def without_properties(run: PreparedBatch) -> Mapping[int, list[Any]]:
+def without_properties(batch: PreparedBatch) -> Mapping[int, list[Any]]:
     return {
         project_id: [
-            (msgspec.structs.replace(one.prepared, properties={}), one.received_at, one.is_named)
-            for one in arrived
+            (
+                msgspec.structs.replace(received.prepared, properties={}),
+                received.received_at,
+                received.is_named,
+            )
+            for received in arrived
         ]
-        for project_id, arrived in run.arrived.items()
+        for project_id, arrived in batch.arrived.items()
     }
 
 
@@ -147,23 +155,26 @@ def comparable(outcome: Resolved) -> Any:
     """Return the comparable parts of an outcome; persons are compared by identity."""
     changes = outcome.persons
     return (
-        [(one.uuid, one.properties, one.version) for one in (*changes.created, *changes.updated)],
-        {name: one.uuid for name, one in changes.attached.items()},
-        [(one.person.uuid, one.into.uuid) for one in changes.merged],
+        [
+            (person.uuid, person.properties, person.version)
+            for person in (*changes.created, *changes.updated)
+        ],
+        {name: person.uuid for name, person in changes.attached.items()},
+        [(merge.person.uuid, merge.into.uuid) for merge in changes.merged],
         changes.overrides,
-        {name: one.uuid for name, one in outcome.owners.items()},
+        {name: owner.uuid for name, owner in outcome.owners.items()},
         outcome.names,
         {name: sorted(names) for name, names in outcome.properties.carried.items()},
     )
 
 
-def rows(run: PreparedBatch, persons: Sequence[UUID]) -> list[Block]:
-    assert run.preparer_result is not None
-    return [draft.block(persons) for draft in run.preparer_result.drafts]
+def rows(batch: PreparedBatch, persons: Sequence[UUID]) -> list[Block]:
+    assert batch.preparer_result is not None
+    return [draft.block(persons) for draft in batch.preparer_result.drafts]
 
 
-def rows_of_events(run: PreparedBatch, persons: Sequence[UUID]) -> list[Block]:
-    events = [stored_event(1, one, NO_PERSON, TYPES) for one in run.arrived[1]]
+def rows_of_events(batch: PreparedBatch, persons: Sequence[UUID]) -> list[Block]:
+    events = [stored_event(1, received, NO_PERSON, TYPES) for received in batch.arrived[1]]
     return [draft.block(persons) for draft in NativeEncoder().event_drafts(events)]
 
 
@@ -176,15 +187,15 @@ def test_groups_are_written_when_their_types_are_known() -> None:
     }
     entries = [entry(1, groups, made)]
 
-    run = prepared_by_process(entries)
+    batch = prepared_by_process(entries)
 
-    assert run is not None
-    [first, second] = run.arrived[1]
+    assert batch is not None
+    [first, second] = batch.arrived[1]
     assert first.prepared.groups == {"team": "t1"}
     expected = GroupIdentify("org", "o1", {"plan": "pro"}, second.prepared.timestamp)
     assert second.prepared.group_identify == expected
-    assert any(b'"$group_1":"t1"' in block.data for block in rows(run, [NO_PERSON] * 2))
-    assert resolved(run, ProjectState({}, TYPES, {}))[2].is_valid
+    assert any(b'"$group_1":"t1"' in block.data for block in rows(batch, [NO_PERSON] * 2))
+    assert resolved(batch, ProjectState({}, TYPES, {}))[2].is_valid
 
 
 @pytest.mark.parametrize("types", [{}, {1: {"org": 0}}, {2: TYPES}])
@@ -197,11 +208,11 @@ def test_a_batch_that_names_other_group_types_is_not_prepared(
 
 
 def test_it_does_not_hold_when_the_types_were_others() -> None:
-    run = prepared_by_process([entry(1, {"event": "paid", "distinct_id": "ann"})])
+    batch = prepared_by_process([entry(1, {"event": "paid", "distinct_id": "ann"})])
 
-    assert run is not None
-    assert not resolved(run, ProjectState({}, {"org": 1, "team": 0}, {}))[2].is_valid
-    assert resolved(run, ProjectState({}, {**TYPES, "more": 2}, {}))[2].is_valid
+    assert batch is not None
+    assert not resolved(batch, ProjectState({}, {"org": 1, "team": 0}, {}))[2].is_valid
+    assert resolved(batch, ProjectState({}, {**TYPES, "more": 2}, {}))[2].is_valid
 
 
 def test_events_of_several_projects_get_their_own_persons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,16 +231,16 @@ def test_events_of_several_projects_get_their_own_persons(monkeypatch: pytest.Mo
         for number in range(1, 8)
     ]
 
-    run = prepared_by_process(entries)
+    batch = prepared_by_process(entries)
 
-    assert run is not None
-    assert run.preparer_result is not None
-    assert list(run.preparer_result.requests) == [(number % 3, 2) for number in range(1, 8)]
-    assert len(run.preparer_result.drafts) > 1
-    assert sorted(place for draft in run.preparer_result.drafts for place in draft.order) == list(
+    assert batch is not None
+    assert batch.preparer_result is not None
+    assert list(batch.preparer_result.requests) == [(number % 3, 2) for number in range(1, 8)]
+    assert len(batch.preparer_result.drafts) > 1
+    assert sorted(place for draft in batch.preparer_result.drafts for place in draft.order) == list(
         range(14)
     )
-    for draft in run.preparer_result.drafts:
+    for draft in batch.preparer_result.drafts:
         assert b"".join(b"\x02e%d" % (1 + place // 2) for place in draft.order) in draft.data
 
 
@@ -238,11 +249,11 @@ def test_blocks_are_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparer_codec, "BLOCK_ROWS_MAX", 40)
     items = [{"event": "paid", "distinct_id": "ann"}] * 5
 
-    run = prepared_by_process([entry(number, *items) for number in range(1, 19)])
+    batch = prepared_by_process([entry(number, *items) for number in range(1, 19)])
 
-    assert run is not None
-    assert run.preparer_result is not None
-    assert [len(draft.order) for draft in run.preparer_result.drafts] == [30, 30, 30]
+    assert batch is not None
+    assert batch.preparer_result is not None
+    assert [len(draft.order) for draft in batch.preparer_result.drafts] == [30, 30, 30]
 
 
 def test_a_first_request_unlike_the_others_makes_no_small_blocks(
@@ -253,11 +264,11 @@ def test_a_first_request_unlike_the_others_makes_no_small_blocks(
     small = {"event": "a", "distinct_id": "b"}
     large = {**small, "properties": {"text": "x" * 1000}}
 
-    run = prepared_by_process([entry(1, small), *[entry(n, *[large] * 5) for n in range(2, 20)]])
+    batch = prepared_by_process([entry(1, small), *[entry(n, *[large] * 5) for n in range(2, 20)]])
 
-    assert run is not None
-    assert run.preparer_result is not None
-    sizes = [len(draft.order) for draft in run.preparer_result.drafts]
+    assert batch is not None
+    assert batch.preparer_result is not None
+    sizes = [len(draft.order) for draft in batch.preparer_result.drafts]
     assert len(sizes) == 3
     assert (sum(sizes), min(sizes) >= 20, max(sizes) <= 40) == (91, True, True)
 
@@ -268,12 +279,12 @@ def test_a_project_with_all_its_group_types_may_name_more() -> None:
     groups = {"$groups": {"type1": "t1", "more": "m"}}
     item = {"event": "paid", "distinct_id": "ann", "properties": groups}
 
-    run = prepared_by_process([entry(1, item)], {1: full})
+    batch = prepared_by_process([entry(1, item)], {1: full})
 
-    assert run is not None
-    [block] = rows(run, [NO_PERSON])
+    assert batch is not None
+    [block] = rows(batch, [NO_PERSON])
     assert b'"$group_1":"t1"' in block.data
-    assert resolved(run, ProjectState({}, full, {}))[2].is_valid
+    assert resolved(batch, ProjectState({}, full, {}))[2].is_valid
 
 
 def test_samples_stand_for_all_occurrences() -> None:
@@ -284,16 +295,16 @@ def test_samples_stand_for_all_occurrences() -> None:
         *[{"event": "paid", "distinct_id": "ann", "properties": {"price": 1}}] * 6,
         *[{"event": "paid", "distinct_id": "ann", "properties": {"plan": "pro"}}] * 9,
     ]
-    run, expected = prepared_by_process([entry(1, *items)]), prepared_here([entry(1, *items)])
+    batch, expected = prepared_by_process([entry(1, *items)]), prepared_here([entry(1, *items)])
 
-    assert run is not None
-    assert run.preparer_result is not None
-    seen = run.preparer_result.projects[1].seen
+    assert batch is not None
+    assert batch.preparer_result is not None
+    seen = batch.preparer_result.projects[1].seen
     every = {
         name: set().union(*occurrences)
         for name, occurrences in properties_by_name(expected.arrived[1]).items()
     }
-    assert {name: set(one) for name, [one] in seen.items()} == every
+    assert {name: set(properties) for name, [properties] in seen.items()} == every
     assert seen["paid"][0] == {"plan": "pro", "ok": None, "price": 1}
 
 
@@ -313,11 +324,11 @@ def test_numbers_that_cannot_be_encoded_raise() -> None:
 
 
 def test_an_entry_of_which_nothing_arrives_is_counted() -> None:
-    run = prepared_by_process([entry(1, {"event": "", "distinct_id": "ann"})])
+    batch = prepared_by_process([entry(1, {"event": "", "distinct_id": "ann"})])
 
-    assert run is not None
-    assert (run.events, dict(run.dropped)) == (0, {Drop.NO_NAME: 1})
-    assert run.arrived == {1: []}
+    assert batch is not None
+    assert (batch.events, dict(batch.dropped)) == (0, {Drop.NO_NAME: 1})
+    assert batch.arrived == {1: []}
 
 
 @pytest.mark.parametrize(

@@ -102,18 +102,18 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
     finally:
         server.close()
 
-    assert Counter(one["properties"]["name"] for one in stored) == Counter(range(sent))
-    for one in stored:
-        number = one["properties"]["name"]
-        assert one["properties"]["$group_0"] == f"o{number % 3}"
-        assert one["properties"].get("odd") == ([{"n": number}] if number % 7 == 0 else None)
+    assert Counter(event["properties"]["name"] for event in stored) == Counter(range(sent))
+    for event in stored:
+        number = event["properties"]["name"]
+        assert event["properties"]["$group_0"] == f"o{number % 3}"
+        assert event["properties"].get("odd") == ([{"n": number}] if number % 7 == 0 else None)
     assert totals["stored"] == sent
     last = {f"user-{number % PERSONS}": number for number in range(sent)}
-    found = {
-        name: one["properties"]["last"]
-        for one in persons
-        for name in one["distinct_ids"]
+    last_values = {
+        name: person["properties"]["last"]
+        for person in persons
+        for name in person["distinct_ids"]
         if name in last
     }
-    assert found == last
+    assert last_values == last
     assert len(persons) == PERSONS

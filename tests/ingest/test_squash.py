@@ -40,7 +40,7 @@ async def commit(records: Records, consumer: str, position: int) -> None:
 
 
 async def merge(events: EventStore, project_id: int) -> None:
-    await events.override_persons([Override(project_id, one, SURVIVOR, 1) for one in MERGED])
+    await events.override_persons([Override(project_id, merged, SURVIVOR, 1) for merged in MERGED])
 
 
 async def store(events: EventStore, project_id: int, person: UUID) -> None:
@@ -49,8 +49,8 @@ async def store(events: EventStore, project_id: int, person: UUID) -> None:
 
 
 async def owners(events: EventStore, project_id: int) -> list[UUID]:
-    found = await events.list(project_id, EventQuery(limit=10))
-    return [event.person_id for event in found]
+    stored = await events.list(project_id, EventQuery(limit=10))
+    return [event.person_id for event in stored]
 
 
 async def test_a_squash_waits_for_a_batch_that_began_before(

@@ -73,30 +73,30 @@ def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
 @pytest.mark.every_engine
 async def test_who_ingests_one_lane_keeps_the_idle_one_too(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire(NOW)
-    await one[HISTORICAL].acquire(NOW)
+    await one[LIVE].acquire_lease(NOW)
+    await one[HISTORICAL].acquire_lease(NOW)
 
-    await one[LIVE].claim(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
+    await one[LIVE].claim_span(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
 
     for lane in (LIVE, HISTORICAL):
         with pytest.raises(NotLeaseHolder):
-            await other[lane].acquire(NOW + LEASE_DURATION + MOMENT)
-    await one[HISTORICAL].claim(Span(START, {0: 3}, {}), NOW + LEASE_DURATION + MOMENT)
+            await other[lane].acquire_lease(NOW + LEASE_DURATION + MOMENT)
+    await one[HISTORICAL].claim_span(Span(START, {0: 3}, {}), NOW + LEASE_DURATION + MOMENT)
 
 
 @pytest.mark.every_engine
 async def test_a_lane_is_not_free_before_the_other_one_was_released(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire(NOW)
+    await one[LIVE].acquire_lease(NOW)
 
-    await one[LIVE].release(NOW)
+    await one[LIVE].release_lease(NOW)
     with pytest.raises(NotLeaseHolder):
-        await other[LIVE].acquire(NOW + MOMENT)
-    await one[HISTORICAL].release(NOW)
-    await other[HISTORICAL].acquire(NOW + MOMENT)
+        await other[LIVE].acquire_lease(NOW + MOMENT)
+    await one[HISTORICAL].release_lease(NOW)
+    await other[HISTORICAL].acquire_lease(NOW + MOMENT)
 
     with pytest.raises(NotLeaseHolder):
-        await one[LIVE].claim(Span(START, {0: 5}, {}), NOW + MOMENT)
+        await one[LIVE].claim_span(Span(START, {0: 5}, {}), NOW + MOMENT)
 
 
 @pytest.mark.every_engine
@@ -104,28 +104,28 @@ async def test_who_has_nothing_to_ingest_keeps_both_lanes_as_long_as_it_lives(
     records: Records,
 ) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire(NOW)
+    await one[LIVE].acquire_lease(NOW)
 
-    await one[LIVE].renew(NOW + LEASE_DURATION - MOMENT)
+    await one[LIVE].renew_lease(NOW + LEASE_DURATION - MOMENT)
     with pytest.raises(NotLeaseHolder):
-        await other[HISTORICAL].acquire(NOW + LEASE_DURATION)
-    await other[LIVE].acquire(NOW + 2 * LEASE_DURATION)
+        await other[HISTORICAL].acquire_lease(NOW + LEASE_DURATION)
+    await other[LIVE].acquire_lease(NOW + 2 * LEASE_DURATION)
 
     with pytest.raises(NotLeaseHolder):
-        await one[LIVE].renew(NOW + 2 * LEASE_DURATION)
+        await one[LIVE].renew_lease(NOW + 2 * LEASE_DURATION)
 
 
 @pytest.mark.every_engine
 async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire(NOW)
-    await one[HISTORICAL].acquire(NOW)
+    await one[LIVE].acquire_lease(NOW)
+    await one[HISTORICAL].acquire_lease(NOW)
 
-    await other[LIVE].acquire(NOW + LEASE_DURATION)
+    await other[LIVE].acquire_lease(NOW + LEASE_DURATION)
 
     for lane in (LIVE, HISTORICAL):
         with pytest.raises(NotLeaseHolder):
-            await one[lane].claim(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
+            await one[lane].claim_span(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
 
 
 @pytest.mark.every_engine
@@ -175,10 +175,10 @@ class Ingester:
 
     async def write(self, written: BatchChanges) -> None:
         await self.store.acquire_lease(NOW)
-        run = self._batch()
+        batch = self._batch()
         done = self.position + 1
         span = Span({0: self.position}, {0: done}, {})
-        await self.store.write_batch([written], run.tally, span, NOW)
+        await self.store.write_batch([written], batch.tally, span, NOW)
         self.position = done
 
     def _batch(self, *items: Json) -> PreparedBatch:
@@ -544,17 +544,19 @@ async def test_a_group_type_has_its_index_before_an_event_is_stored_with_it(
     pair: ServerPair,
 ) -> None:
     """Otherwise another type could get the index, while the event stays as it is."""
-    met: list[Json] = []
+    types: list[Json] = []
 
     async def look() -> httpx.Response:
         answer = await pair.other.get("/groups_types/")
-        met.extend(answer.json())
+        types.extend(answer.json())
         return answer
 
     grouped = {"event": "x", "distinct_id": "ann", "properties": {"$groups": {"team": "red"}}}
     await pair.append_while([grouped, *named("ann", "y", "z")], happens=look)
 
-    assert [(one["group_type"], one["group_type_index"]) for one in met] == [("team", 0)]
+    assert [(group_type["group_type"], group_type["group_type_index"]) for group_type in types] == [
+        ("team", 0)
+    ]
 
 
 @pytest.mark.postgresql
@@ -574,9 +576,9 @@ async def test_a_batch_whose_persons_are_changed_again_and_again_is_taken_in_hal
         times=CONFLICTS_MAX,
     )
 
-    runs = [tuple(token.split("-")[1:3]) for token in pair.halting.tokens]
-    (first, last), halves = runs[0], runs[CONFLICTS_MAX:]
-    assert runs[:CONFLICTS_MAX] == [(first, last)] * CONFLICTS_MAX
+    spans = [tuple(token.split("-")[1:3]) for token in pair.halting.tokens]
+    (first, last), halves = spans[0], spans[CONFLICTS_MAX:]
+    assert spans[:CONFLICTS_MAX] == [(first, last)] * CONFLICTS_MAX
     assert halves == [(first, first), (last, last)]
     assert len(set(pair.halting.tokens)) == len(pair.halting.tokens)
     assert await pair.names() == ["a", "b", "c", "d", "seen", "seen"]

@@ -61,22 +61,22 @@ class ServerPair:
         async with plain_http.AsyncClient(headers=headers) as client:
             answer = await client.request(method, url, **more)
         assert answer.status_code == 200, answer.text
-        found: Json = answer.json()
-        return found
+        body: Json = answer.json()
+        return body
 
     async def persons(self, distinct_id: str) -> list[Json]:
         """Return the person of a distinct id; none at the moment when it is merged away."""
         params = {"distinct_id": distinct_id}
-        found = await self.asked(self.first, "GET", "/persons/", params=params)
-        return list(found["results"])
+        page = await self.asked(self.first, "GET", "/persons/", params=params)
+        return list(page["results"])
 
     async def person(self, distinct_id: str) -> Json:
-        [found] = await self.persons(distinct_id)
-        return found
+        [person] = await self.persons(distinct_id)
+        return person
 
     async def events(self, **query: str) -> list[str]:
-        found = await self.asked(self.first, "GET", "/events/", params=query)
-        return sorted(event["event"] for event in found["results"])
+        page = await self.asked(self.first, "GET", "/events/", params=query)
+        return sorted(event["event"] for event in page["results"])
 
     async def stored(self, name: str) -> None:
         """Wait until an event is stored with its person."""

@@ -15,11 +15,11 @@ def seen(distinct_id: str, timestamp: Any, **more: Any) -> Json:
 async def skipped(home: Home) -> dict[str, tuple[int, list[tuple[str, str]]]]:
     report = await home.get("/ingestion/")
     return {
-        one["reason"]: (
-            one["count"],
-            [(example["distinct_id"], example["detail"]) for example in one["examples"]],
+        reason["reason"]: (
+            reason["count"],
+            [(example["distinct_id"], example["detail"]) for example in reason["examples"]],
         )
-        for one in report["changes_not_made"]
+        for reason in report["changes_not_made"]
     }
 
 
@@ -29,7 +29,7 @@ async def test_times_that_are_not_stored_are_counted_with_what_was_sent(home: Ho
     await home.capture(seen("ann", "yesterday"), seen("bob", ahead), seen("cid", [1]))
     await home.capture(seen("dan", NOW.timestamp() - 60), seen("eve", "1709287200123"))
 
-    times = {one["distinct_id"]: one["timestamp"] for one in await home.events()}
+    times = {event["distinct_id"]: event["timestamp"] for event in await home.events()}
     arrived = NOW.isoformat()
     assert times == {
         "ann": arrived,
@@ -55,7 +55,7 @@ async def test_an_unreadable_time_of_sending_refuses_nothing_and_is_counted(home
     readable = (NOW - timedelta(seconds=60)).isoformat()
     await home.capture(seen("dan", readable), sent_at="Fri, 01 Mar 2024 12:00:00 GMT")
 
-    stored = {one["distinct_id"]: one["timestamp"] for one in await home.events()}
+    stored = {event["distinct_id"]: event["timestamp"] for event in await home.events()}
     assert stored == dict(zip(("ann", "bob", "cid", "dan"), [*times, readable], strict=True))
     assert await skipped(home) == {
         "sent_at_unreadable": (
@@ -64,7 +64,7 @@ async def test_an_unreadable_time_of_sending_refuses_nothing_and_is_counted(home
         )
     }
     events = await home.events()
-    assert all("$unreadable_sent_at" not in one["properties"] for one in events)
+    assert all("$unreadable_sent_at" not in event["properties"] for event in events)
 
 
 async def test_a_repeated_event_is_counted_once(home: Home) -> None:

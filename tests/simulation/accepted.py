@@ -28,25 +28,25 @@ class Accepted:
             added.append(LogEntry(self._last, piece, 0, partition))
         self.entries += added
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if not one.done():
-                one.set_result(None)
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
         return added
 
     def behind(self, after: Positions, historical: bool) -> list[LogEntry]:
         return [
-            one
-            for one in self.entries
-            if one.partition in after
-            and one.id > after[one.partition]
-            and one.envelope.historical == historical
+            entry
+            for entry in self.entries
+            if entry.partition in after
+            and entry.id > after[entry.partition]
+            and entry.envelope.historical == historical
         ]
 
     def trim(self, upto: Positions, historical: bool) -> None:
         self.entries = [
-            one
-            for one in self.entries
-            if one.envelope.historical != historical or one.id > upto.get(one.partition, 0)
+            entry
+            for entry in self.entries
+            if entry.envelope.historical != historical or entry.id > upto.get(entry.partition, 0)
         ]
 
     def appended(self) -> "asyncio.Future[None]":
@@ -76,10 +76,10 @@ class SimulatedLog(AcceptLog):
     def _read(
         self, after: Positions, historical: bool, upto: Positions | None
     ) -> Sequence[LogEntry]:
-        found = self._accepted.behind(after, historical)
+        entries = self._accepted.behind(after, historical)
         if upto is not None:
-            return [one for one in found if one.id <= upto[one.partition]]
-        return found[: self._accepted.network.random.randint(1, FEW)]
+            return [entry for entry in entries if entry.id <= upto[entry.partition]]
+        return entries[: self._accepted.network.random.randint(1, FEW)]
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
         await self.link.call(self._accepted.trim, upto, historical)

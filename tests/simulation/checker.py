@@ -21,8 +21,8 @@ class Violation(AssertionError):
 
 def check(simulation: "Simulation") -> None:
     """Raise Violation with everything that is wrong."""
-    if found := list(_violations(simulation)):
-        raise Violation("\n".join(found))
+    if violations := list(_violations(simulation)):
+        raise Violation("\n".join(violations))
 
 
 def _violations(simulation: "Simulation") -> Iterator[str]:
@@ -45,7 +45,7 @@ def _events(simulation: "Simulation") -> Iterator[str]:
     """Yield what is wrong with stored events, for each row, since any of them may be shown."""
     sent, owners = simulation.traffic.expected.sent, _owners(simulation)
     overrides = simulation.tables.final_overrides()
-    stored = {one.uuid for one in simulation.tables.events}
+    stored = {event.uuid for event in simulation.tables.events}
     yield from (f"event {uuid} is not stored" for uuid in sent.keys() - stored)
     yield from (f"event {uuid} was never sent" for uuid in stored - sent.keys())
     for row in simulation.tables.events:
@@ -65,25 +65,25 @@ def _events(simulation: "Simulation") -> Iterator[str]:
 
 def _persons(simulation: "Simulation") -> Iterator[str]:
     expected = simulation.traffic.expected.persons()
-    found: dict[UUID, set[str]] = {}
+    ids_of: dict[UUID, set[str]] = {}
     for name, uuid in _owners(simulation).items():
-        found.setdefault(uuid, set()).add(name)
+        ids_of.setdefault(uuid, set()).add(name)
     properties = {
         UUID(uuid): _decode(text)
         for uuid, text in simulation.database.rows("SELECT uuid, properties FROM persons")
     }
-    yield from (f"person {uuid} has no distinct id" for uuid in properties.keys() - found.keys())
-    stored = {frozenset(ids): properties[uuid] for uuid, ids in found.items()}
+    yield from (f"person {uuid} has no distinct id" for uuid in properties.keys() - ids_of.keys())
+    stored = {frozenset(ids): properties[uuid] for uuid, ids in ids_of.items()}
     if stored.keys() != expected.keys():
         yield f"persons are {_shown(stored)} and not {_shown(expected)}"
         return
     contended = simulation.traffic.expected.contended
     for ids, values in stored.items():
         rest = dict(values)
-        for one in sorted(ids & contended.keys()):
-            value = rest.pop(f"contended_{one}", None)
-            if value not in contended[one]:
-                yield f"property contended_{one} is {value} and not one of {contended[one]}"
+        for distinct_id in sorted(ids & contended.keys()):
+            value, allowed = rest.pop(f"contended_{distinct_id}", None), contended[distinct_id]
+            if value not in allowed:
+                yield f"property contended_{distinct_id} is {value} and not one of {allowed}"
         for name in sorted(rest.keys() | expected[ids].keys()):
             is_, should = rest.get(name), expected[ids].get(name)
             if is_ != should:
@@ -120,7 +120,9 @@ def _groups(simulation: "Simulation") -> Iterator[str]:
     if types.keys() != expected.types or len(set(types.values())) < len(types):
         yield f"group types are {types} and not {sorted(expected.types)}"
         return
-    wanted = {(types[kind], key): values for (kind, key), values in expected.groups.items()}
+    expected_groups = {
+        (types[kind], key): values for (kind, key), values in expected.groups.items()
+    }
     stored = {
         (index, key): (version, _decode(text))
         for index, key, version, text in database.rows(
@@ -130,18 +132,18 @@ def _groups(simulation: "Simulation") -> Iterator[str]:
     mirrored = {
         place: (row.version, _decode(row.properties)) for place, row in tables.groups.items()
     }
-    if {place: values for place, (_, values) in stored.items()} != wanted:
-        yield f"groups are {stored} and not {wanted}"
+    if {place: values for place, (_, values) in stored.items()} != expected_groups:
+        yield f"groups are {stored} and not {expected_groups}"
     if stored != mirrored:
         yield f"groups are {stored}, in the mirror {mirrored}"
     for row in tables.events:
         if (sent := expected.sent.get(row.uuid)) is None:
             continue
         properties = _decode(row.properties)
-        found = {int(name[-1]): properties[name] for name in properties if _is_group(name)}
+        groups = {int(name[-1]): properties[name] for name in properties if _is_group(name)}
         should = {types[kind]: key for kind, key in sent.groups.items()}
-        if found != should:
-            yield f"a row of event {row.uuid} has the groups {found} and not {should}: {types}"
+        if groups != should:
+            yield f"a row of event {row.uuid} has the groups {groups} and not {should}: {types}"
 
 
 def _is_group(name: str) -> bool:

@@ -40,18 +40,18 @@ class SimulatedEncoder(EventEncoder):
     def event_blocks(self, events: Iterable[Event], count: int = 0) -> Iterator[Block]:
         rows_max = even_rows(count, self.rows_max) if count > self.rows_max else self.rows_max
         rows: list[Event] = []
-        for one in events:
+        for event in events:
             if len(rows) == rows_max:
                 yield from _block(rows)
                 rows = []
-            rows.append(msgspec.structs.replace(one, values=None))
+            rows.append(msgspec.structs.replace(event, values=None))
         yield from _block(rows)
 
     def person_blocks(self, persons: Sequence[PersonRow]) -> tuple[Block, ...]:
-        return _block([msgspec.structs.replace(one, values=None) for one in persons])
+        return _block([msgspec.structs.replace(person, values=None) for person in persons])
 
     def group_blocks(self, groups: Sequence[GroupRow]) -> tuple[Block, ...]:
-        return _block([msgspec.structs.replace(one, values=None) for one in groups])
+        return _block([msgspec.structs.replace(group, values=None) for group in groups])
 
     def override_blocks(self, overrides: Sequence[Override]) -> tuple[Block, ...]:
         return _block(overrides)
@@ -100,11 +100,11 @@ class Tables:
         self.overrides += msgspec.msgpack.decode(data, type=list[Override])
 
     def final_overrides(self) -> dict[UUID, tuple[UUID, int]]:
-        found: dict[UUID, tuple[UUID, int]] = {}
+        overrides: dict[UUID, tuple[UUID, int]] = {}
         for row in self.overrides:
-            if row.version >= found.get(row.old_person, (None, 0))[1]:
-                found[row.old_person] = (row.new_person, row.version)
-        return found
+            if row.version >= overrides.get(row.old_person, (None, 0))[1]:
+                overrides[row.old_person] = (row.new_person, row.version)
+        return overrides
 
     @property
     def newest_version(self) -> int:
@@ -191,14 +191,16 @@ class SimulatedEvents(EventStore):
         return await self.link.call(self._existing, uuids)
 
     async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
-        return await self.link.call(lambda: [one.uuid for one in self._tables.events])
+        return await self.link.call(lambda: [event.uuid for event in self._tables.events])
 
     def _existing(self, uuids: Sequence[UUID]) -> dict[UUID, datetime]:
-        wanted, found = set(uuids), dict[UUID, datetime]()
-        for one in self._tables.events:
-            if one.uuid in wanted:
-                found[one.uuid] = min(one.received_at, found.get(one.uuid, one.received_at))
-        return found
+        ids, stored = set(uuids), dict[UUID, datetime]()
+        for event in self._tables.events:
+            if event.uuid in ids:
+                stored[event.uuid] = min(
+                    event.received_at, stored.get(event.uuid, event.received_at)
+                )
+        return stored
 
 
 class _Reads(Lanes):
@@ -216,30 +218,32 @@ class _Reads(Lanes):
         return [1] if len(overrides) >= overrides_min else []
 
     def run_read_overrides(self, project_id: int) -> list[tuple[UUID, UUID, int]]:
-        found = [(old, *rest) for old, rest in self._tables.final_overrides().items()]
-        return sorted(found, key=lambda row: row[2])[: mutations.OVERRIDES_MAX]
+        overrides = [(old, *rest) for old, rest in self._tables.final_overrides().items()]
+        return sorted(overrides, key=lambda row: row[2])[: mutations.OVERRIDES_MAX]
 
     def run_write_events(self, parameters: Mapping[str, Any]) -> None:
         became = dict(zip(parameters["old"], parameters["new"], strict=True))
-        self._network.note("squashes " + ", ".join(f"{one} → {became[one]}" for one in became))
+        self._network.note(
+            "squashes " + ", ".join(f"{person} → {became[person]}" for person in became)
+        )
         events = self._tables.events
         stored = len(events)
 
         def rewrite() -> None:
-            for place, one in enumerate(events[:stored]):
-                if person := became.get(one.person_id):
-                    events[place] = msgspec.structs.replace(one, person_id=person)
+            for place, event in enumerate(events[:stored]):
+                if person := became.get(event.person_id):
+                    events[place] = msgspec.structs.replace(event, person_id=person)
 
         self._mutate(rewrite)
 
     def run_send_mutation(self, _: str, parameters: Mapping[str, Any]) -> None:
         """Delete overrides."""
         old, upto = set(parameters["old"]), parameters["version"]
-        stored = [one for one in self._tables.overrides if one.old_person in old]
-        gone = {id(one) for one in stored if one.version <= upto}
+        stored = [override for override in self._tables.overrides if override.old_person in old]
+        gone = {id(override) for override in stored if override.version <= upto}
 
         def rewrite() -> None:
-            left = [one for one in self._tables.overrides if id(one) not in gone]
+            left = [override for override in self._tables.overrides if id(override) not in gone]
             self._tables.overrides[:] = left
 
         self._mutate(rewrite)

@@ -94,8 +94,8 @@ class Database:
             self._is_open = False
 
     def held(self) -> dict[str, tuple[Any, ...]]:
-        found = self.rows("SELECT consumer, position, claimed, holder, epoch FROM log_positions")
-        return {row[0]: row[1:] for row in found}
+        rows = self.rows("SELECT consumer, position, claimed, holder, epoch FROM log_positions")
+        return {row[0]: row[1:] for row in rows}
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return rows for the checker."""
@@ -173,20 +173,20 @@ def _render(
 
 @cache
 def _rendered(statement: TextClause) -> TextClause:
-    found = _UNNEST.sub(_zipped, _BOUND_ALONE.sub(r"\1", statement.text))
+    rendered = _UNNEST.sub(_zipped, _BOUND_ALONE.sub(r"\1", statement.text))
     for pattern, instead in _RENDERINGS:
-        found = re.sub(pattern, instead, found)
-    return statement if found == statement.text else text(found)
+        rendered = re.sub(pattern, instead, rendered)
+    return statement if rendered == statement.text else text(rendered)
 
 
-def _zipped(found: re.Match[str]) -> str:
+def _zipped(unnest: re.Match[str]) -> str:
     """Return lists of equal length as a table."""
-    lists = re.findall(r":(\w+) AS", found[1])
-    columns = [name.strip() for name in found[3].split(",")]
-    parts = [f"json_each(:{one}) AS l{number}" for number, one in enumerate(lists)]
+    lists = re.findall(r":(\w+) AS", unnest[1])
+    columns = [name.strip() for name in unnest[3].split(",")]
+    parts = [f"json_each(:{list_name}) AS l{number}" for number, list_name in enumerate(lists)]
     named = ", ".join(f"l{number}.value AS {name}" for number, name in enumerate(columns))
     same = " AND ".join(f"l{number}.key = l0.key" for number in range(1, len(lists))) or "1"
-    return f"(SELECT {named} FROM {', '.join(parts)} WHERE {same}) AS {found[2]}"
+    return f"(SELECT {named} FROM {', '.join(parts)} WHERE {same}) AS {unnest[2]}"
 
 
 def _with_lists(parameters: Any) -> Any:
@@ -201,7 +201,7 @@ def _engine() -> tuple[Engine, sqlite3.Connection]:
     """Return an engine for all databases, so that its compiled statements are reused."""
     file = sqlite3.connect(":memory:", isolation_level=None)
     engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool)
-    event.listen(engine, "begin", lambda one: one.exec_driver_sql("BEGIN"))
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     event.listen(engine, "before_execute", _render, retval=True)
     return engine, file
 

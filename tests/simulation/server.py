@@ -89,11 +89,11 @@ class Server:
 
     async def run(self) -> None:
         """Run until stopped."""
-        loops = [asyncio.create_task(one) for one in (self._mirror(), self._squash())]
+        loops = [asyncio.create_task(loop) for loop in (self._mirror(), self._squash())]
         lanes = [consumer.run() for consumer in self._consumers]
         ended = await asyncio.gather(*lanes, return_exceptions=True)
-        for one in loops:
-            one.cancel()
+        for loop in loops:
+            loop.cancel()
         for error in ended:
             if error is not None and not isinstance(error, RecordsUnavailable):
                 raise error

@@ -51,8 +51,8 @@ class Expected:
     _requested: list[tuple[str, int]] = field(default_factory=list)
     _parents: dict[str, str] = field(default_factory=dict)
 
-    def join(self, one: str, other: str) -> None:
-        self._parents[self.root(one)] = self.root(other)
+    def join(self, merged: str, other: str) -> None:
+        self._parents[self.root(merged)] = self.root(other)
 
     def root(self, distinct_id: str) -> str:
         while (parent := self._parents.setdefault(distinct_id, distinct_id)) != distinct_id:
@@ -73,14 +73,14 @@ class Expected:
 
     def persons(self) -> dict[frozenset[str], dict[str, Any]]:
         """Return the properties by all distinct ids of a person."""
-        found: dict[str, set[str]] = {}
+        ids_of: dict[str, set[str]] = {}
         for distinct_id in list(self._parents):
-            found.setdefault(self.root(distinct_id), set()).add(distinct_id)
+            ids_of.setdefault(self.root(distinct_id), set()).add(distinct_id)
         return {
             frozenset(ids): {
                 name: value for one in ids for name, value in self.properties.get(one, {}).items()
             }
-            for ids in found.values()
+            for ids in ids_of.values()
         }
 
 
@@ -151,7 +151,7 @@ class Traffic:
                 self._change(distinct_id, properties, historical)
             if random.random() < 0.25:
                 names = random.sample(GROUP_TYPES, random.choice((1, 1, 2)))
-                groups = {one: random.choice("xy") for one in names}
+                groups = {group_type: random.choice("xy") for group_type in names}
                 properties["$groups"] = groups
                 expected.types.update(groups)
         uuid = UUID(int=random.getrandbits(128), version=4)

@@ -116,15 +116,15 @@ class Simulation:
         for _ in range(self.random.randrange(16)):
             await asyncio.sleep(self.random.uniform(0.0, SENT_S / 6))
             name = self.random.choice(USERS)
-            found = self.database.rows(
+            persons = self.database.rows(
                 "SELECT p.uuid FROM persons p JOIN person_distinct_ids l ON l.person_id = p.id"
                 " WHERE l.distinct_id = ?",
                 name,
             )
-            alive = [one for one in self._servers if one.process.is_running]
-            if not found or not alive:
+            alive = [candidate for candidate in self._servers if candidate.process.is_running]
+            if not persons or not alive:
                 continue
-            server, person = self.random.choice(alive), UUID(found[0][0])
+            server, person = self.random.choice(alive), UUID(persons[0][0])
             context = contextvars.copy_context()
             context.run(PROCESS.set, server.process)
             self.loop.create_task(self._change(server, person, name), context=context)
