@@ -150,7 +150,7 @@ def test_events_that_were_deleted_after_use_are_missed(
 
     examined, started = server.run("doctor"), server.run("serve")
 
-    gone = f"{folder} is gone, and these records have their events in it"
+    gone = f"{folder} is gone, and it held the events of these records"
     todo = (
         "Restore the folder from a backup; to go on without these events, run "
         "`fanion stores adopt`."

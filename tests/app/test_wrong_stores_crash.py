@@ -228,8 +228,9 @@ def test_a_second_server_with_an_embedded_event_store_of_its_own(
 
     assert line == (
         "fanion: FANION_EVENTS_URL and FANION_DATABASE_URL disagree: the event store in "
-        f"{second.data}/events holds no events of these records, which have another one. Correct "
-        "one of them; if both are right, `fanion stores adopt` makes it that of these records."
+        f"{second.data}/events holds no events of these records, which belong to another event "
+        "store. Correct one of them; if both are right, `fanion stores adopt` assigns it to these "
+        "records."
     )
 
 

@@ -270,7 +270,7 @@ async def test_a_user_has_so_many_streams_at_most(home: Home, live: LiveEvents) 
         refusal = await refused(home, {})
         done.set()
 
-    detail = f"There are {STREAMS_OF_USER_MAX} streams of events for you already."
+    detail = f"{STREAMS_OF_USER_MAX} event streams are already open for you."
     assert refusal == (429, error("throttled_error", "too_many_streams", detail))
 
 

@@ -84,8 +84,7 @@ async def test_that_of_another_installation_is_refused_and_not_changed(
     assert str(refused.value) == (
         f"FANION_EVENTS_URL and FANION_DATABASE_URL disagree: the event store at {where}:{port}, "
         f"database {database}, belongs to installation {theirs.id}, these records to {mine.id}. "
-        "Correct one of them; if both are right, `fanion stores adopt` makes it that of these "
-        "records."
+        "Correct one of them; if both are right, `fanion stores adopt` assigns it to these records."
     )
     assert mine.event_store is None
     assert set(before) - set(tables(clickhouse_server, own_events_url)) == {"groups"}

@@ -55,7 +55,7 @@ class GroupCommit:
         if self._is_closed:
             raise OSError("the accept log is closed")
         if len(self._waiting) >= WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
-            raise LogFull(f"{len(self._waiting)} appends wait to be written already")
+            raise LogFull(f"{len(self._waiting)} appends are already waiting to be written")
         self._waiting.append((envelope, completion))
         self._waiting_bytes += len(envelope.body)
         if self._task is None:

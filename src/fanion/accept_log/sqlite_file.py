@@ -373,7 +373,7 @@ def _require_mark(db: sqlite3.Connection, path: Path, installation: str) -> None
         raise StartRefused(
             f"FANION_DATA and FANION_DATABASE_URL disagree: {path} has accepted events of "
             f"installation {owner[0]}, these records belong to {installation}. Correct one of "
-            "them; if both are right, `fanion stores adopt` makes it that of these records."
+            "them; if both are right, `fanion stores adopt` assigns it to these records."
         )
 
 

@@ -18,9 +18,9 @@ from fanion.errors import StartRefused
 GONE_ADVICE = (
     "Restore the folder from a backup; to go on without these events, run `fanion stores adopt`."
 )
-ADVICE = "`fanion stores adopt` makes it that of these records"
-NO_EVENTS = "holds no events of these records, which have another one"
-OTHER = "is another one than these records have their events in"
+ADVICE = "`fanion stores adopt` assigns it to these records"
+NO_EVENTS = "holds no events of these records, which belong to another event store"
+OTHER = "is not the event store that holds the events of these records"
 
 _installation = installation.c
 _READ = select(_installation.id, _installation.event_store)
@@ -63,7 +63,7 @@ class EventStoreGone(StartRefused):
 
 
 def gone_text(where: str) -> str:
-    return f"{where} is gone, and these records have their events in it"
+    return f"{where} is gone, and it held the events of these records"
 
 
 def is_empty(folder: Path) -> bool:
@@ -106,9 +106,7 @@ async def bind_event_store(records: Records, mark: Mark) -> None:
         await connection.execute(unbound.values(event_store=mark.event_store))
         bound = (await connection.execute(select(_installation.event_store))).scalar_one()
     if bound != mark.event_store:
-        raise ForeignEventStore(
-            mark.where, "is another one than these records have their events in"
-        )
+        raise ForeignEventStore(mark.where, OTHER)
 
 
 async def rebind_event_store(records: Records, mark: Mark) -> None:

@@ -105,7 +105,9 @@ class DayVolume(Struct, kw_only=True):
 
 
 class VolumeBody(Struct, kw_only=True):
-    timezone: Annotated[str, Meta(description="That of the project, for the days.")]
+    timezone: Annotated[
+        str, Meta(description="The time zone of the project, to which the days belong.")
+    ]
     total: int
     days: Annotated[list[DayVolume], Meta(description="The last 30, the oldest first.")]
 
@@ -117,7 +119,9 @@ class EventVolume(Struct, kw_only=True):
 
 
 class VolumesBody(Struct, kw_only=True):
-    timezone: Annotated[str, Meta(description="That of the project, for the days.")]
+    timezone: Annotated[
+        str, Meta(description="The time zone of the project, to which the days belong.")
+    ]
     days: Annotated[list[date], Meta(description="The last 30, the oldest first.")]
     results: Annotated[
         list[EventVolume],

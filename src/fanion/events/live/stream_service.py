@@ -199,7 +199,7 @@ class LiveEvents:
             (self.streams, STREAMS_MAX, "this server"),
         ):
             if streams >= limit:
-                raise TooManyStreams(f"There are {limit} streams of events for {whose} already.")
+                raise TooManyStreams(f"{limit} event streams are already open for {whose}.")
 
     async def _messages(self, subscription: Subscription) -> AsyncGenerator[bytes]:
         shared = self._shared_ring(subscription.project_id, subscription.filter)

@@ -53,7 +53,10 @@ class SkippedChangesBody(Struct, kw_only=True):
     meaning: str
     count: Annotated[
         int,
-        Meta(description="Events in the span; of `merge_left_out` properties of merged persons."),
+        Meta(
+            description="Events in the time range; `merge_left_out` counts properties of merged"
+            " persons."
+        ),
     ]
     examples: Annotated[list[Example], Meta(description="The newest first, ten at most.")]
 
@@ -75,7 +78,7 @@ class IngestionReport(Struct, kw_only=True):
         list[SkippedChangesBody],
         Meta(
             description="Changes of persons and groups that were not applied, by reason. Their"
-            " events are stored, and counted there."
+            " events are stored, and are counted in `totals`."
         ),
     ]
     minutes: Annotated[
@@ -98,7 +101,7 @@ class DeadLetterBody(Struct, kw_only=True):
 
 class DeadLetterContent(Struct, kw_only=True):
     body: Annotated[
-        str, Meta(description="As it was accepted; bytes that are no text as `\ufffd`.")
+        str, Meta(description="As it was accepted; bytes that are not text are shown as `\ufffd`.")
     ]
     is_cut: Annotated[
         bool, Meta(description=f"True when only the first {BODY_CHARS_MAX:,} characters are shown.")
