@@ -48,8 +48,8 @@ def test_every_line_has_its_time_in_one_form(
     writer = open_logs("info", output)
     telemetry = Telemetry(Metrics(), writer)
 
-    telemetry.answered("id", "capture", "POST", "/e/", 200, 0.001, "192.0.2.1")
-    telemetry.failed("id", "/e/", ValueError("no"))
+    telemetry.log_request("id", "capture", "POST", "/e/", 200, 0.001, "192.0.2.1")
+    telemetry.log_failure("id", "/e/", ValueError("no"))
     structlog.get_logger().warning("store_not_ready", store="events")
     logging.getLogger("asyncio").error("forgotten %s", "task", exc_info=ValueError("no"))
     monkeypatch.setattr(product_logging, "WAITING_LINES_MAX", 0)

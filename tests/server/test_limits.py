@@ -246,15 +246,15 @@ def test_no_address_takes_the_room_of_the_next() -> None:
 
     taken = {}
     for holder in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
-        while budget.take(10, holder):
+        while budget.reserve(10, holder):
             pass
         taken[holder] = budget.held_by(holder)
-    budget.give(500, "192.0.2.1")
+    budget.release(500, "192.0.2.1")
 
     assert taken == {"192.0.2.1": 500, "192.0.2.2": 250, "192.0.2.3": 120}
     assert (budget.held_by("192.0.2.1"), budget.held) == (0, 370)
-    assert budget.take(180, "192.0.2.3")
-    assert not budget.take(1_000_000, "192.0.2.4")
+    assert budget.reserve(180, "192.0.2.3")
+    assert not budget.reserve(1_000_000, "192.0.2.4")
 
 
 async def test_clients_behind_a_proxy_have_a_share_each() -> None:

@@ -35,10 +35,10 @@ async def ahead_s(now: Clock, ask: Callable[[], Awaitable[datetime]]) -> float:
         behind.
     """
     before = now()
-    there = await ask()
+    other_time = await ask()
     after = now()
     slowness_s = (after - before).total_seconds() / 2
-    difference_s = (before - there).total_seconds() + slowness_s
+    difference_s = (before - other_time).total_seconds() + slowness_s
     return max(0.0, difference_s - slowness_s) + min(0.0, difference_s + slowness_s)
 
 
@@ -56,8 +56,8 @@ async def ahead_of_records_s(records: Records, now: Clock) -> float:
 
     async def ask() -> datetime:
         [row] = await records.fetch(_NOW)
-        there: datetime = row[0]
-        return there
+        store_time: datetime = row[0]
+        return store_time
 
     return await ahead_s(now, ask)
 

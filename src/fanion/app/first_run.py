@@ -23,7 +23,7 @@ class FirstStart:
         link: Signs the owner in once, and asks for a password.
     """
 
-    made: SetUp
+    created: SetUp
     link: str = field(repr=False)
 
 
@@ -41,15 +41,15 @@ async def set_up_first_run(
         return None
     installation, now = Installation(email="admin@fanion.local", first_name="Admin"), utc_now()
     try:
-        made = await set_up(records, installation, now)
+        created = await set_up(records, installation, now)
     except AlreadySetUp:  # another server did it at the same moment
         return None
-    projects.remember(made.project)
-    link = await first_link(records, settings.operator_url, made.user.id, now)
-    return FirstStart(made, link)
+    projects.remember(created.project)
+    link = await first_link(records, settings.operator_url, created.user.id, now)
+    return FirstStart(created, link)
 
 
-def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bool) -> str:
+def announcement(settings: Settings, first_start: FirstStart | None, *, to_terminal: bool) -> str:
     """Return the text to print once everything is served.
 
     Keys go only to a terminal. Otherwise standard output may be a journal that others read, so the
@@ -57,11 +57,11 @@ def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bo
     """
     what = "" if settings.roles == ALL else f"{roles_text(settings.roles)} "
     serves = f"Fanion serves {what}on {settings.address}"
-    if made is None or to_terminal:
-        return serves if made is None else f"\n{serves}\n{_secrets(settings, made)}"
+    if first_start is None or to_terminal:
+        return serves if first_start is None else f"\n{serves}\n{_secrets(settings, first_start)}"
     path = settings.data.resolve() / FIRST_START_FILE
     try:
-        _write_private(path, f"{serves}\n{_secrets(settings, made)}")
+        _write_private(path, f"{serves}\n{_secrets(settings, first_start)}")
     except OSError as error:
         structlog.get_logger().error("first_start_not_written", path=str(path), reason=str(error))
         return (
@@ -88,20 +88,20 @@ def _write_private(path: Path, text: str) -> None:
         os.fsync(file)
 
 
-def _secrets(settings: Settings, first: FirstStart) -> str:
-    address, made = settings.address, first.made
-    token = made.project.api_token
+def _secrets(settings: Settings, first_start: FirstStart) -> str:
+    address, created = settings.address, first_start.created
+    token = created.project.api_token
     events = f"{settings.operator_url}/api/projects/@current/events/"
     return f"""
 This is the first start. Keep what follows, it is not shown again:
 
-  owner             {made.user.email}
+  owner             {created.user.email}
   project API key   {token}
-  personal API key  {made.personal_key}
+  personal API key  {created.personal_key}
 
 Sign in, and set a password; the link works once, within 24 hours:
 
-  {first.link}
+  {first_start.link}
 
 Capture a first event:
 
@@ -109,5 +109,5 @@ Capture a first event:
 
 and see it:
 
-  curl -H 'Authorization: Bearer {made.personal_key}' {events}
+  curl -H 'Authorization: Bearer {created.personal_key}' {events}
 """

@@ -68,18 +68,18 @@ class JobLeases:
         """
         until = func.now() + timedelta(seconds=self.lease_s)
         async with self.records.write() as connection:
-            taken = upsert(connection.dialect, job_leases).values(
+            statement = upsert(connection.dialect, job_leases).values(
                 name=name, holder=self.holder, held_until=until
             )
-            mine = or_(_lease.held_until <= func.now(), _LEASE.is_held_by(self.holder))
-            done = await connection.execute(
-                taken.on_conflict_do_update(
+            is_claimable = or_(_lease.held_until <= func.now(), _LEASE.is_held_by(self.holder))
+            result = await connection.execute(
+                statement.on_conflict_do_update(
                     index_elements=["name"],
                     set_={"holder": self.holder, "held_until": until},
-                    where=mine,
+                    where=is_claimable,
                 )
             )
-            return done.rowcount == 1
+            return result.rowcount == 1
 
     async def release(self, name: str) -> None:
         """Release the lease.

@@ -317,13 +317,13 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
     """Serve everything that the roles of this process include."""
     server, application = await asyncio.to_thread(_build_server, public, events)
     enable_garbage_collection()
-    made, settings = None, public.context.settings
+    first_start, settings = None, public.context.settings
     if Role.API in start.roles:
-        made = await set_up_first_run(public.records, public.flags.projects, settings)
+        first_start = await set_up_first_run(public.records, public.flags.projects, settings)
     async with background_tasks(*_background(start, server)), _ingesting(start, server):
         try:
             await start.http.answer_with(application)
-            start.announce(announcement(settings, made, to_terminal=start.to_terminal))
+            start.announce(announcement(settings, first_start, to_terminal=start.to_terminal))
             if not events.opened.is_set() and Role.WEB in start.roles:
                 start.announce(WITHOUT_EVENTS)
             if Role.WEB in start.roles:

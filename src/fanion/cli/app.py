@@ -126,31 +126,33 @@ def setup(
     """
     if not 1 <= len(project) <= NAME_CHARS_MAX:
         refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
-    given = given_password(password, password_file, from_stdin=password_stdin)
-    if given is not None:
-        _require_good(given, email)
-    installation = Installation(email=email, first_name="Admin", password=given, project=project)
+    chosen_password = given_password(password, password_file, from_stdin=password_stdin)
+    if chosen_password is not None:
+        _require_good(chosen_password, email)
+    installation = Installation(
+        email=email, first_name="Admin", password=chosen_password, project=project
+    )
     settings, now = settings_of(data=data), utc_now()
 
     async def work(records: Records) -> dict[str, Any]:
-        made = await set_up(records, installation, now)
+        created = await set_up(records, installation, now)
         printed = {
-            "organization_id": str(made.project.organization_id),
-            "project_id": made.project.id,
-            "project_api_key": made.project.api_token,
-            "personal_api_key": made.personal_key,
-            "email": made.user.email,
+            "organization_id": str(created.project.organization_id),
+            "project_id": created.project.id,
+            "project_api_key": created.project.api_token,
+            "personal_api_key": created.personal_key,
+            "email": created.user.email,
         }
-        if given is None:
+        if chosen_password is None:
             address = settings.operator_url
-            printed["link"] = await first_link(records, address, made.user.id, now)
+            printed["link"] = await first_link(records, address, created.user.id, now)
         return printed
 
     try:
-        made = with_records(settings, work, create_data_dir)
+        result = with_records(settings, work, create_data_dir)
     except AlreadySetUp:
         refuse("Already set up. `fanion keys create` makes another key.")
-    print_result(made, as_json)
+    print_result(result, as_json)
 
 
 def _require_good(password: str, email: str) -> None:
@@ -278,8 +280,12 @@ def create_project(
         if organization is None:
             refuse(no_user(email) if email else NOT_SET_UP)
         store = ProjectStore(records)
-        made = await store.create_project(organization, name, timezone, utc_now())
-        return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}
+        created = await store.create_project(organization, name, timezone, utc_now())
+        return {
+            "project_id": created.id,
+            "name": created.name,
+            "project_api_key": created.api_token,
+        }
 
     print_result(with_records(settings_of(data=data), work), as_json)
 
@@ -308,12 +314,12 @@ def reset_project_key(
 
     async def work(records: Records) -> dict[str, Any]:
         store, now = ProjectStore(records), utc_now()
-        made = await store.reset_token(project_id, former_valid_s, now)
-        if made is None:
+        project = await store.reset_token(project_id, former_valid_s, now)
+        if project is None:
             refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
         return {
-            "project_id": made.id,
-            "project_api_key": made.api_token,
+            "project_id": project.id,
+            "project_api_key": project.api_token,
             "former_key_valid_until": time_text(now + timedelta(seconds=former_valid_s)),
         }
 

@@ -115,10 +115,10 @@ def import_posthog(
             return await _Import(settings, records, source, options).run()
 
     try:
-        done = with_records(settings, work)
+        outcome = with_records(settings, work)
     except SourceError as error:
         refuse(printable(str(error)))
-    _show(done, options, as_json)
+    _show(outcome, options, as_json)
 
 
 @dataclass(frozen=True)
@@ -140,15 +140,17 @@ class _Import:
             document = await read_source(self.source, report, bar.advance)
         left_out = list(report.outcomes)
         imported = await import_into(self.records, author, document, self.options.dry_run)
-        done = ImportOutcome(Report([*left_out, *imported.outcomes]))
+        outcome = ImportOutcome(Report([*left_out, *imported.outcomes]))
         if self.options.events and not self.options.dry_run:
             try:
-                await self._copy_events(author, document, done)
+                await self._copy_events(author, document, outcome)
             except (SourceError, SinkError, RecordsUnavailable) as error:
-                done.problem = str(error)
-        return done
+                outcome.problem = str(error)
+        return outcome
 
-    async def _copy_events(self, author: Author, document: Document, done: ImportOutcome) -> None:
+    async def _copy_events(
+        self, author: Author, document: Document, outcome: ImportOutcome
+    ) -> None:
         """Copy the events, then import missing members of static cohorts again.
 
         Some members exist only once their events are ingested.
@@ -162,11 +164,11 @@ class _Import:
                 copy = EventCopy(
                     instants, sink, progress, utc_now, options.since, options.until, report
                 )
-                done.copied = copy.copied
+                outcome.copied = copy.copied
                 await copy.run()
-            if _misses_members(done.report) and await sink.ingested():
+            if _misses_members(outcome.report) and await sink.ingested():
                 again = await import_into(self.records, author, document, dry_run=False)
-                done.report = _with_members_of(done.report, again)
+                outcome.report = _with_members_of(outcome.report, again)
 
     @asynccontextmanager
     async def _sink(self, project: Project) -> AsyncGenerator[Sink]:
@@ -258,19 +260,19 @@ def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
         bar.reach((at - copied.start).total_seconds(), copied.events)
 
 
-def _show(done: ImportOutcome, options: ImportOptions, as_json: bool) -> None:
+def _show(outcome: ImportOutcome, options: ImportOptions, as_json: bool) -> None:
     if as_json:
-        report = report_as_json(done.report, options.dry_run)
-        report["events"] = None if done.copied is None else asdict(done.copied)
+        report = report_as_json(outcome.report, options.dry_run)
+        report["events"] = None if outcome.copied is None else asdict(outcome.copied)
         write_out(msgspec.json.encode(report) + b"\n")
     else:
-        show_report(done.report, options.dry_run)
-        if done.copied is not None:
-            _show_copied(done.copied)
-    if done.problem:
-        problem = done.problem.removesuffix(".")
+        show_report(outcome.report, options.dry_run)
+        if outcome.copied is not None:
+            _show_copied(outcome.copied)
+    if outcome.problem:
+        problem = outcome.problem.removesuffix(".")
         refuse(printable(f"{problem}. Run it again to continue from there"))
-    if done.copied is not None and not done.copied.is_complete:
+    if outcome.copied is not None and not outcome.copied.is_complete:
         raise typer.Exit(1)
 
 

@@ -139,11 +139,11 @@ def _chosen(ids: list[int] | None, every: bool, project: int | None) -> DeadLett
     return DeadLetterFilter(project, ids or None)
 
 
-def _print_count(count: int, chosen: DeadLetterFilter, done: str) -> None:
+def _print_count(count: int, chosen: DeadLetterFilter, action: str) -> None:
     if chosen.ids is not None and count < len(set(chosen.ids)):
         missing = len(set(chosen.ids)) - count
-        refuse(f"{count} {done}; {missing} of the ids are not dead letters.")
-    print(f"{count} {done}.")
+        refuse(f"{count} {action}; {missing} of the ids are not dead letters.")
+    print(f"{count} {action}.")
 
 
 def _row(letter: DeadLetter, error_chars: int | None) -> dict[str, Any]:

@@ -76,13 +76,13 @@ def add_user(
     )
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        made, key, text = await _members(records).add_member(organization_id, new, now)
+        member, key, text = await _members(records).add_member(organization_id, new, now)
         return {
-            "id": made.user_id,
-            "uuid": str(made.uuid),
-            "email": made.email,
-            "first_name": made.first_name,
-            "level": made.level.name.lower(),
+            "id": member.user_id,
+            "uuid": str(member.uuid),
+            "email": member.email,
+            "first_name": member.first_name,
+            "level": member.level.name.lower(),
             "key_id": str(key.id),
             "personal_api_key": text,
             "expires_at": time_text(key.expires_at),
@@ -220,8 +220,8 @@ def add_role(
     level = None if access is None else _read_argument("--access", _access_level, access)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        made = await _roles(records).create_role(organization_id, None, name, level, utc_now())
-        return _role_row(made, as_json)
+        role = await _roles(records).create_role(organization_id, None, name, level, utc_now())
+        return _role_row(role, as_json)
 
     print_result(_run_in_organization(data, work), as_json)
 

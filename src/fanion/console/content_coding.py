@@ -31,9 +31,9 @@ def _qualities(accept: str) -> dict[str, float]:
     qualities: dict[str, float] = {}
     for entry in accept.lower().split(",", ENTRIES_MAX)[:ENTRIES_MAX]:
         coding, _, parameter = entry.partition(";")
-        given = _QUALITY.fullmatch(parameter)
+        match = _QUALITY.fullmatch(parameter)
         # "x-" marks aliases of HTTP/1.0, which some clients still send.
         name = coding.strip().removeprefix("x-")
         if name:
-            qualities.setdefault(name, float(given[1]) if given else 1.0)
+            qualities.setdefault(name, float(match[1]) if match else 1.0)
     return qualities

@@ -126,22 +126,22 @@ class DataLoader(Generic[K, V]):
 
     def _start_reads(self, loop: asyncio.AbstractEventLoop) -> None:
         self._is_scheduled = False
-        while len(self._reads) < self._limits.reads_max and (taken := self._next_keys()):
-            read = loop.create_task(self._read(taken))
+        while len(self._reads) < self._limits.reads_max and (batch := self._next_keys()):
+            read = loop.create_task(self._read(batch))
             self._reads.add(read)
-            read.add_done_callback(partial(self._finish, taken))
+            read.add_done_callback(partial(self._finish, batch))
 
     def _next_keys(self) -> dict[K, list[asyncio.Future[V | None]]]:
         """Return the next keys that callers still wait for, oldest first."""
-        taken: dict[K, list[asyncio.Future[V | None]]] = {}
-        while self._asked and len(taken) < self._limits.keys_max:
+        batch: dict[K, list[asyncio.Future[V | None]]] = {}
+        while self._asked and len(batch) < self._limits.keys_max:
             key = next(iter(self._asked))
             waiting = [future for future in self._asked.pop(key) if not future.done()]
             if waiting:
-                taken[key] = waiting
-        return taken
+                batch[key] = waiting
+        return batch
 
-    async def _read(self, taken: dict[K, list[asyncio.Future[V | None]]]) -> None:
+    async def _read(self, batch: dict[K, list[asyncio.Future[V | None]]]) -> None:
         """Read the values of the keys.
 
         A read that outlives its callers is cancelled, so that slow reads do not pile up.
@@ -149,15 +149,15 @@ class DataLoader(Generic[K, V]):
         writes = self._writes() if self._writes is not None else None
         try:
             async with asyncio.timeout(self._limits.timeout_s):
-                values = await self._load(list(taken))
+                values = await self._load(list(batch))
         except BaseException as error:
-            _fail(taken, error)
+            _fail(batch, error)
             if not isinstance(error, Exception):
                 raise
             return
         if writes is not None:
-            self._remember({key: values.get(key) for key in taken}, writes)
-        for key, futures in taken.items():
+            self._remember({key: values.get(key) for key in batch}, writes)
+        for key, futures in batch.items():
             value = values.get(key)
             for future in futures:
                 if not future.done():
@@ -178,16 +178,16 @@ class DataLoader(Generic[K, V]):
         self._recent.update(values)
 
     def _finish(
-        self, taken: dict[K, list[asyncio.Future[V | None]]], read: asyncio.Task[None]
+        self, batch: dict[K, list[asyncio.Future[V | None]]], read: asyncio.Task[None]
     ) -> None:
         self._reads.discard(read)
-        _fail(taken, asyncio.CancelledError())  # it may have been cancelled before it began
+        _fail(batch, asyncio.CancelledError())  # it may have been cancelled before it began
         if self._asked:
             self._schedule(read.get_loop())
 
 
-def _fail(taken: Mapping[K, Sequence[asyncio.Future[V | None]]], error: BaseException) -> None:
-    for futures in taken.values():
+def _fail(batch: Mapping[K, Sequence[asyncio.Future[V | None]]], error: BaseException) -> None:
+    for futures in batch.values():
         for future in futures:
             if future.done():
                 continue

@@ -73,9 +73,9 @@ def update_rows(
     if dialect.name == "postgresql":
         statement = _update_of_lists(dialect, table, columns)
         for start in range(0, len(rows), _ROWS_MAX):
-            some = rows[start : start + _ROWS_MAX]
-            lists = _by_column(dialect, table, columns, some)
-            connection.exec_driver_sql(statement, (*lists, len(some)))
+            chunk = rows[start : start + _ROWS_MAX]
+            lists = _by_column(dialect, table, columns, chunk)
+            connection.exec_driver_sql(statement, (*lists, len(chunk)))
         return
     for count, values in _portions(dialect, table, columns, rows):
         connection.exec_driver_sql(_update(table, columns, count), values)
@@ -97,9 +97,9 @@ def _portions(
     start = 0
     while waiting := len(rows) - start:
         count = min(_ROWS_MAX, 1 << (waiting.bit_length() - 1))
-        some = rows[start : start + count]
+        chunk = rows[start : start + count]
         start += count
-        by_column = _by_column(dialect, table, columns, some)
+        by_column = _by_column(dialect, table, columns, chunk)
         yield count, tuple(chain.from_iterable(zip(*by_column, strict=True)))
 
 

@@ -238,12 +238,17 @@ class Telemetry:
 
     def request_id(self, headers: Headers) -> str:
         """Return the id that the caller sent, if it is usable, or a new one."""
-        given: str | None = headers.get("x-request-id")
-        if given and len(given) <= REQUEST_ID_CHARS_MAX and given.isascii() and given.isprintable():
-            return given
+        sent_id: str | None = headers.get("x-request-id")
+        if (
+            sent_id
+            and len(sent_id) <= REQUEST_ID_CHARS_MAX
+            and sent_id.isascii()
+            and sent_id.isprintable()
+        ):
+            return sent_id
         return f"{self._prefix}-{next(self._numbers):x}"
 
-    def answered(
+    def log_request(
         self,
         request_id: str,
         route: str,
@@ -283,6 +288,6 @@ class Telemetry:
             )
             self._lines.msg(line)
 
-    def failed(self, request_id: str, path: str, error: BaseException) -> None:
+    def log_failure(self, request_id: str, path: str, error: BaseException) -> None:
         """Log an unexpected error with its traceback, which the client does not see."""
         self._log.error("request_failed", exc_info=error, request_id=request_id, path=path)

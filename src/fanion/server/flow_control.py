@@ -30,14 +30,14 @@ class BufferBudget:
         self.bytes_max = bytes_max
         self.held = 0
 
-    def take(self, size: int) -> bool:
+    def reserve(self, size: int) -> bool:
         """Take bytes; return False, and take nothing, if that many are not free."""
         if self.held + size > self.bytes_max:
             return False
         self.held += size
         return True
 
-    def give(self, size: int) -> None:
+    def release(self, size: int) -> None:
         self.held -= size
 
 
@@ -58,7 +58,7 @@ class SharedBudget:
     def held_by(self, holder: str) -> int:
         return self._held_by.get(holder, 0)
 
-    def take(self, size: int, holder: str) -> bool:
+    def reserve(self, size: int, holder: str) -> bool:
         """Take bytes, or return False if the holder would then have more than is left free.
 
         Args:
@@ -72,7 +72,7 @@ class SharedBudget:
         self._held_by[holder] = held
         return True
 
-    def give(self, size: int, holder: str) -> None:
+    def release(self, size: int, holder: str) -> None:
         self.held -= size
         left = self.held_by(holder) - size
         if left:
@@ -129,9 +129,9 @@ class SendBuffer:
         """Charge the bytes; return False if the budget has no room for them.
 
         Args:
-            holder: The network of the client, as for `SharedBudget.take`.
+            holder: The network of the client, as for `SharedBudget.reserve`.
         """
-        if not self._budget.take(unsent, holder):
+        if not self._budget.reserve(unsent, holder):
             return False
         self._holder = holder
         self._unsent = unsent
@@ -139,7 +139,7 @@ class SendBuffer:
         return True
 
     def end(self) -> None:
-        self._budget.give(self._unsent, self._holder)
+        self._budget.release(self._unsent, self._holder)
         self._unsent = 0
 
     def is_late(self, unsent: int, now: float) -> bool:
@@ -149,7 +149,7 @@ class SendBuffer:
             unsent: The bytes that are still buffered.
         """
         sent = max(0, self._unsent - unsent)
-        self._budget.give(sent, self._holder)
+        self._budget.release(sent, self._holder)
         self._unsent -= sent
         self._pace.moved(sent, self._unsent, now)
         return self._pace.is_late(now)

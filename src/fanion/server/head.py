@@ -190,14 +190,14 @@ def _is_unknown_method(raw: bytes) -> bool:
     return _TOKEN.match(raw) is not None
 
 
-def _version_of(given: str) -> str:
+def _version_of(text: str) -> str:
     """Return the version to answer with: a later minor version than 1 is answered as 1.1.
 
     Raises:
         MalformedRequest: The version is 0.x.
         VersionNotSupported: The major version is later.
     """
-    major, _, minor = given.partition(".")
+    major, _, minor = text.partition(".")
     if major == "1":
         return "1.0" if minor == "0" else "1.1"
     raise MalformedRequest if major == "0" else VersionNotSupported

@@ -230,7 +230,7 @@ class Request:
 
     @property
     def holder(self) -> str:
-        """The network whose share of the buffers the request takes, as for `SharedBudget.take`."""
+        """The network whose share of the buffers the request takes (`SharedBudget.reserve`)."""
         if self._holder is None:
             proxies = self._connection.proxies
             self._holder = network_of(proxies.client_address(self.peer, self.headers))
@@ -311,12 +311,12 @@ class Request:
         if (memory, disk) == (self._kept, self._kept_on_disk):
             return
         files, more = self._connection.files, disk - self._kept_on_disk
-        if more > 0 and not files.take(more, self.holder):
+        if more > 0 and not files.reserve(more, self.holder):
             raise Overloaded(
                 "There is no room for more files from your address now. Please retry.", "files_full"
             )
         if more < 0:
-            files.give(-more, self.holder)
+            files.release(-more, self.holder)
         self._kept_on_disk = disk
         self._hold(self._held, memory)
 
@@ -433,12 +433,12 @@ class Request:
         """
         before = self._held + self._kept - UNCOUNTED_BYTES_MAX
         more = max(0, held + kept - UNCOUNTED_BYTES_MAX) - max(0, before)
-        if more > 0 and not self._connection.buffers.take(more, self.holder):
+        if more > 0 and not self._connection.buffers.reserve(more, self.holder):
             raise Overloaded(
                 "The buffers for request bodies are full. Please retry.", "buffers_full"
             )
         if more < 0:
-            self._connection.buffers.give(-more, self.holder)
+            self._connection.buffers.release(-more, self.holder)
         self._held, self._kept = held, kept
 
     async def _more(self) -> None:

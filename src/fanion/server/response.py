@@ -45,8 +45,8 @@ def is_known_version(if_none_match: str | None, etag: str) -> bool:
     """Return whether the client has this version already; weak tags count as strong ones."""
     if not if_none_match:
         return False
-    given = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
-    return etag in given or given == ["*"]
+    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return etag in tags or tags == ["*"]
 
 
 def response_head(status: int, headers: Collection[tuple[str, str]], length: int | None) -> str:

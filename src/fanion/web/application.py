@@ -98,7 +98,7 @@ class Application:
             started = perf_counter()
         seconds = perf_counter() - started
         client = self.telemetry.proxies.client_address(request.peer, headers)
-        self.telemetry.answered(
+        self.telemetry.log_request(
             request_id, name, method, path, status, seconds, client, request.key_id, request.user_id
         )
         return costly
@@ -121,7 +121,7 @@ class Application:
         except ClientDisconnected:
             raise
         except Exception as error:
-            self.telemetry.failed(request_id, request.path, error)
+            self.telemetry.log_failure(request_id, request.path, error)
             return error_response(AppError())
 
     async def _stream(
@@ -168,11 +168,11 @@ class Application:
         except ClientDisconnected:
             raise
         except asgi_bridge.ResponseAborted as error:
-            self.telemetry.failed(request_id, without_token(request.path), error)
+            self.telemetry.log_failure(request_id, without_token(request.path), error)
             raise ClientDisconnected from error  # aborts the connection
         except Exception as error:
             if not isinstance(error, AppError | HttpError):
-                self.telemetry.failed(request_id, without_token(request.path), error)
+                self.telemetry.log_failure(request_id, without_token(request.path), error)
                 error = AppError()
             response = error_response(error)
             request.response_bytes(
@@ -294,19 +294,19 @@ class RoutedFastRequest(FastRequest):
             start = route.start_of(response)
             self._connection.respond(f"{start}x-request-id: {request_id}\r\n", response.body)
         except Exception as error:  # the caller has other requests to reply to
-            telemetry.failed(request_id, head.path, error)
+            telemetry.log_failure(request_id, head.path, error)
             self._connection.abort()
             return
         seconds = perf_counter() - self._since
         status, client = response.status, route.client(self._peer)
-        telemetry.answered(
+        telemetry.log_request(
             request_id, route.route.name, head.method, head.path, status, seconds, client
         )
 
     def _error_response(self, error: Exception, request_id: str) -> Response:
         if isinstance(error, AppError):
             return error_response(error)
-        self._route.telemetry.failed(request_id, self._route.head.path, error)
+        self._route.telemetry.log_failure(request_id, self._route.head.path, error)
         return error_response(AppError())
 
 

@@ -83,10 +83,10 @@ class LinkPage(FormPages):
     def form(self, email: str, problem: str, status: int) -> Response[Any]:
         # The address field has no name, so that it is not sent: it tells password managers whose
         # account this is.
-        shown = f'<p class="bad" role="alert">{escape(problem)}</p>' if problem else ""
+        problem_html = f'<p class="bad" role="alert">{escape(problem)}</p>' if problem else ""
         return form_page(
             "Set a password",
-            f"""<h1>Set a password</h1>{shown}
+            f"""<h1>Set a password</h1>{problem_html}
 <form method="post">
 <label>E-mail address
 <input type="email" value="{escape(email)}" autocomplete="username" readonly></label>
@@ -123,12 +123,12 @@ class InvitePage(FormPages):
 
     def form(self, found: OpenInvite, problem: str, status: int) -> Response[Any]:
         title = f"Join {found.organization.name}"
-        shown = f'<p class="bad" role="alert">{escape(problem)}</p>' if problem else ""
+        problem_html = f'<p class="bad" role="alert">{escape(problem)}</p>' if problem else ""
         return form_page(
             title,
             f"""<h1>{escape(title)}</h1>
 <p>{escape(found.invite.created_by.first_name)} invites you, as
-{escape(masked_email(found.invite.target_email))}.</p>{shown}
+{escape(masked_email(found.invite.target_email))}.</p>{problem_html}
 <form method="post">
 <label>First name
 <input name="first_name" value="{escape(found.invite.first_name)}" autocomplete="given-name"

@@ -171,14 +171,14 @@ def _page_response(
 
 
 def _application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
-    given = {
+    provided = {
         "projects": config.projects,
         "authentication": config.authentication,
         **config.dependencies,
     }
     app = Litestar(
         [ProjectsApi, PersonalKeysApi, *config.controllers, _schema, _documentation],
-        dependencies={name: _provide(value) for name, value in given.items()},
+        dependencies={name: _provide(value) for name, value in provided.items()},
         guards=[access_guard(config.authentication, config.projects, config.sessions)],
         after_request=encode_response,
         exception_handlers={Exception: exception_handler(config.body_bytes_max)},

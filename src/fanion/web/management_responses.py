@@ -82,13 +82,13 @@ async def _pieces(first: bytes, fragments: Iterator[bytes]) -> AsyncGenerator[by
 
 def _join(fragments: Iterator[bytes], bytes_min: int) -> bytes:
     """Join the next fragments, of at least `bytes_min` bytes; fewer at the end, then none."""
-    taken, size = list[bytes](), 0
+    parts, size = list[bytes](), 0
     for fragment in fragments:
-        taken.append(fragment)
+        parts.append(fragment)
         size += len(fragment)
         if size >= bytes_min:
             break
-    return b"".join(taken)
+    return b"".join(parts)
 
 
 def _fragments(content: Any) -> Iterator[bytes]:

@@ -52,7 +52,7 @@ OK = CheckResult(State.OK)
 Check = Callable[[], Awaitable[CheckResult]]
 
 
-async def in_time(asking: Awaitable[T]) -> T:
+async def in_time(answer: Awaitable[T]) -> T:
     """Return the answer of a store.
 
     Raises:
@@ -60,7 +60,7 @@ async def in_time(asking: Awaitable[T]) -> T:
     """
     try:
         async with asyncio.timeout(SILENT_S_MAX):
-            return await asking
+            return await answer
     except TimeoutError:
         raise TimeoutError(f"no answer within {SILENT_S_MAX:g} s") from None
 

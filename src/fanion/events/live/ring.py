@@ -80,9 +80,9 @@ def live_event(place: str, event: Event, elements_chain: bytes) -> LiveEvent:
 class Budget(Protocol):
     """A budget for the bytes of all rings."""
 
-    def take(self, size: int, /) -> bool: ...
+    def reserve(self, size: int, /) -> bool: ...
 
-    def give(self, size: int, /) -> None: ...
+    def release(self, size: int, /) -> None: ...
 
 
 class Ring:
@@ -131,7 +131,7 @@ class Ring:
 
     def clear(self) -> None:
         self._events.clear()
-        self._budget.give(self._bytes)
+        self._budget.release(self._bytes)
         self._bytes = 0
 
     def _append(self, event: LiveEvent) -> None:
@@ -140,7 +140,7 @@ class Ring:
             len(self._events) >= self._events_max or self._bytes + event.cost > self._bytes_max
         ):
             self._drop_oldest()
-        while not self._budget.take(event.cost):
+        while not self._budget.reserve(event.cost):
             if not self._events:
                 return  # other rings take up the whole budget, so this event is lost
             self._drop_oldest()
@@ -150,4 +150,4 @@ class Ring:
     def _drop_oldest(self) -> None:
         cost = self._events.popleft().cost
         self._bytes -= cost
-        self._budget.give(cost)
+        self._budget.release(cost)
