@@ -87,7 +87,7 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "code", "parameter"), WRONG)
+@pytest.mark.parametrize(("parameters", "code", "parameter"), WRONG)
 def test_what_cannot_be_asked_is_named(
     parameters: dict[str, str], code: str, parameter: str
 ) -> None:
