@@ -161,8 +161,8 @@ async def test_the_average_of_a_rollback_leaves_them_out(shop: Home) -> None:
     week = DateRange(NOW.replace(month=2, day=23), NOW)
     asked = parse_trends({**SEEN, "filter_test_accounts": True})
 
-    average = await RollingAverage(Analysis(shop.site.records, shop.site.running.events)).of(
-        project, asked, week
-    )
+    average = await RollingAverage(
+        Analysis(shop.site.records, shop.site.running.events)
+    ).daily_average(project, asked, week)
 
     assert average == pytest.approx(2 / 7)

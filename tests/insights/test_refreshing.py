@@ -38,27 +38,27 @@ def count(insight: Json) -> float:
     return found
 
 
-async def test_an_old_result_is_shown_with_its_time_and_calculated_behind(home: Home) -> None:
+async def test_an_old_result_is_shown_with_its_time_and_background_done(home: Home) -> None:
     path = f"/insights/{(await made(home))['id']}/"
     await home.get(path, refresh="true")
     await seen(home)
     home.site.clock.move(minutes=20)
 
     old = await home.get(path)
-    await home.site.running.questions.insights.results.calculated_behind()
+    await home.site.running.questions.insights.results.background_done()
     new = await home.get(path)
 
     assert (count(old), old["last_refresh"]) == (0, "2024-03-01T12:00:00Z")
     assert (count(new), new["last_refresh"], new["is_cached"]) == (1, "2024-03-01T12:20:00Z", True)
 
 
-async def test_a_fresh_result_is_not_calculated_behind(home: Home) -> None:
+async def test_a_fresh_result_is_not_background_done(home: Home) -> None:
     path = f"/insights/{(await made(home))['id']}/"
     await home.get(path, refresh="true")
     await seen(home)
 
     await home.get(path)
-    await home.site.running.questions.insights.results.calculated_behind()
+    await home.site.running.questions.insights.results.background_done()
 
     assert count(await home.get(path)) == 0
 
@@ -74,7 +74,7 @@ async def test_a_query_may_be_answered_with_what_is_old(home: Home) -> None:
     first = await asked("lazy_async")
     home.site.clock.move(minutes=20)
     old = await asked("lazy_async")
-    await home.site.running.questions.insights.results.calculated_behind()
+    await home.site.running.questions.insights.results.background_done()
     behind = await asked("lazy_async")
     home.site.clock.move(minutes=20)
     fresh = await asked("blocking")

@@ -381,7 +381,7 @@ async def test_a_rolling_average_counts_exactly_seven_days(site: Site) -> None:
     await site.store()
     query = parse_trends({"insight": "trends", "events": [{"order": 0, "id": "called"}]})
 
-    average = await RollingAverage(Analysis(site.records, site.events)).of(
+    average = await RollingAverage(Analysis(site.records, site.events)).daily_average(
         site.project, query, DateRange(NOW - timedelta(days=7), NOW)
     )
 

@@ -86,7 +86,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     hot, project_of = public.context.metrics.hot, public.flags.projects.by_id
     threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
     statements = _build_statements(settings, records, events, threads)
-    behind = statements.behind(events.behind)
+    behind = statements.in_background(events.behind)
     analysis = Analysis(records, events, statements)
     analysis_behind = Analysis(records, events, behind)
     actors, dashboards = ActorFinder(analysis), DashboardStore(records)
@@ -133,7 +133,7 @@ def _build_cohorts(
     store = CohortStore(records, checks)
     uploads = ImportStore(records, now)
 
-    analysis = Analysis(records, events, behind.within(SECONDS_MAX))
+    analysis = Analysis(records, events, behind.with_time_limit(SECONDS_MAX))
     actors = CohortActors(ActorFinder(analysis), projects)
     calculator = Calculator(
         store,
@@ -147,7 +147,7 @@ def _build_cohorts(
         behind.members,
         {
             "flag": EnabledPersons(FlagStore(records), now).enabled_persons,
-            "insight": actors.of,
+            "insight": actors.person_uuids,
         },
     )
     members = MemberChangesStore(records, checks)

@@ -69,10 +69,12 @@ class InsightActors(Protocol):
     that cannot be used.
     """
 
-    def text(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
+    def pending_query(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
         """Return the text for the query parameters of a request."""
 
-    def text_of_query(self, project: Project, query: Mapping[str, Any], now: datetime) -> str:
+    def pending_actors_query(
+        self, project: Project, query: Mapping[str, Any], now: datetime
+    ) -> str:
         """Return the text for an ActorsQuery with a `source`."""
 
 
@@ -301,7 +303,7 @@ async def _import_query(
     check_sources(sent, insight=bool(asked.get("insight")), file=file)
     if asked.get("insight"):
         now = request.app.state.now()
-        return ImportQuery("insight", cohorts.insights.text(request.project, asked, now))
+        return ImportQuery("insight", cohorts.insights.pending_query(request.project, asked, now))
     if sent.get("query") is None:
         if file or not has_criteria_to_evaluate(sent):
             return None
@@ -309,7 +311,9 @@ async def _import_query(
     query = sent["query"]
     if isinstance(query, dict) and query.get("source") and query.get("kind") == "ActorsQuery":
         now = request.app.state.now()
-        return ImportQuery("insight", cohorts.insights.text_of_query(request.project, query, now))
+        return ImportQuery(
+            "insight", cohorts.insights.pending_actors_query(request.project, query, now)
+        )
     others = await cohorts.store.criteria(request.project.id)
     return ImportQuery("query", read_actors_query(query, others))
 

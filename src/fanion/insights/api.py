@@ -37,7 +37,7 @@ from fanion.rest.posthog_fields import (
 from fanion.rest.validation import INTEGER_MAX, given_fields, normal_tags
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
-Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
+Refresh = Annotated[bool, Meta(description="Calculate now, even if there is a recent result.")]
 DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
 # Names that select fields of the answer, or when it is calculated, and change no result.
 _LIST_NAMES = frozenset({"basic", "refresh", "include_query_insights", "session_id"})
@@ -94,12 +94,17 @@ class InsightsApi(Controller):
         """Return the insights without deleted ones, newest first, with their cached results."""
         page, project, viewer = request.page, request.project, viewer_of(request)
         query = InsightSelection(short_id, search, saved, favorited)
-        found, count = await insights.store.page(project.id, query, page.limit, page.offset)
+        stored, count = await insights.store.list_insights(
+            project.id, query, page.limit, page.offset
+        )
         answers = await insights.results.cached(
-            project, [stored_question(one.question) for one in found], request.app.state.now()
+            project,
+            [stored_question(insight.question) for insight in stored],
+            request.app.state.now(),
         )
         bodies = [
-            insight_body(one, viewer, answer) for one, answer in zip(found, answers, strict=True)
+            insight_body(insight, viewer, answer)
+            for insight, answer in zip(stored, answers, strict=True)
         ]
         return page.of(bodies, count)
 
@@ -146,16 +151,16 @@ class InsightsApi(Controller):
         With `from_dashboard` the filters of that dashboard apply.
         """
         project = request.project
-        found = await insights.store.get(project.id, insight_id)
-        if found is None:
+        stored = await insights.store.get_insight(project.id, insight_id)
+        if stored is None:
             raise NotFound
-        question = await insights.question(project, found, from_dashboard)
+        question = await insights.question(project, stored, from_dashboard)
         now = request.app.state.now()
-        asked = insights.saved_answer(project, question, now, refresh=refresh)
+        answering = insights.saved_answer(project, question, now, refresh=refresh)
         answer = await request.unless_client_left(
-            insights.running.run(project.id, client_query_id, asked)
+            insights.running.run(project.id, client_query_id, answering)
         )
-        return insight_body(found, viewer_of(request), answer, question)
+        return insight_body(stored, viewer_of(request), answer, question)
 
     @patch("/{insight_id:str}", summary="Update an insight")
     async def change(
@@ -214,7 +219,7 @@ class InsightsApi(Controller):
 
         Deleted insights have their activity too.
         """
-        if not await insights.store.exists(request.project.id, insight_id):
+        if not await insights.store.has_insight(request.project.id, insight_id):
             raise NotFound
         return await activity_page(request, insights.store.records, "Insight", str(insight_id))
 

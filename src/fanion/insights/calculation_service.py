@@ -88,7 +88,7 @@ class Analysis:
 
     async def first_event(self, project_id: int, entities: Collection[Entity]) -> datetime | None:
         """Return the time of the oldest of these events."""
-        names = [one.event for one in entities if one.event is not None]
+        names = [entity.event for entity in entities if entity.event is not None]
         parameters: Mapping[str, Any] = {
             "project_id": project_id,
             "any_event": len(names) < len(entities),
@@ -114,7 +114,7 @@ def for_project(project: Project, query: _Query) -> _Query:
     """
     if not query.scope.filter_test_accounts:
         return query
-    scope = query.scope.within(project_conditions(project.test_account_filters))
+    scope = query.scope.with_conditions(project_conditions(project.test_account_filters))
     # Every question is a dataclass, which a protocol cannot say.
     changed: _Query = replace(query, scope=scope)  # type: ignore[type-var]
     return changed

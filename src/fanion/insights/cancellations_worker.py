@@ -68,13 +68,13 @@ class QueryCancellations:
             RecordsUnavailable: The records store does not answer.
         """
         before = set(self._seen)
-        found = await self.records.fetch(
+        requests = await self.records.fetch(
             select(_row.id, _row.project_id, _row.query_id).where(
                 _row.requested_at > func.now() - KEPT
             )
         )
-        for one in found:
-            if one.id not in self._seen:
-                self.running.cancel(one.project_id, one.query_id)
+        for request in requests:
+            if request.id not in self._seen:
+                self.running.cancel(request.project_id, request.query_id)
         added = self._seen - before  # by this server meanwhile
-        self._seen = added | {one.id for one in found}
+        self._seen = added | {request.id for request in requests}

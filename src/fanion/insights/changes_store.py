@@ -49,10 +49,10 @@ def create_insight(
     project_id = author.project_id
     insight_id = add_insight(connection, project_id, values)
     show_on(connection, project_id, insight_id, dashboard_ids, access)
-    made = get_insight(connection, project_id, insight_id)
-    assert made is not None
-    record_insight_change(connection, author, made, None)
-    return made
+    created = get_insight(connection, project_id, insight_id)
+    assert created is not None
+    record_insight_change(connection, author, created, None)
+    return created
 
 
 def change_insight(
@@ -74,24 +74,28 @@ def change_insight(
         Invalid: A dashboard does not exist.
         PermissionDenied: The user may not edit the insight, or one of the dashboards.
     """
-    wanted = (_insight.project_id == author.project_id, _insight.id == insight_id)
-    row = connection.execute(select(insights).where(*wanted).with_for_update()).first()
+    conditions = (_insight.project_id == author.project_id, _insight.id == insight_id)
+    row = connection.execute(select(insights).where(*conditions).with_for_update()).first()
     if row is None or (row.deleted and values.get("deleted") is not False):
         return None
     [before] = read_insights(connection, [row])
     access.require_insight_edit(before.tiles)
     if values:
-        connection.execute(update(insights).where(*wanted).values(**values))
+        connection.execute(update(insights).where(*conditions).values(**values))
     if dashboard_ids is not None:
         show_on(connection, author.project_id, insight_id, dashboard_ids, access)
-    [after] = read_insights(connection, connection.execute(select(insights).where(*wanted)).all())
+    [after] = read_insights(
+        connection, connection.execute(select(insights).where(*conditions)).all()
+    )
     if not record_insight_change(connection, author, after, before):
         return after
     statement = (
-        update(insights).where(*wanted).values(**modified_columns(author.user_id, author.now))
+        update(insights).where(*conditions).values(**modified_columns(author.user_id, author.now))
     )
     connection.execute(statement)
-    [changed] = read_insights(connection, connection.execute(select(insights).where(*wanted)).all())
+    [changed] = read_insights(
+        connection, connection.execute(select(insights).where(*conditions)).all()
+    )
     return changed
 
 
@@ -141,7 +145,7 @@ def modified_columns(user_id: int | None, now: datetime) -> dict[str, Any]:
 
 
 def _state(insight: StoredInsight) -> ItemState:
-    shown_on = sorted(place.dashboard_id for place in insight.tiles)
+    shown_on = sorted(tile.dashboard_id for tile in insight.tiles)
     fields = {
         name: shown_on if name == "dashboards" else getattr(insight, name) for name in COMPARED
     }

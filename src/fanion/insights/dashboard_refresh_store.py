@@ -44,16 +44,16 @@ class DashboardRefreshStore:
     records: Records
     every: timedelta
 
-    async def viewed(self, project_id: int, dashboard_id: int, now: datetime) -> None:
+    async def note_view(self, project_id: int, dashboard_id: int, now: datetime) -> None:
         recent = select(_refresh.dashboard_id).where(
             _refresh.dashboard_id == dashboard_id, _refresh.viewed_at > now - NOTED_EVERY
         )
         if await self.records.fetch(recent):
             return
         async with self.records.write() as connection:
-            await connection.run_sync(_viewed, project_id, dashboard_id, now)
+            await connection.run_sync(_note_view, project_id, dashboard_id, now)
 
-    async def due(self, now: datetime) -> Sequence[DueDashboard]:
+    async def due_dashboards(self, now: datetime) -> Sequence[DueDashboard]:
         """Return up to DUE_MAX dashboards that are due, the longest due first."""
         statement = (
             select(_refresh.dashboard_id, _refresh.project_id, _refresh.refreshed_at)
@@ -64,12 +64,12 @@ class DashboardRefreshStore:
         rows: Sequence[Any] = await self.records.fetch(statement)
         return [DueDashboard(*row) for row in rows]
 
-    async def claim(self, due: DueDashboard, now: datetime) -> StoredDashboard | None:
+    async def claim_dashboard(self, due: DueDashboard, now: datetime) -> StoredDashboard | None:
         """Return the dashboard if this server is the first to claim it, else None."""
         async with self.records.write() as connection:
-            return await connection.run_sync(self._claim, due, now)
+            return await connection.run_sync(self._claim_dashboard, due, now)
 
-    async def done(self, due: DueDashboard, now: datetime) -> None:
+    async def finish_refresh(self, due: DueDashboard, now: datetime) -> None:
         """Store that a dashboard was refreshed, and forget those that nobody opens any more."""
         values = {"refreshed_at": now, **_LEASE.released()}
         async with self.records.write() as connection:
@@ -80,7 +80,7 @@ class DashboardRefreshStore:
                 delete(dashboard_refreshes).where(_refresh.viewed_at <= now - VIEWED_WITHIN)
             )
 
-    def _claim(
+    def _claim_dashboard(
         self, connection: Connection, due: DueDashboard, now: datetime
     ) -> StoredDashboard | None:
         claimed = (
@@ -90,17 +90,17 @@ class DashboardRefreshStore:
         )
         if connection.execute(claimed).rowcount != 1:
             return None
-        found = get_dashboard(connection, due.project_id, due.dashboard_id)
-        if found is None:  # deleted
+        dashboard = get_dashboard(connection, due.project_id, due.dashboard_id)
+        if dashboard is None:  # deleted
             connection.execute(delete(dashboard_refreshes).where(_is_same(due)))
-        return found
+        return dashboard
 
     def _is_due(self, now: datetime) -> ColumnElement[bool]:
         is_old = _refresh.refreshed_at <= now - self.every
         return is_old & (_refresh.viewed_at > now - VIEWED_WITHIN) & _LEASE.is_free(now)
 
 
-def _viewed(connection: Connection, project_id: int, dashboard_id: int, now: datetime) -> None:
+def _note_view(connection: Connection, project_id: int, dashboard_id: int, now: datetime) -> None:
     statement = upsert(connection.dialect, dashboard_refreshes).values(
         dashboard_id=dashboard_id, project_id=project_id, viewed_at=now, refreshed_at=now
     )

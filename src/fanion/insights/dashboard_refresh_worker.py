@@ -48,7 +48,7 @@ class DashboardRefreshWorker:
         Errors of the stores are passed on.
         """
         done = 0
-        for due in await self._store.due(self._now()):
+        for due in await self._store.due_dashboards(self._now()):
             done += await self._refresh(due)
         return done
 
@@ -57,11 +57,11 @@ class DashboardRefreshWorker:
 
     async def _refresh(self, due: DueDashboard) -> bool:
         project = await self._project_of(due.project_id)
-        dashboard = await self._store.claim(due, self._now())
+        dashboard = await self._store.claim_dashboard(due, self._now())
         if project is None or dashboard is None:
             return False
         await self._calculate(project, dashboard)
-        await self._store.done(due, self._now())
+        await self._store.finish_refresh(due, self._now())
         return True
 
     async def _calculate(self, project: Project, dashboard: StoredDashboard) -> None:

@@ -113,20 +113,20 @@ class DashboardService:
     ) -> DashboardBody:
         """Return a dashboard with the cached result of each tile, or with `refresh` new ones."""
         project, now = request.project, request.app.state.now()
-        asked = [
+        queries = [
             stored_question(tile.insight.question.on_dashboard(dashboard.filters))
             for tile in dashboard.tiles
         ]
         answers: Sequence[CachedResult]
         if refresh:
-            answers = await request.unless_client_left(self._all_recalculated(request, asked))
+            answers = await request.unless_client_left(self._all_recalculated(request, queries))
         else:
-            answers = await self.results.shown(project, asked, now)
+            answers = await self.results.cached_and_renewed(project, queries, now)
         return dashboard_body(dashboard, viewer_of(request), answers)
 
     async def check(self, project_id: int, values: dict[str, Any]) -> None:
         """Raise Invalid for values that a dashboard cannot have."""
-        _check(values)
+        _check_values(values)
         named = cohorts_of(Fields(values.get("filters") or {}, at="filters"))
         insights = InsightStore(self.store.records)
         for cohort_id in await insights.missing_cohorts(project_id, named):
@@ -137,22 +137,22 @@ class DashboardService:
         try:
             await self.check(project_id, values)
         except Invalid as error:
-            stored = await self.store.get(project_id, dashboard_id)
+            stored = await self.store.get_dashboard(project_id, dashboard_id)
             of_filters = str(error.attr).startswith("filters")
             if stored is None or not of_filters or stored.filters != values["filters"]:
                 raise
 
     async def _all_recalculated(
-        self, request: ManagementRequest, asked: Sequence[InsightQuery | None]
+        self, request: ManagementRequest, queries: Sequence[InsightQuery | None]
     ) -> Sequence[CachedResult]:
         """Return new results, a few at a time: a large dashboard must not fill the queue."""
         turns = asyncio.Semaphore(TILES_AT_ONCE)
 
-        async def one(query: InsightQuery | None) -> CachedResult:
+        async def recalculate(query: InsightQuery | None) -> CachedResult:
             async with turns:
                 return await self._recalculated(request, query)
 
-        return await asyncio.gather(*map(one, asked))
+        return await asyncio.gather(*map(recalculate, queries))
 
     async def _recalculated(
         self, request: ManagementRequest, query: InsightQuery | None
@@ -177,8 +177,10 @@ class DashboardsApi(Controller):
     ) -> Paged[DashboardSummary]:
         """Return the dashboards without deleted ones: pinned ones first, then by name."""
         page, viewer = request.page, viewer_of(request)
-        found, count = await dashboards.store.page(request.project.id, page.limit, page.offset)
-        return page.of([dashboard_summary(one, viewer) for one in found], count)
+        stored, count = await dashboards.store.list_dashboards(
+            request.project.id, page.limit, page.offset
+        )
+        return page.of([dashboard_summary(dashboard, viewer) for dashboard in stored], count)
 
     @post("/", summary="Create a dashboard")
     async def create(
@@ -192,7 +194,7 @@ class DashboardsApi(Controller):
             "tags": normal_tags(data.tags or []),
         }
         await dashboards.check(request.project.id, values)
-        created = await dashboards.store.create(request.author, values)
+        created = await dashboards.store.create_dashboard(request.author, values)
         return await dashboards.body(request, created, refresh=False)
 
     @get("/{dashboard_id:str}", summary="Retrieve a dashboard")
@@ -204,12 +206,12 @@ class DashboardsApi(Controller):
         refresh: FromQuery[Refresh] = False,
     ) -> DashboardBody:
         """Return a dashboard with its tiles and their cached results."""
-        found = await dashboards.store.get(request.project.id, dashboard_id)
-        if found is None:
+        stored = await dashboards.store.get_dashboard(request.project.id, dashboard_id)
+        if stored is None:
             raise NotFound
         now = request.app.state.now()
-        await dashboards.refreshes.viewed(request.project.id, dashboard_id, now)
-        return await dashboards.body(request, found, refresh=refresh)
+        await dashboards.refreshes.note_view(request.project.id, dashboard_id, now)
+        return await dashboards.body(request, stored, refresh=refresh)
 
     @patch("/{dashboard_id:str}", summary="Update a dashboard")
     async def change(
@@ -231,7 +233,7 @@ class DashboardsApi(Controller):
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
         changes = [change for change in map(_tile_change, tiles) if change.values]
-        changed = await dashboards.store.change(
+        changed = await dashboards.store.change_dashboard(
             request.author, dashboard_id, values, changes, viewer_of(request).access
         )
         if changed is None:
@@ -260,7 +262,7 @@ class DashboardsApi(Controller):
 
         Deleted dashboards have their activity too.
         """
-        if not await dashboards.store.exists(request.project.id, dashboard_id):
+        if not await dashboards.store.has_dashboard(request.project.id, dashboard_id):
             raise NotFound
         records = dashboards.store.records
         return await activity_page(request, records, "Dashboard", str(dashboard_id))
@@ -275,8 +277,10 @@ def _tile_change(tile: TileFields) -> TileChange:
     return TileChange(values.pop("id"), values)
 
 
-def _check(values: dict[str, Any]) -> None:
+def _check_values(values: dict[str, Any]) -> None:
     level = values.get("restriction_level", EVERYONE_EDITS)
     if level not in RESTRICTION_LEVELS:
-        raise no_choice(level, [str(one) for one in RESTRICTION_LEVELS], "restriction_level")
+        raise no_choice(
+            level, [str(allowed) for allowed in RESTRICTION_LEVELS], "restriction_level"
+        )
     check_dashboard_filters(values.get("filters") or {})

@@ -62,45 +62,45 @@ class TileChange:
 class DashboardStore:
     records: Records
 
-    async def page(
+    async def list_dashboards(
         self, project_id: int, limit: int, offset: int
     ) -> tuple[Sequence[StoredDashboard], int]:
         """Return a page of dashboards without their tiles, and the total number.
 
         Pinned ones come first, then all are by name; deleted ones are left out.
         """
-        wanted = (_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
-        rows = (
+        conditions = (_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
+        statement = (
             select(dashboards)
-            .where(*wanted)
+            .where(*conditions)
             .order_by(_dashboard.pinned.desc(), _dashboard.name, _dashboard.id)
             .limit(limit)
             .offset(offset)
         )
         async with self.records.read() as connection:
             total = await connection.scalar(
-                select(func.count()).select_from(dashboards).where(*wanted)
+                select(func.count()).select_from(dashboards).where(*conditions)
             )
-            found = (await connection.execute(rows)).all()
-            return await connection.run_sync(_read, found), total or 0
+            rows = (await connection.execute(statement)).all()
+            return await connection.run_sync(_read_dashboards, rows), total or 0
 
-    async def get(self, project_id: int, dashboard_id: int) -> StoredDashboard | None:
+    async def get_dashboard(self, project_id: int, dashboard_id: int) -> StoredDashboard | None:
         """Return a dashboard with its tiles, None if it is deleted or unknown."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_dashboard, project_id, dashboard_id)
 
-    async def exists(self, project_id: int, dashboard_id: int) -> bool:
+    async def has_dashboard(self, project_id: int, dashboard_id: int) -> bool:
         """Return whether the project has or had this dashboard; a deleted one counts."""
         known = select(_dashboard.id).where(
             _dashboard.project_id == project_id, _dashboard.id == dashboard_id
         )
         return bool(await self.records.fetch(known))
 
-    async def create(self, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
+    async def create_dashboard(self, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
         async with self.records.write() as connection:
-            return await connection.run_sync(_create, author, values)
+            return await connection.run_sync(_create_dashboard, author, values)
 
-    async def change(
+    async def change_dashboard(
         self,
         author: Author,
         dashboard_id: int,
@@ -117,7 +117,9 @@ class DashboardStore:
             PermissionDenied: The user may not change the dashboard, or its restriction level.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(_change, author, dashboard_id, values, tiles, access)
+            return await connection.run_sync(
+                _change_dashboard, author, dashboard_id, values, tiles, access
+            )
 
 
 def get_dashboard(
@@ -129,8 +131,8 @@ def get_dashboard(
     row = connection.execute(statement).first()
     if row is None or (row.deleted and not with_deleted):
         return None
-    [found] = _read(connection, [row])
-    return replace(found, tiles=_tiles(connection, dashboard_id))
+    [dashboard] = _read_dashboards(connection, [row])
+    return replace(dashboard, tiles=_read_tiles(connection, dashboard_id))
 
 
 def add_dashboard(connection: Connection, creator: Creator, draft: DashboardDraft) -> int:
@@ -159,8 +161,8 @@ def add_tiles(
             "created_by_id": creator.user_id,
         }
         insight_id = add_insight(connection, creator.project_id, values)
-        place = {"layouts": draft.layouts, "color": draft.color}
-        add_tile(connection, creator.project_id, dashboard_id, insight_id, **place)
+        tile = {"layouts": draft.layouts, "color": draft.color}
+        add_tile(connection, creator.project_id, dashboard_id, insight_id, **tile)
 
 
 def is_enriched(dashboard: StoredDashboard) -> bool:
@@ -189,7 +191,9 @@ def insert_dashboard(connection: Connection, creator: Creator, values: Mapping[s
     return added
 
 
-def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
+def _create_dashboard(
+    connection: Connection, author: Author, values: Mapping[str, Any]
+) -> StoredDashboard:
     creator = Creator(author.project_id, author.user_id, author.now)
     created = get_dashboard(
         connection, creator.project_id, insert_dashboard(connection, creator, values)
@@ -199,7 +203,7 @@ def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -
     return created
 
 
-def _change(
+def _change_dashboard(
     connection: Connection,
     author: Author,
     dashboard_id: int,
@@ -208,8 +212,8 @@ def _change(
     access: DashboardAccess,
 ) -> StoredDashboard | None:
     project_id = author.project_id
-    wanted = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
-    connection.execute(select(_dashboard.id).where(*wanted).with_for_update())
+    conditions = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
+    connection.execute(select(_dashboard.id).where(*conditions).with_for_update())
     before = get_dashboard(connection, project_id, dashboard_id, with_deleted=True)
     if before is None or (before.deleted and values.get("deleted") is not False):
         return None
@@ -217,7 +221,7 @@ def _change(
     if values.get("restriction_level", before.restriction_level) != before.restriction_level:
         access.require_restrict(before.creator_id)
     if values:
-        connection.execute(update(dashboards).where(*wanted).values(**values))
+        connection.execute(update(dashboards).where(*conditions).values(**values))
     for tile in tiles:
         connection.execute(
             update(dashboard_tiles)
@@ -246,7 +250,7 @@ def _state(dashboard: StoredDashboard) -> ItemState:
     return ItemState(str(dashboard.id), dashboard.name, fields)
 
 
-def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:
+def _read_dashboards(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:
     users = summaries(connection, (row.created_by_id for row in rows))
     return [_stored(row, users) for row in rows]
 
@@ -266,7 +270,7 @@ def _stored(row: Row[Any], users: Mapping[int, UserSummary]) -> StoredDashboard:
     )
 
 
-def _tiles(connection: Connection, dashboard_id: int) -> list[StoredTile]:
+def _read_tiles(connection: Connection, dashboard_id: int) -> list[StoredTile]:
     statement = (
         select(_tile.id, _tile.insight_id, _tile.layouts, _tile.color)
         .join(insights, insights.c.id == _tile.insight_id)
@@ -275,6 +279,9 @@ def _tiles(connection: Connection, dashboard_id: int) -> list[StoredTile]:
         .order_by(_tile.id)
     )
     placed = connection.execute(statement).all()
-    wanted = select(insights).where(insights.c.id.in_([row.insight_id for row in placed]))
-    by_id = {one.id: one for one in read_insights(connection, connection.execute(wanted).all())}
+    selected = select(insights).where(insights.c.id.in_([row.insight_id for row in placed]))
+    by_id = {
+        insight.id: insight
+        for insight in read_insights(connection, connection.execute(selected).all())
+    }
     return [StoredTile(row.id, by_id[row.insight_id], row.layouts, row.color) for row in placed]

@@ -88,10 +88,10 @@ EXAMPLES: Mapping[str, list[Any]] = {
 
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
-    common = {name: one for name, one in _trend_fields().items() if name in _OF_ALL_KINDS}
+    common = {name: schema for name, schema in _trend_fields().items() if name in _OF_ALL_KINDS}
     return {
         INSIGHT_FILTERS: {
-            "description": f"All kinds are calculated but {STORED_ONLY}, which is only stored.",
+            "description": f"All kinds are calculated, except {STORED_ONLY}, which is only stored.",
             "anyOf": [reference(TRENDS), *kinds_of_filters(common)],
         },
         INSIGHT_QUERY: query_schema(),
@@ -105,7 +105,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
             "description": "One series of the chart.",
         },
         CONDITION: {
-            "description": "On a property of the event or its person, or on a cohort.",
+            "description": "A condition on a property of the event or its person, or on a cohort.",
             "anyOf": [*_property_forms(), *_cohort_forms()],
         },
         GROUP: {
@@ -136,7 +136,7 @@ def _trend_fields() -> dict[str, JsonSchema]:
         "properties": _filter("Conditions on all events."),
         "filter_test_accounts": {
             **switch,
-            "description": "With the project's `test_account_filters` too.",
+            "description": "Applies the project's `test_account_filters` too.",
         },
         "date_from": {
             **bound,
@@ -162,10 +162,13 @@ def _trend_fields() -> dict[str, JsonSchema]:
             "description": "Counts groups of this type in place of persons.",
         },
         "compare": {**switch, "description": "Compares with the previous range."},
-        "compare_to": {**bound, "description": "With the range so much earlier: `-1w`."},
+        "compare_to": {
+            **bound,
+            "description": "Compares with a range that is this much earlier: `-1w`.",
+        },
         "smoothing_intervals": {
             **_whole(0, SMOOTHED_MAX),
-            "description": "Each number is the average of so many, rounded down.",
+            "description": "Each number is the average of this many, rounded down.",
         },
         **_formula_fields(),
         **_breakdown_fields(switch),
@@ -180,19 +183,19 @@ def _formula_fields() -> dict[str, JsonSchema]:
         "formula": {
             "type": ["string", "null"],
             "maxLength": CHARS_MAX,
-            "description": "Of the series, such as `A / B`; its result is shown in their place.",
+            "description": "A formula, such as `A / B`. Its result replaces the series.",
         },
-        "formulas": {**listed(text, maxItems=FORMULAS_MAX), "description": "Several of them."},
+        "formulas": {**listed(text, maxItems=FORMULAS_MAX), "description": "Several formulas."},
         "formulaNodes": {
             **listed({**node, "required": ["formula"]}, maxItems=FORMULAS_MAX),
-            "description": "The same, with names.",
+            "description": "Several formulas with names.",
         },
     }
 
 
 def _breakdown_fields(switch: JsonSchema) -> dict[str, JsonSchema]:
     types: JsonSchema = {"enum": [*BREAKDOWN_TYPES, None], "default": "event"}
-    one = object_of(
+    part = object_of(
         {
             "property": {"type": ["string", "integer"]},
             "value": {"type": ["string", "integer", "null"]},
@@ -211,22 +214,25 @@ def _breakdown_fields(switch: JsonSchema) -> dict[str, JsonSchema]:
         "breakdown_type": types,
         "breakdown_group_type_index": _whole(0, GROUP_TYPES_MAX - 1),
         "breakdowns": {
-            **listed({**one, "required": ["property"]}, maxItems=BREAKDOWNS_MAX),
+            **listed({**part, "required": ["property"]}, maxItems=BREAKDOWNS_MAX),
             "description": "Several properties, whose values are combined.",
         },
         "breakdown_limit": {
             **_whole(1, VALUES_MOST),
             "default": VALUES_MAX,
-            "description": "The values that are shown; the others are one entry.",
+            "description": "The number of values shown; all others have one entry.",
         },
-        "breakdown_hide_other_aggregation": {**switch, "description": "Without that entry."},
+        "breakdown_hide_other_aggregation": {
+            **switch,
+            "description": "Leaves out the entry for all other values.",
+        },
         "breakdown_histogram_bin_count": {
             **_whole(1, BINS_MAX),
-            "description": "Numbers are counted in so many equal parts.",
+            "description": "Numbers are counted in this many bins of equal width.",
         },
         "breakdown_normalize_url": {
             **switch,
-            "description": "Without `?`, `#` and `/` at the end.",
+            "description": "Removes `?`, `#` and `/` from the end.",
         },
     }
 
@@ -249,14 +255,14 @@ def _series_fields() -> dict[str, JsonSchema]:
             "default": "total",
             "description": "What is counted: `total` events, `dau` persons.",
         },
-        "math_property": {**text, "description": "Of which `sum`, `avg` and the like are taken."},
+        "math_property": {**text, "description": "The property for `sum`, `avg` and the like."},
         "math_property_type": {
             "enum": [*PROPERTY_TYPES, "session_properties", None],
-            "description": "Whose it is; of sessions only `$session_duration`.",
+            "description": "Whose property it is; for sessions only `$session_duration`.",
         },
         "math_group_type_index": {
             **_whole(0, GROUP_TYPES_MAX - 1),
-            "description": "Whose groups `unique_group` counts.",
+            "description": "The type of the groups that `unique_group` counts.",
         },
         **{name: _off() for name in _UNSUPPORTED_OF_SERIES},
         "name": text,

@@ -35,10 +35,10 @@ def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
         common: The fields that all kinds have.
     """
     own = {
-        "FUNNELS": ("Who goes through steps.", {**_funnel(), **_correlation()}),
+        "FUNNELS": ("How many persons go through steps.", {**_funnel(), **_correlation()}),
         "RETENTION": ("Who comes back, and when.", _retention()),
-        "STICKINESS": ("On how many intervals persons come.", _stickiness()),
-        "LIFECYCLE": ("Persons by new, returning, resurrecting, dormant.", {}),
+        "STICKINESS": ("In how many intervals persons are active.", _stickiness()),
+        "LIFECYCLE": ("Persons who are new, returning, resurrecting or dormant.", {}),
         "PATHS": ("Which steps follow one another.", _paths()),
         STORED_ONLY: ("Only stored.", {}),
     }
@@ -57,19 +57,19 @@ def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
 
 def query_schema() -> JsonSchema:
     """Return the schema of a question by `query`, as newer clients ask."""
-    asked = [*(kind.name for kind in KINDS), ACTORS_QUERY]
+    kinds = [*(kind.name for kind in KINDS), ACTORS_QUERY]
     source: JsonSchema = {
         "type": "object",
-        "description": "Of a wrapper or a list: the question.",
+        "description": "For a wrapper or a list: its question.",
     }
     return {
         "type": "object",
         "description": (
-            "A question as newer clients ask: `kind` says which. Wrappers are answered by their "
+            "A question of newer clients; `kind` says which. Wrappers are answered by their "
             "`source`; an `ActorsQuery` lists who is behind a number, and is not saved. Options "
             "that are not calculated are refused by name."
         ),
-        "properties": {"kind": {"enum": [*asked, *WRAPPERS]}, "source": source},
+        "properties": {"kind": {"enum": [*kinds, *WRAPPERS]}, "source": source},
         "required": ["kind"],
         "examples": [
             {
@@ -159,5 +159,5 @@ def _words(kind: Any) -> JsonSchema:
 
 
 def _whole(least: int, most: int | None = None) -> JsonSchema:
-    found: JsonSchema = {"type": ["integer", "null"], "minimum": least}
-    return found if most is None else {**found, "maximum": most}
+    schema: JsonSchema = {"type": ["integer", "null"], "minimum": least}
+    return schema if most is None else {**schema, "maximum": most}

@@ -176,8 +176,8 @@ def _range_of(dashboard: Mapping[str, Any]) -> dict[str, Any]:
     return {"date_from": dashboard.get("date_from"), "date_to": dashboard.get("date_to")}
 
 
-def _conditions_of(asked: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
-    own, added = asked.get("properties"), dashboard.get("properties")
+def _conditions_of(question: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
+    own, added = question.get("properties"), dashboard.get("properties")
     if not added:
         return {}
     if not own:
@@ -194,8 +194,8 @@ def _group(conditions: Any) -> Any:
 
 def filters_hash(question: SavedQuestion, zone: str) -> str:
     """Return an identifier of filters or a query, independent of the order of names."""
-    asked = question.filters if question.query is None else question.query
-    return sha256(_encode([asked, zone])).hexdigest()[:40]
+    content = question.filters if question.query is None else question.query
+    return sha256(_encode([content, zone])).hexdigest()[:40]
 
 
 def is_fresh(query: InsightQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:
@@ -249,20 +249,20 @@ class DashboardAccess:
                 "to change the dashboard's restriction level."
             )
 
-    def insight_privilege(self, places: Collection[TilePlace]) -> int:
+    def insight_privilege(self, tiles: Collection[TilePlace]) -> int:
         """Return the privilege on an insight: one dashboard that the user may edit is enough."""
-        found = [self.privilege(place.restriction_level, place.creator_id) for place in places]
-        return max(found, default=MAY_VIEW if self.is_viewer else MAY_EDIT)
+        privileges = [self.privilege(tile.restriction_level, tile.creator_id) for tile in tiles]
+        return max(privileges, default=MAY_VIEW if self.is_viewer else MAY_EDIT)
 
-    def require_insight_edit(self, places: Collection[TilePlace]) -> None:
+    def require_insight_edit(self, tiles: Collection[TilePlace]) -> None:
         """Raise PermissionDenied unless the user may edit an insight on these dashboards."""
-        if self.insight_privilege(places) != MAY_EDIT:
+        if self.insight_privilege(tiles) != MAY_EDIT:
             raise PermissionDenied(
                 "This insight is on a dashboard that can only be edited by its owner and by "
                 "project admins."
             )
 
 
-def restriction(places: Collection[TilePlace]) -> int:
+def restriction(tiles: Collection[TilePlace]) -> int:
     """Return the strictest restriction level of the dashboards of an insight."""
-    return max((place.restriction_level for place in places), default=EVERYONE_EDITS)
+    return max((tile.restriction_level for tile in tiles), default=EVERYONE_EDITS)

@@ -42,5 +42,5 @@ class PeopleUrls:
 def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield values as a query string carries them: text as it is, all else as JSON."""
     for name, value in values.items():
-        if not any(type(value) is type(one) and value == one for one in _NOTHING):
+        if not any(type(value) is type(nothing) and value == nothing for nothing in _NOTHING):
             yield name, value if isinstance(value, str) else _encode(value).decode()

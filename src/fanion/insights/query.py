@@ -70,13 +70,13 @@ class Breakdowns:
     @property
     def dimensions(self) -> int:
         """Return how many values each entry has; all cohorts together have one."""
-        types = [one.type for one in self.parts]
+        types = [part.type for part in self.parts]
         return len(types) - max(0, types.count("cohort") - 1)
 
     @property
     def cohorts(self) -> tuple[int, ...]:
-        found = [one.key for one in self.parts if one.type == "cohort" and one.key != "all"]
-        return tuple(int(key) for key in found)
+        keys = [part.key for part in self.parts if part.type == "cohort" and part.key != "all"]
+        return tuple(int(key) for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Scope:
             return span
         return widened(span, interval, clock.zone, clock.week_start_day)
 
-    def within(self, own: Node | None) -> Self:
+    def with_conditions(self, own: Node | None) -> Self:
         """Return the scope with further conditions, those on test accounts included."""
         both = tuple(node for node in (self.properties, own) if node is not None)
         properties = ConditionGroup("AND", both) if both else None
@@ -144,8 +144,8 @@ class InsightQuery(Protocol):
 
 def cohorts_named(query: InsightQuery) -> Collection[int]:
     """Return the ids of the cohorts in conditions and in the breakdown, each once."""
-    nodes = [query.scope.properties, *(one.properties for one in query.entities)]
-    found = (leaf for node in nodes if node is not None for leaf in leaves(node))
-    named = (leaf.cohort_id for leaf in found if isinstance(leaf, InCohort))
+    nodes = [query.scope.properties, *(entity.properties for entity in query.entities)]
+    conditions = (leaf for node in nodes if node is not None for leaf in leaves(node))
+    named = (leaf.cohort_id for leaf in conditions if isinstance(leaf, InCohort))
     shown = query.breakdowns.cohorts if query.breakdowns else ()
     return list(dict.fromkeys([*named, *shown]))

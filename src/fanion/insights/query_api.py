@@ -25,7 +25,7 @@ from fanion.projects.request_api import ManagementRequest
 
 _SCOPE = "query:read"
 ClientQueryId = Annotated[
-    str, Meta(max_length=200, description="Any text, by which it can be cancelled.")
+    str, Meta(max_length=200, description="Any text; the query can be cancelled by it.")
 ]
 
 
@@ -76,8 +76,8 @@ class QueryApi(Controller):
         query = await insights.read_query(project.id, data.query)
         refresh = refresh_of(data.refresh)
         try:
-            asked = insights.answer(project, query, now, refresh)
-            running = insights.running.run(project.id, data.client_query_id, asked)
+            answering = insights.answer_question(project, query, now, refresh)
+            running = insights.running.run(project.id, data.client_query_id, answering)
             answer = await request.unless_client_left(running)
         except Invalid as error:
             raise _placed(error, data.query) from None

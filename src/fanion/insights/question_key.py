@@ -31,14 +31,16 @@ def _plain(value: Any) -> Any:
     An example of such a field is the text that the value was read from.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        own = {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.compare}
+        own = {
+            part.name: _plain(getattr(value, part.name)) for part in fields(value) if part.compare
+        }
         return [type(value).__name__, own]
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     if isinstance(value, set | frozenset):
-        return sorted((_plain(one) for one in value), key=_encode)
+        return sorted((_plain(part) for part in value), key=_encode)
     if value is None or isinstance(value, str | int | float):
         return value
     return [type(value).__name__, str(value)]

@@ -74,10 +74,10 @@ async def _answer(
     check_filter_names(filters)
     project, now = request.project, request.app.state.now()
     fields = Fields(_of_address(request.scope["path"], filters))
-    query = await insights.read(project.id, fields)
+    query = await insights.read_filters(project.id, fields)
     refresh = refresh_of(sent.get("refresh", dict(request.page.query).get("refresh")))
-    asked = insights.answer(project, query, now, refresh)
-    running = insights.running.run(project.id, _query_id(sent), asked)
+    answering = insights.answer_question(project, query, now, refresh)
+    running = insights.running.run(project.id, _query_id(sent), answering)
     answer = await request.unless_client_left(running)
     body = ResultBody(
         result=answer.results,

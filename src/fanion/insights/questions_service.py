@@ -65,7 +65,7 @@ class InsightService:
     def running(self) -> RunningQueries:
         return self.cancellations.running
 
-    async def read(self, project_id: int, fields: Fields) -> InsightQuery:
+    async def read_filters(self, project_id: int, fields: Fields) -> InsightQuery:
         """Read a question by `filters` that is to be answered now.
 
         Raises:
@@ -81,12 +81,14 @@ class InsightService:
         Raises:
             Invalid: It cannot be calculated, or names a cohort that does not exist.
         """
-        found = check_query(query)
+        question = check_query(query)
         if has_filters(query):
             await self._require_cohorts(project_id, fields_of_query(query))
-        return found
+        return question
 
-    async def check(self, project_id: int, filters: Mapping[str, Any], at: str = "") -> None:
+    async def check_filters(
+        self, project_id: int, filters: Mapping[str, Any], at: str = ""
+    ) -> None:
         """Raise Invalid for `filters` that are wrong, or name a cohort that does not exist."""
         check_insight_filters(filters, at)
         await self._require_cohorts(project_id, Fields(filters, at=at))
@@ -99,7 +101,7 @@ class InsightService:
     async def check_question(self, project_id: int, question: SavedQuestion) -> None:
         """Raise Invalid for a question that cannot be saved."""
         if question.query is None:
-            await self.check(project_id, question.filters, "filters")
+            await self.check_filters(project_id, question.filters, "filters")
             return
         if question.filters:
             raise Invalid("Set filters or query, not both.", attr="query")
@@ -116,17 +118,17 @@ class InsightService:
         try:
             await self.check_question(project_id, question)
         except Invalid:
-            stored = await self.store.get(project_id, insight_id)
+            stored = await self.store.get_insight(project_id, insight_id)
             if stored is None or stored.question != question:
                 raise
 
-    async def answer(
+    async def answer_question(
         self, project: Project, query: InsightQuery, now: datetime, refresh: Refresh
     ) -> CachedResult:
         if refresh == "now":
             return await self.results.calculate(project, query, now)
         if refresh == "kept":
-            [known] = await self.results.shown(project, [query], now)
+            [known] = await self.results.cached_and_renewed(project, [query], now)
             if known.calculated_at is not None:
                 return known
         return await self.results.get_or_calculate(project, query, now)
@@ -146,8 +148,8 @@ class InsightService:
     ) -> CachedResult:
         """Return the cached result, however old, or with `refresh` a new one."""
         if refresh:
-            return await self.results.calculate(project, _read(question), now)
-        [known] = await self.results.shown(project, [stored_question(question)], now)
+            return await self.results.calculate(project, _read_stored(question), now)
+        [known] = await self.results.cached_and_renewed(project, [stored_question(question)], now)
         return known
 
     async def question(
@@ -160,7 +162,7 @@ class InsightService:
         """
         if dashboard_id is None:
             return insight.question
-        dashboard = await self.dashboards.get(project.id, dashboard_id)
+        dashboard = await self.dashboards.get_dashboard(project.id, dashboard_id)
         if dashboard is None:
             raise NotFound
         return insight.question.on_dashboard(dashboard.filters)
@@ -169,18 +171,18 @@ class InsightService:
 def stored_question(question: SavedQuestion) -> InsightQuery | None:
     """Return a stored question, None if it cannot be calculated."""
     try:
-        return _read(question)
+        return _read_stored(question)
     except Invalid:
         return None
 
 
-def _read(question: SavedQuestion) -> InsightQuery:
+def _read_stored(question: SavedQuestion) -> InsightQuery:
     if question.query is not None:
         return read_sent_query(question.query)
     return read_query(Fields(question.filters, at="filters"))
 
 
-def refresh_of(wanted: object) -> Refresh:
+def refresh_of(sent: object) -> Refresh:
     """Parse `refresh`: a boolean, or a word of newer clients.
 
     Raises:
@@ -188,7 +190,7 @@ def refresh_of(wanted: object) -> Refresh:
 
     Source: insights.md, section 1b.
     """
-    word = "" if wanted is None else str(wanted).lower()
+    word = "" if sent is None else str(sent).lower()
     if word not in _WORDS:
         raise no_choice(word, _WORDS.keys() - {"", "0", "1"}, "refresh")
     return _WORDS[word]

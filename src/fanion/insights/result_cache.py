@@ -33,7 +33,7 @@ _result = insight_results.c
 class ResultStore:
     records: Records
 
-    async def get(
+    async def load_results(
         self, project_id: int, hashes: Sequence[str], now: datetime
     ) -> Mapping[str, CachedResult]:
         """Return results by hash, without those that were never calculated, or too long ago."""
@@ -48,12 +48,14 @@ class ResultStore:
             for row in rows
         }
 
-    async def put(self, project_id: int, filters_hash: str, result: Any, now: datetime) -> None:
+    async def store_result(
+        self, project_id: int, filters_hash: str, result: Any, now: datetime
+    ) -> None:
         async with self.records.write() as connection:
-            await connection.run_sync(_put, project_id, filters_hash, result, now)
+            await connection.run_sync(_store_result, project_id, filters_hash, result, now)
 
 
-def _put(
+def _store_result(
     connection: Connection,
     project_id: int,
     filters_hash: str,
@@ -128,17 +130,17 @@ class ResultCache:
         return sum(run.waiting for run in self._running.values())
 
     async def cached(
-        self, project: Project, asked: Sequence[InsightQuery | None], now: datetime
+        self, project: Project, queries: Sequence[InsightQuery | None], now: datetime
     ) -> Sequence[CachedResult]:
         """Return the last result of each question that is not older than RESULT_MAX_AGE.
 
         Args:
-            asked: The questions; None for a stored one that cannot be calculated.
+            queries: The questions; None for a stored one that cannot be calculated.
         """
-        keys = [None if query is None else cache_key(project, query) for query in asked]
-        known = [one for one in keys if one is not None]
-        found = await self._store.get(project.id, known, now) if known else {}
-        return [found.get(one or "", NO_RESULT) for one in keys]
+        keys = [None if query is None else cache_key(project, query) for query in queries]
+        known = [key for key in keys if key is not None]
+        results = await self._store.load_results(project.id, known, now) if known else {}
+        return [results.get(key or "", NO_RESULT) for key in keys]
 
     async def get_or_calculate(
         self, project: Project, query: InsightQuery, now: datetime
@@ -149,34 +151,34 @@ class ResultCache:
             return known
         return await self.calculate(project, query, now)
 
-    async def shown(
-        self, project: Project, asked: Sequence[InsightQuery | None], now: datetime
+    async def cached_and_renewed(
+        self, project: Project, queries: Sequence[InsightQuery | None], now: datetime
     ) -> Sequence[CachedResult]:
         """Return what `cached` does, and renew results that are not fresh for the next request.
 
         They are calculated in the background.
         """
-        found = await self.cached(project, asked, now)
-        for query, known in zip(asked, found, strict=True):
+        results = await self.cached(project, queries, now)
+        for query, known in zip(queries, results, strict=True):
             is_stale = known.calculated_at is not None
             if query is not None and is_stale and not _is_fresh(project, query, known, now):
-                self._calculate_behind(project, query, now)
-        return found
+                self._renew_in_background(project, query, now)
+        return results
 
-    def _calculate_behind(self, project: Project, query: InsightQuery, now: datetime) -> None:
+    def _renew_in_background(self, project: Project, query: InsightQuery, now: datetime) -> None:
         key = project.id, cache_key(project, query)
         if key in self._running or len(self._behind) >= BEHIND_MAX:
             return
-        work = self._behind_of(project, query, now)
+        work = self._renew(project, query, now)
         task = asyncio.create_task(work, context=shared_context())
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
 
-    async def _behind_of(self, project: Project, query: InsightQuery, now: datetime) -> None:
+    async def _renew(self, project: Project, query: InsightQuery, now: datetime) -> None:
         with suppress(Invalid, Unavailable, EventStoreUnavailable, RecordsUnavailable):
             await self.calculate(project, query, now)
 
-    async def calculated_behind(self) -> None:
+    async def background_done(self) -> None:
         """Return once nothing is calculated in the background any more."""
         while self._behind:
             await asyncio.wait(list(self._behind))
@@ -225,7 +227,7 @@ class ResultCache:
         self, project: Project, query: InsightQuery, key: str, now: datetime
     ) -> CachedResult:
         result = await self._calculator.result(project, query, now)
-        await self._store.put(project.id, key, result, now)
+        await self._store.store_result(project.id, key, result, now)
         return CachedResult(result, now, is_cached=False)
 
 

@@ -28,9 +28,11 @@ _Body = TypeVar("_Body", bound=Struct)
 Filters = Annotated[
     dict[str, Any], Meta(description="Events, date range, interval, breakdown, conditions.")
 ]
-Query = Annotated[dict[str, Any], Meta(description="In place of `filters`, as newer clients ask.")]
+Query = Annotated[
+    dict[str, Any], Meta(description="The question of newer clients, in place of `filters`.")
+]
 Result = Annotated[
-    Any, Meta(description="Its shape is that of its kind; null until it is calculated.")
+    Any, Meta(description="The shape depends on the kind; null until it is calculated.")
 ]
 
 
@@ -106,7 +108,7 @@ class RowsBody(Struct, kw_only=True):
     limit: int
     offset: int
     missing_actors_count: Annotated[
-        int, Meta(description="Actors of the page that are no persons: events without a profile.")
+        int, Meta(description="Actors on the page that are not persons: events without a profile.")
     ]
     timezone: str
     is_cached: bool = False
@@ -136,7 +138,10 @@ class DashboardSummary(Struct, kw_only=True):
     tags: list[str]
     restriction_level: Annotated[
         int,
-        Meta(description="21: everyone in the project edits; 37: its creator and administrators."),
+        Meta(
+            description="21: everyone in the project can edit; 37: only its creator and "
+            "administrators."
+        ),
     ]
     effective_restriction_level: int
     effective_privilege_level: int
@@ -170,22 +175,22 @@ def insight_body(
     Args:
         question: The question with a dashboard's filters; None for the insight's own.
     """
-    asked = insight.question if question is None else question
+    shown = insight.question if question is None else question
     return InsightBody(
         id=insight.id,
         short_id=insight.short_id,
         name=insight.name,
         derived_name=insight.derived_name,
         description=insight.description,
-        filters=dict(asked.filters),
-        filters_hash=filters_hash(asked, viewer.zone),
-        query=None if asked.query is None else dict(asked.query),
+        filters=dict(shown.filters),
+        filters_hash=filters_hash(shown, viewer.zone),
+        query=None if shown.query is None else dict(shown.query),
         order=None,
         deleted=insight.deleted,
-        dashboards=[place.dashboard_id for place in insight.tiles],
+        dashboards=[tile.dashboard_id for tile in insight.tiles],
         dashboard_tiles=[
-            TilePlaceBody(id=place.id, dashboard_id=place.dashboard_id, deleted=False)
-            for place in insight.tiles
+            TilePlaceBody(id=tile.id, dashboard_id=tile.dashboard_id, deleted=False)
+            for tile in insight.tiles
         ],
         last_refresh=answer.calculated_at,
         next_allowed_client_refresh=answer.calculated_at,

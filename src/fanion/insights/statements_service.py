@@ -48,7 +48,7 @@ class Statements:
     limits: QuestionLimits = field(default_factory=QuestionLimits)
     threads: Callable[[], int] = int
 
-    def behind(self, turns: Turns) -> "Statements":
+    def in_background(self, turns: Turns) -> "Statements":
         """Return a copy for work that no client waits for.
 
         Args:
@@ -56,7 +56,7 @@ class Statements:
         """
         return replace(self, turns=turns, threads=int)
 
-    def within(self, seconds: int) -> "Statements":
+    def with_time_limit(self, seconds: int) -> "Statements":
         """Return a copy with another time limit, in the same queue."""
         return replace(self, limits=replace(self.limits, seconds=seconds))
 

@@ -35,25 +35,25 @@ class InsightSelection:
 class InsightStore:
     records: Records
 
-    async def page(
+    async def list_insights(
         self, project_id: int, query: InsightSelection, limit: int, offset: int
     ) -> tuple[Sequence[StoredInsight], int]:
         """Return a page of insights, newest first, without deleted ones, and the total number."""
-        wanted = [_insight.project_id == project_id, _insight.deleted.is_(False)]
-        wanted += _conditions(query)
-        rows = (
+        conditions = [_insight.project_id == project_id, _insight.deleted.is_(False)]
+        conditions += _conditions(query)
+        statement = (
             select(insights)
-            .where(*wanted)
+            .where(*conditions)
             .order_by(_insight.created_at.desc(), _insight.id.desc())
             .limit(limit)
             .offset(offset)
         )
         async with self.records.read() as connection:
             total = await connection.scalar(
-                select(func.count()).select_from(insights).where(*wanted)
+                select(func.count()).select_from(insights).where(*conditions)
             )
-            found = (await connection.execute(rows)).all()
-            return await connection.run_sync(read_insights, found), total or 0
+            rows = (await connection.execute(statement)).all()
+            return await connection.run_sync(read_insights, rows), total or 0
 
     async def missing_cohorts(self, project_id: int, ids: Collection[int]) -> Sequence[int]:
         """Return the ids without a cohort in the project, or of a deleted one, in their order."""
@@ -64,15 +64,15 @@ class InsightStore:
             cohorts.c.deleted.is_(False),
             cohorts.c.id.in_(ids),
         )
-        found = {row.id for row in await self.records.fetch(known)}
-        return [one for one in ids if one not in found]
+        existing = {row.id for row in await self.records.fetch(known)}
+        return [cohort_id for cohort_id in ids if cohort_id not in existing]
 
-    async def get(self, project_id: int, insight_id: int) -> StoredInsight | None:
+    async def get_insight(self, project_id: int, insight_id: int) -> StoredInsight | None:
         """Return an insight, None if it is deleted or unknown."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_insight, project_id, insight_id)
 
-    async def exists(self, project_id: int, insight_id: int) -> bool:
+    async def has_insight(self, project_id: int, insight_id: int) -> bool:
         """Return whether the project has or had this insight; a deleted one counts."""
         known = select(_insight.id).where(
             _insight.project_id == project_id, _insight.id == insight_id
@@ -113,19 +113,19 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
         .order_by(_tile.id)
     )
     places: dict[int, list[TilePlace]] = {}
-    for insight_id, *place in connection.execute(tiles):
-        places.setdefault(insight_id, []).append(TilePlace(*place))
+    for insight_id, *values in connection.execute(tiles):
+        places.setdefault(insight_id, []).append(TilePlace(*values))
     return [replace(_stored(row, user_summaries), tiles=places.get(row.id, ())) for row in rows]
 
 
 def summaries(connection: Connection, ids: Iterable[int | None]) -> Mapping[int, UserSummary]:
     """Return the summaries of users, by id."""
-    wanted = {one for one in ids if one is not None}
-    if not wanted:
+    user_ids = {user_id for user_id in ids if user_id is not None}
+    if not user_ids:
         return {}
     statement = select(
         *USER_SUMMARY,
-    ).where(users.c.id.in_(wanted))
+    ).where(users.c.id.in_(user_ids))
     return {row.by_id: UserSummary(*row) for row in connection.execute(statement)}
 
 
@@ -151,15 +151,17 @@ def _stored(row: Row[Any], user_summaries: Mapping[int, UserSummary]) -> StoredI
 
 
 def _conditions(query: InsightSelection) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if query.short_id is not None:
-        found.append(_insight.short_id == query.short_id)
+        conditions.append(_insight.short_id == query.short_id)
     if query.saved is not None:
-        found.append(_insight.saved.is_(query.saved))
+        conditions.append(_insight.saved.is_(query.saved))
     if query.favorited is not None:
-        found.append(_insight.favorited.is_(query.favorited))
+        conditions.append(_insight.favorited.is_(query.favorited))
     if query.search:
         text = query.search.lower()
         columns = (_insight.name, _insight.derived_name, _insight.description)
-        found.append(or_(*(func.lower(one).contains(text, autoescape=True) for one in columns)))
-    return found
+        conditions.append(
+            or_(*(func.lower(column).contains(text, autoescape=True) for column in columns))
+        )
+    return conditions

@@ -56,10 +56,10 @@ def show_on(
         )
     own = select(_tile.dashboard_id, _tile.deleted).where(_tile.insight_id == insight_id)
     placed = {row.dashboard_id: row.deleted for row in connection.execute(own)}
-    present = {one for one, is_gone in placed.items() if not is_gone}
-    wanted = set(dashboard_ids)
-    _require_places(connection, sorted(wanted - present), "add insights to", access)
-    _require_places(connection, sorted(present - wanted), "remove insights from", access)
+    present = {shown_id for shown_id, is_gone in placed.items() if not is_gone}
+    requested = set(dashboard_ids)
+    _require_places(connection, sorted(requested - present), "add insights to", access)
+    _require_places(connection, sorted(present - requested), "remove insights from", access)
     connection.execute(
         update(dashboard_tiles)
         .where(_tile.insight_id == insight_id)

@@ -25,20 +25,20 @@ async def unknown_names(
     Raises:
         RecordsUnavailable: The records store does not answer.
     """
-    found = {
+    by_code = {
         "unknown_event": await _unknown_events(records, project_id, _events(query)),
         "unknown_property": await _unknown_properties(records, project_id, _properties(query)),
     }
-    return {code: names for code, names in found.items() if names}
+    return {code: names for code, names in by_code.items() if names}
 
 
 def _events(query: InsightQuery) -> Collection[str]:
-    return dict.fromkeys(one.event for one in query.entities if one.event is not None)
+    return dict.fromkeys(entity.event for entity in query.entities if entity.event is not None)
 
 
 def _properties(query: InsightQuery) -> Collection[str]:
     """Return the event properties that are recorded when an event has them."""
-    named = [*_compared(query.scope.properties), *_shown(query)]
+    named = [*_compared(query.scope.properties), *_broken_down_by(query)]
     for entity in query.entities:
         named += [*_compared(entity.properties), *_aggregated(entity)]
     return dict.fromkeys(name for name in named if is_trackable(name))
@@ -50,7 +50,7 @@ def _compared(node: Node | None) -> Iterator[str]:
             yield leaf.key
 
 
-def _shown(query: InsightQuery) -> Iterator[str]:
+def _broken_down_by(query: InsightQuery) -> Iterator[str]:
     for part in query.breakdowns.parts if query.breakdowns else ():
         if part.type == "event":
             yield part.key

@@ -98,7 +98,7 @@ def _require_known(fields: Fields, known: Collection[str]) -> None:
 
 def cohorts_of(fields: Fields) -> Mapping[int, str]:
     """Return the ids of the cohorts that a checked question names, each with its place."""
-    found = {
+    cohorts = {
         leaf.cohort_id: place
         for raw, place in _conditions(fields)
         if not _is_group(raw) and raw.get("type") in COHORT_TYPES
@@ -106,16 +106,16 @@ def cohorts_of(fields: Fields) -> Mapping[int, str]:
         if isinstance(leaf, InCohort)
     }
     for cohort_id in _cohorts_shown(fields):
-        found.setdefault(cohort_id, fields.place("breakdown"))
-    return found
+        cohorts.setdefault(cohort_id, fields.place("breakdown"))
+    return cohorts
 
 
 def _cohorts_shown(fields: Fields) -> Iterator[int]:
     if fields.values.get("breakdown_type") != "cohort":
         return
     raw = fields.values.get("breakdown")
-    for one in raw if isinstance(raw, list) else [raw]:
-        text = str(one)
+    for value in raw if isinstance(raw, list) else [raw]:
+        text = str(value)
         if text.isdecimal() and text != "0":
             yield int(text)
 
@@ -192,8 +192,8 @@ def _within(raw: object, at: str, depth: int = 0) -> Iterator[tuple[Mapping[str,
     if depth > _DEPTH_MAX:
         raise Invalid(f"Groups are nested deeper than {_DEPTH_MAX}.", attr=at)
     if isinstance(raw, list):
-        for number, one in enumerate(raw):
-            yield from _within(one, f"{at}__{number}", depth + 1)
+        for number, item in enumerate(raw):
+            yield from _within(item, f"{at}__{number}", depth + 1)
     elif isinstance(raw, dict) and raw:
         yield raw, at
         if _is_group(raw):

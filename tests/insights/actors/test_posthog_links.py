@@ -83,7 +83,7 @@ async def test_a_link_lists_the_persons_and_makes_a_cohort_of_them(home: Home, n
 async def test_a_cohort_of_a_part_of_the_persons_is_refused(home: Home) -> None:
     answer = await ask(home, {"is_static": True}, insight="TRENDS", **COMMON, search="ann")
 
-    detail = "A cohort has all actors of a number. Leave it out."
+    detail = "A cohort contains all actors behind a number. Leave it out."
     assert (answer.status_code, answer.json()) == (
         400,
         error("validation_error", "invalid_input", detail, "search"),

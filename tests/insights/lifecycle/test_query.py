@@ -29,8 +29,8 @@ def test_a_trend_that_is_shown_as_a_life_cycle_is_one() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"events": []}, "events", "A life cycle is that of one event. Send exactly one."),
-    ({"events": [A, A]}, "events", "A life cycle is that of one event. Send exactly one."),
+    ({"events": []}, "events", "A life cycle needs exactly one event."),
+    ({"events": [A, A]}, "events", "A life cycle needs exactly one event."),
     (
         {"events": [A | {"math": "sum"}]},
         "events__0__math",

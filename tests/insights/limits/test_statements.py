@@ -92,9 +92,9 @@ async def test_too_much_time_is_refused_with_what_to_make_smaller(events: EventS
 
 async def test_what_nobody_waits_for_has_one_place_of_its_own(events: EventStore) -> None:
     statements = of_gate(events)
-    behind = statements.behind(Turns("behind", Gate(BEHIND)))
+    behind = statements.in_background(Turns("behind", Gate(BEHIND)))
     asking = asyncio.create_task(behind.rows(1, ENDLESS))
-    next_one = asyncio.create_task(behind.within(5).rows(2, Statement("SELECT 1", {})))
+    next_one = asyncio.create_task(behind.with_time_limit(5).rows(2, Statement("SELECT 1", {})))
     await becomes(events, 1)
 
     assert await statements.rows(1, Statement("SELECT 2", {})) == [(2,)]

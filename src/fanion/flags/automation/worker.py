@@ -206,7 +206,7 @@ class RollbackWorker(_DueWorker[DueCheck]):
 
     async def _average(self, condition: RollbackCondition, project: Project) -> float:
         span = averaged_span(self._now())
-        return await self._rolling.of(project, condition.metric, span)
+        return await self._rolling.daily_average(project, condition.metric, span)
 
     def _log_failure(self, flag: StoredFlag, error: Exception) -> None:
         """Log an expected error in one line, an unexpected one with its traceback."""

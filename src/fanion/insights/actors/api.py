@@ -45,7 +45,7 @@ _PATHS: Final = [f"/{path}" for path in _INSIGHTS]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ActorsRequest:
     """A parsed request.
 
     Attributes:
@@ -71,7 +71,7 @@ class InsightActorsApi(Controller):
 
     @get(
         _PATHS,
-        summary="List the actors of a number of an insight",
+        summary="List the actors behind a number of an insight",
         query_names=_KNOWN,
         operation_class=response_media_type(CSV),
     )
@@ -87,12 +87,12 @@ class InsightActorsApi(Controller):
         would read as a formula is prefixed with `'`.
         """
         sent = decoded(dict(request.page.query))
-        return await _answer(request, actors, _asked(request, sent))
+        return await _answer(request, actors, _parse_request(request, sent))
 
     @post(
         _PATHS,
         status_code=200,
-        summary="List the actors of a number of an insight",
+        summary="List the actors behind a number of an insight",
         reads=True,
         query_names=_OF_LIST | _ACCEPTED,
         reads_body=True,
@@ -110,19 +110,19 @@ class InsightActorsApi(Controller):
             raise Invalid("The body must be a JSON object.")
         require_known(body.values, _KNOWN | QUERY_NAMES)
         sent = {**body.values, **dict(request.page.query)}
-        return await _answer(request, actors, _asked(request, sent))
+        return await _answer(request, actors, _parse_request(request, sent))
 
 
-def _asked(request: ManagementRequest, sent: Mapping[str, Any]) -> _Asked:
+def _parse_request(request: ManagementRequest, sent: Mapping[str, Any]) -> _ActorsRequest:
     path = request.scope["path"].rstrip("/").rpartition("/persons/")[2]
     left_out = _OF_LIST | _ACCEPTED | QUERY_NAMES
     question = {name: value for name, value in sent.items() if name not in left_out}
-    query = read_actors({**question, "insight": _INSIGHTS[path], **_as_asked(path)})
+    query = read_actors({**question, "insight": _INSIGHTS[path], **_kind_override(path)})
     search = sent.get("search") or ""
     if not isinstance(search, str):
         raise Invalid("Not a valid string.", attr="search")
     limit, offset = (Fields(sent).whole(name, 0, INTEGER_MAX) for name in ("limit", "offset"))
-    return _Asked(
+    return _ActorsRequest(
         min(limit or ROWS, ROWS_MAX),
         min(offset or 0, OFFSET_MAX),
         path,
@@ -133,7 +133,7 @@ def _asked(request: ManagementRequest, sent: Mapping[str, Any]) -> _Asked:
     )
 
 
-def _as_asked(path: str) -> Mapping[str, Any]:
+def _kind_override(path: str) -> Mapping[str, Any]:
     """Return values that override the question: the address says which kind it is of."""
     return {} if path == "trends" else {"shown_as": None}
 
@@ -148,20 +148,22 @@ def _format(request: ManagementRequest, given: object) -> str:
 
 
 async def _answer(
-    request: ManagementRequest, actors: ActorFinder, asked: _Asked
+    request: ManagementRequest, actors: ActorFinder, parsed: _ActorsRequest
 ) -> Response[ActorsBody]:
-    if asked.form == "csv":
-        return await _table(request, actors, asked)
-    return Response(await request.unless_client_left(_page(request, actors, asked)))
+    if parsed.form == "csv":
+        return await _table(request, actors, parsed)
+    return Response(await request.unless_client_left(_page(request, actors, parsed)))
 
 
-async def _page(request: ManagementRequest, actors: ActorFinder, asked: _Asked) -> ActorsBody:
-    project, now, offset = request.project, request.app.state.now(), asked.offset
-    found = await actors.page(project, asked.query, now, asked.limit, offset, asked.search)
-    index = asked.query.group_type_index
-    people = await people_of(actors.records, project.id, found.actors, index)
-    goes_on = found.goes_on or people.seen < len(found.actors)
-    address = _Address(request, asked)
+async def _page(
+    request: ManagementRequest, actors: ActorFinder, parsed: _ActorsRequest
+) -> ActorsBody:
+    project, now, offset = request.project, request.app.state.now(), parsed.offset
+    page = await actors.page(project, parsed.query, now, parsed.limit, offset, parsed.search)
+    index = parsed.query.group_type_index
+    people = await people_of(actors.records, project.id, page.actors, index)
+    goes_on = page.goes_on or people.seen < len(page.actors)
+    address = _Address(request, parsed)
     return ActorsBody(
         results=[ActorList(people=people.bodies, count=len(people.bodies))],
         next=address.at(offset + people.seen) if goes_on else None,
@@ -177,30 +179,32 @@ class _Address:
     """The addresses of the pages of a list, whether or not the question came in a body."""
 
     request: ManagementRequest
-    asked: _Asked
+    parsed: _ActorsRequest
 
     def at(self, offset: int) -> str:
-        urls = PeopleUrls(self.request.project.id, self.asked.path, self.asked.sent)
-        limit = self.asked.limit if self.asked.limit != ROWS else None
-        place = urls.url(limit=limit, offset=offset or None, search=self.asked.search)
-        return f"{self.request.origin}{place}"
+        urls = PeopleUrls(self.request.project.id, self.parsed.path, self.parsed.sent)
+        limit = self.parsed.limit if self.parsed.limit != ROWS else None
+        path = urls.url(limit=limit, offset=offset or None, search=self.parsed.search)
+        return f"{self.request.origin}{path}"
 
 
-async def _table(request: ManagementRequest, actors: ActorFinder, asked: _Asked) -> Response[Any]:
+async def _table(
+    request: ManagementRequest, actors: ActorFinder, parsed: _ActorsRequest
+) -> Response[Any]:
     """Return all actors as CSV; they are read twice, first for the names of the columns."""
     columns = CsvColumns()
     project, now = request.project, request.app.state.now()
 
     async def bodies() -> AsyncGenerator[list[ActorBody]]:
-        index = asked.query.group_type_index
-        async with aclosing(actors.batches(project, asked.query, now, CSV_ROWS)) as batches:
+        index = parsed.query.group_type_index
+        async with aclosing(actors.batches(project, parsed.query, now, CSV_ROWS)) as batches:
             while some := await request.unless_client_left(_next(batches)):
-                async for found, _, _ in in_people(actors.records, project.id, some, index):
-                    yield found
+                async for portion, _, _ in in_people(actors.records, project.id, some, index):
+                    yield portion
 
     async for some in bodies():
-        for one in some:
-            columns.add(_row(one))
+        for body in some:
+            columns.add(_row(body))
     names = columns.names()
     if not names:
         return Response(b"", media_type=CSV)

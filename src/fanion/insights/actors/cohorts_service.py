@@ -22,7 +22,7 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_PLACES
 
-_NO_SEARCH = "A cohort has all actors of a number. Leave it out."
+_NO_SEARCH = "A cohort contains all actors behind a number. Leave it out."
 
 
 class _PendingQuery(msgspec.Struct):
@@ -42,8 +42,8 @@ class CohortActors:
     actors: ActorFinder
     projects: Projects
 
-    def text(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
-        """Return the text that `of` reads, for the query string of a request.
+    def pending_query(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
+        """Return the text that `person_uuids` reads, for the query string of a request.
 
         Raises:
             Invalid: The question cannot be answered by a cohort.
@@ -51,25 +51,27 @@ class CohortActors:
         named = {name: sent[name] for name in sent if name in OF_FILTERS | OF_PLACES}
         if named.pop("search", ""):
             raise Invalid(_NO_SEARCH, attr="search")
-        asked = decoded(named)
-        self.actors.check(project, _read(asked), now)
-        return msgspec.json.encode(_PendingQuery(asked, now)).decode()
+        values = decoded(named)
+        self.actors.check(project, _read_persons_query(values), now)
+        return msgspec.json.encode(_PendingQuery(values, now)).decode()
 
-    def text_of_query(self, project: Project, query: Mapping[str, Any], now: datetime) -> str:
-        """Return the text that `of` reads, for an ActorsQuery, whatever page it asks for.
+    def pending_actors_query(
+        self, project: Project, query: Mapping[str, Any], now: datetime
+    ) -> str:
+        """Return the text that `person_uuids` reads, for an ActorsQuery, whatever page it asks for.
 
         Raises:
             Invalid: The question cannot be answered by a cohort.
         """
-        asked = read_actors_query(Fields(query, at="query"))
-        if asked.search:
+        newer_query = read_actors_query(Fields(query, at="query"))
+        if newer_query.search:
             raise Invalid(_NO_SEARCH, attr="query__search")
-        found = read_actors(asked.sent, asked.places, asked.at)
-        _require_persons(found.group_type_index)
-        self.actors.check(project, found, now)
-        return msgspec.json.encode(_PendingQuery(dict(asked.sent), now)).decode()
+        actors_query = read_actors(newer_query.sent, newer_query.places, newer_query.at)
+        _require_persons(actors_query.group_type_index)
+        self.actors.check(project, actors_query, now)
+        return msgspec.json.encode(_PendingQuery(dict(newer_query.sent), now)).decode()
 
-    async def of(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
+    async def person_uuids(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
         """Yield the UUIDs of the persons in batches.
 
         Among them are UUIDs of events without a person, which match no person. Errors of the stores
@@ -80,7 +82,7 @@ class CohortActors:
         """
         pending = msgspec.json.decode(text, type=_PendingQuery)
         try:
-            query = _read(pending.asked)
+            query = _read_persons_query(pending.asked)
             project = await self._project(project_id)
             batches = self.actors.batches(project, query, pending.now, MEMBERS_MAX)
             async for some in batches:
@@ -95,8 +97,8 @@ class CohortActors:
         return project
 
 
-def _read(asked: Mapping[str, Any]) -> ActorsQuery:
-    query = read_actors(asked)
+def _read_persons_query(sent: Mapping[str, Any]) -> ActorsQuery:
+    query = read_actors(sent)
     _require_persons(query.group_type_index)
     return query
 

@@ -110,9 +110,9 @@ def _source(raw: object, at: str) -> tuple[dict[str, Any], dict[str, str], str]:
 
 def _select(fields: Fields) -> tuple[str, ...]:
     columns = fields.texts("select", COLUMNS_MAX) or SELECT_DEFAULT
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if _value_of(column) is None:
-            at = f"{fields.place('select')}__{place}"
+            at = f"{fields.place('select')}__{index}"
             raise no_choice(column, [*_COLUMNS, "properties.<name>"], at)
     return columns
 
@@ -155,14 +155,14 @@ def _value_of(column: str) -> _Value | None:
     name = column.partition("--")[0].strip()
     key = name.removeprefix("person.").removeprefix("actor.")
     if key.startswith("properties.") and len(key) > len("properties."):
-        wanted = key.removeprefix("properties.")
-        return lambda body: body.properties.get(wanted)
+        property_name = key.removeprefix("properties.")
+        return lambda body: body.properties.get(property_name)
     return _COLUMNS.get(name)
 
 
 def _actor(body: ActorBody) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(body)
-    return {name: value for name, value in found.items() if name not in _LIST_ONLY}
+    row: dict[str, Any] = msgspec.to_builtins(body)
+    return {name: value for name, value in row.items() if name not in _LIST_ONLY}
 
 
 def _count(body: ActorBody) -> Any:

@@ -27,22 +27,22 @@ class ActorsAnswers:
             EventStoreUnavailable: The event store does not answer.
             RecordsUnavailable: The records store does not answer.
         """
-        asked = read_actors_query(fields)
-        query = read_actors(asked.sent, asked.places, asked.at)
-        page = asked.limit, asked.offset, asked.search, asked.order
+        newer_query = read_actors_query(fields)
+        query = read_actors(newer_query.sent, newer_query.places, newer_query.at)
+        page_options = newer_query.limit, newer_query.offset, newer_query.search, newer_query.order
         try:
-            found = await self.actors.page(project, query, now, *page)
+            page = await self.actors.page(project, query, now, *page_options)
         except Invalid as error:
-            raise placed(error, asked.places) from None
+            raise placed(error, newer_query.places) from None
         index = query.group_type_index
-        people = await people_of(self.actors.records, project.id, found.actors, index)
-        ends_early = people.seen < len(found.actors)
+        people = await people_of(self.actors.records, project.id, page.actors, index)
+        ends_early = people.seen < len(page.actors)
         return RowsBody(
-            results=rows_of(asked.select, people.bodies),
-            columns=list(asked.select),
-            has_more=found.goes_on or ends_early,
-            limit=people.seen if ends_early else asked.limit,
-            offset=asked.offset,
+            results=rows_of(newer_query.select, people.bodies),
+            columns=list(newer_query.select),
+            has_more=page.goes_on or ends_early,
+            limit=people.seen if ends_early else newer_query.limit,
+            offset=newer_query.offset,
             missing_actors_count=people.seen - len(people.bodies),
             timezone=project.timezone,
             last_refresh=now,

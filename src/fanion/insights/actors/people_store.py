@@ -46,16 +46,16 @@ async def people_of(
 
     The page ends early, after a portion, when the properties in it exceed `bytes_max`.
     """
-    found: list[ActorBody] = []
+    all_bodies: list[ActorBody] = []
     seen = size = 0
     portions = in_people(records, project_id, actors, group_type_index)
     async with aclosing(portions):
         async for bodies, number, chars in portions:
-            found += bodies
+            all_bodies += bodies
             seen, size = seen + number, size + chars
             if size >= bytes_max:
                 break
-    return People(found, seen)
+    return People(all_bodies, seen)
 
 
 async def in_people(
@@ -75,16 +75,16 @@ async def in_people(
     values = dict(actors)
     known = [who for who, _ in actors if who in keys]
     ordered = [keys[who] for who in known if isinstance(who, UUID)]
-    places = {who: place for place, (who, _) in enumerate(actors, start=1)}
+    positions = {who: position for position, (who, _) in enumerate(actors, start=1)}
     done = 0
     portions = in_portions(records, project_id, ordered, DISTINCT_IDS_MAX)
     start = 0
     async with aclosing(portions):
         async for some, length in portions:
             start += length
-            upto = len(actors) if start == len(ordered) else places[known[start - 1]]
+            upto = len(actors) if start == len(ordered) else positions[known[start - 1]]
             bodies = await asyncio.to_thread(_bodies, some, values)
-            yield bodies, upto - done, sum(one.properties_chars for one in some)
+            yield bodies, upto - done, sum(person.properties_chars for person in some)
             done = upto
     if done < len(actors):
         yield [], len(actors) - done, 0
@@ -93,13 +93,13 @@ async def in_people(
 async def _keys(
     records: Records, project_id: int, uuids: Sequence[UUID]
 ) -> dict[UUID | str, PersonKey]:
-    found: dict[UUID | str, PersonKey] = {}
+    keys: dict[UUID | str, PersonKey] = {}
     for start in range(0, len(uuids), IDS_MAX):
         some = keys_of(project_id).where(
             persons.c.id.in_(ids_by_uuid(project_id, uuids[start : start + IDS_MAX]))
         )
-        found.update({key.uuid: key for key in await read_keys(records, some)})
-    return found
+        keys.update({key.uuid: key for key in await read_keys(records, some)})
+    return keys
 
 
 async def _groups(
@@ -110,12 +110,12 @@ async def _groups(
     portions = groups_by_key(records, project_id, index, keys)
     start = 0
     async with aclosing(portions):
-        async for found in portions:
+        async for groups in portions:
             some = actors[start : start + PORTION_KEYS]
             bodies = [
-                group_actor(str(who), index, found.get(str(who)), value) for who, value in some
+                group_actor(str(who), index, groups.get(str(who)), value) for who, value in some
             ]
-            chars = sum(len(str(one.properties)) for one in found.values())
+            chars = sum(len(str(group.properties)) for group in groups.values())
             yield bodies, len(some), chars
             start += PORTION_KEYS
 

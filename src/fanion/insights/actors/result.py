@@ -31,7 +31,7 @@ class ActorBody(Struct, kw_only=True):
         Any, Meta(description="What the actor contributes to the number.")
     ] = UNSET
     appearances: Annotated[
-        list[int] | UnsetType, Meta(description="Of retention: 0 or 1 for each interval.")
+        list[int] | UnsetType, Meta(description="For retention: 0 or 1 for each interval.")
     ] = UNSET
     matched_recordings: list[Any] = []
 
@@ -46,7 +46,7 @@ class ActorsBody(Struct, kw_only=True):
     next: Annotated[str | None, Meta(description="Address of the next page.")]
     initial: Annotated[str, Meta(description="Address of the first page.")]
     missing_persons: Annotated[
-        int, Meta(description="Actors of the page that are no persons: events without a profile.")
+        int, Meta(description="Actors on the page that are not persons: events without a profile.")
     ]
     is_cached: bool
     last_refresh: datetime
@@ -83,7 +83,7 @@ def group_actor(key: str, index: int, group: Group | None, value: object) -> Act
 
 def _with_value(body: ActorBody, value: object) -> ActorBody:
     if isinstance(value, list | tuple):
-        body.appearances = [int(one) for one in value]
+        body.appearances = [int(appearance) for appearance in value]
     else:
         body.value_at_data_point = value
     return body

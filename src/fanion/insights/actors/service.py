@@ -111,15 +111,17 @@ class ActorFinder:
     def records(self) -> Records:
         return self.analysis.records
 
-    def check(self, project: Project, asked: ActorsQuery, now: datetime) -> None:
+    def check(self, project: Project, actors_query: ActorsQuery, now: datetime) -> None:
         """Raise Invalid if the range of the question cannot be resolved."""
-        if not asked.query.scope.since.is_all:
-            for_project(project, asked.query).span(RangeClock(now, ZoneInfo(project.timezone)))
+        if not actors_query.query.scope.since.is_all:
+            for_project(project, actors_query.query).span(
+                RangeClock(now, ZoneInfo(project.timezone))
+            )
 
     async def page(
         self,
         project: Project,
-        asked: ActorsQuery,
+        actors_query: ActorsQuery,
         now: datetime,
         limit: int,
         offset: int = 0,
@@ -133,17 +135,17 @@ class ActorFinder:
                 groups, part of the key or the name.
             order: Empty for the order of the number.
         """
-        calculation, statement = await self._statement(project, asked, now)
+        calculation, statement = await self._statement(project, actors_query, now)
         if search:
-            statement = await self._searched(project.id, asked, statement, search)
-        statement = ordered(statement, project.id, asked.group_type_index, order)
+            statement = await self._searched(project.id, actors_query, statement, search)
+        statement = ordered(statement, project.id, actors_query.group_type_index, order)
         rows = await calculation.rows(limited(statement, limit + 1, offset))
         return ActorsPage([_actor(row) for row in rows[:limit]], len(rows) > limit)
 
     async def batches(
         self,
         project: Project,
-        asked: ActorsQuery,
+        actors_query: ActorsQuery,
         now: datetime,
         size: int,
         batch_max: int = BATCH_MAX,
@@ -153,28 +155,28 @@ class ActorFinder:
         Each statement waits for its turn. Between statements others get theirs, so a slow consumer
         blocks no one.
         """
-        calculation, statement = await self._statement(project, asked, now)
-        offset, found = 0, batch_max
-        while found == batch_max:
+        calculation, statement = await self._statement(project, actors_query, now)
+        offset, count = 0, batch_max
+        while count == batch_max:
             rows = await calculation.rows(limited(statement, batch_max, offset))
-            found = len(rows)
-            for start in range(0, found, size):
+            count = len(rows)
+            for start in range(0, count, size):
                 yield [_actor(row) for row in rows[start : start + size]]
-            offset += found
+            offset += count
 
     async def _statement(
-        self, project: Project, asked: ActorsQuery, now: datetime
+        self, project: Project, actors_query: ActorsQuery, now: datetime
     ) -> tuple[Calculation, Statement]:
-        query, calculation = await self.analysis.begin(project, asked.query, now)
+        query, calculation = await self.analysis.begin(project, actors_query.query, now)
         find = ACTORS[type(query)].find
-        return calculation, await find(calculation, query, asked.place)
+        return calculation, await find(calculation, query, actors_query.place)
 
     async def _searched(
-        self, project_id: int, asked: ActorsQuery, statement: Statement, search: str
+        self, project_id: int, actors_query: ActorsQuery, statement: Statement, search: str
     ) -> Statement:
         bindings = Bindings("s")
         project = f"project_id = {bindings.add(project_id, 'UInt64')}"
-        index, part = asked.group_type_index, bindings.text(search.lower())
+        index, part = actors_query.group_type_index, bindings.text(search.lower())
         if index is not None:
             named = f"position(lowerUTF8(toString(attributes.name)), {part}) > 0"
             rows = group_rows(index, bindings, project)
@@ -203,11 +205,11 @@ class ActorFinder:
             .where(link.project_id == project_id)
             .where(link.distinct_id == stored_distinct_id(search))
         )
-        found = [row.uuid for row in await self.records.fetch(owner)]
+        owners = [row.uuid for row in await self.records.fetch(owner)]
         try:
-            return [*found, UUID(search)]
+            return [*owners, UUID(search)]
         except ValueError:
-            return found
+            return owners
 
 
 def ordered(
@@ -264,6 +266,6 @@ def _with_named(events: Any, sent: Mapping[str, Any]) -> Any:
     known = events or []
     if not isinstance(name, str) or not name or not isinstance(known, list):
         return events
-    if any(isinstance(one, dict) and one.get("id") == name for one in known):
+    if any(isinstance(event, dict) and event.get("id") == name for event in known):
         return events
     return [*known, {"id": name, "name": name, "type": "events"}]

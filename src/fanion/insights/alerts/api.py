@@ -37,7 +37,7 @@ SeriesIndex = Annotated[
     Meta(
         ge=0,
         le=SERIES_INDEX_MAX,
-        description="Place of the entry in the result, from 0. With `breakdown_value` its place "
+        description="Index of the entry in the result, from 0. With `breakdown_value` its index "
         "among the entries of that value.",
     ),
 ]
@@ -51,12 +51,12 @@ Value = Annotated[
 Kind = Annotated[
     Condition,
     Meta(
-        description="`above` and `below` the threshold; `changes_by` so much, or so many percent, "
-        "against the interval before. The last interval that is over counts; `above` also looks at "
-        "the one that is under way."
+        description="`above` or `below` the threshold, or a change by as much, or by as many "
+        "percent, since the previous interval. The last complete interval counts; `above` also "
+        "looks at the current one."
     ),
 ]
-Threshold = Annotated[float, Meta(description="Of changes not negative.")]
+Threshold = Annotated[float, Meta(description="Not negative for changes.")]
 
 
 class NewAlert(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -93,7 +93,7 @@ class AlertBody(Struct, kw_only=True):
     threshold: float
     enabled: bool
     state: State
-    value: Annotated[float | None, Meta(description="The number that was looked at last.")]
+    value: Annotated[float | None, Meta(description="The number at the last check.")]
     error: Annotated[str | None, Meta(description="Why there was no number.")]
     last_checked_at: datetime | None
     created_by: UserSummary | None
@@ -133,8 +133,8 @@ class AlertsApi(Controller):
     ) -> Paged[AlertBody]:
         """Return the alerts, oldest first."""
         page = request.page
-        found, count = await alerts.store.page(request.project.id, page.limit, page.offset)
-        return page.of([_body(one) for one in found], count)
+        stored, count = await alerts.store.list_alerts(request.project.id, page.limit, page.offset)
+        return page.of([_body(alert) for alert in stored], count)
 
     @post("/", summary="Create an alert")
     async def create(
@@ -148,7 +148,7 @@ class AlertsApi(Controller):
         Webhooks with the event `insight.alert` are called when it starts and when it stops firing.
         """
         values = {"series_index": 0, "enabled": True, **alerts.values(data)}
-        return _body(await alerts.store.create(request.author, values))
+        return _body(await alerts.store.create_alert(request.author, values))
 
     @get("/{alert_id:str}", summary="Retrieve an alert")
     async def alert(
@@ -157,7 +157,7 @@ class AlertsApi(Controller):
         alert_id: FromPath[ObjectId],
         alerts: NamedDependency[Alerts],
     ) -> AlertBody:
-        return _body(await alerts.store.get(request.project.id, alert_id))
+        return _body(await alerts.store.get_alert(request.project.id, alert_id))
 
     @patch("/{alert_id:str}", summary="Update an alert")
     async def change(
@@ -168,9 +168,9 @@ class AlertsApi(Controller):
         alerts: NamedDependency[Alerts],
     ) -> AlertBody:
         """Change an alert, which is then checked again."""
-        before = await alerts.store.get(request.project.id, alert_id)
+        before = await alerts.store.get_alert(request.project.id, alert_id)
         values = alerts.values(data, before)
-        return _body(await alerts.store.change(request.author, alert_id, values))
+        return _body(await alerts.store.change_alert(request.author, alert_id, values))
 
     @delete("/{alert_id:str}", summary="Delete an alert")
     async def remove(
@@ -179,7 +179,7 @@ class AlertsApi(Controller):
         alert_id: FromPath[ObjectId],
         alerts: NamedDependency[Alerts],
     ) -> None:
-        await alerts.store.remove(request.author, alert_id)
+        await alerts.store.remove_alert(request.author, alert_id)
 
     @get(
         "/{alert_id:str}/activity",
@@ -193,7 +193,7 @@ class AlertsApi(Controller):
         alerts: NamedDependency[Alerts],
     ) -> ActivityPage:
         """Return the changes, newest first; `page` starts at 1, `limit` is 10 by default."""
-        await alerts.store.get(request.project.id, alert_id)
+        await alerts.store.get_alert(request.project.id, alert_id)
         records = alerts.store.records
         return await activity_page(request, records, "AlertConfiguration", str(alert_id))
 

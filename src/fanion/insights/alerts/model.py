@@ -79,7 +79,7 @@ def check_value(value: object) -> None:
     """Raise Invalid unless it can be the value of a breakdown."""
     texts = value if isinstance(value, list) else [value]
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    if value is None or is_number or (texts and all(isinstance(one, str) for one in texts)):
+    if value is None or is_number or (texts and all(isinstance(text, str) for text in texts)):
         return
     raise Invalid("Must be a string, an integer, or a list of strings.", attr="breakdown_value")
 
@@ -91,7 +91,7 @@ def following(alert: Alert, results: Any) -> Alert:
     """
     if alert.breakdown_value is not None or not _is_list_of_entries(results):
         return alert
-    value = next((one.get(_VALUE) for one in results[alert.series_index :]), None)
+    value = next((entry.get(_VALUE) for entry in results[alert.series_index :]), None)
     if value is None:
         return alert
     before = _with_value(results[: alert.series_index], value)
@@ -119,20 +119,20 @@ def _compared(alert: Alert, points: Sequence[float], *, goes_on: bool) -> Checke
     value, threshold = over[-1], alert.threshold
     if alert.condition == "above":
         value = max(value, points[-1])
-        return _told(value > threshold, value)
+        return _outcome(value > threshold, value)
     if alert.condition == "below":
-        return _told(value < threshold, value)
+        return _outcome(value < threshold, value)
     if len(over) < 2:
         raise AlertError("There is no interval before the last one to compare with.")
     before = over[-2]
     change = abs(value - before)
     if alert.condition == "changes_by":
-        return _told(change >= threshold, value)
+        return _outcome(change >= threshold, value)
     is_large = change / abs(before) * 100 >= threshold if before else change > 0
-    return _told(is_large, value)
+    return _outcome(is_large, value)
 
 
-def _told(fires: bool, value: float) -> Checked:
+def _outcome(fires: bool, value: float) -> Checked:
     return Checked("firing" if fires else "not_firing", value)
 
 
@@ -154,11 +154,11 @@ def _points(alert: Alert, results: Any, *, shows_all_values: bool) -> Sequence[f
     data = entry.get("data")
     if not isinstance(data, list) or not data:
         raise AlertError("The insight has no series of numbers.")
-    return [float(one) for one in data]
+    return [float(number) for number in data]
 
 
 def _is_list_of_entries(results: Any) -> bool:
-    return isinstance(results, list) and all(isinstance(one, Mapping) for one in results)
+    return isinstance(results, list) and all(isinstance(entry, Mapping) for entry in results)
 
 
 def _entries(
@@ -167,7 +167,7 @@ def _entries(
     """Return the entries of a breakdown value, or all; raise AlertError without a breakdown."""
     if value is None:
         return results
-    if any(_VALUE not in one for one in results):
+    if any(_VALUE not in entry for entry in results):
         raise AlertError("The insight has no breakdown.")
     return _with_value(results, value)
 
@@ -176,11 +176,11 @@ def _with_value(
     results: Sequence[Mapping[str, Any]], value: BreakdownValue
 ) -> Sequence[Mapping[str, Any]]:
     """Return the entries of a value as clients write it: the id of a cohort may be text."""
-    return [one for one in results if _text(one.get(_VALUE)) == _text(value)]
+    return [entry for entry in results if _text(entry.get(_VALUE)) == _text(value)]
 
 
 def _text(value: Any) -> str:
     """Return a value as text; a list of one value counts as that value."""
     if isinstance(value, list):
-        return _text(value[0]) if len(value) == 1 else "\0".join(str(one) for one in value)
+        return _text(value[0]) if len(value) == 1 else "\0".join(str(part) for part in value)
     return str(value)

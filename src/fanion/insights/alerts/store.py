@@ -59,22 +59,24 @@ class AlertStore:
     records: Records
     every: timedelta
 
-    async def page(self, project_id: int, limit: int, offset: int) -> tuple[Sequence[Alert], int]:
+    async def list_alerts(
+        self, project_id: int, limit: int, offset: int
+    ) -> tuple[Sequence[Alert], int]:
         """Return a page of the project's alerts, oldest first, and their total number."""
         theirs = _alert.project_id == project_id
         count = select(func.count()).select_from(alerts).where(theirs)
-        rows = select(alerts).where(theirs).order_by(_alert.id).limit(limit).offset(offset)
+        statement = select(alerts).where(theirs).order_by(_alert.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
             total = (await connection.execute(count)).scalar_one()
-            found = (await connection.execute(rows)).all()
-            return await connection.run_sync(_read, found), total
+            rows = (await connection.execute(statement)).all()
+            return await connection.run_sync(_read_alerts, rows), total
 
-    async def get(self, project_id: int, alert_id: int) -> Alert:
+    async def get_alert(self, project_id: int, alert_id: int) -> Alert:
         """Return an alert, or raise NotFound."""
         async with self.records.read() as connection:
-            return await connection.run_sync(_get, project_id, alert_id)
+            return await connection.run_sync(_get_alert, project_id, alert_id)
 
-    async def create(self, author: Author, values: Mapping[str, Any]) -> Alert:
+    async def create_alert(self, author: Author, values: Mapping[str, Any]) -> Alert:
         """Create an alert.
 
         Args:
@@ -88,7 +90,7 @@ class AlertStore:
             await connection.run_sync(_require_series, author.project_id, values)
             return await connection.run_sync(create_alert, author, values)
 
-    async def change(self, author: Author, alert_id: int, values: Mapping[str, Any]) -> Alert:
+    async def change_alert(self, author: Author, alert_id: int, values: Mapping[str, Any]) -> Alert:
         """Set columns of an alert.
 
         Raises:
@@ -99,12 +101,12 @@ class AlertStore:
             await connection.run_sync(_require_series, author.project_id, values)
             return await connection.run_sync(change_alert, author, alert_id, values)
 
-    async def remove(self, author: Author, alert_id: int) -> None:
+    async def remove_alert(self, author: Author, alert_id: int) -> None:
         """Delete an alert, or raise NotFound."""
         async with self.records.write() as connection:
-            await connection.run_sync(_remove, author, alert_id)
+            await connection.run_sync(_remove_alert, author, alert_id)
 
-    async def due(self, now: datetime) -> Sequence[DueAlert]:
+    async def due_alerts(self, now: datetime) -> Sequence[DueAlert]:
         """Return up to DUE_MAX due alerts of insights that are not deleted, longest due first."""
         statement = (
             select(alerts)
@@ -115,10 +117,10 @@ class AlertStore:
         )
         async with self.records.read() as connection:
             rows = (await connection.execute(statement)).all()
-            found = await connection.run_sync(_read, rows)
-        return [DueAlert(one, row.due_at) for one, row in zip(found, rows, strict=True)]
+            due_alerts = await connection.run_sync(_read_alerts, rows)
+        return [DueAlert(alert, row.due_at) for alert, row in zip(due_alerts, rows, strict=True)]
 
-    async def claim(self, due: DueAlert, now: datetime) -> bool:
+    async def claim_alert(self, due: DueAlert, now: datetime) -> bool:
         """Return whether this server is the first to claim the alert."""
         claimed = (
             update(alerts).where(_is_same(due), _is_due(now)).values(**_LEASE.taken(now + LEASE))
@@ -126,36 +128,38 @@ class AlertStore:
         async with self.records.write() as connection:
             return (await connection.execute(claimed)).rowcount == 1
 
-    async def finish(self, due: DueAlert, alert: Alert, found: Checked, now: datetime) -> None:
+    async def finish_check(
+        self, due: DueAlert, alert: Alert, outcome: Checked, now: datetime
+    ) -> None:
         """Store the outcome of a check, and call webhooks when the alert starts or stops firing.
 
         Args:
             due: The alert as it was claimed.
             alert: The alert with the value of the breakdown that it follows from now on.
-            found: The outcome.
+            outcome: The outcome.
             now: The time of the check.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(self._finish, due, alert, found, now)
+            await connection.run_sync(self._finish_check, due, alert, outcome, now)
 
-    def _finish(
-        self, connection: Connection, due: DueAlert, alert: Alert, found: Checked, now: datetime
+    def _finish_check(
+        self, connection: Connection, due: DueAlert, alert: Alert, outcome: Checked, now: datetime
     ) -> None:
-        place = {"series_index": alert.series_index, "breakdown_value": alert.breakdown_value}
+        followed = {"series_index": alert.series_index, "breakdown_value": alert.breakdown_value}
         times = {"last_checked_at": now, "due_at": now + self.every}
-        values = {**asdict(found), **place, **times}
+        values = {**asdict(outcome), **followed, **times}
         done = update(alerts).where(_is_same(due)).values(**values, **_LEASE.released())
         if connection.execute(done).rowcount != 1:
             return
-        if (alert.state == "firing") != (found.state == "firing"):
-            body = partial(alert_body, _told(alert, found), now)
+        if (alert.state == "firing") != (outcome.state == "firing"):
+            body = partial(alert_body, _webhook_values(alert, outcome), now)
             enqueue(connection, alert.project_id, "insight.alert", body, now)
 
 
-def _told(alert: Alert, found: Checked) -> Mapping[str, Any]:
+def _webhook_values(alert: Alert, outcome: Checked) -> Mapping[str, Any]:
     names = ("project_id", *(name for name in LOGGED if name != "enabled"))
-    told = {name: getattr(alert, name) for name in names}
-    return {"alert_id": alert.id, **told, **asdict(found)}
+    values = {name: getattr(alert, name) for name in names}
+    return {"alert_id": alert.id, **values, **asdict(outcome)}
 
 
 def create_alert(connection: Connection, author: Author, values: Mapping[str, Any]) -> Alert:
@@ -180,11 +184,11 @@ def create_alert(connection: Connection, author: Author, values: Mapping[str, An
         **_NEW,
         **values,
     )
-    made = _get(
+    alert = _get_alert(
         connection, project_id, connection.execute(statement.returning(_alert.id)).scalar_one()
     )
-    _record(connection, author, None, made)
-    return made
+    _record_change(connection, author, None, alert)
+    return alert
 
 
 def change_alert(
@@ -196,24 +200,24 @@ def change_alert(
         NotFound: There is no such alert.
         Invalid: The insight does not exist.
     """
-    before = _get(connection, author.project_id, alert_id)
+    before = _get_alert(connection, author.project_id, alert_id)
     _require_insight(connection, author.project_id, values)
     if "insight_id" in values:
         values = {"breakdown_value": None, **values}  # the old value belongs to the other insight
-    differing = {name: one for name, one in values.items() if getattr(before, name) != one}
+    differing = {name: value for name, value in values.items() if getattr(before, name) != value}
     if not differing:
         return before
     again = {**_NEW, "due_at": author.now, "updated_at": author.now, **_LEASE.released()}
     connection.execute(update(alerts).where(_alert.id == alert_id).values(**differing, **again))
-    after = _get(connection, author.project_id, alert_id)
-    _record(connection, author, before, after)
+    after = _get_alert(connection, author.project_id, alert_id)
+    _record_change(connection, author, before, after)
     return after
 
 
-def _remove(connection: Connection, author: Author, alert_id: int) -> None:
-    gone = _get(connection, author.project_id, alert_id)
+def _remove_alert(connection: Connection, author: Author, alert_id: int) -> None:
+    gone = _get_alert(connection, author.project_id, alert_id)
     connection.execute(delete(alerts).where(_alert.id == alert_id))
-    _record(connection, author, gone, None)
+    _record_change(connection, author, gone, None)
 
 
 def _require_insight(connection: Connection, project_id: int, values: Mapping[str, Any]) -> None:
@@ -237,19 +241,19 @@ def _require_series(connection: Connection, project_id: int, values: Mapping[str
     if "insight_id" not in values:
         return
     _require_insight(connection, project_id, values)
-    asked = select(insights.c.filters, insights.c.query).where(
+    statement = select(insights.c.filters, insights.c.query).where(
         insights.c.id == values["insight_id"]
     )
-    row = connection.execute(asked).one()
+    row = connection.execute(statement).one()
     question = stored_question(SavedQuestion(row.filters, row.query))
     if question is None or not has_series(question):
         raise Invalid(NO_SERIES, attr="insight")
 
 
-def _record(
+def _record_change(
     connection: Connection, author: Author, before: Alert | None, after: Alert | None
 ) -> None:
-    former, latest = (None if one is None else _state(one) for one in (before, after))
+    former, latest = (None if alert is None else _state(alert) for alert in (before, after))
     record_activity(connection, item_record(author, "AlertConfiguration", former, latest))
 
 
@@ -257,17 +261,17 @@ def _state(alert: Alert) -> ItemState:
     return ItemState(str(alert.id), alert.name, {name: getattr(alert, name) for name in LOGGED})
 
 
-def _get(connection: Connection, project_id: int, alert_id: int) -> Alert:
+def _get_alert(connection: Connection, project_id: int, alert_id: int) -> Alert:
     statement = select(alerts).where(_alert.project_id == project_id, _alert.id == alert_id)
     rows = connection.execute(statement).all()
     if not rows:
         raise NotFound
-    return _read(connection, rows)[0]
+    return _read_alerts(connection, rows)[0]
 
 
-def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert]:
+def _read_alerts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert]:
     users: Mapping[int, UserSummary] = summaries(connection, (row.created_by_id for row in rows))
-    own = [one.name for one in alerts.columns if one.name in Alert.__dataclass_fields__]
+    own = [column.name for column in alerts.columns if column.name in Alert.__dataclass_fields__]
     return [
         Alert(
             **{name: getattr(row, name) for name in own},

@@ -50,7 +50,7 @@ class AlertWorker:
             RecordsUnavailable: The records store does not answer.
         """
         done = 0
-        for due in await self._store.due(self._now()):
+        for due in await self._store.due_alerts(self._now()):
             done += await self._check(due)
         return done
 
@@ -59,20 +59,20 @@ class AlertWorker:
 
     async def _check(self, due: DueAlert) -> bool:
         project = await self._project_of(due.alert.project_id)
-        if project is None or not await self._store.claim(due, self._now()):
+        if project is None or not await self._store.claim_alert(due, self._now()):
             return False
         try:
-            alert, found = await self._checked(project, due.alert)
+            alert, outcome = await self._checked(project, due.alert)
         except (EventStoreUnavailable, Unavailable) as error:  # due again once the lease is over
             log = structlog.get_logger()
             log.warning("alert_not_checked", alert=due.alert.id, reason=str(error))
             return True
-        await self._store.finish(due, alert, found, self._now())
+        await self._store.finish_check(due, alert, outcome, self._now())
         return True
 
     async def _checked(self, project: Project, alert: Alert) -> tuple[Alert, Checked]:
         """Return the alert, with the value of the breakdown that it follows, and the outcome."""
-        insight = await self._insights.get(project.id, alert.insight_id)
+        insight = await self._insights.get_insight(project.id, alert.insight_id)
         query = None if insight is None else stored_question(insight.question)
         if query is None:
             return alert, Checked("errored", error="The insight cannot be calculated.")

@@ -74,9 +74,9 @@ def parse_bound(value: object, attr: str) -> Bound:
     text = value.strip()
     if text == "all" and attr.endswith(("date_from", "dateFrom")):
         return Bound(text)
-    found = _RELATIVE.fullmatch(text)
-    if found is not None and (found[1] or found[3]):
-        return Bound(text, int(found[1] or 0), found[2], found[3] or "")
+    match = _RELATIVE.fullmatch(text)
+    if match is not None and (match[1] or match[3]):
+        return Bound(text, int(match[1] or 0), match[2], match[3] or "")
     moment = _absolute(text)
     if moment is None or not 1900 < moment.year < 2299:
         raise Invalid(f"Invalid date: {value}", attr=attr)

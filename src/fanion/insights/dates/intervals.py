@@ -57,7 +57,7 @@ class Intervals:
     def unfinished(self, end: datetime) -> int:
         """Return the number of intervals that end after the given time."""
         ends = (*self.starts[1:], *([self.end] if self.end else []))
-        return sum(one > end for one in ends)
+        return sum(interval_end > end for interval_end in ends)
 
 
 def parse_interval(raw: object, attr: str = "interval") -> Interval:
@@ -91,8 +91,12 @@ def cut(span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int
     is_fine = interval in FINE
     return Intervals(
         tuple(starts),
-        tuple(f"{one:%Y-%m-%d %H:%M}:00" if is_fine else f"{one:%Y-%m-%d}" for one in local),
-        tuple(f"{_label(one)} {one:%H:%M}" if is_fine else _label(one) for one in local),
+        tuple(
+            f"{moment:%Y-%m-%d %H:%M}:00" if is_fine else f"{moment:%Y-%m-%d}" for moment in local
+        ),
+        tuple(
+            f"{_label(moment)} {moment:%H:%M}" if is_fine else _label(moment) for moment in local
+        ),
         _interval_end(starts[-1], interval, zone),
     )
 

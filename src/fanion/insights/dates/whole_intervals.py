@@ -18,9 +18,9 @@ def intervals_of(span: DateRange, interval: Interval, clock: RangeClock) -> Inte
 
 def interval_with(moment: datetime, interval: Interval, clock: RangeClock) -> DateRange:
     """Return the whole interval that contains an instant."""
-    found = intervals_of(DateRange(moment, moment + MICROSECOND), interval, clock)
-    assert found.end is not None  # `cut` sets it
-    return DateRange(found.starts[0], found.end)
+    intervals = intervals_of(DateRange(moment, moment + MICROSECOND), interval, clock)
+    assert intervals.end is not None  # `cut` sets it
+    return DateRange(intervals.starts[0], intervals.end)
 
 
 def interval_before(start: datetime, interval: Interval, clock: RangeClock) -> DateRange:
@@ -35,11 +35,11 @@ def last_intervals(
     last = interval_with(moment, interval, clock)
     # Cut one more: an hour may be longer or shorter where clocks change by half an hour.
     longer = DateRange(previous(last, number, interval, clock.zone).start, last.end)
-    found = intervals_of(longer, interval, clock)
+    intervals = intervals_of(longer, interval, clock)
     kept = replace(
-        found,
-        starts=found.starts[-number:],
-        days=found.days[-number:],
-        labels=found.labels[-number:],
+        intervals,
+        starts=intervals.starts[-number:],
+        days=intervals.days[-number:],
+        labels=intervals.labels[-number:],
     )
     return DateRange(kept.starts[0], last.end), kept

@@ -22,46 +22,48 @@ _TRIES = """
 """
 
 
-def tries_of_actors(compiler: Compiler, asked: FunnelSql) -> str:
+def tries_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
     """Return rows (actor, value of the breakdown, tries), one for each value that an actor has."""
-    tries = _tries(compiler, asked)
-    found = tries.source(elements(compiler, asked))
-    value, join = _actor_value(compiler, asked)
-    is_shown = asked.query.breakdowns is None or asked.one_value_a_funnel or asked.valued_tries
-    own = "value" if is_shown else only_shown(compiler, "value", asked.shown)
-    own = f"arrayJoin(arrayDistinct({_each_shown(compiler, asked)}))" if asked.valued_steps else own
-    return _TRIES.format(shown=own, value=value, tries=tries.tries(), elements=found, join=join)
+    tries = _tries(compiler, funnel)
+    source = tries.source(elements(compiler, funnel))
+    value, join = _actor_value(compiler, funnel)
+    is_shown = funnel.query.breakdowns is None or funnel.one_value_a_funnel or funnel.valued_tries
+    own = "value" if is_shown else only_shown(compiler, "value", funnel.shown)
+    own = (
+        f"arrayJoin(arrayDistinct({_each_shown(compiler, funnel)}))" if funnel.valued_steps else own
+    )
+    return _TRIES.format(shown=own, value=value, tries=tries.tries(), elements=source, join=join)
 
 
-def _tries(compiler: Compiler, asked: FunnelSql) -> Tries:
-    if asked.query.order == "strict":
-        return StrictTries(compiler, asked)
-    if asked.query.order == "unordered":
-        return UnorderedTries(compiler, asked)
-    is_simple = are_disjoint(asked.query.steps)
-    return OrderedTries(compiler, asked) if is_simple else OverlappingTries(compiler, asked)
+def _tries(compiler: Compiler, funnel: FunnelSql) -> Tries:
+    if funnel.query.order == "strict":
+        return StrictTries(compiler, funnel)
+    if funnel.query.order == "unordered":
+        return UnorderedTries(compiler, funnel)
+    is_simple = are_disjoint(funnel.query.steps)
+    return OrderedTries(compiler, funnel) if is_simple else OverlappingTries(compiler, funnel)
 
 
-def _each_shown(compiler: Compiler, asked: FunnelSql) -> str:
-    return f"arrayMap(one -> {only_shown(compiler, 'one', asked.shown)}, value)"
+def _each_shown(compiler: Compiler, funnel: FunnelSql) -> str:
+    return f"arrayMap(one -> {only_shown(compiler, 'one', funnel.shown)}, value)"
 
 
-def _actor_value(compiler: Compiler, asked: FunnelSql) -> tuple[str, str]:
+def _actor_value(compiler: Compiler, funnel: FunnelSql) -> tuple[str, str]:
     """Return the expression of an actor's value, and the join that it needs."""
-    query = asked.query
-    if query.breakdowns is None or asked.valued_tries:
+    query = funnel.query
+    if query.breakdowns is None or funnel.valued_tries:
         return "''", ""
-    if asked.one_value_a_funnel:
+    if funnel.one_value_a_funnel:
         return "found.value", ""
     if query.breakdowns.parts[0].type in OF_ACTORS:
         held = BreakdownSql(compiler, query.breakdowns)
         return held.value(), held.joins()
-    return _of_events(asked, compiler.bindings.text(no_value(query.breakdowns))), ""
+    return _of_events(funnel, compiler.bindings.text(no_value(query.breakdowns))), ""
 
 
-def _of_events(asked: FunnelSql, none: str) -> str:
+def _of_events(funnel: FunnelSql, none: str) -> str:
     """Return SQL for an actor's first or last value; for attribution by `step`, an array of all."""
-    query = asked.query
+    query = funnel.query
     if query.order == "ordered":
         is_step = f"bitAnd(one.1, {TICKS - 1}) > {len(query.exclusions)}"
         order, text = "(bitShiftRight(one.1, 6), one.2)", 3
@@ -70,6 +72,6 @@ def _of_events(asked: FunnelSql, none: str) -> str:
     if query.attribution == "step":
         return f"arrayMap(one -> one.{text}, arrayFilter(one -> {is_step}, elements))"
     filled = f"arrayFilter(one -> {is_step} AND one.{text} != {none}, elements)"
-    place = 1 if query.attribution == "first_touch" else -1
-    found = f"arraySort(one -> {order}, {filled})[{place}].{text}"
-    return f"ifNull(nullIf({found}, ''), {none})"
+    index = 1 if query.attribution == "first_touch" else -1
+    chosen = f"arraySort(one -> {order}, {filled})[{index}].{text}"
+    return f"ifNull(nullIf({chosen}, ''), {none})"

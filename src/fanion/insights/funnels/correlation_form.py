@@ -35,11 +35,11 @@ class CorrelationForm:
 
     def translated(self, sent: Mapping[str, Any], at: str, forms: Forms) -> Translation:
         require_known(sent, _NAMES, at)
-        found = forms.translated(*_funnel(sent.get("source"), joined(at, "source")))
+        translation = forms.translated(*_funnel(sent.get("source"), joined(at, "source")))
         own = {name: sent[name] for name in sent if _OWN.filter_name(name)}
-        found.put_part(_OWN, own, at, forms)
-        found.put("insight", self.insight, joined(at, "kind"))
-        return found
+        translation.put_part(_OWN, own, at, forms)
+        translation.put("insight", self.insight, joined(at, "kind"))
+        return translation
 
 
 def _funnel(source: object, at: str) -> tuple[Mapping[str, Any], str]:

@@ -21,24 +21,24 @@ SKEW_MAX: Final = 10
 async def calculate_correlation(
     calculation: Calculation, query: FunnelCorrelationQuery
 ) -> dict[str, Any]:
-    asked = funnel_sql(calculation, replace(query.funnel, scope=query.scope))
-    rows = await calculation.rows(step_counts(asked, 1))
+    funnel = funnel_sql(calculation, replace(query.funnel, scope=query.scope))
+    rows = await calculation.rows(step_counts(funnel, 1))
     size = len(query.funnel.steps)
     successes = int(rows[0][size]) if rows else 0
     failures = int(rows[0][1]) - successes if rows else 0
     if is_skewed(successes, failures):
         return {"events": [], "skewed": True}
-    statement = correlated(CorrelationSql(asked, query), successes, failures)
-    found = await calculation.rows(statement)
-    return {"events": [_event(*row) for row in found], "skewed": False}
+    statement = correlated(CorrelationSql(funnel, query), successes, failures)
+    event_rows = await calculation.rows(statement)
+    return {"events": [_event(*row) for row in event_rows], "skewed": False}
 
 
 async def find_correlated_actors(
     calculation: Calculation, query: FunnelCorrelationQuery, place: CorrelationPlace
 ) -> Statement:
     """Return the statement of the actors, each with the number of steps that it reached."""
-    asked = funnel_sql(calculation, replace(query.funnel, scope=query.scope))
-    return correlated_actors(CorrelationSql(asked, query), place.name, converted=place.converted)
+    funnel = funnel_sql(calculation, replace(query.funnel, scope=query.scope))
+    return correlated_actors(CorrelationSql(funnel, query), place.name, converted=place.converted)
 
 
 def is_skewed(successes: int, failures: int) -> bool:

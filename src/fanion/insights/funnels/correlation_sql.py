@@ -86,14 +86,14 @@ class CorrelationSql:
     """The inputs to the statements of a correlation.
 
     Attributes:
-        asked: The funnel.
+        funnel: The funnel.
     """
 
-    asked: FunnelSql
+    funnel: FunnelSql
     query: FunnelCorrelationQuery
 
 
-def correlated(one: CorrelationSql, successes: int, failures: int) -> Statement:
+def correlated(correlation: CorrelationSql, successes: int, failures: int) -> Statement:
     """Return the statement of rows (name, successes with it, failures with it, odds).
 
     Names that correlate with success come first; on each side the most telling come first.
@@ -102,58 +102,58 @@ def correlated(one: CorrelationSql, successes: int, failures: int) -> Statement:
         successes: The number of actors that reached the last step.
         failures: The number of actors that entered and did not reach it.
     """
-    compiler = Compiler(one.asked.context)
+    compiler = Compiler(correlation.funnel.context)
     return compiler.statement(
         _CORRELATED.format(
-            size=len(one.asked.query.steps),
+            size=len(correlation.funnel.query.steps),
             successes=compiler.bindings.add(successes, "Int64"),
             failures=compiler.bindings.add(failures, "Int64"),
-            named=_named(compiler, one),
+            named=_named(compiler, correlation),
             most=SIDE_MAX,
         )
     )
 
 
-def correlated_actors(one: CorrelationSql, name: str, *, converted: bool) -> Statement:
+def correlated_actors(correlation: CorrelationSql, name: str, *, converted: bool) -> Statement:
     """Return the statement of rows (actor, steps reached), for actors with a name of the answer."""
-    compiler = Compiler(one.asked.context)
-    size = len(one.asked.query.steps)
+    compiler = Compiler(correlation.funnel.context)
+    size = len(correlation.funnel.query.steps)
     return compiler.statement(
         _ACTORS.format(
-            named=_named(compiler, one),
+            named=_named(compiler, correlation),
             name=compiler.bindings.text(name),
             side=f"level = {size}" if converted else f"level < {size}",
         )
     )
 
 
-def _named(compiler: Compiler, one: CorrelationSql) -> str:
+def _named(compiler: Compiler, correlation: CorrelationSql) -> str:
     """Return rows (actor, level, the names that it has)."""
-    windows = _windows(compiler, one.asked)
-    if one.query.type == "properties":
-        names = _pairs(compiler, one.query.names, one.query.exclude_names)
+    windows = _windows(compiler, correlation.funnel)
+    if correlation.query.type == "properties":
+        names = _pairs(compiler, correlation.query.names, correlation.query.exclude_names)
         return _HELD.format(windows=windows, names=names, project=compiler.project)
-    others = compiler.resolved(_others(compiler, one), ["done"])
+    others = compiler.resolved(_others(compiler, correlation), ["done"])
     return _DONE.format(windows=windows, others=others)
 
 
-def _windows(compiler: Compiler, asked: FunnelSql) -> str:
-    size = len(asked.query.steps)
+def _windows(compiler: Compiler, funnel: FunnelSql) -> str:
+    size = len(funnel.query.steps)
     return _WINDOWS.format(
         size=size,
         last=size + 1,
-        end=window_end(compiler, asked, "best.2"),
-        tries=tries_of_actors(compiler, asked),
+        end=window_end(compiler, funnel, "best.2"),
+        tries=tries_of_actors(compiler, funnel),
     )
 
 
-def _others(compiler: Compiler, one: CorrelationSql) -> str:
+def _others(compiler: Compiler, correlation: CorrelationSql) -> str:
     """Return the events of the actors, whatever the conditions of the funnel are."""
-    query = one.query
+    query = correlation.query
     free = Compiler(replace(compiler.context, scope=replace(query.scope, properties=None)))
     # Both compilers write one statement.
     free.bindings, free.project = compiler.bindings, compiler.project
-    where = free.where(one.asked.reach, _events(query))
+    where = free.where(correlation.funnel.reach, _events(query))
     names = "[toString(event)]"
     if query.type == "events":
         own = [step.event for step in query.funnel.steps if step.event is not None]
@@ -164,7 +164,7 @@ def _others(compiler: Compiler, one: CorrelationSql) -> str:
         names = f"arrayMap(pair -> concat(event, '::', pair), {pairs})"
     return _OTHERS.format(
         who=compiler.who(),
-        start=compiler.bindings.add(micros(one.asked.span.start), "Int64"),
+        start=compiler.bindings.add(micros(correlation.funnel.span.start), "Int64"),
         names=names,
         where=where,
     )

@@ -89,8 +89,8 @@ class FunnelSql:
     @property
     def by_event_value(self) -> bool:
         """Return whether the value of the breakdown is the event's, not the actor's."""
-        found = self.query.breakdowns
-        return found is not None and found.parts[0].type not in OF_ACTORS
+        breakdowns = self.query.breakdowns
+        return breakdowns is not None and breakdowns.parts[0].type not in OF_ACTORS
 
     @property
     def one_value_a_funnel(self) -> bool:
@@ -115,9 +115,9 @@ class FunnelSql:
 
     @property
     def one_value_an_actor(self) -> bool:
-        found = self.query.breakdowns
+        breakdowns = self.query.breakdowns
         many = self.one_value_a_funnel or self.valued_steps
-        return found is not None and found.parts[0].type != "cohort" and not many
+        return breakdowns is not None and breakdowns.parts[0].type != "cohort" and not many
 
 
 def _window_end(start: datetime, window: Window) -> datetime:
@@ -129,89 +129,91 @@ def ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
     """Return the ranks within one instant, from 1: of the steps, then of the exclusions."""
     count = len(steps)
     own = range(1, count + 1) if are_disjoint(steps) else range(count, 0, -1)
-    return [*(exclusions + one for one in own), *range(1, exclusions + 1)]
+    return [*(exclusions + rank for rank in own), *range(1, exclusions + 1)]
 
 
-def elements(compiler: Compiler, asked: FunnelSql) -> str:
+def elements(compiler: Compiler, funnel: FunnelSql) -> str:
     """Return rows (actor, elements), with `value` if each value has a funnel of its own."""
-    query = asked.query
-    key = ", value" if asked.one_value_a_funnel else ""
+    query = funnel.query
+    key = ", value" if funnel.one_value_a_funnel else ""
     rows = _ROWS.format(
         who=compiler.who(),
-        code=_code(compiler, asked),
-        columns=_columns(compiler, asked),
-        where=compiler.where(asked.reach, None if query.order == "strict" else query.entities),
+        code=_code(compiler, funnel),
+        columns=_columns(compiler, funnel),
+        where=compiler.where(funnel.reach, None if query.order == "strict" else query.entities),
     )
     grouped = _GROUPED.format(
         key=key,
-        arrays=_arrays(asked),
+        arrays=_arrays(funnel),
         rows=rows,
         wanted="1" if query.order == "strict" else "code != 0",
     )
-    names = ["codes", "ids", *_further(asked)]
+    names = ["codes", "ids", *_further(funnel)]
     resolved = compiler.resolved(grouped, [*names, *(["value"] if key else [])])
     zipped = ", ".join(f"groupArrayArray({name})" for name in names)
-    return _MERGED.format(key=key, zipped=zipped, resolved=resolved, entered=_entered(asked))
+    return _MERGED.format(key=key, zipped=zipped, resolved=resolved, entered=_entered(funnel))
 
 
-def _further(asked: FunnelSql) -> list[str]:
-    masks = [] if asked.query.order == "ordered" else ["masks"]
-    return [*masks, *(["texts"] if asked.valued else [])]
+def _further(funnel: FunnelSql) -> list[str]:
+    masks = [] if funnel.query.order == "ordered" else ["masks"]
+    return [*masks, *(["texts"] if funnel.valued else [])]
 
 
-def _columns(compiler: Compiler, asked: FunnelSql) -> str:
-    found = ""
-    if asked.query.order != "ordered":
-        found += f",\n         {_mask(compiler, asked.query)} AS mask"
-    if asked.one_value_a_funnel:
-        own = event_value(compiler, asked.query)
-        found += f",\n         {only_shown(compiler, own, asked.shown)} AS value"
-    elif asked.valued:
-        found += f",\n         {event_value(compiler, asked.query)} AS text"
-    return found
+def _columns(compiler: Compiler, funnel: FunnelSql) -> str:
+    columns = ""
+    if funnel.query.order != "ordered":
+        columns += f",\n         {_mask(compiler, funnel.query)} AS mask"
+    if funnel.one_value_a_funnel:
+        own = event_value(compiler, funnel.query)
+        columns += f",\n         {only_shown(compiler, own, funnel.shown)} AS value"
+    elif funnel.valued:
+        columns += f",\n         {event_value(compiler, funnel.query)} AS text"
+    return columns
 
 
-def _arrays(asked: FunnelSql) -> str:
-    return "".join(f", groupArray({name[:-1]}) AS {name}" for name in _further(asked))
+def _arrays(funnel: FunnelSql) -> str:
+    return "".join(f", groupArray({name[:-1]}) AS {name}" for name in _further(funnel))
 
 
-def _code(compiler: Compiler, asked: FunnelSql) -> str:
+def _code(compiler: Compiler, funnel: FunnelSql) -> str:
     """Return SQL for the time or tick of an event, 0 if it matches no step and no exclusion."""
-    start = compiler.bindings.add(micros(asked.span.start), "Int64")
+    start = compiler.bindings.add(micros(funnel.span.start), "Int64")
     at = f"toUInt64(toUnixTimestamp64Micro(timestamp) - {start} + 1)"
-    if asked.query.order == "strict":
+    if funnel.query.order == "strict":
         return at
-    if asked.query.order == "unordered":
-        return f"if({_mask(compiler, asked.query)} = 0, 0, {at})"
-    query = asked.query
+    if funnel.query.order == "unordered":
+        return f"if({_mask(compiler, funnel.query)} = 0, 0, {at})"
+    query = funnel.query
     own = ranks(query.steps, len(query.exclusions))
     entities = query.entities
     if are_disjoint(entities):
-        parts = (f"{compiler.entity(one)}, {r}" for one, r in zip(entities, own, strict=True))
+        parts = (f"{compiler.entity(entity)}, {r}" for entity, r in zip(entities, own, strict=True))
         rank = f"toUInt64(multiIf({', '.join(parts)}, 0))" if entities else "0"
         return f"if({rank} = 0, 0, {at} * {TICKS} + {rank})"
-    parts = (f"if({compiler.entity(one)}, {r}, 0)" for one, r in zip(entities, own, strict=True))
-    found = f"arrayFilter(rank -> rank != 0, [{', '.join(parts)}])"
-    return f"{at} * {TICKS} + toUInt64(arrayJoin({found}))"
+    parts = (
+        f"if({compiler.entity(entity)}, {r}, 0)" for entity, r in zip(entities, own, strict=True)
+    )
+    matching_ranks = f"arrayFilter(rank -> rank != 0, [{', '.join(parts)}])"
+    return f"{at} * {TICKS} + toUInt64(arrayJoin({matching_ranks}))"
 
 
 def _mask(compiler: Compiler, query: FunnelsQuery) -> str:
     parts = (
-        f"if({compiler.entity(one)}, toUInt64({1 << number}), 0)"
-        for number, one in enumerate(query.entities)
+        f"if({compiler.entity(entity)}, toUInt64({1 << number}), 0)"
+        for number, entity in enumerate(query.entities)
     )
     return f"({' + '.join(parts)})"
 
 
-def _entered(asked: FunnelSql) -> str:
+def _entered(funnel: FunnelSql) -> str:
     """Return the condition that some event in the range can be the first step."""
-    query = asked.query
+    query = funnel.query
     if query.order == "ordered":
         rank = ranks(query.steps, len(query.exclusions))[0]
-        is_first = f"bitAnd(one, {TICKS - 1}) = {rank} AND one < {(asked.last + 1) * TICKS}"
+        is_first = f"bitAnd(one, {TICKS - 1}) = {rank} AND one < {(funnel.last + 1) * TICKS}"
         return f"arrayExists(one -> {is_first}, groupArrayArray(codes))"
     bits = 1 if query.order == "strict" else steps_mask(query)
-    is_first = f"bitAnd(one, {bits}) != 0 AND at <= {asked.last}"
+    is_first = f"bitAnd(one, {bits}) != 0 AND at <= {funnel.last}"
     columns = "groupArrayArray(masks), groupArrayArray(codes)"
     return f"arrayExists((one, at) -> {is_first}, {columns})"
 

@@ -51,12 +51,12 @@ class OverlappingTries(OrderedTries):
     For each of `sets`, the column `numbers` says how many events of a moment match any step of it.
     """
 
-    def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
-        super().__init__(compiler, asked)
+    def __init__(self, compiler: Compiler, funnel: FunnelSql) -> None:
+        super().__init__(compiler, funnel)
         self.sets = list(dict.fromkeys([(0,), *sets_of(related(self.query.steps))]))
 
     def tries(self) -> str:
-        of_laid_out = OrderedTries(self.compiler, self.asked, "laid_out").tries()
+        of_laid_out = OrderedTries(self.compiler, self.funnel, "laid_out").tries()
         return f"if(is_crowded, {of_laid_out}, {super().tries()})"
 
     def source(self, elements: str) -> str:
@@ -91,19 +91,19 @@ class OverlappingTries(OrderedTries):
 
     def ends(self, first: int) -> list[str]:
         """Return SQL for where the run must end: for each set, its first step without an event."""
-        found = []
-        for place, some in enumerate(self.sets, 1):
+        lengths = []
+        for index, some in enumerate(self.sets, 1):
             offsets = [step - first for step in sorted(some) if step >= first]
             if offsets:
                 listed = ", ".join(map(str, [*offsets, self.size - first]))
-                found.append(f"[{listed}][least(number[{place}], {len(offsets)}) + 1]")
-        return found
+                lengths.append(f"[{listed}][least(number[{index}], {len(offsets)}) + 1]")
+        return lengths
 
     def element(self, first: int, number: int) -> str:
         """Return SQL for a step as an element of a run; its id is not needed any more."""
         tick = f"bitAnd(moment[1].1, bitNot(toUInt64({TICKS - 1}))) + {self.ranks[number]}"
         parts = [tick, "toUInt128(0)"]
-        if self.asked.valued:
+        if self.funnel.valued:
             is_read = self.with_value and number == self.query.attribution_step
             parts.append(self.value(first, number) if is_read else "''")
         return f"tuple({', '.join(parts)})"

@@ -22,8 +22,8 @@ class OrderedTries(Tries):
             must be laid out as `OverlappingTries` does.
     """
 
-    def __init__(self, compiler: Compiler, asked: FunnelSql, array: str = "elements") -> None:
-        super().__init__(compiler, asked)
+    def __init__(self, compiler: Compiler, funnel: FunnelSql, array: str = "elements") -> None:
+        super().__init__(compiler, funnel)
         self.array = array
         self.ranks = ranks(self.query.steps, len(self.query.exclusions))
 
@@ -39,7 +39,7 @@ class OrderedTries(Tries):
         return self.counted(f"arrayMap(chain -> {self.of_chain()}, {chains})")
 
     def is_begun(self) -> str:
-        return f"chain.1 != 0 AND chain.1 <= {self.asked.last}"
+        return f"chain.1 != 0 AND chain.1 <= {self.funnel.last}"
 
     def chain(self, number: int, rest: str, width: int) -> tuple[str, int]:
         """Return SQL for the chains from a step on, and the number of parts of a chain.
@@ -49,10 +49,10 @@ class OrderedTries(Tries):
         """
         excluded = self.beginning(number)
         is_valued = self.with_value and number == self.query.attribution_step
-        names = [f"x{place}" for place in excluded]
+        names = [f"x{index}" for index in excluded]
         own = ["bitShiftRight(one.1, 6)", *names, *(["one.3"] if is_valued else [])]
-        parts = [*own, *(f"rest.{place}" for place in range(1, width + 1))]
-        arrays = [self.array, *(self.next_excluded(place) for place in excluded)]
+        parts = [*own, *(f"rest.{index}" for index in range(1, width + 1))]
+        arrays = [self.array, *(self.next_excluded(index) for index in excluded)]
         arrays += [rest] if width else []
         arguments = ["one", *names, *(["rest"] if width else [])]
         made = (
@@ -68,14 +68,14 @@ class OrderedTries(Tries):
         return f"tuple({', '.join(parts)})"
 
     def beginning(self, number: int) -> list[int]:
-        found = enumerate(self.query.exclusions)
-        return [place for place, one in found if one.from_step == number]
+        exclusions = enumerate(self.query.exclusions)
+        return [index for index, exclusion in exclusions if exclusion.from_step == number]
 
     def is_rank(self, rank: int) -> str:
         return f"bitAnd(one.1, {TICKS - 1}) = {rank}"
 
-    def next_excluded(self, place: int) -> str:
-        rank = self.ranks[self.size + place]
+    def next_excluded(self, exclusion: int) -> str:
+        rank = self.ranks[self.size + exclusion]
         made = (
             f"arrayMap(one -> if({self.is_rank(rank)}, bitShiftRight(one.1, 6), 0), {self.array})"
         )
@@ -85,16 +85,16 @@ class OrderedTries(Tries):
         """Yield what the parts of a chain are: the time of a step or exclusion, or a value."""
         for number in range(first, self.size):
             yield "time", number
-            for place in self.beginning(number):
-                yield "excluded", place
+            for exclusion in self.beginning(number):
+                yield "excluded", exclusion
             if self.with_value and number == self.query.attribution_step:
                 yield "value", number
 
     def of_chain(self) -> str:
-        at = {part: f"chain.{place}" for place, part in enumerate(self.places(), 1)}
+        at = {part: f"chain.{index}" for index, part in enumerate(self.places(), 1)}
         times = [at["time", number] for number in range(self.size)]
-        found = [at["excluded", place] for place in range(len(self.query.exclusions))]
+        excluded = [at["excluded", index] for index in range(len(self.query.exclusions))]
         value = [at["value", self.query.attribution_step]] if self.with_value else []
         limit = self.limit(times[0])
         level = f"arrayCount(time -> time != 0 AND time <= {limit}, [{', '.join(times)}])"
-        return f"tuple({', '.join([level, limit, *times, *found, *value])})"
+        return f"tuple({', '.join([level, limit, *times, *excluded, *value])})"

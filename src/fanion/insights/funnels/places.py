@@ -85,19 +85,19 @@ def read_correlation_place(fields: Fields, query: FunnelCorrelationQuery) -> Cor
 
 
 def _items(fields: Fields, name: str) -> tuple[Fields, ...]:
-    found = fields.items(name, 1)
-    if not found:
+    items = fields.items(name, 1)
+    if not items:
         raise fields.required(name)
-    return found
+    return items
 
 
-def _pair(found: Sequence[Fields]) -> str:
+def _pair(conditions: Sequence[Fields]) -> str:
     """Return `plan::pro` for a condition that compares with one value."""
-    key, value = found[0].text("key"), found[0].raw("value")
+    key, value = conditions[0].text("key"), conditions[0].raw("value")
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if key is None or not isinstance(value, str | int | float):
-        raise found[0].error("value", "Name one property and one value.")
+        raise conditions[0].error("value", "Name one property and one value.")
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return f"{key}::{text}"
 
@@ -117,14 +117,14 @@ def _levels(fields: Fields, size: int) -> tuple[int, ...]:
 
 def _custom_steps(fields: Fields, size: int) -> tuple[int, ...]:
     name = "funnel_custom_steps"
-    found = _decoded(fields.raw(name))
-    if found in (None, "", []):
+    steps = _decoded(fields.raw(name))
+    if steps in (None, "", []):
         return ()
-    if not isinstance(found, list) or not all(type(one) is int for one in found):
+    if not isinstance(steps, list) or not all(type(step) is int for step in steps):
         raise fields.error(name, "Must be a list of step numbers.")
-    if not all(1 <= one <= size for one in found):
+    if not all(1 <= step <= size for step in steps):
         raise fields.error(name, f"Ensure each value is between 1 and {size}.")
-    return tuple(found)
+    return tuple(steps)
 
 
 def _value(fields: Fields, query: FunnelsQuery) -> str | None:
@@ -137,9 +137,9 @@ def _value(fields: Fields, query: FunnelsQuery) -> str | None:
     parts = sent if isinstance(sent, list) else [sent]
     if query.breakdowns.parts[0].type == "cohort" and len(parts) == 1:
         return str(parts[0])
-    if not all(isinstance(one, str | int) for one in parts):
+    if not all(isinstance(part, str | int) for part in parts):
         raise fields.error(name, "Must be a list of strings.")
-    return text_of_parts(query.breakdowns, [str(one) for one in parts])
+    return text_of_parts(query.breakdowns, [str(part) for part in parts])
 
 
 def _decoded(value: Any) -> Any:

@@ -62,7 +62,7 @@ class FunnelsQuery:
 
     @property
     def entities(self) -> tuple[Entity, ...]:
-        return (*self.steps, *(one.entity for one in self.exclusions))
+        return (*self.steps, *(exclusion.entity for exclusion in self.exclusions))
 
     def span(self, clock: RangeClock) -> DateRange:
         """Return the range of the question, in whole intervals for trends."""

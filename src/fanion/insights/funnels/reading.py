@@ -124,7 +124,9 @@ def _check_correlation(fields: Fields, query: FunnelCorrelationQuery) -> None:
     if query.type == "event_with_properties" and not query.event_names:
         raise fields.required("funnel_correlation_event_names")
     if query.type == "properties" and query.scope.group_type_index is not None:
-        detail = "Properties are those of persons. Leave aggregation_group_type_index out."
+        detail = (
+            "Only properties of persons can be correlated. Leave aggregation_group_type_index out."
+        )
         raise fields.error("aggregation_group_type_index", detail)
 
 
@@ -135,7 +137,7 @@ def _names(fields: Fields, name: str) -> tuple[str, ...]:
 def _funnel(fields: Fields) -> FunnelsQuery:
     fields.raw("insight")
     fields.choice("shown_as", ("Volume",), "Volume")
-    steps = tuple(_step(*one) for one in parse_entities(fields, most=STEPS_MAX))
+    steps = tuple(_step(*pair) for pair in parse_entities(fields, most=STEPS_MAX))
     order: StepOrder = fields.choice("funnel_order_type", get_args(StepOrder), "ordered")
     kind = _visualization(fields)
     attribution, step = _attribution(fields, steps)
@@ -210,30 +212,30 @@ def _measured(fields: Fields, steps: Sequence[Entity], kind: Visualization) -> t
         return 0, 0
     start = fields.whole("funnel_from_step", 0, last)
     end = fields.whole("funnel_to_step", 1, last)
-    found = start or 0, last if end is None else end
-    if found[0] >= found[1] and kind != "steps":
+    measured = start or 0, last if end is None else end
+    if measured[0] >= measured[1] and kind != "steps":
         raise fields.error("funnel_from_step", "funnel_from_step must be before funnel_to_step.")
-    return found
+    return measured
 
 
 def _breakdowns(fields: Fields, kind: Visualization) -> Breakdowns | None:
-    found = parse_breakdowns(fields)
-    if found is None:
+    breakdowns = parse_breakdowns(fields)
+    if breakdowns is None:
         return None
     name = "breakdowns" if fields.raw("breakdowns") else "breakdown"
     if kind == "time_to_convert":
         detail = "Time to convert cannot have a breakdown. Leave it out."
         raise fields.error(name, detail)
-    if len({one.type for one in found.parts}) > 1:
+    if len({part.type for part in breakdowns.parts}) > 1:
         detail = "All properties of a breakdown of a funnel must be of the same type."
         raise fields.error(name, detail)
-    if found.parts[0].type in ("person", "cohort") and _counts_groups(fields):
+    if breakdowns.parts[0].type in ("person", "cohort") and _counts_groups(fields):
         detail = "Groups have no value of this breakdown. Leave it out."
         raise fields.error("breakdown_type", detail)
-    if any(one.bins is not None for one in found.parts):
+    if any(part.bins is not None for part in breakdowns.parts):
         detail = "Funnels with breakdown_histogram_bin_count are not supported. Leave it out."
         raise fields.error("breakdown_histogram_bin_count", detail)
-    return found
+    return breakdowns
 
 
 def _counts_groups(fields: Fields) -> bool:
@@ -246,7 +248,7 @@ def _exclusions(fields: Fields, steps: Sequence[Entity], order: StepOrder) -> tu
     Source: insights.md, section 5d, "400 when".
     """
     items = fields.items("exclusions", EXCLUSIONS_MAX)
-    return tuple(_exclusion(one, steps, order) for one in items)
+    return tuple(_exclusion(item, steps, order) for item in items)
 
 
 def _exclusion(fields: Fields, steps: Sequence[Entity], order: StepOrder) -> Exclusion:
@@ -268,7 +270,7 @@ def _exclusion(fields: Fields, steps: Sequence[Entity], order: StepOrder) -> Exc
     if order == "unordered" and (start, end) != (0, last):
         detail = "An exclusion of an unordered funnel must span all of its steps."
         raise fields.error("funnel_from_step", detail)
-    if any(contains(entity, one) for one in steps[start : end + 1]):
+    if any(contains(entity, step) for step in steps[start : end + 1]):
         detail = "An exclusion cannot be, or contain, one of the steps it spans."
         raise fields.error("id", detail)
     return Exclusion(entity, start, end)

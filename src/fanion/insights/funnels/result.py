@@ -96,8 +96,8 @@ class FunnelAnswer:
 
     @property
     def _is_cohort(self) -> bool:
-        found = self.query.breakdowns
-        return found is not None and found.parts[0].type == "cohort"
+        breakdowns = self.query.breakdowns
+        return breakdowns is not None and breakdowns.parts[0].type == "cohort"
 
     def _value(self, value: str) -> Any:
         """Return the value as a list of texts; for a cohort, its id."""
@@ -112,14 +112,14 @@ class FunnelAnswer:
         Args:
             rows: The rows of `interval_counts`.
         """
-        found: dict[str, dict[int, tuple[int, int]]] = {}
+        by_value: dict[str, dict[int, tuple[int, int]]] = {}
         for value, bucket, entered, reached in rows:
-            found.setdefault(value, {})[int(bucket)] = (entered, reached)
+            by_value.setdefault(value, {})[int(bucket)] = (entered, reached)
         if self.query.breakdowns is None:
-            return [_line(found.get("", {}), intervals)]
+            return [_line(by_value.get("", {}), intervals)]
         return [
-            _line(found[value], intervals) | {"breakdown_value": self._value(value)}
-            for value in sorted(found, key=lambda one: (-_entered(found[one]), one))
+            _line(by_value[value], intervals) | {"breakdown_value": self._value(value)}
+            for value in sorted(by_value, key=lambda own: (-_entered(by_value[own]), own))
         ]
 
 
@@ -129,7 +129,7 @@ def _entered(counts: Mapping[int, tuple[int, int]]) -> int:
 
 def _line(counts: Mapping[int, tuple[int, int]], intervals: Intervals) -> dict[str, Any]:
     """Return percentages by interval; `count` is the number of intervals."""
-    data = [_rate(*counts.get(micros(one), (0, 0))) for one in intervals.starts]
+    data = [_rate(*counts.get(micros(start), (0, 0))) for start in intervals.starts]
     return {
         "count": len(data),
         "data": data,
@@ -150,7 +150,7 @@ def times_to_convert(rows: Rows) -> dict[str, Any]:
     """
     if not rows:
         return {"bins": [], "average_conversion_time": None}
-    numbers = {int(place): number for _, _, _, _, place, number in rows}
+    numbers = {int(index): number for _, _, _, _, index, number in rows}
     start, width, bins, average, _, _ = rows[0]
     shown = [[int(start + n * width), numbers.get(n, 0)] for n in range(int(bins) + 1)]
     return {"bins": shown, "average_conversion_time": average}

@@ -42,49 +42,49 @@ async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> An
 
 
 async def _steps(calculation: Calculation, answer: FunnelAnswer) -> list[Any]:
-    asked = funnel_sql(calculation, answer.query)
-    most = values_max(asked.query)
-    if asked.one_value_an_actor:
-        rows = await calculation.rows(ranked_step_counts(asked, most))
-        return await asyncio.to_thread(answer.steps, _shown(asked.query, rows))
-    rows = await calculation.rows(step_counts(asked, most + 1))
+    funnel = funnel_sql(calculation, answer.query)
+    most = values_max(funnel.query)
+    if funnel.one_value_an_actor:
+        rows = await calculation.rows(ranked_step_counts(funnel, most))
+        return await asyncio.to_thread(answer.steps, _without_hidden(funnel.query, rows))
+    rows = await calculation.rows(step_counts(funnel, most + 1))
     if len(rows) > most:
-        asked = replace(asked, shown=[row[0] for row in rows[:-1]])
-        rows = await calculation.rows(step_counts(asked, len(rows)))
-    return await asyncio.to_thread(answer.steps, _shown(asked.query, rows))
+        funnel = replace(funnel, shown=[row[0] for row in rows[:-1]])
+        rows = await calculation.rows(step_counts(funnel, len(rows)))
+    return await asyncio.to_thread(answer.steps, _without_hidden(funnel.query, rows))
 
 
 async def _trends(calculation: Calculation, answer: FunnelAnswer) -> list[dict[str, Any]]:
     query = answer.query
-    asked = funnel_sql(calculation, query)
-    intervals = intervals_of(asked.span, query.interval, calculation.clock)
+    funnel = funnel_sql(calculation, query)
+    intervals = intervals_of(funnel.span, query.interval, calculation.clock)
     require_few(len(intervals.starts) * (values_max(query) + 1), POINTS_MAX)
     if query.breakdowns is not None:
-        asked = await with_largest_values(calculation, asked)
-    rows = await calculation.rows(interval_counts(asked, intervals.starts))
-    return await asyncio.to_thread(answer.trends, _shown(query, rows), intervals)
+        funnel = await with_largest_values(calculation, funnel)
+    rows = await calculation.rows(interval_counts(funnel, intervals.starts))
+    return await asyncio.to_thread(answer.trends, _without_hidden(query, rows), intervals)
 
 
 async def _times_to_convert(calculation: Calculation, query: FunnelsQuery) -> dict[str, Any]:
     if not query.steps:
         return times_to_convert([])
-    asked = funnel_sql(calculation, query)
-    return times_to_convert(await calculation.rows(conversion_times(asked)))
+    funnel = funnel_sql(calculation, query)
+    return times_to_convert(await calculation.rows(conversion_times(funnel)))
 
 
 async def find_funnel_actors(
     calculation: Calculation, query: FunnelsQuery, place: FunnelPlace
 ) -> Statement:
     """Return the statement of the actors, each with the number of steps that it reached."""
-    asked = funnel_sql(calculation, query)
+    funnel = funnel_sql(calculation, query)
     if place.value == OTHER:
-        asked = await with_largest_values(calculation, asked)
+        funnel = await with_largest_values(calculation, funnel)
     if not place.interval:
-        return actors_of_steps(asked, place.levels, place.value)
-    intervals = intervals_of(asked.span, query.interval, calculation.clock)
+        return actors_of_steps(funnel, place.levels, place.value)
+    intervals = intervals_of(funnel.span, query.interval, calculation.clock)
     start = interval_start(intervals, place.interval)
     return actors_of_interval(
-        asked, intervals.starts, start, dropped=place.dropped, value=place.value
+        funnel, intervals.starts, start, dropped=place.dropped, value=place.value
     )
 
 
@@ -101,15 +101,15 @@ def values_max(query: FunnelsQuery) -> int:
     return len(query.breakdowns.parts) if is_cohort else query.breakdowns.limit
 
 
-async def with_largest_values(calculation: Calculation, asked: FunnelSql) -> FunnelSql:
+async def with_largest_values(calculation: Calculation, funnel: FunnelSql) -> FunnelSql:
     """Return the funnel with the largest values as `shown`, so that all others become OTHER."""
-    rows = await calculation.rows(step_counts(asked, values_max(asked.query) + 1))
-    if len(rows) <= values_max(asked.query):
-        return asked
-    return replace(asked, shown=[row[0] for row in rows[:-1]])
+    rows = await calculation.rows(step_counts(funnel, values_max(funnel.query) + 1))
+    if len(rows) <= values_max(funnel.query):
+        return funnel
+    return replace(funnel, shown=[row[0] for row in rows[:-1]])
 
 
-def _shown(query: FunnelsQuery, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _without_hidden(query: FunnelsQuery, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     if query.breakdowns is None or not query.breakdowns.hide_other:
         return rows
     return [row for row in rows if row[0] != OTHER]

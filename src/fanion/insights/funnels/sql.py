@@ -89,14 +89,14 @@ ORDER BY place
 """
 
 
-def step_counts(asked: FunnelSql, limit: int) -> Statement:
+def step_counts(funnel: FunnelSql, limit: int) -> Statement:
     """Return the statement of the steps' counts and times, with the largest first step first.
 
     Rows: value; how many reached each step; then, for each step but the first, the average and the
     median of the seconds since the previous step.
     """
-    compiler = Compiler(asked.context)
-    size = len(asked.query.steps)
+    compiler = Compiler(funnel.context)
+    size = len(funnel.query.steps)
     counts = ", countIf(level >= 1) AS entered" + "".join(
         f", countIf(level >= {number})" for number in range(2, size + 1)
     )
@@ -105,21 +105,21 @@ def step_counts(asked: FunnelSql, limit: int) -> Statement:
         f", quantileExactInclusiveIf(0.5)(seconds_{number}, level >= {number})"
         for number in range(2, size + 1)
     )
-    people = _people(compiler, asked, range(2, size + 1))
+    people = _people(compiler, funnel, range(2, size + 1))
     return compiler.statement(
         _COUNTS.format(counts=counts, times=times, people=people, limit=limit)
     )
 
 
-def ranked_step_counts(asked: FunnelSql, limit: int) -> Statement:
+def ranked_step_counts(funnel: FunnelSql, limit: int) -> Statement:
     """Return the statement of `step_counts` in which all but the largest values are OTHER.
 
     Args:
-        asked: A funnel in which an actor has one value.
+        funnel: A funnel in which an actor has one value.
         limit: How many values are kept, those with the most actors.
     """
-    compiler = Compiler(asked.context)
-    numbers = range(2, len(asked.query.steps) + 1)
+    compiler = Compiler(funnel.context)
+    numbers = range(2, len(funnel.query.steps) + 1)
     median = "quantileExactInclusive"
     return compiler.statement(
         _RANKED.format(
@@ -137,35 +137,35 @@ def ranked_step_counts(asked: FunnelSql, limit: int) -> Statement:
                 f", {median}IfState(0.5)(seconds_{n}, level >= {n}) AS median_{n}"
                 for n in numbers
             ),
-            people=_people(compiler, asked, numbers),
+            people=_people(compiler, funnel, numbers),
         )
     )
 
 
-def interval_counts(asked: FunnelSql, starts: Sequence[datetime]) -> Statement:
+def interval_counts(funnel: FunnelSql, starts: Sequence[datetime]) -> Statement:
     """Return the statement of the conversions by interval.
 
     Rows: value; start of the interval in microseconds; how many reached the first measured step;
     how many of them reached the last measured one.
     """
-    compiler = Compiler(asked.context)
-    query = asked.query
-    people = _in_intervals(compiler, asked, starts)
+    compiler = Compiler(funnel.context)
+    query = funnel.query
+    people = _in_intervals(compiler, funnel, starts)
     return compiler.statement(
         _INTERVALS.format(first=query.from_step, last=query.to_step, people=people)
     )
 
 
-def conversion_times(asked: FunnelSql) -> Statement:
+def conversion_times(funnel: FunnelSql) -> Statement:
     """Return the statement of the histogram of conversion times.
 
     Rows: start, width and number of the bins; average in seconds; number of a bin that is not
     empty; persons in this bin.
     """
-    compiler = Compiler(asked.context)
-    query = asked.query
+    compiler = Compiler(funnel.context)
+    query = funnel.query
     numbers = range(query.from_step + 2, query.to_step + 2)
-    people = _people(compiler, asked, numbers, f"level > {query.to_step}")
+    people = _people(compiler, funnel, numbers, f"level > {query.to_step}")
     return compiler.statement(
         _BINS.format(
             bins=_bins(query.bin_count),
@@ -175,29 +175,31 @@ def conversion_times(asked: FunnelSql) -> Statement:
     )
 
 
-def _bins(wanted: int | None) -> str:
+def _bins(bin_count: int | None) -> str:
     """Return SQL for the number of bins.
 
     Source: insights.md, section 5h.
     """
-    if wanted is not None:
-        return f"toInt64({min(max(wanted, 1), 90)})"
+    if bin_count is not None:
+        return f"toInt64({min(max(bin_count, 1), 90)})"
     return "toInt64(least(60, greatest(1, ceil(cbrt(number)))))"
 
 
-def actors_of_steps(asked: FunnelSql, levels: Sequence[int], value: str | None = None) -> Statement:
+def actors_of_steps(
+    funnel: FunnelSql, levels: Sequence[int], value: str | None = None
+) -> Statement:
     """Return the statement of rows (actor, level), for actors with exactly one of these levels."""
-    compiler = Compiler(asked.context)
+    compiler = Compiler(funnel.context)
     where = f"level IN {compiler.bindings.add(list(levels), 'Array(UInt8)')}"
-    where += _of_value(compiler, asked, value)
-    people = _people(compiler, asked, ())
+    where += _value_condition(compiler, funnel, value)
+    people = _people(compiler, funnel, ())
     return compiler.statement(_ACTORS.format(people=people, where=where))
 
 
 def actors_of_interval(
-    asked: FunnelSql,
+    funnel: FunnelSql,
     starts: Sequence[datetime],
-    place: datetime,
+    start: datetime,
     *,
     dropped: bool,
     value: str | None = None,
@@ -205,39 +207,39 @@ def actors_of_interval(
     """Return the statement of rows (actor, level), for actors that began in one interval.
 
     Args:
-        place: The start of the interval.
+        start: The start of the interval.
         dropped: Whether to return those who did not reach the last measured step, not those who
             did.
     """
-    compiler = Compiler(asked.context)
-    query = asked.query
-    where = f"bucket = {compiler.bindings.add(micros(place), 'Int64')} AND "
+    compiler = Compiler(funnel.context)
+    query = funnel.query
+    where = f"bucket = {compiler.bindings.add(micros(start), 'Int64')} AND "
     where += (
         f"level > {query.from_step} AND level <= {query.to_step}"
         if dropped
         else f"level > {query.to_step}"
     )
-    where += _of_value(compiler, asked, value)
-    people = _in_intervals(compiler, asked, starts)
+    where += _value_condition(compiler, funnel, value)
+    people = _in_intervals(compiler, funnel, starts)
     return compiler.statement(_ACTORS.format(people=people, where=where))
 
 
-def _of_value(compiler: Compiler, asked: FunnelSql, value: str | None) -> str:
-    if value is None or asked.query.breakdowns is None:
+def _value_condition(compiler: Compiler, funnel: FunnelSql, value: str | None) -> str:
+    if value is None or funnel.query.breakdowns is None:
         return ""
-    return f" AND value = {bound_value(compiler, asked.query.breakdowns, value)}"
+    return f" AND value = {bound_value(compiler, funnel.query.breakdowns, value)}"
 
 
 def _people(
-    compiler: Compiler, asked: FunnelSql, numbers: Sequence[int], reached: str = "1"
+    compiler: Compiler, funnel: FunnelSql, numbers: Sequence[int], reached: str = "1"
 ) -> str:
     """Return rows (actor, value, level, seconds to each of these steps); steps count from 1."""
     times = "".join(f", {_seconds(number)} AS seconds_{number}" for number in numbers)
     return _PEOPLE.format(
         times=times,
-        value=_try_value(compiler, asked, "best[1]") or "own_value",
-        tries=tries_of_actors(compiler, asked),
-        reached=f"{reached} AND {_attributed(asked)}",
+        value=_try_value(compiler, funnel, "best[1]") or "own_value",
+        tries=tries_of_actors(compiler, funnel),
+        reached=f"{reached} AND {_attributed(funnel)}",
     )
 
 
@@ -246,24 +248,24 @@ def _seconds(number: int) -> str:
     return f"arrayAvg(arrayMap(try -> try.{number + 1} - try.{number}, best)) / 1e6"
 
 
-def _in_intervals(compiler: Compiler, asked: FunnelSql, starts: Sequence[datetime]) -> str:
-    bound = compiler.bindings.add([micros(one) for one in starts], "Array(Int64)")
-    origin = compiler.bindings.add(micros(asked.span.start) - 1, "Int64")
+def _in_intervals(compiler: Compiler, funnel: FunnelSql, starts: Sequence[datetime]) -> str:
+    bound = compiler.bindings.add([micros(start) for start in starts], "Array(Int64)")
+    origin = compiler.bindings.add(micros(funnel.span.start) - 1, "Int64")
     return _IN_INTERVALS.format(
-        value=_try_value(compiler, asked, "try") or "own_value",
+        value=_try_value(compiler, funnel, "try") or "own_value",
         bucket=f"roundDown(toInt64(at) + {origin}, {bound})",
-        tries=tries_of_actors(compiler, asked),
-        reached=_attributed(asked),
+        tries=tries_of_actors(compiler, funnel),
+        reached=_attributed(funnel),
     )
 
 
-def _attributed(asked: FunnelSql) -> str:
+def _attributed(funnel: FunnelSql) -> str:
     """Return the condition that an actor reached the step that gives its value, if a step does."""
-    return f"level > {asked.query.attribution_step}" if asked.valued_tries else "1"
+    return f"level > {funnel.query.attribution_step}" if funnel.valued_tries else "1"
 
 
-def _try_value(compiler: Compiler, asked: FunnelSql, one: str) -> str | None:
+def _try_value(compiler: Compiler, funnel: FunnelSql, expression: str) -> str | None:
     """Return SQL for the value of a try, None if tries have none."""
-    if not asked.valued_tries:
+    if not funnel.valued_tries:
         return None
-    return only_shown(compiler, f"{one}.{len(asked.query.steps) + 2}", asked.shown)
+    return only_shown(compiler, f"{expression}.{len(funnel.query.steps) + 2}", funnel.shown)

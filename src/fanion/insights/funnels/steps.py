@@ -37,7 +37,7 @@ class Nest:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        return (*self.equal, *(step for one in self.inner for step in one.steps))
+        return (*self.equal, *(step for group in self.inner for step in group.steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ def contains(outer: Entity, inner: Entity) -> bool:
     if outer.event is not None and outer.event != inner.event:
         return False
     own = list(_all_of(inner.properties))
-    return all(one in own for one in _all_of(outer.properties))
+    return all(condition in own for condition in _all_of(outer.properties))
 
 
 def are_disjoint(steps: Sequence[Entity]) -> bool:
     """Return whether no event can match two of the steps."""
-    return not any(_can_share(one, other) for one, other in combinations(steps, 2))
+    return not any(_can_share(first, second) for first, second in combinations(steps, 2))
 
 
 def related(steps: Sequence[Entity]) -> tuple[Nest | Cluster, ...]:
@@ -88,8 +88,8 @@ def _grouped(steps: Sequence[Entity], kinds: Sequence[_Kind]) -> Iterator[Nest |
     left = list(kinds)
     while left:
         group = [left.pop(0)]
-        for one in group:  # the loop extends it
-            near = [kind for kind in left if _can_share(steps[one[0]], steps[kind[0]])]
+        for member in group:  # the loop extends it
+            near = [kind for kind in left if _can_share(steps[member[0]], steps[kind[0]])]
             group += near
             left = [kind for kind in left if kind not in near]
         yield _group(steps, sorted(group))
@@ -97,8 +97,8 @@ def _grouped(steps: Sequence[Entity], kinds: Sequence[_Kind]) -> Iterator[Nest |
 
 def _group(steps: Sequence[Entity], kinds: Sequence[_Kind]) -> Nest | Cluster:
     for kind in kinds:
-        others = [one for one in kinds if one != kind]
-        if all(contains(steps[kind[0]], steps[one[0]]) for one in others):
+        others = [other for other in kinds if other != kind]
+        if all(contains(steps[kind[0]], steps[other[0]]) for other in others):
             return Nest(kind, tuple(_grouped(steps, others)))
     unions = (_with_contained(steps, kinds, some) for some in _chosen(kinds))
     return Cluster(_joined(kinds), tuple(dict.fromkeys(unions)))
@@ -109,7 +109,7 @@ def _chosen(kinds: Sequence[_Kind]) -> Iterator[Sequence[_Kind]]:
         for size in range(1, len(kinds) + 1):
             yield from combinations(kinds, size)
         return
-    yield from ([one] for one in kinds)
+    yield from ([kind] for kind in kinds)
     yield from pairwise(kinds)
     yield kinds
 
@@ -118,7 +118,11 @@ def _with_contained(
     steps: Sequence[Entity], kinds: Sequence[_Kind], chosen: Sequence[_Kind]
 ) -> _Kind:
     return _joined(
-        [kind for kind in kinds if any(contains(steps[one[0]], steps[kind[0]]) for one in chosen)]
+        [
+            kind
+            for kind in kinds
+            if any(contains(steps[outer[0]], steps[kind[0]]) for outer in chosen)
+        ]
     )
 
 

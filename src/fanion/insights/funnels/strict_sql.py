@@ -17,11 +17,11 @@ class StrictTries(TriesByMask):
     def tries(self) -> str:
         shifted = [f"arrayShiftLeft(elements, {number})" for number in range(1, self.size)]
         later = [
-            f"arrayShiftLeft({self.excluded_later(place)}, {one.from_step})"
-            for place, one in enumerate(self.query.exclusions)
+            f"arrayShiftLeft({self.excluded_later(index)}, {exclusion.from_step})"
+            for index, exclusion in enumerate(self.query.exclusions)
         ]
         names = [f"e{number}" for number in range(self.size)]
-        excluded = [f"x{place}" for place in range(len(later))]
+        excluded = [f"x{index}" for index in range(len(later))]
         arguments = ", ".join([*names, *excluded])
         arrays = ", ".join(["elements", *shifted, *later])
         begun = self.of_elements(names, excluded)
@@ -30,7 +30,7 @@ class StrictTries(TriesByMask):
     def of_elements(self, names: Sequence[str], excluded: Sequence[str]) -> str:
         times = [f"{name}.1" for name in names]
         limit = self.limit(times[0])
-        ends = [str(self.asked.last), *[limit] * (self.size - 1)]
+        ends = [str(self.funnel.last), *[limit] * (self.size - 1)]
         tests = [
             f"({self.is_bit(number, name)} AND {name}.1 <= {end})"
             for number, (name, end) in enumerate(zip(names, ends, strict=True))

@@ -23,16 +23,16 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 7 *
 _MICROS = 1_000_000
 
 
-def window_end(compiler: Compiler, asked: FunnelSql, start: str) -> str:
+def window_end(compiler: Compiler, funnel: FunnelSql, start: str) -> str:
     """Return SQL for the last instant of the window of a try.
 
     Args:
         start: When the try began, on the scale of `at` in elements.
     """
-    window: Window = asked.query.window
+    window: Window = funnel.query.window
     if window.unit != "month":
         return f"({start} + {window.number * _SECONDS[window.unit] * _MICROS})"
-    origin = compiler.bindings.add(micros(asked.span.start) - 1, "Int64")
+    origin = compiler.bindings.add(micros(funnel.span.start) - 1, "Int64")
     moment = f"fromUnixTimestamp64Micro(toInt64({start}) + {origin}, 'UTC')"
     later = f"addMonths({moment}, {window.number})"
     return f"toUInt64(toUnixTimestamp64Micro({later}) - {origin})"
@@ -46,12 +46,12 @@ class Tries(ABC):
         with_value: Whether a try has the value of the event of one step.
     """
 
-    def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
+    def __init__(self, compiler: Compiler, funnel: FunnelSql) -> None:
         self.compiler = compiler
-        self.asked = asked
-        self.query = asked.query
-        self.size = len(asked.query.steps)
-        self.with_value = asked.valued_tries
+        self.funnel = funnel
+        self.query = funnel.query
+        self.size = len(funnel.query.steps)
+        self.with_value = funnel.valued_tries
 
     @abstractmethod
     def tries(self) -> str:
@@ -62,7 +62,7 @@ class Tries(ABC):
         return elements
 
     def limit(self, start: str) -> str:
-        return window_end(self.compiler, self.asked, start)
+        return window_end(self.compiler, self.funnel, start)
 
     def counted(self, made: str) -> str:
         """Return SQL for the tries that no exclusion removes.
@@ -72,16 +72,16 @@ class Tries(ABC):
                 if tries have one. Each x says when an exclusion came after its first step, 0 for
                 never.
         """
-        times = [f"one.{place}" for place in range(3, self.size + 3)]
-        found = [f"one.{place + self.size + 3}" for place in range(len(self.query.exclusions))]
+        times = [f"one.{index}" for index in range(3, self.size + 3)]
+        excluded = [f"one.{index + self.size + 3}" for index in range(len(self.query.exclusions))]
         happened = [
             f"(one.1 > {each.from_step} AND {x} != 0 "
             f"AND {x} < if(one.1 > {each.to_step}, {times[each.to_step]}, one.2))"
-            for each, x in zip(self.query.exclusions, found, strict=True)
+            for each, x in zip(self.query.exclusions, excluded, strict=True)
         ]
         level = f"if({' OR '.join(happened)}, 0, one.1)" if happened else "one.1"
         reached = [f"if(one.1 > {number}, {time}, 0)" for number, time in enumerate(times)]
-        value = [f"one.{self.size + len(found) + 3}"] if self.with_value else []
+        value = [f"one.{self.size + len(excluded) + 3}"] if self.with_value else []
         parts = ", ".join([f"toUInt8({level})", *reached, *value])
         return f"arrayFilter(try -> try.1 != 0, arrayMap(one -> tuple({parts}), {made}))"
 
@@ -95,9 +95,9 @@ class TriesByMask(Tries):
     def is_any(self, numbers: Sequence[int], element: str = "one") -> str:
         return f"bitAnd({element}.3, {sum(1 << number for number in set(numbers))}) != 0"
 
-    def excluded_later(self, place: int) -> str:
+    def excluded_later(self, exclusion: int) -> str:
         """Return SQL for when an excluded event comes after the instant of each element, or 0."""
-        is_excluded = self.is_bit(self.size + place)
+        is_excluded = self.is_bit(self.size + exclusion)
         next_one = (
             f"arrayReverseFill(x -> x != 0, arrayMap(one -> if({is_excluded}, one.1, 0), elements))"
         )

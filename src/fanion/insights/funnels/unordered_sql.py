@@ -22,13 +22,13 @@ class UnorderedTries(TriesByMask):
     events.
     """
 
-    def __init__(self, compiler: Compiler, asked: FunnelSql) -> None:
-        super().__init__(compiler, asked)
+    def __init__(self, compiler: Compiler, funnel: FunnelSql) -> None:
+        super().__init__(compiler, funnel)
         self.groups = related(self.query.steps)
         self.sets = list(dict.fromkeys(sets_of(self.groups)))
         self.names = {
-            (some, k): f"t{place}_{k}"
-            for place, some in enumerate(self.sets)
+            (some, k): f"t{index}_{k}"
+            for index, some in enumerate(self.sets)
             for k in range(1, len(some) + 1)
         }
 
@@ -41,39 +41,39 @@ class UnorderedTries(TriesByMask):
             f"if(one.1 != before.1, tuple(toUInt64(1), {', '.join(names)}), tuple({zeros})), "
             f"elements, arrayShiftRight(elements, 1), {', '.join(times)}))"
         )
-        excluded = [f"x{place}" for place in range(len(self.query.exclusions))]
-        arrays = [self.excluded_later(place) for place in range(len(excluded))]
+        excluded = [f"x{index}" for index in range(len(self.query.exclusions))]
+        arrays = [self.excluded_later(index) for index in range(len(excluded))]
         arguments = ", ".join(["one", "seen", *excluded])
         done = (
             f"arrayMap(({arguments}) -> {self.of_seen(excluded)}, "
             f"{', '.join(['elements', seen, *arrays])})"
         )
         reached = [f"one.1[{number}]" for number in range(1, self.size + 1)]
-        later = [f"one.{place + 3}" for place in range(len(excluded))]
+        later = [f"one.{index + 3}" for index in range(len(excluded))]
         parts = ", ".join(["length(one.1)", "one.2", *reached, *later])
         return self.counted(f"arrayMap(one -> tuple({parts}), {done})")
 
     def time_of(self, some: tuple[int, ...], k: int) -> str:
         """Return SQL for when, from each element on, any of the steps is matched a k-th time."""
-        found = f"arrayMap(one -> if({self.is_any(some)}, one.1, 0), elements)"
-        found = f"arrayReverseFill(time -> time != 0, {found})"
+        times = f"arrayMap(one -> if({self.is_any(some)}, one.1, 0), elements)"
+        times = f"arrayReverseFill(time -> time != 0, {times})"
         for _ in range(k - 1):
             marked = (
                 f"arrayMap((one, time) -> if({self.is_any(some)}, time + 1, 0), elements, "
-                f"arrayShiftLeft({found}, 1))"
+                f"arrayShiftLeft({times}, 1))"
             )
-            found = f"arrayReverseFill(time -> time != 0, {marked})"
-            found = f"arrayMap(time -> toUInt64(greatest(time, 1) - 1), {found})"
-        return found
+            times = f"arrayReverseFill(time -> time != 0, {marked})"
+            times = f"arrayMap(time -> toUInt64(greatest(time, 1) - 1), {times})"
+        return times
 
     def of_seen(self, excluded: Sequence[str]) -> str:
         """Return SQL for the times of steps in the window, its last instant, and the exclusions."""
         limit = self.limit("one.1")
         all_times = self.done(self.groups)
         done = f"arraySort(arrayFilter(time -> time != 0 AND time <= {limit}, {all_times}))"
-        is_step = f"bitAnd(one.3, {steps_mask(self.query)}) != 0 AND one.1 <= {self.asked.last}"
-        found = f"if({is_step}, {done}, emptyArrayUInt64())"
-        return f"tuple({', '.join([found, limit, *excluded])})"
+        is_step = f"bitAnd(one.3, {steps_mask(self.query)}) != 0 AND one.1 <= {self.funnel.last}"
+        times = f"if({is_step}, {done}, emptyArrayUInt64())"
+        return f"tuple({', '.join([times, limit, *excluded])})"
 
     def done(self, groups: Sequence[Nest | Cluster]) -> str:
         """Return SQL for an unsorted array of when each step of these groups is done."""

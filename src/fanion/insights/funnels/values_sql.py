@@ -26,16 +26,16 @@ def no_value(breakdowns: Breakdowns) -> str:
 
 def parts_of(breakdowns: Breakdowns, value: str) -> list[str]:
     """Return the parts of a value as answers have them; OTHER stays as it is."""
-    found = [value] if len(breakdowns.parts) == 1 or value == OTHER else json.loads(value)
-    return ["" if one == NONE else one for one in found]
+    parts = [value] if len(breakdowns.parts) == 1 or value == OTHER else json.loads(value)
+    return ["" if part == NONE else part for part in parts]
 
 
 def text_of_parts(breakdowns: Breakdowns, parts: Sequence[str]) -> str:
     """Return the text of a value, the reverse of `parts_of`."""
-    found = [part or NONE for part in parts]
-    if len(breakdowns.parts) == 1 or found == [OTHER]:
-        return found[0]
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+    texts = [part or NONE for part in parts]
+    if len(breakdowns.parts) == 1 or texts == [OTHER]:
+        return texts[0]
+    return json.dumps(texts, separators=(",", ":"), ensure_ascii=False)
 
 
 def bound_value(compiler: Compiler, breakdowns: Breakdowns, value: str) -> str:

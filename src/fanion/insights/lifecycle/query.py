@@ -51,9 +51,9 @@ def read_lifecycle(fields: Fields) -> LifecycleQuery:
 
 
 def _entity(fields: Fields) -> Entity:
-    found = parse_entities(fields)
-    if len(found) != 1:
-        raise fields.error("events", "A life cycle is that of one event. Send exactly one.")
-    [(entity, options)] = found
+    entities = parse_entities(fields)
+    if len(entities) != 1:
+        raise fields.error("events", "A life cycle needs exactly one event.")
+    [(entity, options)] = entities
     refuse_math(options, "Life cycles")
     return entity

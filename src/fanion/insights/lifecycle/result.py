@@ -15,28 +15,28 @@ from fanion.insights.people_urls import PeopleUrls
 def lifecycle_result(
     query: LifecycleQuery,
     intervals: Intervals,
-    found: Mapping[tuple[int, str], int],
+    counts: Mapping[tuple[int, str], int],
     urls: PeopleUrls,
 ) -> list[dict[str, Any]]:
     """Return the four entries, one for each status.
 
     Args:
-        found: The number of actors by (interval from 0, status).
+        counts: The number of actors by (interval from 0, status).
     """
-    return [_entry(query, intervals, found, urls, status) for status in STATUSES]
+    return [_entry(query, intervals, counts, urls, status) for status in STATUSES]
 
 
 def _entry(
     query: LifecycleQuery,
     intervals: Intervals,
-    found: Mapping[tuple[int, str], int],
+    counts: Mapping[tuple[int, str], int],
     urls: PeopleUrls,
     status: Status,
 ) -> dict[str, Any]:
     """Return the entry of a status; actors who stay away count below zero."""
     sign = -1 if status == "dormant" else 1
     places = range(len(intervals.starts))
-    data = [float(sign * found[n, status]) if (n, status) in found else 0.0 for n in places]
+    data = [float(sign * counts[n, status]) if (n, status) in counts else 0.0 for n in places]
     return {
         "action": entity_action(query.entity, query.entity.order),
         "label": f"{query.entity.label} - {status}",

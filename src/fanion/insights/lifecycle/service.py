@@ -44,11 +44,11 @@ async def calculate_lifecycle(
     calculation: Calculation, query: LifecycleQuery
 ) -> list[dict[str, Any]]:
     """Return four entries, one for each status."""
-    asked, intervals = _asked(calculation, query)
-    rows = await calculation.rows(lifecycle_statement(asked))
-    found = {(int(number), status): int(actors) for number, status, actors in rows}
+    lifecycle, intervals = _lifecycle_intervals(calculation, query)
+    rows = await calculation.rows(lifecycle_statement(lifecycle))
+    counts = {(int(number), status): int(actors) for number, status, actors in rows}
     urls = PeopleUrls(calculation.project.id, "lifecycle", query.scope.sent)
-    return await asyncio.to_thread(lifecycle_result, query, intervals, found, urls)
+    return await asyncio.to_thread(lifecycle_result, query, intervals, counts, urls)
 
 
 def read_lifecycle_place(fields: Fields, query: LifecycleQuery) -> LifecyclePlace:
@@ -68,16 +68,18 @@ async def find_lifecycle_actors(
     Raises:
         Invalid: The time is not in the range.
     """
-    asked, _ = _asked(calculation, query)
+    lifecycle, _ = _lifecycle_intervals(calculation, query)
     clock = calculation.clock
     at = resolve(place.target, place.target, query.interval, clock).start
-    number = sum(start <= at for start in asked.starts) - 1
-    if number < 0 or at >= asked.span.end:
+    number = sum(start <= at for start in lifecycle.starts) - 1
+    if number < 0 or at >= lifecycle.span.end:
         raise Invalid("This time is not in the range of the question.", attr="target_date")
-    return actors_statement(asked, number, place.status)
+    return actors_statement(lifecycle, number, place.status)
 
 
-def _asked(calculation: Calculation, query: LifecycleQuery) -> tuple[LifecycleIntervals, Intervals]:
+def _lifecycle_intervals(
+    calculation: Calculation, query: LifecycleQuery
+) -> tuple[LifecycleIntervals, Intervals]:
     span = query.span(calculation.clock)
     intervals = intervals_of(span, query.interval, calculation.clock)
     if len(intervals.starts) > INTERVALS_MAX:

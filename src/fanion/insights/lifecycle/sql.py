@@ -94,45 +94,47 @@ class LifecycleIntervals:
     starts: Sequence[datetime]
 
 
-def lifecycle_statement(asked: LifecycleIntervals) -> Statement:
+def lifecycle_statement(lifecycle: LifecycleIntervals) -> Statement:
     """Return the statement of rows (interval from 0, status, actors)."""
-    compiler = Compiler(asked.context)
-    last = compiler.bindings.add(len(asked.starts) + 1, "Int64")
-    counted = BY_STATUS.format(created=_created(compiler, asked), last=last)
+    compiler = Compiler(lifecycle.context)
+    last = compiler.bindings.add(len(lifecycle.starts) + 1, "Int64")
+    counted = BY_STATUS.format(created=_created(compiler, lifecycle), last=last)
     names = compiler.bindings.texts(STATUSES)
     return compiler.statement(f"SELECT number - 2, {names}[status], actors\n  FROM ({counted})")
 
 
-def actors_statement(asked: LifecycleIntervals, place: int, status: Status) -> Statement:
+def actors_statement(lifecycle: LifecycleIntervals, index: int, status: Status) -> Statement:
     """Return the statement of rows (actor, 1).
 
     Args:
-        place: The number of the interval, from 0.
+        index: The number of the interval, from 0.
     """
-    compiler = Compiler(asked.context)
-    number = compiler.bindings.add(place + 2, "Int64")
+    compiler = Compiler(lifecycle.context)
+    number = compiler.bindings.add(index + 2, "Int64")
     test = _TESTS[status].format(n=number)
-    return compiler.statement(ACTORS.format(created=_created(compiler, asked), status=test))
+    return compiler.statement(ACTORS.format(created=_created(compiler, lifecycle), status=test))
 
 
-def _created(compiler: Compiler, asked: LifecycleIntervals) -> str:
+def _created(compiler: Compiler, lifecycle: LifecycleIntervals) -> str:
     bind = compiler.bindings
-    found = FOUND.format(
+    rows = FOUND.format(
         who=compiler.who(),
-        number=_number(compiler, asked, "timestamp"),
-        where=compiler.where(DateRange(asked.before, asked.span.end), [asked.query.entity]),
-        first=bind.time(asked.starts[0]),
-        start=bind.time(asked.span.start),
+        number=_number(compiler, lifecycle, "timestamp"),
+        where=compiler.where(
+            DateRange(lifecycle.before, lifecycle.span.end), [lifecycle.query.entity]
+        ),
+        first=bind.time(lifecycle.starts[0]),
+        start=bind.time(lifecycle.span.start),
     )
-    active = ACTIVE.format(resolved=compiler.resolved(found, ["numbers"]))
-    if asked.context.scope.group_type_index is not None:
+    active = ACTIVE.format(resolved=compiler.resolved(rows, ["numbers"]))
+    if lifecycle.context.scope.group_type_index is not None:
         return WITHOUT_CREATION.format(active=active)
-    number = f"if(created_at < {bind.time(asked.before)}, 0, {_number(compiler, asked)})"
+    number = f"if(created_at < {bind.time(lifecycle.before)}, 0, {_number(compiler, lifecycle)})"
     return WITH_CREATION.format(active=active, number=number, project=compiler.project)
 
 
-def _number(compiler: Compiler, asked: LifecycleIntervals, time: str = "created_at") -> str:
+def _number(compiler: Compiler, lifecycle: LifecycleIntervals, time: str = "created_at") -> str:
     """Return SQL for the number of a time's interval, from 1; the time must not precede all."""
-    starts = [micros(one) for one in (asked.before, *asked.starts)]
+    starts = [micros(start) for start in (lifecycle.before, *lifecycle.starts)]
     bound = compiler.bindings.add(starts, "Array(Int64)")
     return f"toInt64(indexOf({bound}, roundDown(toUnixTimestamp64Micro({time}), {bound})))"

@@ -90,5 +90,5 @@ def _without_empty(node: Node) -> Node | None:
     """Remove empty groups: an empty filter matches every event, not none as in a cohort."""
     if not isinstance(node, ConditionGroup):
         return node
-    children = tuple(one for child in node.children if (one := _without_empty(child)) is not None)
+    children = tuple(kept for child in node.children if (kept := _without_empty(child)) is not None)
     return ConditionGroup(node.type, children) if children else None

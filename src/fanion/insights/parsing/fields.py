@@ -74,7 +74,7 @@ class Fields:
         value = self.raw(name)
         if value is None or value == "":
             return ()
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.error(name, "Must be a list of strings.")
         if len(value) > most:
             raise self.error(name, f"Ensure this list has at most {most} elements.")
@@ -134,7 +134,7 @@ class Fields:
             raise self.error(name, "Must be a list.")
         if len(value) > most:
             raise self.error(name, f"Ensure this list has at most {most} elements.")
-        return tuple(self._item(name, number, one) for number, one in enumerate(value))
+        return tuple(self._item(name, number, item) for number, item in enumerate(value))
 
     def _item(self, name: str, number: int, value: Any) -> "Fields":
         if not isinstance(value, dict):
@@ -162,7 +162,7 @@ class Fields:
                 continue
             if type(value) in (int, str) and str(value) == IDLE.get(name):
                 continue
-            if not any(type(value) is type(one) and value == one for one in _NOTHING):
+            if not any(type(value) is type(nothing) and value == nothing for nothing in _NOTHING):
                 yield name
 
 

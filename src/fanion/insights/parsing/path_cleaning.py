@@ -32,7 +32,7 @@ class Cleaning:
 
 
 def read_cleaning(fields: Fields, name: str) -> tuple[Cleaning, ...]:
-    return tuple(_read(one) for one in fields.items(name, FILTERS_MAX))
+    return tuple(_read_filter(item) for item in fields.items(name, FILTERS_MAX))
 
 
 def project_cleaning(stored: Sequence[Mapping[str, Any]]) -> tuple[Cleaning, ...]:
@@ -42,13 +42,13 @@ def project_cleaning(stored: Sequence[Mapping[str, Any]]) -> tuple[Cleaning, ...
         Invalid: One of them cannot be used.
     """
     try:
-        return tuple(_read(Fields(one)) for one in stored[:FILTERS_MAX])
+        return tuple(_read_filter(Fields(item)) for item in stored[:FILTERS_MAX])
     except Invalid as error:
         detail = f"A path cleaning filter of the project cannot be used: {error.detail}"
         raise Invalid(detail, attr="path_replacements") from None
 
 
-def _read(fields: Fields) -> Cleaning:
+def _read_filter(fields: Fields) -> Cleaning:
     regex, alias = fields.text("regex"), fields.text("alias") or ""
     fields.raw("order")  # the list is sorted by it
     if regex is None:
@@ -60,7 +60,7 @@ def _read(fields: Fields) -> Cleaning:
     groups = groups_of(regex)
     if groups is None:
         raise fields.error("regex", "Not a valid regular expression (RE2).")
-    if not all(_is_allowed(found[1], groups) for found in _ESCAPED.finditer(alias)):
+    if not all(_is_allowed(escape[1], groups) for escape in _ESCAPED.finditer(alias)):
         detail = f"The regular expression has {groups} groups. Write a backslash as two."
         raise fields.error("alias", detail)
     fields.refuse_unread("Path cleaning filters", ())

@@ -33,14 +33,14 @@ class Part:
 
     def filter_name(self, name: str) -> str | None:
         """Return the name in `filters`, None for a name that asks for nothing."""
-        return self._asked().get(name)
+        return self._filter_names().get(name)
 
     @property
     def known(self) -> Collection[str]:
-        return self._asked().keys() | self.drawn | {old_name(one) for one in self.drawn}
+        return self._filter_names().keys() | self.drawn | {old_name(name) for name in self.drawn}
 
-    def _asked(self) -> Mapping[str, str]:
-        return {old_name(one): to for one, to in self.asked.items()} | dict(self.asked)
+    def _filter_names(self) -> Mapping[str, str]:
+        return {old_name(name): to for name, to in self.asked.items()} | dict(self.asked)
 
 
 def same(*names: str) -> dict[str, str]:
@@ -69,8 +69,8 @@ DATE_RANGE = Part(same("date_from", "date_to", "explicitDate") | {
 })  # fmt: skip
 BREAKDOWN = Part(
     {
-        one: one
-        for one in (
+        name: name
+        for name in (
             *("breakdown", "breakdown_type", "breakdowns", "breakdown_group_type_index"),
             *("breakdown_limit", "breakdown_hide_other_aggregation", "breakdown_normalize_url"),
             *("breakdown_histogram_bin_count", "breakdown_path_cleaning"),

@@ -63,5 +63,5 @@ def _list_or_text(text: str, *, of_ids: bool) -> Any:
     except (ValueError, RecursionError):
         return text
     kinds = (str, int) if of_ids else str
-    is_list = isinstance(value, list) and all(isinstance(one, kinds) for one in value)
+    is_list = isinstance(value, list) and all(isinstance(item, kinds) for item in value)
     return value if is_list else text

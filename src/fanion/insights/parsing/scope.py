@@ -66,8 +66,8 @@ def check_sampling(factor: object, at: str) -> None:
 
 
 def _bound(fields: Fields, name: str, times_stand: bool) -> Bound:
-    found = parse_bound(fields.raw(name), fields.place(name))
-    return replace(found, stands=times_stand and found.moment is not None)
+    bound = parse_bound(fields.raw(name), fields.place(name))
+    return replace(bound, stands=times_stand and bound.moment is not None)
 
 
 def parse_conditions(fields: Fields, name: str = "properties") -> Node | None:
@@ -91,10 +91,10 @@ def parse_entities(
     if fields.raw("actions"):
         raise fields.error("actions", "Actions are not supported. Leave it out.")
     items = fields.items(name, most)
-    found = [(parse_entity(one, number), one) for number, one in enumerate(items)]
-    if all(_has_order(one) for one in items):
-        found.sort(key=lambda pair: pair[0].order)
-    return tuple(found)
+    entities = [(parse_entity(item, number), item) for number, item in enumerate(items)]
+    if all(_has_order(item) for item in items):
+        entities.sort(key=lambda pair: pair[0].order)
+    return tuple(entities)
 
 
 def parse_entity(fields: Fields, number: int = 0) -> Entity:
@@ -105,7 +105,7 @@ def parse_entity(fields: Fields, number: int = 0) -> Entity:
         raise fields.error("type", 'The type of a series must be "events".')
     order = fields.raw("order")
     fixed = parse_conditions(fields, "fixedProperties")
-    own = Scope(properties=parse_conditions(fields)).within(fixed)
+    own = Scope(properties=parse_conditions(fields)).with_conditions(fixed)
     return Entity(
         event=event,
         order=order if _has_order(fields) else number,
@@ -136,21 +136,21 @@ def parse_breakdowns(fields: Fields, limit: int = VALUES_MAX) -> Breakdowns | No
 
 
 def _listed(fields: Fields) -> tuple[Breakdown, ...]:
-    return tuple(_of_list(one) for one in fields.items("breakdowns", BREAKDOWNS_MAX))
+    return tuple(_listed_part(item) for item in fields.items("breakdowns", BREAKDOWNS_MAX))
 
 
-def _of_list(one: Fields) -> Breakdown:
-    name = "value" if one.raw("property") is None and one.raw("value") else "property"
-    kind = _type(one, "type")
-    key = _cohort_key(one, one.raw(name), name) if kind == "cohort" else one.text(name)
-    index = _group_index(one, kind, "group_type_index")
-    bins = one.whole("histogram_bin_count", 1, BINS_MAX)
-    normalize = one.boolean("normalize_url")
-    one.refuse_unread("Breakdowns", ())
+def _listed_part(fields: Fields) -> Breakdown:
+    name = "value" if fields.raw("property") is None and fields.raw("value") else "property"
+    kind = _type(fields, "type")
+    key = _cohort_key(fields, fields.raw(name), name) if kind == "cohort" else fields.text(name)
+    index = _group_index(fields, kind, "group_type_index")
+    bins = fields.whole("histogram_bin_count", 1, BINS_MAX)
+    normalize = fields.boolean("normalize_url")
+    fields.refuse_unread("Breakdowns", ())
     if key is None:
-        raise one.error("property", "Name one property.")
+        raise fields.error("property", "Name one property.")
     if kind == "session":
-        check_session_field(key, one.place(name))
+        check_session_field(key, fields.place(name))
     return Breakdown(kind, key, index, bins, normalize)
 
 
@@ -179,7 +179,7 @@ def _cohorts(fields: Fields, raw: object) -> tuple[Breakdown, ...]:
     ids = raw if isinstance(raw, list) else [raw]
     if len(ids) > IDS_MAX:
         raise fields.error("breakdown", f"Ensure this list has at most {IDS_MAX} elements.")
-    keys = [_cohort_key(fields, one, "breakdown") for one in ids]
+    keys = [_cohort_key(fields, value, "breakdown") for value in ids]
     return tuple(Breakdown("cohort", key) for key in dict.fromkeys(keys))
 
 

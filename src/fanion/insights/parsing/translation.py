@@ -65,8 +65,8 @@ class Forms:
         Raises:
             Invalid: A kind or name is unknown, or a value has the wrong shape.
         """
-        found = self.translated(query, at)
-        return Fields(found.values, found.places, at)
+        translation = self.translated(query, at)
+        return Fields(translation.values, translation.places, at)
 
     def translated(self, query: object, at: str) -> "Translation":
         sent, at = source_of(query, at)
@@ -151,10 +151,10 @@ class Translation:
             raise Invalid("Must be a list.", attr=at)
         if len(value) > SERIES_MAX:
             raise Invalid(f"Ensure this list has at most {SERIES_MAX} elements.", attr=at)
-        entities = [_entity(one, f"{at}__{number}") for number, one in enumerate(value)]
-        self.put(name, [one.values for one in entities], at)
-        for number, one in enumerate(entities):
-            self._add_places(f"{name}__{number}", one)
+        entities = [_entity(entity, f"{at}__{number}") for number, entity in enumerate(value)]
+        self.put(name, [entity.values for entity in entities], at)
+        for number, entity in enumerate(entities):
+            self._add_places(f"{name}__{number}", entity)
 
     def _put_within(self, name: str, inner: "Translation", place: str) -> None:
         self.put(name, inner.values, place)
@@ -181,30 +181,32 @@ class StandardForm:
 
     def translated(self, sent: Mapping[str, Any], at: str, forms: Forms) -> Translation:
         require_known(sent, self._known, at)
-        found = Translation()
-        found.put("insight", self.insight, joined(at, "kind"))
+        translation = Translation()
+        translation.put("insight", self.insight, joined(at, "kind"))
         for name, value in sent.items():
             place, part = joined(at, name), self._part(name)
             if part is not None:
-                found.put_part(part, value, place, forms)
+                translation.put_part(part, value, place, forms)
             elif name == "series":
-                found.put_entities("events", value, place)
+                translation.put_entities("events", value, place)
             elif (filter_name := names.COMMON.filter_name(name)) is not None:
-                found.put(filter_name, value, place)
+                translation.put(filter_name, value, place)
         for name, default in self.defaults.items():
-            if found.values.get(name) is None:
-                found.put(name, default, at)
-        found.values[TIMES_STAND] = True
-        return found
+            if translation.values.get(name) is None:
+                translation.put(name, default, at)
+        translation.values[TIMES_STAND] = True
+        return translation
 
     def _part(self, name: str) -> Part | None:
         parts = {**names.PARTS, **self.parts}
-        return parts.get(name) or {names.old_name(one): parts[one] for one in parts}.get(name)
+        return parts.get(name) or {
+            names.old_name(part_name): parts[part_name] for part_name in parts
+        }.get(name)
 
     @property
     def _known(self) -> Collection[str]:
         own = self.parts.keys() | names.PARTS.keys()
-        return own | {names.old_name(one) for one in own} | set(names.COMMON.known) | {"series"}
+        return own | {names.old_name(name) for name in own} | set(names.COMMON.known) | {"series"}
 
 
 def _entity(value: object, at: str) -> Translation:
@@ -214,12 +216,12 @@ def _entity(value: object, at: str) -> Translation:
             f'"{sent["kind"]}" is not supported. Use "EventsNode".', attr=joined(at, "kind")
         )
     require_known(sent, names.EVENTS_NODE.known, at)
-    found = Translation()
+    translation = Translation()
     for name, inner in sent.items():
         filter_name = names.EVENTS_NODE.filter_name(name)
         if filter_name is not None:
-            found.put(filter_name, inner, joined(at, name))
-    return found
+            translation.put(filter_name, inner, joined(at, name))
+    return translation
 
 
 def object_at(value: object, at: str) -> Mapping[str, Any]:

@@ -109,22 +109,22 @@ def without_slash(name: str) -> str:
 
 def _event_types(fields: Fields) -> tuple[str, ...]:
     name = "include_event_types"
-    found = fields.texts(name, NAMES_MAX)
-    for one in found:
-        if one == "hogql":
+    event_types = fields.texts(name, NAMES_MAX)
+    for event_type in event_types:
+        if event_type == "hogql":
             raise fields.error(name, "Paths with event types of hogql are not supported.")
-        if one not in EVENT_TYPES:
+        if event_type not in EVENT_TYPES:
             known = ", ".join(EVENT_TYPES)
             raise fields.error(name, f"Use event types out of: {known}.")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(event_types))
 
 
 def _names(fields: Fields, name: str) -> tuple[str, ...]:
-    found = fields.texts(name, NAMES_MAX)
-    if any(len(one) > NAME_CHARS_MAX for one in found):
+    texts = fields.texts(name, NAMES_MAX)
+    if any(len(text) > NAME_CHARS_MAX for text in texts):
         detail = f"Ensure that each has no more than {NAME_CHARS_MAX} characters."
         raise fields.error(name, detail)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(texts))
 
 
 def _point(fields: Fields, name: str) -> str | None:

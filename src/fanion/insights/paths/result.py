@@ -57,18 +57,23 @@ def paths_result(
     nodes, edges = [], []
     for step, name, reached, ended, incoming in rows:
         nodes.append(Node(int(step), name, int(reached), int(ended)))
-        edges += [Edge(int(step) - 1, one, name, int(n), float(ms)) for one, n, ms in incoming]
+        edges += [
+            Edge(int(step) - 1, source, name, int(paths), float(ms))
+            for source, paths, ms in incoming
+        ]
     edges = _led_to(sorted(edges, key=_order))
-    shown = {key for one in edges for key in ((one.step, one.source), (one.step + 1, one.target))}
+    shown = {
+        key for edge in edges for key in ((edge.step, edge.source), (edge.step + 1, edge.target))
+    }
     kept = sorted(
-        (one for one in nodes if (one.step, one.name) in shown),
-        key=lambda one: (one.step, -one.reached, one.name),
+        (node for node in nodes if (node.step, node.name) in shown),
+        key=lambda node: (node.step, -node.reached, node.name),
     )
     return {
-        "results": [_edge_body(one) for one in edges],
+        "results": [_edge_body(edge) for edge in edges],
         "nodes": [
-            {"name": step_key(one.step, one.name), "count": one.reached, "ended": one.ended}
-            for one in kept
+            {"name": step_key(node.step, node.name), "count": node.reached, "ended": node.ended}
+            for node in kept
         ],
         "other_edges": _others(kept, edges),
     }
@@ -76,8 +81,8 @@ def paths_result(
 
 def shown_targets(result: Mapping[str, Any], source: str) -> list[str]:
     """Return the names of the steps that the edges of an answer lead to from this one."""
-    found = [one["target"] for one in result["results"] if one["source"] == source]
-    return [key.partition("_")[2] for key in found]
+    targets = [edge["target"] for edge in result["results"] if edge["source"] == source]
+    return [key.partition("_")[2] for key in targets]
 
 
 def _order(edge: Edge) -> tuple[int, str, str]:
@@ -86,11 +91,11 @@ def _order(edge: Edge) -> tuple[int, str, str]:
 
 def _led_to(edges: Sequence[Edge]) -> list[Edge]:
     """Drop the edges that no edge from a first step leads to."""
-    reached = {(1, one.source) for one in edges if one.step == 1}
-    for one in sorted(edges, key=lambda one: one.step):
-        if (one.step, one.source) in reached:
-            reached.add((one.step + 1, one.target))
-    return [one for one in edges if (one.step, one.source) in reached]
+    reached = {(1, edge.source) for edge in edges if edge.step == 1}
+    for edge in sorted(edges, key=lambda edge: edge.step):
+        if (edge.step, edge.source) in reached:
+            reached.add((edge.step + 1, edge.target))
+    return [edge for edge in edges if (edge.step, edge.source) in reached]
 
 
 def _edge_body(edge: Edge) -> dict[str, Any]:
@@ -104,7 +109,10 @@ def _edge_body(edge: Edge) -> dict[str, Any]:
 
 def _others(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[dict[str, Any]]:
     """Return one edge for each step, for the paths that go on to steps that are not shown."""
-    left = {(one.step, one.name): one.reached - one.ended for one in nodes}
+    left = {
+        (shown_node.step, shown_node.name): shown_node.reached - shown_node.ended
+        for shown_node in nodes
+    }
     for edge in edges:
         left[edge.step, edge.source] -= edge.paths
     return [

@@ -31,9 +31,9 @@ class PathsPlace:
 
 async def calculate_paths(calculation: Calculation, query: PathsQuery) -> dict[str, Any]:
     """Return the edges as `results`, with `nodes` and `other_edges`."""
-    rows = await calculation.rows(paths_statement(_asked(calculation, query)))
-    found = [(int(row[0]), *row[1:]) for row in rows]
-    return await asyncio.to_thread(paths_result, found)
+    rows = await calculation.rows(paths_statement(_paths_range(calculation, query)))
+    numbered_rows = [(int(row[0]), *row[1:]) for row in rows]
+    return await asyncio.to_thread(paths_result, numbered_rows)
 
 
 def read_paths_place(fields: Fields, query: PathsQuery) -> PathsPlace:
@@ -59,7 +59,7 @@ async def find_paths_actors(
         answer = await calculate_paths(calculation, query)
         shown = shown_targets(answer, step_key(*where.source))
         where = replace(where, target=None, not_to=shown)
-    return actors_statement(_asked(calculation, query), where)
+    return actors_statement(_paths_range(calculation, query), where)
 
 
 def _key(fields: Fields, name: str, query: PathsQuery) -> tuple[int, str] | None:
@@ -75,7 +75,7 @@ def _key(fields: Fields, name: str, query: PathsQuery) -> tuple[int, str] | None
     return int(number), step
 
 
-def _asked(calculation: Calculation, query: PathsQuery) -> PathsRange:
+def _paths_range(calculation: Calculation, query: PathsQuery) -> PathsRange:
     stored = calculation.project.path_cleaning_filters if query.replacements else ()
     cleaning = (*project_cleaning(stored), *query.cleaning)
     span = query.span(calculation.clock)

@@ -128,28 +128,28 @@ class EndPlace:
     last: tuple[int, str]
 
 
-def paths_statement(asked: PathsRange) -> Statement:
+def paths_statement(paths_range: PathsRange) -> Statement:
     """Return the statement of the steps and the edges that are shown.
 
     Rows: number and name of a step; paths that reached it; paths that ended there; the shown edges
     to it, as (name of the source, paths, mean milliseconds).
     """
-    compiler, query = Compiler(asked.context), asked.query
+    compiler, query = Compiler(paths_range.context), paths_range.query
     bounds = [(">=", query.weight_min), ("<=", query.weight_max)]
     weights = "".join(
         f" AND paths {comparison} {compiler.bindings.add(bound, 'UInt64')}"
         for comparison, bound in bounds
         if bound is not None
     )
-    counted = EDGES.format(weights=weights, steps=_steps(compiler, asked))
+    counted = EDGES.format(weights=weights, steps=_steps(compiler, paths_range))
     edges = compiler.bindings.add(query.edge_limit, "UInt64")
     return compiler.statement(NODES.format(edges=edges, counted=counted))
 
 
-def actors_statement(asked: PathsRange, place: EdgePlace | EndPlace) -> Statement:
+def actors_statement(paths_range: PathsRange, place: EdgePlace | EndPlace) -> Statement:
     """Return the statement of rows (actor, number of its paths)."""
-    compiler = Compiler(asked.context)
-    steps = _steps(compiler, asked)
+    compiler = Compiler(paths_range.context)
+    steps = _steps(compiler, paths_range)
     return compiler.statement(ACTORS.format(steps=steps, test=_test(compiler, place)))
 
 
@@ -172,34 +172,38 @@ def _test(compiler: Compiler, place: EdgePlace | EndPlace) -> str:
     return " AND ".join(tests)
 
 
-def _steps(compiler: Compiler, asked: PathsRange) -> str:
-    excluded = asked.query.excluded
-    found = FOUND.format(
+def _steps(compiler: Compiler, paths_range: PathsRange) -> str:
+    excluded = paths_range.query.excluded
+    rows = FOUND.format(
         who=compiler.who(),
-        name=_name(compiler, asked),
-        grouped=_grouped(compiler, asked),
-        where=_where(compiler, asked),
+        name=_name(compiler, paths_range),
+        grouped=_grouped(compiler, paths_range),
+        where=_where(compiler, paths_range),
         kept=f"WHERE name NOT IN {compiler.bindings.texts(excluded)}" if excluded else "",
     )
-    paths = PATHS.format(gap=GAP_US, resolved=compiler.resolved(found, ["happened"]))
-    return STEPS.format(limited=_limited(compiler, asked.query, paths))
+    paths = PATHS.format(gap=GAP_US, resolved=compiler.resolved(rows, ["happened"]))
+    return STEPS.format(limited=_limited(compiler, paths_range.query, paths))
 
 
-def _where(compiler: Compiler, asked: PathsRange) -> str:
-    where, query, bind = compiler.where(asked.span, None), asked.query, compiler.bindings
+def _where(compiler: Compiler, paths_range: PathsRange) -> str:
+    where, query, bind = (
+        compiler.where(paths_range.span, None),
+        paths_range.query,
+        compiler.bindings,
+    )
     kinds = [
-        *(f"event = {bind.text(one)}" for one in query.event_types if one != "custom_event"),
+        *(f"event = {bind.text(name)}" for name in query.event_types if name != "custom_event"),
         *(["NOT startsWith(event, '$')"] if "custom_event" in query.event_types else []),
         *([f"event IN {bind.texts(query.events)}"] if query.events else []),
     ]
     if kinds:
         where += f"\n   AND ({' OR '.join(kinds)})"
     # These events have other names in a path.
-    left_out = [one for one in query.excluded if one in ("$pageview", "$screen")]
+    left_out = [name for name in query.excluded if name in ("$pageview", "$screen")]
     return f"{where}\n   AND event NOT IN {bind.texts(left_out)}" if left_out else where
 
 
-def _name(compiler: Compiler, asked: PathsRange) -> str:
+def _name(compiler: Compiler, paths_range: PathsRange) -> str:
     """Return SQL for the name of an event in a path.
 
     If names are cleaned or grouped, they have low cardinality, so that this is computed once for
@@ -208,13 +212,13 @@ def _name(compiler: Compiler, asked: PathsRange) -> str:
     url, screen = _text(compiler, "$current_url"), _text(compiler, "$screen_name")
     page = f"replaceRegexpOne({url}, '(.)/$', '\\\\1')"
     name = f"multiIf(event = '$pageview', {page}, event = '$screen', {screen}, event)"
-    if not asked.cleaning and not asked.query.groupings:
+    if not paths_range.cleaning and not paths_range.query.groupings:
         return f"CAST({name} AS String)"
     name = f"CAST({name} AS LowCardinality(String))"
-    for one in asked.cleaning:
+    for rule in paths_range.cleaning:
         # For an expression that is plain text, the engine would not replace groups in the alias.
-        regex = compiler.bindings.text(f"(?:{one.regex})")
-        alias = compiler.bindings.text(one.alias)
+        regex = compiler.bindings.text(f"(?:{rule.regex})")
+        alias = compiler.bindings.text(rule.alias)
         name = f"leftUTF8(replaceRegexpAll({name}, {regex}, {alias}), {NAME_CHARS_MAX})"
     return name
 
@@ -224,12 +228,14 @@ def _text(compiler: Compiler, key: str) -> str:
     return f"ifNull(toString(attributes.{name}), '')"
 
 
-def _grouped(compiler: Compiler, asked: PathsRange) -> str:
+def _grouped(compiler: Compiler, paths_range: PathsRange) -> str:
     """Return SQL for the first pattern that is found in the name, or else the name."""
-    bind, patterns = compiler.bindings, asked.query.groupings
+    bind, patterns = compiler.bindings, paths_range.query.groupings
     if not patterns:
         return "CAST(name AS String)"
-    cases = "".join(f"name LIKE {bind.text(_like(one))}, {bind.text(one)}, " for one in patterns)
+    cases = "".join(
+        f"name LIKE {bind.text(_like(pattern))}, {bind.text(pattern)}, " for pattern in patterns
+    )
     return f"CAST(multiIf({cases}name) AS String)"
 
 

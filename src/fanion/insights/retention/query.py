@@ -101,7 +101,7 @@ class RetentionQuery:
         if since.text is None:
             return last_intervals(self.total_intervals, until, self.period, clock)
         start = resolve(since, self.scope.until, self.period, clock).start
-        first, last = (interval_with(one, self.period, clock) for one in (start, until))
+        first, last = (interval_with(moment, self.period, clock) for moment in (start, until))
         span = DateRange(first.start, last.end)
         rows = intervals_of(span, self.period, clock)
         if len(rows.starts) > TOTAL_INTERVALS_MAX:
@@ -164,15 +164,17 @@ def _type(fields: Fields) -> RetentionType:
 
 def _breakdowns(fields: Fields, scope: Scope) -> Breakdowns | None:
     """Parse the breakdown; all cohorts that it names are shown."""
-    found = parse_breakdowns(fields)
-    if found is None:
+    breakdowns = parse_breakdowns(fields)
+    if breakdowns is None:
         return None
     name = "breakdowns" if fields.values.get("breakdowns") else "breakdown"
-    if any(one.bins for one in found.parts):
+    if any(part.bins for part in breakdowns.parts):
         raise fields.error(name, "Retention with histograms is not supported.")
-    if scope.group_type_index is not None and any(one.type in OF_ACTORS for one in found.parts):
+    if scope.group_type_index is not None and any(
+        part.type in OF_ACTORS for part in breakdowns.parts
+    ):
         detail = "Groups cannot be broken down by their persons. Use a property of type group."
         raise fields.error(name, detail)
-    if all(one.type == "cohort" for one in found.parts):
-        return replace(found, limit=max(found.limit, len(found.parts)))
-    return found
+    if all(part.type == "cohort" for part in breakdowns.parts):
+        return replace(breakdowns, limit=max(breakdowns.limit, len(breakdowns.parts)))
+    return breakdowns

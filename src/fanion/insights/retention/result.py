@@ -25,7 +25,7 @@ def retention_result(
     query: RetentionQuery,
     rows: Intervals,
     zone: ZoneInfo,
-    found: Iterable[tuple[str, int, int, int]],
+    counts: Iterable[tuple[str, int, int, int]],
     url: Url,
 ) -> list[dict[str, Any]]:
     """Return a triangle of rows: what lies in the future is not known.
@@ -33,19 +33,19 @@ def retention_result(
     With a breakdown each value has a triangle, the largest first.
 
     Args:
-        found: Tuples (value, row from 1, intervals later, persons).
+        counts: Tuples (value, row from 1, intervals later, persons).
     """
     by_value: dict[str, dict[tuple[int, int], int]] = {}
-    for value, row, ahead, persons in found:
+    for value, row, ahead, persons in counts:
         by_value.setdefault(value, {})[row - 1, ahead] = persons
     if query.breakdowns is None:
         return _triangle(query, rows, zone, by_value.get("", _NO_COUNTS), url, {})
     if query.breakdowns.hide_other:
         by_value.pop(OTHER, None)
     return [
-        one
+        entry
         for value in sorted(by_value, key=lambda value: _place(value, by_value[value]))
-        for one in _triangle(
+        for entry in _triangle(
             query, rows, zone, by_value[value], url, _value(query.breakdowns, value)
         )
     ]
@@ -54,7 +54,7 @@ def retention_result(
 def _value(breakdowns: Breakdowns, value: str) -> Mapping[str, Any]:
     """Return the value of the breakdown: text, the id of a cohort, or a list of texts."""
     shown: Any = value
-    if all(one.type == "cohort" for one in breakdowns.parts):
+    if all(part.type == "cohort" for part in breakdowns.parts):
         shown = int(value) if value.isdecimal() else value
     elif len(breakdowns.parts) > 1:
         is_other = value == OTHER

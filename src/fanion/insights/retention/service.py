@@ -33,21 +33,21 @@ async def calculate_retention(
     calculation: Calculation, query: RetentionQuery
 ) -> list[dict[str, Any]]:
     """Return one entry for each row and value of the breakdown."""
-    asked, rows = _asked(calculation, query)
-    if asked.cells * (asked.limit + 1) > CELLS_MAX:
+    retention, rows = _retention_rows(calculation, query)
+    if retention.cells * (retention.limit + 1) > CELLS_MAX:
         detail = f"The result has more than {CELLS_MAX} numbers. Use fewer intervals."
         raise Invalid(detail, attr="total_intervals")
-    found = await calculation.rows(retention_statement(asked, None))
-    if len({value for value, *_ in found}) > asked.limit:
-        values = await _largest(calculation, asked)
-        found = await calculation.rows(retention_statement(asked, values))
+    counted = await calculation.rows(retention_statement(retention, None))
+    if len({value for value, *_ in counted}) > retention.limit:
+        values = await _largest(calculation, retention)
+        counted = await calculation.rows(retention_statement(retention, values))
     urls = PeopleUrls(calculation.project.id, "retention", query.scope.sent)
     return await asyncio.to_thread(
         retention_result,
         query,
         rows,
         calculation.zone,
-        [(value, int(row), int(ahead), int(persons)) for value, row, ahead, persons in found],
+        [(value, int(row), int(ahead), int(persons)) for value, row, ahead, persons in counted],
         urls.url,
     )
 
@@ -69,7 +69,7 @@ def _value(fields: Fields, query: RetentionQuery) -> str | tuple[str, ...] | Non
     if query.breakdowns is None:
         raise fields.error(name, "Set breakdown when breakdown_value is set.")
     parts = query.breakdowns.parts
-    if len(parts) == 1 or all(one.type == "cohort" for one in parts):
+    if len(parts) == 1 or all(part.type == "cohort" for part in parts):
         return str(raw)
     try:
         values = msgspec.convert(
@@ -84,15 +84,15 @@ async def find_retention_actors(
     calculation: Calculation, query: RetentionQuery, place: RetentionPlace
 ) -> Statement:
     """Return the statement of the actors, each with 0 or 1 for every value of the row."""
-    asked, _ = _asked(calculation, query)
-    _require_in_rows(place, asked)
-    values = await _largest(calculation, asked) if place.value == OTHER else None
-    return actors_statement(asked, place, values)
+    retention, _ = _retention_rows(calculation, query)
+    _require_in_rows(place, retention)
+    values = await _largest(calculation, retention) if place.value == OTHER else None
+    return actors_statement(retention, place, values)
 
 
-def _require_in_rows(place: RetentionPlace, asked: RetentionRows) -> None:
+def _require_in_rows(place: RetentionPlace, retention: RetentionRows) -> None:
     """Raise Invalid for a place that the answer does not have."""
-    last = len(asked.starts) - 1
+    last = len(retention.starts) - 1
     if place.row > last:
         detail = f"Ensure this value is between 0 and {last}."
         raise Invalid(detail, attr="selected_interval")
@@ -101,10 +101,12 @@ def _require_in_rows(place: RetentionPlace, asked: RetentionRows) -> None:
         raise Invalid(detail, attr="returning_interval")
 
 
-async def _largest(calculation: Calculation, asked: RetentionRows) -> Sequence[str]:
-    return [value for (value,) in await calculation.rows(largest_values(asked))]
+async def _largest(calculation: Calculation, retention: RetentionRows) -> Sequence[str]:
+    return [value for (value,) in await calculation.rows(largest_values(retention))]
 
 
-def _asked(calculation: Calculation, query: RetentionQuery) -> tuple[RetentionRows, Intervals]:
+def _retention_rows(
+    calculation: Calculation, query: RetentionQuery
+) -> tuple[RetentionRows, Intervals]:
     span, rows = query.rows(calculation.clock)
     return RetentionRows(calculation.context, query, span, rows.starts), rows

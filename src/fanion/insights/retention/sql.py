@@ -139,33 +139,33 @@ class RetentionPlace:
     value: str | tuple[str, ...] | None = None
 
 
-def largest_values(asked: RetentionRows) -> Statement:
+def largest_values(retention: RetentionRows) -> Statement:
     """Return the statement of the values of the breakdown with the most persons, largest first."""
-    compiler = Compiler(asked.context)
-    sets = _sets(compiler, asked, None)
-    return compiler.statement(LARGEST.format(sets=sets, limit=asked.limit))
+    compiler = Compiler(retention.context)
+    sets = _sets(compiler, retention, None)
+    return compiler.statement(LARGEST.format(sets=sets, limit=retention.limit))
 
 
-def retention_statement(asked: RetentionRows, values: Sequence[str] | None) -> Statement:
+def retention_statement(retention: RetentionRows, values: Sequence[str] | None) -> Statement:
     """Return the statement of rows (value, row from 1, rows later, persons).
 
     Args:
         values: The values of the breakdown with rows of their own, while all others are OTHER. None
             for all values, with one row more than those that are shown can have.
     """
-    compiler = Compiler(asked.context)
-    ahead = _AHEAD_CUMULATIVE if asked.query.cumulative else _AHEAD
-    text = PAIRS.format(ahead=ahead, sets=_sets(compiler, asked, values))
+    compiler = Compiler(retention.context)
+    ahead = _AHEAD_CUMULATIVE if retention.query.cumulative else _AHEAD
+    text = PAIRS.format(ahead=ahead, sets=_sets(compiler, retention, values))
     if values is None:
-        text += f"   LIMIT {asked.limit * asked.cells + 1}\n"
+        text += f"   LIMIT {retention.limit * retention.cells + 1}\n"
     return compiler.statement(text)
 
 
 def actors_statement(
-    asked: RetentionRows, place: RetentionPlace, values: Sequence[str] | None
+    retention: RetentionRows, place: RetentionPlace, values: Sequence[str] | None
 ) -> Statement:
     """Return the statement of rows (actor, a list of 0 or 1 for each value of the row)."""
-    compiler = Compiler(asked.context)
+    compiler = Compiler(retention.context)
     row = compiler.bindings.add(place.row, "UInt64")
     chosen = f"bitTest(began, {row})"
     if isinstance(place.value, str):
@@ -174,73 +174,73 @@ def actors_statement(
         chosen += f" AND value = toJSONString({compiler.bindings.texts(place.value)})"
     ahead = "1" if place.ahead is None else compiler.bindings.add(place.ahead + 1, "Int64")
     later = f"bitTest(returned, {row} + k)"
-    if asked.query.cumulative:
+    if retention.query.cumulative:
         later = f"bitShiftRight(returned, {row} + k) != 0"
     return compiler.statement(
         APPEARANCES.format(
             appearances=f"arrayMap(k -> toUInt8(k = 0 OR {later}), "
-            f"range({asked.values_of(place.row)}))",
-            sets=_sets(compiler, asked, values),
+            f"range({retention.values_of(place.row)}))",
+            sets=_sets(compiler, retention, values),
             chosen=chosen,
             seen=f"appearances[{ahead}] = 1",
         )
     )
 
 
-def _sets(compiler: Compiler, asked: RetentionRows, values: Sequence[str] | None) -> str:
-    query, bind = asked.query, compiler.bindings
+def _sets(compiler: Compiler, retention: RetentionRows, values: Sequence[str] | None) -> str:
+    query, bind = retention.query, compiler.bindings
     broken_down = BreakdownSql(compiler, query.breakdowns)
     own = broken_down.event_columns()
     is_first, is_counted = query.type == "retention_first_time", query.occurrences > 1
-    start = bind.add(micros(asked.span.start), "Int64")
-    found = (FOUND_COUNTED if is_counted else FOUND).format(
+    start = bind.add(micros(retention.span.start), "Int64")
+    rows = (FOUND_COUNTED if is_counted else FOUND).format(
         own="".join(f", {name}" for name in own),
         began="minOrNullIf(at, is_target)" if is_first else "groupBitOr(if(is_target, bit, 0))",
         is_return=f"is_returning AND at >= {start}" if is_first else "is_returning",
-        events=_events(compiler, asked, own),
+        events=_events(compiler, retention, own),
     )
     columns = [*own, "began", *(["bit", "events"] if is_counted else ["returned"])]
     return (SETS_COUNTED if is_counted else SETS).format(
-        began=_first_bit(compiler, asked) if is_first else "groupBitOr(began)",
+        began=_first_bit(compiler, retention) if is_first else "groupBitOr(began)",
         began_so_far="min(began)" if is_first else "groupBitOr(began)",
         least=query.occurrences,
         value=broken_down.value(),
         shown=only_shown(compiler, "own_value", values),
-        resolved=compiler.resolved(found, columns),
+        resolved=compiler.resolved(rows, columns),
         join=broken_down.joins(),
     )
 
 
-def _events(compiler: Compiler, asked: RetentionRows, own: Mapping[str, str]) -> str:
+def _events(compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]) -> str:
     return EVENTS.format(
         who=compiler.who(),
         own="".join(f", {text} AS {name}" for name, text in own.items()),
-        bit=_bit(compiler, asked, "toUnixTimestamp64Micro(timestamp)"),
-        target=compiler.entity(asked.query.target),
-        returning=compiler.entity(asked.query.returning),
-        where=_where(compiler, asked),
+        bit=_bit(compiler, retention, "toUnixTimestamp64Micro(timestamp)"),
+        target=compiler.entity(retention.query.target),
+        returning=compiler.entity(retention.query.returning),
+        where=_where(compiler, retention),
     )
 
 
-def _where(compiler: Compiler, asked: RetentionRows) -> str:
+def _where(compiler: Compiler, retention: RetentionRows) -> str:
     """Return the condition on events; if first times count, target events of all time are read."""
-    if asked.query.type != "retention_first_time":
-        return compiler.where(asked.span, asked.query.entities)
-    where = compiler.where(DateRange(_LONG_AGO, asked.span.end), asked.query.entities)
-    start = compiler.bindings.time(asked.span.start)
-    return f"{where}\n   AND (timestamp >= {start} OR {compiler.entity(asked.query.target)})"
+    if retention.query.type != "retention_first_time":
+        return compiler.where(retention.span, retention.query.entities)
+    where = compiler.where(DateRange(_LONG_AGO, retention.span.end), retention.query.entities)
+    start = compiler.bindings.time(retention.span.start)
+    return f"{where}\n   AND (timestamp >= {start} OR {compiler.entity(retention.query.target)})"
 
 
-def _first_bit(compiler: Compiler, asked: RetentionRows) -> str:
-    start = compiler.bindings.add(micros(asked.span.start), "Int64")
+def _first_bit(compiler: Compiler, retention: RetentionRows) -> str:
+    start = compiler.bindings.add(micros(retention.span.start), "Int64")
     first = "assumeNotNull(min(began))"
     is_in = f"isNotNull(min(began)) AND {first} >= {start}"
-    return f"if({is_in}, {_bit(compiler, asked, first)}, 0)"
+    return f"if({is_in}, {_bit(compiler, retention, first)}, 0)"
 
 
-def _bit(compiler: Compiler, asked: RetentionRows, at: str) -> str:
+def _bit(compiler: Compiler, retention: RetentionRows, at: str) -> str:
     """Return SQL for the bit of the row that a time lies in; the first row has the lowest bit."""
     bind = compiler.bindings
-    starts = bind.add([micros(one) for one in asked.starts], "Array(Int64)")
-    bits = bind.add([1 << place for place in range(len(asked.starts))], "Array(UInt64)")
+    starts = bind.add([micros(start) for start in retention.starts], "Array(Int64)")
+    bits = bind.add([1 << index for index in range(len(retention.starts))], "Array(UInt64)")
     return f"transform(roundDown({at}, {starts}), {starts}, {bits}, toUInt64(0))"

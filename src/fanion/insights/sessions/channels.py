@@ -121,8 +121,8 @@ def _by_site(bindings: Bindings, site: str, prefix: str) -> str:
 
 def _by_text(bindings: Bindings, text: str, channels: Mapping[str, Sequence[str]]) -> str:
     """Return SQL for the channel whose list contains the text, null without any."""
-    found = ", ".join(
+    cases = ", ".join(
         f"{text} IN {bindings.texts(texts)}, {bindings.text(channel)}"
         for channel, texts in channels.items()
     )
-    return f"multiIf({found}, NULL)"
+    return f"multiIf({cases}, NULL)"

@@ -51,8 +51,8 @@ class SessionSource:
         """
         sessions = self._sessions()
         fulfils = sessions.condition(node, self._now)
-        found = f"SELECT session_id FROM ({sessions.text()}) AS sessions WHERE {fulfils}"
-        return f"{SESSION_ID} GLOBAL IN ({found})"
+        matching = f"SELECT session_id FROM ({sessions.text()}) AS sessions WHERE {fulfils}"
+        return f"{SESSION_ID} GLOBAL IN ({matching})"
 
     def text(self, field: str) -> str:
         """Return SQL for a value of an event's session as text, '' without a value or session.

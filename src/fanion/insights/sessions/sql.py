@@ -194,10 +194,10 @@ class Sessions:
 
     def _url(self, end: str) -> str:
         """Return SQL for the URL of the first or last page view, or event if there is no view."""
-        url, place = self.column("url", property_text("$current_url")), self._place()
+        url, order = self.column("url", property_text("$current_url")), self._place()
         is_entry = end == "entry_url"
         rank = f"NOT ({_PAGE_VIEW})" if is_entry else _PAGE_VIEW
-        ranked = f"bitShiftLeft(toUInt256({rank}), 192) + {place}"
+        ranked = f"bitShiftLeft(toUInt256({rank}), 192) + {order}"
         function = "argMinIf" if is_entry else "argMaxIf"
         return self.aggregate(end, f"{function}({url}, {ranked}, {url} != '')")
 

@@ -36,7 +36,7 @@ class Bins:
     @property
     def labels(self) -> tuple[str, ...]:
         """Return the breakdown value of each bin, such as `[10,17.5]`."""
-        texts = [_whole(one) for one in self.borders]
+        texts = [_whole(border) for border in self.borders]
         return tuple(f"[{low},{high}]" for low, high in pairwise(texts))
 
 
@@ -78,20 +78,22 @@ class BreakdownSql:
     @property
     def needs_person(self) -> bool:
         """Return whether `joins` and `value` read persons from the column `actor`."""
-        return any(one.type in OF_ACTORS for one in self.parts)
+        return any(part.type in OF_ACTORS for part in self.parts)
 
     def event_columns(self) -> dict[str, str]:
         """Return columns for the parts that belong to the event: names and expressions."""
         return {
-            _column(place): self._shown(place, self.compiler.own_text(one))
-            for place, one in enumerate(self.parts)
-            if one.type in OF_EVENTS
+            _column(index): self._shown(index, self.compiler.own_text(part))
+            for index, part in enumerate(self.parts)
+            if part.type in OF_EVENTS
         }
 
     def joins(self) -> str:
         """Return the joins to write after the rows that have `actor`."""
         return "\n".join(
-            self._held(place, one) for place, one in enumerate(self.parts) if one.type == "person"
+            self._held(index, part)
+            for index, part in enumerate(self.parts)
+            if part.type == "person"
         )
 
     def value(self) -> str:
@@ -106,33 +108,33 @@ class BreakdownSql:
         return values[0] if values else "''"
 
     def _values(self) -> list[str]:
-        found, are_cohorts_in = [], False
-        for place, one in enumerate(self.parts):
-            if one.type == "cohort":
-                found += [] if are_cohorts_in else [self._cohorts()]
+        values, are_cohorts_in = [], False
+        for index, part in enumerate(self.parts):
+            if part.type == "cohort":
+                values += [] if are_cohorts_in else [self._cohorts()]
                 are_cohorts_in = True
-            elif one.type == "person":
-                found.append(self._shown(place, f"held_{place}.text"))
+            elif part.type == "person":
+                values.append(self._shown(index, f"held_{index}.text"))
             else:
-                found.append(_column(place))
-        return found
+                values.append(_column(index))
+        return values
 
-    def _held(self, place: int, breakdown: Breakdown) -> str:
+    def _held(self, index: int, breakdown: Breakdown) -> str:
         """Return the join that adds a person property as text, empty for persons without a row."""
         compiler = self.compiler
         held = (
             f"SELECT person_id, {compiler.text_of_person(breakdown.key)} AS text "
             f"FROM persons FINAL WHERE {compiler.project}"
         )
-        return f"LEFT ANY JOIN ({held}) AS held_{place} ON held_{place}.person_id = actor"
+        return f"LEFT ANY JOIN ({held}) AS held_{index} ON held_{index}.person_id = actor"
 
     def _cohorts(self) -> str:
         """Return an expression with one row for each of the cohorts that the person is in."""
-        compiler, found = self.compiler, []
-        for key in dict.fromkeys(one.key for one in self.parts if one.type == "cohort"):
+        compiler, cases = self.compiler, []
+        for key in dict.fromkeys(part.key for part in self.parts if part.type == "cohort"):
             name = compiler.bindings.text(key)
-            found.append(name if key == "all" else self._if_member(int(key), name))
-        return f"arrayJoin(arrayFilter(one -> one != '', [{', '.join(found)}]))"
+            cases.append(name if key == "all" else self._if_member(int(key), name))
+        return f"arrayJoin(arrayFilter(one -> one != '', [{', '.join(cases)}]))"
 
     def _if_member(self, cohort_id: int, name: str) -> str:
         bind = self.compiler.bindings
@@ -140,10 +142,10 @@ class BreakdownSql:
         members = f"SELECT person_id FROM cohort_inputs WHERE run = {run} AND cohort_id = {cohort}"
         return f"if(actor IN ({members}), {name}, '')"
 
-    def _shown(self, place: int, text: str) -> str:
-        breakdown, none = self.parts[place], self.compiler.bindings.text(NONE)
-        if place in self.bins:
-            return self._bin(self.bins[place], text, none)
+    def _shown(self, index: int, text: str) -> str:
+        breakdown, none = self.parts[index], self.compiler.bindings.text(NONE)
+        if index in self.bins:
+            return self._bin(self.bins[index], text, none)
         if breakdown.normalize_url:
             text = normalized_url(text)
         return f"ifNull(nullIf({text}, ''), {none})"
@@ -154,8 +156,8 @@ class BreakdownSql:
         bind, number = self.compiler.bindings, self.compiler.number_of(text)
         lowest = bind.add(list(bins.borders[:-1]), "Array(Float64)")
         places = bind.add(list(range(len(bins.labels))), "Array(Float64)")
-        found = f"transform(roundDown(ifNull({number}, 0), {lowest}), {lowest}, {places}, 0)"
-        label = f"arrayElement({bind.texts(bins.labels)}, toUInt32({found}) + 1)"
+        position = f"transform(roundDown(ifNull({number}, 0), {lowest}), {lowest}, {places}, 0)"
+        label = f"arrayElement({bind.texts(bins.labels)}, toUInt32({position}) + 1)"
         return f"if(isNotNull({number}), {label}, {none})"
 
 
@@ -177,5 +179,5 @@ def only_shown(compiler: Compiler, value: str, values: Sequence[str] | None) -> 
     return f"if({value} IN {bind.texts(values)}, {value}, {bind.text(OTHER)})"
 
 
-def _column(place: int) -> str:
-    return f"part_{place}"
+def _column(index: int) -> str:
+    return f"part_{index}"

@@ -95,7 +95,7 @@ class Compiler:
         """Return SQL for the start of a row's interval, in microseconds; 0 without `starts`."""
         if not starts:
             return "toInt64(0)"
-        bound = self.bindings.add([micros(one) for one in starts], "Array(Int64)")
+        bound = self.bindings.add([micros(start) for start in starts], "Array(Int64)")
         return f"roundDown(toUnixTimestamp64Micro({time}), {bound})"
 
     def where(self, span: DateRange, entities: Collection[Entity] | None) -> str:
@@ -122,13 +122,13 @@ class Compiler:
 
     def _named(self, entities: Collection[Entity]) -> list[str]:
         """Return conditions on entities; names come first, since the table is ordered by them."""
-        names = list(dict.fromkeys(one.event for one in entities if one.event is not None))
-        found = []
-        if all(one.event is not None for one in entities):
-            found.append(f"event IN {self.bindings.texts(names)}")
-        if all(one.properties is not None for one in entities):
-            found.append(f"({' OR '.join(self.entity(one) for one in entities)})")
-        return found
+        names = list(dict.fromkeys(entity.event for entity in entities if entity.event is not None))
+        conditions = []
+        if all(entity.event is not None for entity in entities):
+            conditions.append(f"event IN {self.bindings.texts(names)}")
+        if all(entity.properties is not None for entity in entities):
+            conditions.append(f"({' OR '.join(self.entity(entity) for entity in entities)})")
+        return conditions
 
     def entity(self, entity: Entity) -> str:
         """Return the condition for a row to be an event of the entity."""
@@ -166,29 +166,29 @@ class Compiler:
         index = self.context.scope.group_type_index
         return _PERSON if index is None else group_key(index)
 
-    def resolved(self, found: str, columns: Sequence[str]) -> str:
-        """Return a SELECT of the rows of `found` with the current person or group as `actor`.
+    def resolved(self, rows: str, columns: Sequence[str]) -> str:
+        """Return a SELECT of the rows of `rows` with the current person or group as `actor`.
 
         Args:
-            found: A SELECT with `columns` and the stored actor as `who`.
+            rows: A SELECT with `columns` and the stored actor as `who`.
         """
         if self.context.scope.group_type_index is not None:
-            return f"SELECT {', '.join(columns)}, who AS actor FROM ({found}) AS found"
-        return self.resolved_person(found, columns)
+            return f"SELECT {', '.join(columns)}, who AS actor FROM ({rows}) AS found"
+        return self.resolved_person(rows, columns)
 
     def person(self) -> str:
         """Return SQL for the stored person of a row of `events`, even when groups are counted."""
         return _PERSON
 
-    def resolved_person(self, found: str, columns: Sequence[str]) -> str:
-        """Return a SELECT of the rows of `found` with the current person as `actor`.
+    def resolved_person(self, rows: str, columns: Sequence[str]) -> str:
+        """Return a SELECT of the rows of `rows` with the current person as `actor`.
 
         Args:
-            found: A SELECT with `columns` and the stored person as `who`, even when groups are
+            rows: A SELECT with `columns` and the stored person as `who`, even when groups are
                 counted.
         """
         return _RESOLVED.format(
-            columns=", ".join(columns), no_person=NO_PERSON, found=found, project=self.project
+            columns=", ".join(columns), no_person=NO_PERSON, found=rows, project=self.project
         )
 
     def own_text(self, breakdown: Breakdown) -> str:
@@ -211,10 +211,10 @@ class Compiler:
         if COLUMN.fullmatch(key):
             name = self.bindings.add(key.replace(".", "%2E"), "Identifier")
             return f"ifNull(toString(attributes.{name}), '')"
-        place = f"properties, {self.bindings.text(key)}"
+        path = f"properties, {self.bindings.text(key)}"
         return (
-            f"multiIf(JSONType({place}) = 'Null', '', JSONType({place}) = 'String', "
-            f"JSONExtractString({place}), JSONExtractRaw({place}))"
+            f"multiIf(JSONType({path}) = 'Null', '', JSONType({path}) = 'String', "
+            f"JSONExtractString({path}), JSONExtractRaw({path}))"
         )
 
     def shown_text(self, key: str, rows: str) -> str:
@@ -246,6 +246,6 @@ class Compiler:
 
 def _sessions_together(group: ConditionGroup) -> Sequence[Node]:
     """Merge the children on sessions into one, so that sessions are computed once."""
-    found = tuple(child for child in group.children if is_of_sessions(child))
+    on_sessions = tuple(child for child in group.children if is_of_sessions(child))
     others = [child for child in group.children if not is_of_sessions(child)]
-    return [*others, ConditionGroup(group.type, found)] if found else others
+    return [*others, ConditionGroup(group.type, on_sessions)] if on_sessions else others

@@ -68,7 +68,7 @@ class StickinessQuery:
 
     @property
     def entities(self) -> tuple[Entity, ...]:
-        return tuple(one.entity for one in self.series)
+        return tuple(series.entity for series in self.series)
 
     @property
     def breakdowns(self) -> Breakdowns | None:
@@ -85,7 +85,7 @@ def read_stickiness(fields: Fields) -> StickinessQuery:
     fields.choice("display", DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS, "ActionsLineGraph")
     query = StickinessQuery(
         scope=parse_scope(fields),
-        series=tuple(_series(*one) for one in parse_entities(fields, most=SERIES_MAX)),
+        series=tuple(_series(*pair) for pair in parse_entities(fields, most=SERIES_MAX)),
         interval=parse_interval(fields.raw("interval"), fields.place("interval")),
         criteria=_criteria(fields),
         cumulative=fields.choice("computed_as", ("cumulative", "non_cumulative"), "non_cumulative")

@@ -16,7 +16,7 @@ def stickiness_entry(
     query: StickinessQuery,
     order: int,
     intervals: Intervals,
-    found: Iterable[tuple[int, int]],
+    counts: Iterable[tuple[int, int]],
     urls: PeopleUrls,
     *,
     before: DateRange | None = None,
@@ -24,10 +24,10 @@ def stickiness_entry(
     """Return the entry of one series.
 
     Args:
-        found: Pairs (number of intervals, actors with exactly so many).
+        counts: Pairs (number of intervals, actors with exactly so many).
         before: The previous range, if the entry is about it.
     """
-    exactly = dict(found)
+    exactly = dict(counts)
     numbers = range(1, len(intervals.starts) + 1)
     entity = query.series[order].entity
     entry: dict[str, Any] = {
@@ -47,7 +47,7 @@ def stickiness_entry(
 
 def _data(exactly: Mapping[int, int], numbers: range, *, cumulative: bool) -> list[int]:
     data = [exactly.get(number, 0) for number in numbers]
-    return [sum(data[place:]) for place in range(len(data))] if cumulative else data
+    return [sum(data[index:]) for index in range(len(data))] if cumulative else data
 
 
 def _label(query: StickinessQuery, number: int) -> str:

@@ -48,12 +48,12 @@ async def calculate_stickiness(
     entries = []
     for is_previous, (span, intervals) in enumerate(_ranges(calculation, query)):
         for order in range(len(query.series)):
-            asked = _asked(calculation, query, order, span, intervals)
-            rows = await calculation.rows(stickiness_statement(asked))
-            found = [(int(number), int(actors)) for number, actors in rows]
+            series_intervals = _series_intervals(calculation, query, order, span, intervals)
+            rows = await calculation.rows(stickiness_statement(series_intervals))
+            counts = [(int(number), int(actors)) for number, actors in rows]
             entries.append(
                 stickiness_entry(
-                    query, order, intervals, found, urls, before=span if is_previous else None
+                    query, order, intervals, counts, urls, before=span if is_previous else None
                 )
             )
     return entries
@@ -70,9 +70,9 @@ def _series(fields: Fields, query: StickinessQuery) -> int:
     """Return the index of the series, given by its index or as the first one of an event."""
     order = fields.whole("entity_order", 0, len(query.series) - 1)
     event = fields.text("entity_id")
-    for place, one in enumerate(query.series):
-        if order in (None, place) and event in (None, one.entity.event):
-            return place
+    for index, series in enumerate(query.series):
+        if order in (None, index) and event in (None, series.entity.event):
+            return index
     raise fields.error("entity_id", "The question has no such series.")
 
 
@@ -81,11 +81,11 @@ async def find_stickiness_actors(
 ) -> Statement:
     """Return the statement of the actors, each with the number of its intervals."""
     span, intervals = next(_ranges(calculation, query))
-    asked = _asked(calculation, query, place.series, span, intervals)
-    return actors_statement(asked, place.intervals, cumulative=query.cumulative)
+    series_intervals = _series_intervals(calculation, query, place.series, span, intervals)
+    return actors_statement(series_intervals, place.intervals, cumulative=query.cumulative)
 
 
-def _asked(
+def _series_intervals(
     calculation: Calculation,
     query: StickinessQuery,
     order: int,

@@ -76,43 +76,46 @@ class SeriesIntervals:
     criteria: Criteria | None = None
 
 
-def stickiness_statement(asked: SeriesIntervals) -> Statement:
+def stickiness_statement(series_intervals: SeriesIntervals) -> Statement:
     """Return the statement of rows (number of intervals, actors with exactly so many)."""
-    compiler = _compiler(asked)
-    return compiler.statement(BY_NUMBER.format(actors=_actors(compiler, asked)))
+    compiler = _compiler(series_intervals)
+    return compiler.statement(BY_NUMBER.format(actors=_actors(compiler, series_intervals)))
 
 
-def actors_statement(asked: SeriesIntervals, number: int, *, cumulative: bool) -> Statement:
+def actors_statement(
+    series_intervals: SeriesIntervals, number: int, *, cumulative: bool
+) -> Statement:
     """Return the statement of rows (actor, number of its intervals).
 
     Args:
         cumulative: Whether actors with more than `number` intervals count too.
     """
-    compiler = _compiler(asked)
+    compiler = _compiler(series_intervals)
     bound = compiler.bindings.add(number, "UInt64")
     text = ACTORS.format(
-        actors=_actors(compiler, asked), comparison=f"{'>=' if cumulative else '='} {bound}"
+        actors=_actors(compiler, series_intervals),
+        comparison=f"{'>=' if cumulative else '='} {bound}",
     )
     return compiler.statement(text)
 
 
-def _compiler(asked: SeriesIntervals) -> Compiler:
+def _compiler(series_intervals: SeriesIntervals) -> Compiler:
     """Return a compiler that counts the groups of the series, whatever the question counts."""
-    context, index = asked.context, asked.series.group_type_index
+    context, index = series_intervals.context, series_intervals.series.group_type_index
     if index is not None:
         context = replace(context, scope=replace(context.scope, group_type_index=index))
     return Compiler(context)
 
 
-def _actors(compiler: Compiler, asked: SeriesIntervals) -> str:
-    criteria = asked.criteria
+def _actors(compiler: Compiler, series_intervals: SeriesIntervals) -> str:
+    criteria = series_intervals.criteria
     text, columns = (BUCKETS, ["buckets"]) if criteria is None else (COUNTED, ["bucket", "n"])
-    found = text.format(
+    rows = text.format(
         who=compiler.who(),
-        bucket=compiler.bucket(asked.starts),
-        where=compiler.where(asked.span, [asked.series.entity]),
+        bucket=compiler.bucket(series_intervals.starts),
+        where=compiler.where(series_intervals.span, [series_intervals.series.entity]),
     )
-    resolved = compiler.resolved(found, columns)
+    resolved = compiler.resolved(rows, columns)
     if criteria is None:
         return INTERVALS_OF_ACTORS.format(resolved=resolved)
     bound = compiler.bindings.add(criteria.value, "UInt64")

@@ -32,9 +32,9 @@ def actors_statement(
 
 class _ActorsSql(SeriesRows):
     def actors(self, values: Sequence[str], hidden: Sequence[str] | None) -> str:
-        found, counted = self._found()
+        rows, counted = self._found()
         return ACTORS.format(
-            valued=self.valued(found, [f"{counted} AS counted", "n"]),
+            valued=self.valued(rows, [f"{counted} AS counted", "n"]),
             condition=self._of_values(values, hidden),
         )
 

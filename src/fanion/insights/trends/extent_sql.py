@@ -8,21 +8,21 @@ from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
 
 
-def extent_statement(query: SeriesQuery, place: int) -> Statement:
+def extent_statement(query: SeriesQuery, index: int) -> Statement:
     """Return the statement of one row: the least and the greatest number, null without any.
 
     Args:
         place: The index of the part of the breakdown.
     """
     sql = _ExtentSql(query)
-    return sql.compiler.statement(sql.extent(place))
+    return sql.compiler.statement(sql.extent(index))
 
 
 class _ExtentSql(SeriesRows):
-    def extent(self, place: int) -> str:
+    def extent(self, index: int) -> str:
         """Return SQL for the extent of a histogram, over the events that are counted."""
         assert self.query.breakdowns is not None
-        part, compiler = self.query.breakdowns.parts[place], self.compiler
+        part, compiler = self.query.breakdowns.parts[index], self.compiler
         number = compiler.number_of(compiler.own_text(part))
         if part.type in OF_EVENTS:
             where = f"{self.where()} AND isNotNull(number)"

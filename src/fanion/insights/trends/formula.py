@@ -63,8 +63,8 @@ def calculate(formula: Expression, values: Sequence[float]) -> float:
     Args:
         values: The values of the series at this point.
     """
-    found = _calculated(formula, values)
-    return found if isfinite(found) else 0.0
+    result = _calculated(formula, values)
+    return result if isfinite(result) else 0.0
 
 
 def _calculated(formula: Expression, values: Sequence[float]) -> float:
@@ -83,15 +83,15 @@ def _calculated(formula: Expression, values: Sequence[float]) -> float:
 
 
 def _tokens(text: str) -> list[str]:
-    found, at = [], 0
+    tokens, at = [], 0
     text = text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise FormulaError(f'A formula cannot contain "{text[at:].lstrip()[:1]}".')
-        found.append(match[0].strip())
+        tokens.append(match[0].strip())
         at = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
@@ -107,16 +107,16 @@ class _Parser:
         self._at = self._depth = 0
 
     def whole(self) -> Expression:
-        found = self._sum()
+        expression = self._sum()
         if self._next is not None:
             raise FormulaError(f'"{self._next}" is not expected here.')
-        return found
+        return expression
 
     @property
     def _next(self) -> str | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
-    def _take(self) -> str:
+    def _take_token(self) -> str:
         token = self._next
         if token is None:
             raise FormulaError("The formula is not complete.")
@@ -124,20 +124,20 @@ class _Parser:
         return token
 
     def _sum(self) -> Expression:
-        found = self._product()
+        expression = self._product()
         while (operator := self._operator("+", "-")) is not None:
-            found = Applied(operator, found, self._product())
-        return found
+            expression = Applied(operator, expression, self._product())
+        return expression
 
     def _product(self) -> Expression:
-        found = self._signed()
+        expression = self._signed()
         while (operator := self._operator("*", "/")) is not None:
-            found = Applied(operator, found, self._signed())
-        return found
+            expression = Applied(operator, expression, self._signed())
+        return expression
 
-    def _operator(self, *wanted: Operator) -> Operator | None:
+    def _operator(self, *operators: Operator) -> Operator | None:
         """Take the next token if it is one of these."""
-        for operator in wanted:
+        for operator in operators:
             if self._next == operator:
                 self._at += 1
                 return operator
@@ -147,18 +147,18 @@ class _Parser:
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise FormulaError(f"A formula is at most {DEPTH_MAX} levels deep.")
-        found = self._operand(self._take())
+        expression = self._operand(self._take_token())
         self._depth -= 1
-        return found
+        return expression
 
     def _operand(self, token: str) -> Expression:
         if token == "-":
             return Applied("-", 0.0, self._signed())
         if token == "(":
-            found = self._sum()
-            if self._take() != ")":
+            expression = self._sum()
+            if self._take_token() != ")":
                 raise FormulaError('A ")" is missing.')
-            return found
+            return expression
         if token[0].isdigit() or token[0] == ".":
             return float(token)
         return self._letter(token)
@@ -166,7 +166,7 @@ class _Parser:
     def _letter(self, token: str) -> Expression:
         if not token.isalpha():
             raise FormulaError(f'"{token}" is not expected here.')
-        place = ascii_uppercase.find(token.upper()) if len(token) == 1 else -1
-        if not 0 <= place < self._series:
+        index = ascii_uppercase.find(token.upper()) if len(token) == 1 else -1
+        if not 0 <= index < self._series:
             raise FormulaError(f'There is no series "{token}".')
-        return SeriesOf(place)
+        return SeriesOf(index)

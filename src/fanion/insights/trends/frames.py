@@ -44,8 +44,8 @@ def frames_of(query: TrendsQuery, clock: RangeClock) -> list[Frame]:
     frames = [Frame(span, intervals)]
     if query.compare:
         before = _before(query, span, intervals, clock)
-        found = cut(before, interval, zone, clock.week_start_day)
-        frames.append(Frame(before, found, is_previous=True))
+        previous_intervals = cut(before, interval, zone, clock.week_start_day)
+        frames.append(Frame(before, previous_intervals, is_previous=True))
     return frames
 
 
@@ -62,30 +62,36 @@ def _before(
     return widened(before, interval, zone, clock.week_start_day)
 
 
-def series_query(
+def query_of_series(
     context: SqlContext, query: TrendsQuery, series: Series, frame: Frame, clock: RangeClock
 ) -> SeriesQuery:
     """Return what is counted of one series in one range."""
     series = replace(series, math=series.math.at(query.effective_interval))
     starts = () if query.totals else frame.intervals.starts
-    asked = SeriesQuery(context, series, query.breakdowns, frame.span, starts)
+    series_query = SeriesQuery(context, series, query.breakdowns, frame.span, starts)
     window = series.math.window
     if window is None:
         once = query.shape == "cumulative" and series.math.word in COUNTED_ONCE
-        return replace(asked, once=once)
-    return _of_window(asked, window, clock.zone, totals=query.totals)
+        return replace(series_query, once=once)
+    return _of_window(series_query, window, clock.zone, totals=query.totals)
 
 
-def _of_window(asked: SeriesQuery, window: int, zone: ZoneInfo, *, totals: bool) -> SeriesQuery:
+def _of_window(
+    series_query: SeriesQuery, window: int, zone: ZoneInfo, *, totals: bool
+) -> SeriesQuery:
     """Extend the range by the days before it that count too; a total is that of the last day."""
-    first = last_day(asked.span, zone) if totals else asked.span.start.astimezone(zone).date()
-    span = DateRange(midnight(first - timedelta(days=window - 1), zone), asked.span.end)
+    first = (
+        last_day(series_query.span, zone)
+        if totals
+        else series_query.span.start.astimezone(zone).date()
+    )
+    span = DateRange(midnight(first - timedelta(days=window - 1), zone), series_query.span.end)
     if totals:
-        series = replace(asked.series, math=Math("dau"))
-        return replace(asked, span=span, series=series)
+        series = replace(series_query.series, math=Math("dau"))
+        return replace(series_query, span=span, series=series)
     starts = cut(span, "day", zone).starts
     return replace(
-        asked, span=span, starts=starts, numbers=day_numbers(starts, zone), window=window
+        series_query, span=span, starts=starts, numbers=day_numbers(starts, zone), window=window
     )
 
 
@@ -95,30 +101,34 @@ def day_numbers(starts: Sequence[datetime], zone: ZoneInfo) -> list[int]:
     return [(day - days[0]).days for day in days]
 
 
-def counted(asked: SeriesQuery, rows: Sequence[Row], frame: Frame, zone: ZoneInfo) -> Numbers:
+def counted(
+    series_query: SeriesQuery, rows: Sequence[Row], frame: Frame, zone: ZoneInfo
+) -> Numbers:
     """Return the numbers in the rows of the store.
 
     Source: insights.md, section 4a.
     """
-    if asked.window is not None:
+    if series_query.window is not None:
         return {
-            value: _active(asked, dict(zip(days, changes, strict=True)), frame, zone)
+            value: _active(series_query, dict(zip(days, changes, strict=True)), frame, zone)
             for value, days, changes in rows
         }
-    starts = [micros(one) for one in asked.starts] or [0]
-    found = {value: dict(zip(at, numbers, strict=True)) for value, at, numbers in rows}
+    starts = [micros(start) for start in series_query.starts] or [0]
+    by_value = {value: dict(zip(at, numbers, strict=True)) for value, at, numbers in rows}
     return {
         value: [float(numbers.get(start, 0.0)) for start in starts]
-        for value, numbers in found.items()
+        for value, numbers in by_value.items()
     }
 
 
 def _active(
-    asked: SeriesQuery, changes: Mapping[int, float], frame: Frame, zone: ZoneInfo
+    series_query: SeriesQuery, changes: Mapping[int, float], frame: Frame, zone: ZoneInfo
 ) -> list[float]:
     """Return how many are active on the last day of each interval."""
-    first, last = asked.starts[0].astimezone(zone).date(), last_day(frame.span, zone)
-    active = list(accumulate(float(changes.get(day, 0)) for day in range(asked.numbers[-1] + 1)))
+    first, last = series_query.starts[0].astimezone(zone).date(), last_day(frame.span, zone)
+    active = list(
+        accumulate(float(changes.get(day, 0)) for day in range(series_query.numbers[-1] + 1))
+    )
     return [active[(min(day, last) - first).days] for day in _last_days(frame.intervals, zone)]
 
 

@@ -65,9 +65,9 @@ class Math:
     @property
     def aggregate(self) -> Aggregate | None:
         """Return how a property, sessions' durations or counts per person are aggregated."""
-        for one in AGGREGATES:
-            if self.word in (one, f"{one}_count_per_actor"):
-                return one
+        for aggregate in AGGREGATES:
+            if self.word in (aggregate, f"{aggregate}_count_per_actor"):
+                return aggregate
         return None
 
     @property
@@ -122,7 +122,9 @@ def _word(fields: Fields) -> str:
 
 def _no_math(fields: Fields, word: str) -> Invalid:
     if _PERCENTILE.fullmatch(word):
-        names = ", ".join(one for one in AGGREGATES if one not in ("avg", "sum", "min", "max"))
+        names = ", ".join(
+            aggregate for aggregate in AGGREGATES if aggregate not in ("avg", "sum", "min", "max")
+        )
         return fields.error("math", f'"{word}" is not a valid choice. Percentiles are: {names}.')
     if word in _ALSO_CALLED:
         meant = _ALSO_CALLED[word]

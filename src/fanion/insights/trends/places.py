@@ -59,8 +59,8 @@ def read_trends_place(fields: Fields, query: TrendsQuery) -> TrendPlace:
     is_previous = fields.choice("compare_label", _LABELS, "current") == "previous"
     if is_previous and not query.compare:
         raise fields.error("compare_label", "The question does not compare.")
-    found = None if day.text is None or query.totals else day
-    return TrendPlace(_series(fields, query), found, _values(fields, query), is_previous)
+    shown_day = None if day.text is None or query.totals else day
+    return TrendPlace(_series(fields, query), shown_day, _values(fields, query), is_previous)
 
 
 def group_type_of_trend(query: TrendsQuery, place: TrendPlace) -> int | None:
@@ -79,10 +79,10 @@ def _series(fields: Fields, query: TrendsQuery) -> int:
         raise fields.error("entity_type", 'entity_type must be "events".')
     if order is not None:
         return order
-    found = [n for n, one in enumerate(query.series) if event in (None, one.entity.event)]
-    if not found:
+    matches = [n for n, series in enumerate(query.series) if event in (None, series.entity.event)]
+    if not matches:
         raise fields.error("entity_id", "The question has no such series.")
-    return next((n for n in found if query.series[n].math.word == math), found[0])
+    return next((n for n in matches if query.series[n].math.word == math), matches[0])
 
 
 def _values(fields: Fields, query: TrendsQuery) -> tuple[str, ...]:
@@ -94,9 +94,9 @@ def _values(fields: Fields, query: TrendsQuery) -> tuple[str, ...]:
     values = _listed(raw) if query.breakdowns.dimensions > 1 else [raw]
     if isinstance(raw, list) and len(raw) == 1:
         values = raw
-    if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
+    if any(isinstance(value, bool) or not isinstance(value, str | int | float) for value in values):
         raise fields.error("breakdown_value", "Not a valid string.")
-    texts = tuple(str(one) for one in values)
+    texts = tuple(str(value) for value in values)
     if texts and set(texts) == {OTHER}:
         return (OTHER,)
     if len(texts) != query.breakdowns.dimensions:
@@ -115,12 +115,16 @@ def _listed(raw: object) -> Sequence[Any]:
 
 
 def cell(
-    query: TrendsQuery, asked: SeriesQuery, place: TrendPlace, frame: Frame, clock: RangeClock
+    query: TrendsQuery,
+    series_query: SeriesQuery,
+    place: TrendPlace,
+    frame: Frame,
+    clock: RangeClock,
 ) -> SeriesQuery:
     """Return what the number at a place counts, as one interval.
 
     Args:
-        asked: The series, with the bins of the whole range.
+        series_query: The series, with the bins of the whole range.
 
     Raises:
         Invalid: The range has no such interval.
@@ -131,8 +135,8 @@ def cell(
         first = last_day(span, clock.zone) - timedelta(days=math.window - 1)
         span = DateRange(midnight(first, clock.zone), span.end)
         math = Math("dau")
-    series = replace(asked.series, math=math)
-    return replace(asked, series=series, span=span, starts=(), window=None, once=False)
+    series = replace(series_query.series, math=math)
+    return replace(series_query, series=series, span=span, starts=(), window=None, once=False)
 
 
 def _span(query: TrendsQuery, place: TrendPlace, frame: Frame, clock: RangeClock) -> DateRange:

@@ -89,7 +89,7 @@ class TrendsQuery:
 
     @property
     def entities(self) -> tuple[Entity, ...]:
-        return tuple(one.entity for one in self.series)
+        return tuple(series.entity for series in self.series)
 
     @property
     def totals(self) -> bool:
@@ -119,7 +119,7 @@ def read_trends(fields: Fields) -> TrendsQuery:
     display = fields.choice("display", DISPLAYS, "ActionsLineGraph")
     if display in _UNSUPPORTED_DISPLAYS:
         raise fields.error("display", f"Trends with display {display} are not supported.")
-    series = tuple(_series(*one) for one in parse_entities(fields, most=SERIES_MAX))
+    series = tuple(_series(*pair) for pair in parse_entities(fields, most=SERIES_MAX))
     compare_to = parse_compare_to(fields)
     query = TrendsQuery(
         scope=parse_scope(fields),
@@ -148,10 +148,10 @@ def _shape(display: str) -> Shape:
 
 def _breakdowns(fields: Fields, display: str) -> Breakdowns | None:
     """Parse the breakdown; all cohorts that it names are shown."""
-    found = parse_breakdowns(fields, MAP_VALUES if display == "WorldMap" else VALUES_MAX)
-    if found is None or not all(one.type == "cohort" for one in found.parts):
-        return found
-    return replace(found, limit=max(found.limit, len(found.parts)))
+    breakdowns = parse_breakdowns(fields, MAP_VALUES if display == "WorldMap" else VALUES_MAX)
+    if breakdowns is None or not all(part.type == "cohort" for part in breakdowns.parts):
+        return breakdowns
+    return replace(breakdowns, limit=max(breakdowns.limit, len(breakdowns.parts)))
 
 
 def _formulas(fields: Fields, series: int) -> tuple[Formula, ...]:
@@ -160,10 +160,10 @@ def _formulas(fields: Fields, series: int) -> tuple[Formula, ...]:
     texts = fields.texts("formulas", FORMULAS_MAX)
     single = fields.text("formula")
     if nodes:
-        return tuple(_formula_node(one, series) for one in nodes)
+        return tuple(_formula_node(node, series) for node in nodes)
     if texts:
         at = fields.place("formulas")
-        return tuple(_formula(text, series, f"{at}__{place}") for place, text in enumerate(texts))
+        return tuple(_formula(text, series, f"{at}__{index}") for index, text in enumerate(texts))
     return () if single is None else (_formula(single, series, fields.place("formula")),)
 
 

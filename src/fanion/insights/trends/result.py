@@ -63,14 +63,14 @@ class _Line:
 
 
 def trend_result(
-    query: TrendsQuery, found: Sequence[FrameNumbers], urls: PeopleUrls | None, now: datetime
+    query: TrendsQuery, frames: Sequence[FrameNumbers], urls: PeopleUrls | None, now: datetime
 ) -> list[dict[str, Any]]:
     """Return one entry for each series or formula, and value of the breakdown.
 
     Series are in the order of the question, and the values of each by size. All entries of the
     current range come before those of the previous one.
     """
-    lines = [line for one in found for line in _lines(query, one)]
+    lines = [line for frame in frames for line in _lines(query, frame)]
     if sum(len(line.numbers) for line in lines) > URLS_MAX:
         urls = None
     return [_entry(query, line, urls, now) for line in lines]
@@ -82,22 +82,26 @@ def has_more(result: Sequence[Mapping[str, Any]]) -> bool:
     return any(value == OTHER or (isinstance(value, list) and OTHER in value) for value in values)
 
 
-def _lines(query: TrendsQuery, found: FrameNumbers) -> Iterator[_Line]:
+def _lines(query: TrendsQuery, frame_numbers: FrameNumbers) -> Iterator[_Line]:
     if query.formulas:
         for order, formula in enumerate(query.formulas):
-            own = found.of_formulas[order] if found.of_formulas else found.series
-            numbers = formula_numbers(query, found.frame, own, formula)
-            yield from _sorted(query, _lines_of(formula, order, numbers, found))
+            own = (
+                frame_numbers.of_formulas[order]
+                if frame_numbers.of_formulas
+                else frame_numbers.series
+            )
+            numbers = formula_numbers(query, frame_numbers.frame, own, formula)
+            yield from _sorted(query, _lines_of(formula, order, numbers, frame_numbers))
         return
-    for order, (one, counted) in enumerate(zip(query.series, found.series, strict=True)):
-        numbers = _complete(query, counted, found.frame)
-        yield from _sorted(query, _lines_of(one, order, numbers, found))
+    for order, (series, counted) in enumerate(zip(query.series, frame_numbers.series, strict=True)):
+        numbers = _complete(query, counted, frame_numbers.frame)
+        yield from _sorted(query, _lines_of(series, order, numbers, frame_numbers))
 
 
 def _lines_of(
-    of: Series | Formula, order: int, numbers: Numbers, found: FrameNumbers
+    of: Series | Formula, order: int, numbers: Numbers, frame_numbers: FrameNumbers
 ) -> list[_Line]:
-    return [_Line(of, order, value, row, found) for value, row in numbers.items()]
+    return [_Line(of, order, value, row, frame_numbers) for value, row in numbers.items()]
 
 
 def _complete(query: TrendsQuery, numbers: Numbers, frame: Frame) -> Numbers:
@@ -109,7 +113,7 @@ def _complete(query: TrendsQuery, numbers: Numbers, frame: Frame) -> Numbers:
     if query.breakdowns is None:
         numbers = {"": numbers.get("", nothing)}
     else:
-        named = [one.key for one in query.breakdowns.parts] if _is_of_cohorts(query) else []
+        named = [part.key for part in query.breakdowns.parts] if _is_of_cohorts(query) else []
         missing = {key: nothing for key in named if key not in numbers} if numbers else {}
         hidden = OTHER if query.breakdowns.hide_other else None
         numbers = {value: row for value, row in numbers.items() if value != hidden} | missing
@@ -118,7 +122,7 @@ def _complete(query: TrendsQuery, numbers: Numbers, frame: Frame) -> Numbers:
 
 def _is_of_cohorts(query: TrendsQuery) -> bool:
     parts = query.breakdowns.parts if query.breakdowns else ()
-    return bool(parts) and all(one.type == "cohort" for one in parts)
+    return bool(parts) and all(part.type == "cohort" for part in parts)
 
 
 def _shaped(query: TrendsQuery, numbers: Sequence[float]) -> Sequence[float]:
@@ -135,10 +139,10 @@ def smoothed(numbers: Sequence[float], over: int) -> list[float]:
     Source: insights.md, section 4d.
     """
     sums = [0.0, *accumulate(numbers)]
-    firsts = [max(0, place - over) for place in range(1, len(sums))]
+    firsts = [max(0, index - over) for index in range(1, len(sums))]
     return [
-        float(floor((sums[place] - sums[first]) / (place - first)))
-        for place, first in enumerate(firsts, 1)
+        float(floor((sums[index] - sums[first]) / (index - first)))
+        for index, first in enumerate(firsts, 1)
     ]
 
 
@@ -164,12 +168,12 @@ def formula_numbers(
     values = dict.fromkeys(value for numbers in series for value in numbers)
     if query.breakdowns is None:
         values = {"": None}
-    found = {}
+    results = {}
     for value in values:
         rows = [numbers.get(value, nothing) for numbers in series]
         points = zip(*rows, strict=True) if rows else [() for _ in nothing]
-        found[value] = [calculate(formula.expression, point) for point in points]
-    return found
+        results[value] = [calculate(formula.expression, point) for point in points]
+    return results
 
 
 def _sorted(query: TrendsQuery, lines: Sequence[_Line]) -> list[_Line]:
@@ -253,11 +257,11 @@ def _labels(breakdowns: Breakdowns, line: _Line) -> Iterator[str]:
     """Yield the labels of the values; those of cohorts are their names."""
     types = list(
         dict.fromkeys(
-            [(one.type, "" if one.type == "cohort" else one.key) for one in breakdowns.parts]
+            [(part.type, "" if part.type == "cohort" else part.key) for part in breakdowns.parts]
         )
     )
-    for place, value in enumerate(parts_of(breakdowns, line.value)):
-        if types[place][0] != "cohort" or value in _LABELS:
+    for index, value in enumerate(parts_of(breakdowns, line.value)):
+        if types[index][0] != "cohort" or value in _LABELS:
             yield _LABELS.get(value, value)
         else:
             yield cohort_label(value, line.of_frame.cohorts)

@@ -104,13 +104,13 @@ class SeriesRows:
         Args:
             actor: Whether the rows need who is counted.
         """
-        found = {"bucket": self.compiler.bucket(self.query.starts)} if bucket else {}
-        found |= self.values.event_columns()
+        columns = {"bucket": self.compiler.bucket(self.query.starts)} if bucket else {}
+        columns |= self.values.event_columns()
         if self.values.needs_person or (actor and self.counts_persons):
-            found["who"] = self.compiler.person()
+            columns["who"] = self.compiler.person()
         if actor and self.by_group:
-            found["group_key"] = self.compiler.who()
-        return found
+            columns["group_key"] = self.compiler.who()
+        return columns
 
     def rows(self, columns: Mapping[str, str], where: str, *, once: bool) -> str:
         """Return a SELECT of the columns from `events`.
@@ -119,34 +119,34 @@ class SeriesRows:
             once: Whether an event counts once, however often it is stored.
         """
         named = ",\n         ".join(f"{text} AS {name}" for name, text in columns.items())
-        found = f"\n  SELECT {named}\n    FROM events\n   WHERE {where}\n"
-        return found + "   LIMIT 1 BY uuid\n" if once else found
+        statement = f"\n  SELECT {named}\n    FROM events\n   WHERE {where}\n"
+        return statement + "   LIMIT 1 BY uuid\n" if once else statement
 
     def grouped(self, rows: str, columns: Mapping[str, str], total: str) -> str:
         names = ", ".join(columns)
         return f"\n  SELECT {names}, {total}\n    FROM ({rows})\nGROUP BY {names}\n"
 
-    def resolved(self, found: str, columns: Sequence[str]) -> str:
+    def resolved(self, rows: str, columns: Sequence[str]) -> str:
         """Return the rows with the current person as `actor`, if they have `who`."""
         kept = [name for name in columns if name != "who"]
         if "who" not in columns:
-            return found
-        return self.compiler.resolved_person(found, kept)
+            return rows
+        return self.compiler.resolved_person(rows, kept)
 
     @property
     def counted(self) -> str:
         return "group_key" if self.by_group else "actor"
 
-    def valued(self, found: str, more: Sequence[str]) -> str:
+    def valued(self, rows: str, more: Sequence[str]) -> str:
         """Return rows with the value of the breakdown as `value`, and the columns in `more`.
 
         Args:
-            found: Rows that have `actor` if the breakdown needs it.
+            rows: Rows that have `actor` if the breakdown needs it.
         """
         names = "".join(f", {name}" for name in more)
         return (
             f"\n  SELECT {self.values.value()} AS value{names}\n"
-            f"    FROM ({found}) AS valued\n{self.values.joins()}"
+            f"    FROM ({rows}) AS valued\n{self.values.joins()}"
         )
 
     def key(self) -> str:
@@ -166,14 +166,14 @@ class SeriesRows:
     def _measured_by_person(self, name: str, columns: dict[str, str]) -> str:
         compiler = self.compiler
         columns["who"] = compiler.person()
-        found = self.resolved(self.rows(columns, self.where(), once=True), list(columns))
+        rows = self.resolved(self.rows(columns, self.where(), once=True), list(columns))
         measures = (
             f"SELECT person_id, {compiler.number(name)} AS number "
             f"FROM persons FINAL WHERE {compiler.project}"
         )
         kept = [*(name for name in columns if name != "who"), "actor", "number"]
         return (
-            f"SELECT {', '.join(kept)} FROM ({found}) AS measured LEFT ANY JOIN ({measures}) "
+            f"SELECT {', '.join(kept)} FROM ({rows}) AS measured LEFT ANY JOIN ({measures}) "
             "AS measures ON measures.person_id = actor WHERE isNotNull(number)"
         )
 
@@ -182,9 +182,9 @@ class SeriesRows:
         bind, span = self.compiler.bindings, self.query.span
         columns = self.columns(actor=actor)
         names = list(columns)
-        cells = ", ".join(f"cell.{place} AS {name}" for place, name in enumerate(names, 1))
+        cells = ", ".join(f"cell.{index} AS {name}" for index, name in enumerate(names, 1))
         session = self.compiler.text("$session_id")
-        found = SESSIONS.format(
+        rows = SESSIONS.format(
             cells=cells,
             cell=f"tuple({', '.join(names)})",
             columns=", ".join(f"{text} AS {name}" for name, text in columns.items()),
@@ -193,21 +193,21 @@ class SeriesRows:
             project=self.compiler.project,
             is_read=Reach.around(span, bind).is_read(self.compiler.project, session),
         )
-        return self.resolved(found, [*names, "session", "number"])
+        return self.resolved(rows, [*names, "session", "number"])
 
     def events_of_actors(self) -> str:
         """Return rows of who is counted, with the number of its events as `n`."""
         columns = self.columns(actor=True)
         rows = self.rows(columns, self.where(), once=True)
-        found = self.grouped(rows, columns, "count() AS n")
-        return self.resolved(found, [*columns, "n"])
+        grouped = self.grouped(rows, columns, "count() AS n")
+        return self.resolved(grouped, [*columns, "n"])
 
     def first_events(self) -> str:
         """Return rows of who is counted and of its first event, if that event counts."""
         columns = self.columns(actor=False, bucket=False)
         is_person = self.counts_persons
         columns = {name: text for name, text in columns.items() if name != "who" or not is_person}
-        found = FIRST.format(
+        rows = FIRST.format(
             who=self.compiler.who(),
             is_counted=self._is_counted(),
             columns="".join(f", {text}" for text in columns.values()),
@@ -217,7 +217,7 @@ class SeriesRows:
             counted="actor" if is_person else "actor AS group_key",
             columns="".join(f", cell.{n} AS {name}" for n, name in enumerate(columns, 2)),
             bucket=self.compiler.bucket(self.query.starts, "at.1"),
-            found=self.compiler.resolved(found, ["earliest", "first"]),
+            found=self.compiler.resolved(rows, ["earliest", "first"]),
             start=self.compiler.bindings.time(self.query.span.start),
         )
         return first if is_person else self.resolved(first, ["group_key", *columns, "bucket"])
@@ -234,11 +234,13 @@ class SeriesRows:
 
     def _of_all_time(self) -> str:
         compiler, entity = self.compiler, self.query.series.entity
-        found = f"{compiler.project} AND timestamp < {compiler.bindings.time(self.query.span.end)}"
+        condition = (
+            f"{compiler.project} AND timestamp < {compiler.bindings.time(self.query.span.end)}"
+        )
         if entity.event is not None:
-            found += f" AND event = {compiler.bindings.text(entity.event)}"
+            condition += f" AND event = {compiler.bindings.text(entity.event)}"
         if self.by_group:
-            found += f" AND {compiler.who()} != ''"
+            condition += f" AND {compiler.who()} != ''"
         if self.math.word == "first_time_for_user":
-            return found
-        return f"{found} AND {compiler.entity(entity)}{self._of_scope()}"
+            return condition
+        return f"{condition} AND {compiler.entity(entity)}{self._of_scope()}"

@@ -16,7 +16,7 @@ from fanion.insights.sql.breakdown import Bins, equal_bins
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.actors_sql import actors_statement
 from fanion.insights.trends.extent_sql import extent_statement
-from fanion.insights.trends.frames import Frame, Numbers, Row, counted, frames_of, series_query
+from fanion.insights.trends.frames import Frame, Numbers, Row, counted, frames_of, query_of_series
 from fanion.insights.trends.places import TrendPlace, cell
 from fanion.insights.trends.query import TrendsQuery
 from fanion.insights.trends.result import FrameNumbers, largest_values, trend_result
@@ -33,9 +33,9 @@ async def calculate_trends(calculation: Calculation, query: TrendsQuery) -> list
     """Return one entry for each series or formula, and value of the breakdown."""
     frames = frames_of(query, calculation.clock)
     require_few(_numbers_max(query, len(frames[0].intervals.starts)), POINTS_MAX)
-    found = [await _numbers(calculation, query, frame) for frame in frames]
+    numbers = [await _numbers(calculation, query, frame) for frame in frames]
     urls = PeopleUrls(calculation.project.id, "trends", query.scope.sent)
-    return await asyncio.to_thread(trend_result, query, found, urls, calculation.now)
+    return await asyncio.to_thread(trend_result, query, numbers, urls, calculation.now)
 
 
 def _numbers_max(query: TrendsQuery, intervals: int) -> int:
@@ -46,52 +46,59 @@ def _numbers_max(query: TrendsQuery, intervals: int) -> int:
 
 
 async def _numbers(calculation: Calculation, query: TrendsQuery, frame: Frame) -> FrameNumbers:
-    asked = await asked_series(calculation, query, frame)
-    rows = [await _rows(calculation, one, None) for one in asked]
+    queries = await series_queries(calculation, query, frame)
+    rows = [await _rows(calculation, series_query, None) for series_query in queries]
     names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
     if query.formulas and _has_more(query, rows):
-        return replace(await _ranked(calculation, query, frame, asked), cohorts=names)
+        return replace(await _ranked(calculation, query, frame, queries), cohorts=names)
     for order, values in enumerate(shown_values(query, rows)):
         if values is not None:
-            rows[order] = await _rows(calculation, asked[order], values)
-    numbers = [counted(*one, frame, calculation.zone) for one in zip(asked, rows, strict=True)]
+            rows[order] = await _rows(calculation, queries[order], values)
+    pairs = zip(queries, rows, strict=True)
+    numbers = [counted(*pair, frame, calculation.zone) for pair in pairs]
     return FrameNumbers(frame, numbers, cohorts=names)
 
 
 async def _ranked(
-    calculation: Calculation, query: TrendsQuery, frame: Frame, asked: Sequence[SeriesQuery]
+    calculation: Calculation, query: TrendsQuery, frame: Frame, queries: Sequence[SeriesQuery]
 ) -> FrameNumbers:
     """Return the numbers of the values that have the largest results of each formula.
 
     They are chosen from the values with the most in a series, as many as one answer can hold.
     """
-    points = max(len(frame.intervals.starts), 1) * len(asked)
+    points = max(len(frame.intervals.starts), 1) * len(queries)
     limit = query.breakdowns.limit if query.breakdowns is not None else 1
     most = max(limit, POINTS_MAX // points)
-    rows = [await _rows(calculation, one, None, most) for one in asked]
-    every = [counted(*one, frame, calculation.zone) for one in zip(asked, rows, strict=True)]
+    rows = [await _rows(calculation, series_query, None, most) for series_query in queries]
+    pairs = zip(queries, rows, strict=True)
+    every = [counted(*pair, frame, calculation.zone) for pair in pairs]
     of_values: dict[tuple[str, ...], Sequence[Numbers]] = {}
     of_formulas = []
     for formula in query.formulas:
         values = tuple(await asyncio.to_thread(largest_values, query, frame, every, formula))
         if values not in of_values:
             of_values[values] = [
-                counted(one, await _rows(calculation, one, values), frame, calculation.zone)
-                for one in asked
+                counted(
+                    series_query,
+                    await _rows(calculation, series_query, values),
+                    frame,
+                    calculation.zone,
+                )
+                for series_query in queries
             ]
         of_formulas.append(of_values[values])
     return FrameNumbers(frame, every, of_formulas)
 
 
-async def asked_series(
+async def series_queries(
     calculation: Calculation, query: TrendsQuery, frame: Frame
 ) -> list[SeriesQuery]:
     """Return each series in one range, with the bins of its histograms."""
-    found = []
+    queries = []
     for series in query.series:
-        one = series_query(calculation.context, query, series, frame, calculation.clock)
-        found.append(await _with_bins(calculation, one))
-    return found
+        series_query = query_of_series(calculation.context, query, series, frame, calculation.clock)
+        queries.append(await _with_bins(calculation, series_query))
+    return queries
 
 
 async def find_trends_actors(
@@ -100,39 +107,41 @@ async def find_trends_actors(
     """Return the statement of the actors that the number counts, each with its events."""
     frame = frames_of(query, calculation.clock)[1 if place.is_previous else 0]
     series = query.series[place.series]
-    asked = series_query(calculation.context, query, series, frame, calculation.clock)
-    asked = await _with_bins(calculation, asked)
-    one = cell(query, asked, place, frame, calculation.clock)
+    series_query = query_of_series(calculation.context, query, series, frame, calculation.clock)
+    series_query = await _with_bins(calculation, series_query)
+    cell_query = cell(query, series_query, place, frame, calculation.clock)
     if not place.is_other:
-        return actors_statement(one, place.values)
-    rows = await _rows(calculation, asked, None)
-    return actors_statement(one, (), [value for value, *_ in rows[: asked.limit]])
+        return actors_statement(cell_query, place.values)
+    rows = await _rows(calculation, series_query, None)
+    return actors_statement(cell_query, (), [value for value, *_ in rows[: series_query.limit]])
 
 
-async def _with_bins(calculation: Calculation, asked: SeriesQuery) -> SeriesQuery:
+async def _with_bins(calculation: Calculation, series_query: SeriesQuery) -> SeriesQuery:
     bins: dict[int, Bins] = {}
-    for place, part in enumerate(asked.breakdowns.parts if asked.breakdowns else ()):
+    for index, part in enumerate(series_query.breakdowns.parts if series_query.breakdowns else ()):
         if part.bins is not None and part.type != "cohort":
-            [(least, greatest)] = await calculation.rows(extent_statement(asked, place))
-            bins[place] = Bins() if least is None else equal_bins(least, greatest, part.bins)
-    return replace(asked, bins=bins)
+            [(least, greatest)] = await calculation.rows(extent_statement(series_query, index))
+            bins[index] = Bins() if least is None else equal_bins(least, greatest, part.bins)
+    return replace(series_query, bins=bins)
 
 
 async def _rows(
     calculation: Calculation,
-    asked: SeriesQuery,
+    series_query: SeriesQuery,
     values: Sequence[str] | None,
     most: int | None = None,
 ) -> list[Row]:
-    found = await calculation.rows(trend_statement(asked, values, most))
-    return [(value, buckets, totals) for value, buckets, totals in found]
+    rows = await calculation.rows(trend_statement(series_query, values, most))
+    return [(value, buckets, totals) for value, buckets, totals in rows]
 
 
 def _has_more(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> bool:
     """Return whether all series together have more values than are shown."""
     if query.breakdowns is None:
         return False
-    return len({value for one in rows for value, *_ in one}) > query.breakdowns.limit
+    return (
+        len({value for series_rows in rows for value, *_ in series_rows}) > query.breakdowns.limit
+    )
 
 
 def shown_values(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[Sequence[str] | None]:
@@ -144,7 +153,10 @@ def shown_values(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[Sequ
     if query.breakdowns is None:
         return [None] * len(rows)
     limit = query.breakdowns.limit
-    return [[value for value, *_ in one[:limit]] if len(one) > limit else None for one in rows]
+    return [
+        [value for value, *_ in series_rows[:limit]] if len(series_rows) > limit else None
+        for series_rows in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +168,18 @@ class RollingAverage:
 
     analysis: Analysis
 
-    async def of(self, project: Project, query: TrendsQuery, span: DateRange) -> float:
+    async def daily_average(self, project: Project, query: TrendsQuery, span: DateRange) -> float:
         """Return a day's average of the first entry in a span of ROLLING_DAYS; 0 without a series.
 
         Source: flags.md, section 17.
         """
         if not query.series:
             return 0.0
-        one = replace(query, interval="day", shape="series", compare=False, smoothed=1)
-        if not one.formulas:
-            one = replace(one, series=one.series[:1])
-        one, calculation = await self.analysis.begin(project, one, span.end)
+        daily = replace(query, interval="day", shape="series", compare=False, smoothed=1)
+        if not daily.formulas:
+            daily = replace(daily, series=daily.series[:1])
+        daily, calculation = await self.analysis.begin(project, daily, span.end)
         frame = Frame(span, cut(span, "day", calculation.zone))
-        found = await _numbers(calculation, one, frame)
-        entries = trend_result(one, [found], None, calculation.now)
+        numbers = await _numbers(calculation, daily, frame)
+        entries = trend_result(daily, [numbers], None, calculation.now)
         return sum(entries[0]["data"]) / ROLLING_DAYS if entries else 0.0

@@ -85,7 +85,7 @@ def trend_statement(
 class _TrendSql(SeriesRows):
     def trend(self, values: Sequence[str] | None) -> str:
         build = self._builder()
-        return build(lambda found, more: self._shown(self.valued(found, more), values))
+        return build(lambda rows, more: self._shown(self.valued(rows, more), values))
 
     def _builder(self) -> Callable[[_Value], str]:
         math = self.math
@@ -110,20 +110,20 @@ class _TrendSql(SeriesRows):
     def _total(self, valued: _Value) -> str:
         columns = self.columns(actor=False)
         rows = self.rows(columns, self.where(), once=True)
-        found = self.resolved(self.grouped(rows, columns, "count() AS n"), [*columns, "n"])
-        return COUNTED.format(total="sum(n)", valued=valued(found, ["bucket", "n"]))
+        grouped = self.resolved(self.grouped(rows, columns, "count() AS n"), [*columns, "n"])
+        return COUNTED.format(total="sum(n)", valued=valued(grouped, ["bucket", "n"]))
 
     def _of_actors(self, valued: _Value) -> str:
         columns = self.columns(actor=True)
         buckets = "groupUniqArray(bucket) AS buckets"
         others = {name: text for name, text in columns.items() if name != "bucket"}
         rows = self.rows(columns, self.where(), once=False)
-        found = self.grouped(rows, others, buckets)
-        found = self.resolved(found, [*others, "buckets"])
+        grouped = self.grouped(rows, others, buckets)
+        grouped = self.resolved(grouped, [*others, "buckets"])
         return ONE_BY_ONE.format(
             cells=self._cells(),
             buckets="groupUniqArrayArray(buckets)",
-            valued=valued(found, ["buckets", f"{self.counted} AS counted"]),
+            valued=valued(grouped, ["buckets", f"{self.counted} AS counted"]),
         )
 
     def _cells(self) -> str:
@@ -142,7 +142,7 @@ class _TrendSql(SeriesRows):
 
     def _day_number(self, day: str) -> str:
         bind, starts = self.compiler.bindings, self.query.starts
-        instants = bind.add([micros(one) for one in starts], "Array(Int64)")
+        instants = bind.add([micros(start) for start in starts], "Array(Int64)")
         numbers = bind.add(list(self.query.numbers), "Array(Int64)")
         return f"transform({day}, {instants}, {numbers}, toInt64(-1))"
 
@@ -154,18 +154,18 @@ class _TrendSql(SeriesRows):
     def _of_keys(self, valued: _Value) -> str:
         columns, where = self.columns(actor=False), f"{self.where()} AND counted != ''"
         keyed = {**columns, "counted": self.key()}
-        found = self.grouped(self.rows(keyed, where, once=False), keyed, "1")
-        found = self.resolved(found, [*columns, "counted"])
-        rows = valued(found, ["bucket", "counted"])
+        keyed_rows = self.grouped(self.rows(keyed, where, once=False), keyed, "1")
+        keyed_rows = self.resolved(keyed_rows, [*columns, "counted"])
+        rows = valued(keyed_rows, ["bucket", "counted"])
         if self.query.once:
             rows = FIRST_BUCKET.format(rows=rows)
         return COUNTED.format(total="uniqExact(counted)", valued=rows)
 
     def _of_property(self, valued: _Value) -> str:
         """Return the aggregate over events, even if the property is the person's."""
-        found = self.measured(actor=False)
+        rows = self.measured(actor=False)
         return COUNTED.format(
-            total=f"{self._aggregate}(number)", valued=valued(found, ["bucket", "number"])
+            total=f"{self._aggregate}(number)", valued=valued(rows, ["bucket", "number"])
         )
 
     @property
@@ -174,18 +174,18 @@ class _TrendSql(SeriesRows):
         return _AGGREGATES[self.math.aggregate]
 
     def _of_sessions(self, valued: _Value) -> str:
-        found = self.sessions(actor=False)
+        sessions = self.sessions(actor=False)
         once = "SELECT DISTINCT bucket, value, session, number FROM ({})"
-        rows = valued(found, ["bucket", "session", "number"])
+        rows = valued(sessions, ["bucket", "session", "number"])
         return COUNTED.format(total=f"{self._aggregate}(number)", valued=once.format(rows))
 
     def _per_actor(self, valued: _Value) -> str:
-        found = self.events_of_actors()
+        actors = self.events_of_actors()
         each = (
             "SELECT bucket, value, counted, sum(n) AS number FROM ({}) "
             "GROUP BY bucket, value, counted"
         )
-        rows = valued(found, ["bucket", "n", f"{self.counted} AS counted"])
+        rows = valued(actors, ["bucket", "n", f"{self.counted} AS counted"])
         return COUNTED.format(total=f"{self._aggregate}(number)", valued=each.format(rows))
 
     def _first_time(self, valued: _Value) -> str:

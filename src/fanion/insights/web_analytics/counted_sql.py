@@ -60,9 +60,9 @@ class CountedSessions:
 
         Columns: is_previous, who, place, views, conversions, converted, and `columns`.
         """
-        found = self.sessions.aggregate
-        views = found("views", "uniqExactIf(uuid, is_view)")
-        found("whos", "groupUniqArrayIf(who, is_view)")
+        aggregate = self.sessions.aggregate
+        views = aggregate("views", "uniqExactIf(uuid, is_view)")
+        aggregate("whos", "groupUniqArrayIf(who, is_view)")
         shown = {views: views, **self._conversions(), **columns}
         return _ROWS.format(
             is_previous=is_previous,
@@ -75,9 +75,9 @@ class CountedSessions:
         if self._goal is None:
             return {"conversions": "toUInt64(0)", "converted": "0"}
         self.sessions.column("is_goal", f"({self._goal})")
-        found = self.sessions.aggregate
-        times = found("conversion_count", "uniqExactIf(uuid, is_goal)")
-        converters = found("converters", "groupUniqArrayIf(who, is_goal)")
+        aggregate = self.sessions.aggregate
+        times = aggregate("conversion_count", "uniqExactIf(uuid, is_goal)")
+        converters = aggregate("converters", "groupUniqArrayIf(who, is_goal)")
         return {"conversions": times, "converted": f"has({converters}, who)"}
 
 
@@ -88,9 +88,11 @@ def _split(node: Node | None) -> tuple[Node | None, Node | None]:
     if not isinstance(node, ConditionGroup) or node.type != "AND":
         return node, None
     halves = [_split(child) for child in node.children]
-    return _all([one for one, _ in halves]), _all([two for _, two in halves])
+    return _all([of_events for of_events, _ in halves]), _all(
+        [of_sessions for _, of_sessions in halves]
+    )
 
 
 def _all(nodes: Sequence[Node | None]) -> Node | None:
-    found = tuple(node for node in nodes if node is not None)
-    return ConditionGroup("AND", found) if found else None
+    kept = tuple(node for node in nodes if node is not None)
+    return ConditionGroup("AND", kept) if kept else None

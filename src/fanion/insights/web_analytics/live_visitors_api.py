@@ -46,14 +46,14 @@ class LiveVisitorsApi(Controller):
 
         Events without a person count by their distinct id.
         """
-        asked = visitors_statement(request.project.id, request.app.state.now())
-        [(found,)] = await statements.rows(request.project.id, asked)
-        return LiveVisitors(users_on_product=found)
+        statement = visitors_statement(request.project.id, request.app.state.now())
+        [(visitors,)] = await statements.rows(request.project.id, statement)
+        return LiveVisitors(users_on_product=visitors)
 
 
 def visitors_statement(project_id: int, now: datetime) -> Statement:
     """Return the statement of one row: the number of visitors."""
     compiler = Compiler(SqlContext(project_id, Scope(), now, UUID(int=0)))
     where = compiler.where(DateRange(now - RECENT, now), None)
-    found = _RECENT.format(who=compiler.who(), where=where)
-    return compiler.statement(_VISITORS.format(actors=compiler.resolved(found, ["who"])))
+    rows = _RECENT.format(who=compiler.who(), where=where)
+    return compiler.statement(_VISITORS.format(actors=compiler.resolved(rows, ["who"])))

@@ -38,11 +38,11 @@ def overview_statement(
     sessions that bounced; sessions with a page view; conversions; persons who converted.
     """
     compiler = Compiler(context)
-    found = " UNION ALL ".join(
-        _rows(CountedSessions(compiler, query, span, goal), place)
-        for place, span in enumerate(spans)
+    rows = " UNION ALL ".join(
+        _rows(CountedSessions(compiler, query, span, goal), index)
+        for index, span in enumerate(spans)
     )
-    return compiler.statement(_OVERVIEW.format(counted=compiler.resolved(found, _COLUMNS)))
+    return compiler.statement(_OVERVIEW.format(counted=compiler.resolved(rows, _COLUMNS)))
 
 
 def _rows(counted: CountedSessions, is_previous: int) -> str:

@@ -96,7 +96,7 @@ def read_web_goals(fields: Fields) -> WebGoalsQuery:
     own = _by_name(fields)
     own.boolean("doPathCleaning")  # the answer names no page
     single = _goal(own)
-    listed = [_event_of(one) for one in own.items("goals", GOALS_MAX)]
+    listed = [_event_of(item) for item in own.items("goals", GOALS_MAX)]
     query = WebGoalsQuery(
         scope=parse_scope(own),
         compare=own.boolean("compare"),
@@ -136,7 +136,7 @@ def _options(fields: Fields) -> Iterator[tuple[str, str, Any]]:
     for name in fields.values:
         inner = fields.inner(name) if name in ("dateRange", "compareFilter") else None
         if inner is not None:
-            yield from ((name, one, inner.values[one]) for one in inner.values)
+            yield from ((name, option, inner.values[option]) for option in inner.values)
         else:
             yield "", name, fields.values[name]
 

@@ -72,8 +72,8 @@ def overviews(rows: Sequence[Row]) -> tuple[Overview, Overview]:
     Args:
         rows: The rows of `overview_statement`.
     """
-    found = {int(row[0]): Overview(*(int(number) for number in row[1:])) for row in rows}
-    return found.get(0, Overview()), found.get(1, Overview())
+    by_range = {int(row[0]): Overview(*(int(number) for number in row[1:])) for row in rows}
+    return by_range.get(0, Overview()), by_range.get(1, Overview())
 
 
 def overview_answer(query: WebOverviewQuery, rows: Sequence[Row]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def stats_answer(query: WebStatsTableQuery, rows: Sequence[Row]) -> dict[str, An
     columns = columns_of(query)
     shown = rows[: query.limit]
     return {
-        "columns": [_column(one) for one in ("breakdown_value", *columns)],
+        "columns": [_column(column) for column in ("breakdown_value", *columns)],
         "results": [
             [_value(query.breakdown, row[0]), *_pairs(row, columns, query.is_compared)]
             for row in shown
@@ -142,7 +142,7 @@ def _pairs(row: Row, columns: Sequence[Column], is_compared: bool) -> list[list[
     figures = dict(zip(_FIGURES, zip(row[1::2], row[2::2], strict=True), strict=True))
     return [
         [_figure(now), _figure(before) if is_compared else None]
-        for now, before in (figures[one] for one in columns)
+        for now, before in (figures[column] for column in columns)
     ]
 
 
@@ -173,17 +173,17 @@ def goals_answer(
         rows: The rows of `table_statement`, by the name of the event.
         overview: The rows of `overview_statement`.
     """
-    visitors = [one.visitors for one in overviews(overview)]
-    found: Mapping[str, Row] = {row[0]: row for row in rows}
-    table = [_goal(goal, found.get(goal), visitors) for goal in query.goals]
+    visitors = [totals.visitors for totals in overviews(overview)]
+    by_goal: Mapping[str, Row] = {row[0]: row for row in rows}
+    table = [_goal(goal, by_goal.get(goal), visitors) for goal in query.goals]
     if query.ordering is not None:
-        place = _GOAL_COLUMNS.index(query.ordering.column)
-        table.sort(key=lambda row: row[place], reverse=query.ordering.is_descending)
+        index = _GOAL_COLUMNS.index(query.ordering.column)
+        table.sort(key=lambda row: row[index], reverse=query.ordering.is_descending)
     if not query.is_compared:
         table = [[row[0], *([pair[0], None] for pair in row[1:])] for row in table]
     end = query.offset + query.limit
     return {
-        "columns": [_column(one) for one in _GOAL_COLUMNS],
+        "columns": [_column(name) for name in _GOAL_COLUMNS],
         "results": table[query.offset : end],
         "hasMore": len(table) > end,
         "limit": query.limit,
@@ -194,7 +194,7 @@ def goals_answer(
 def _goal(name: str, row: Row | None, visitors: Sequence[int]) -> list[Any]:
     users = [0, 0] if row is None else [int(row[1]), int(row[2])]
     total = [0, 0] if row is None else [int(row[3]), int(row[4])]
-    rates = [_share(one, of) or 0 for one, of in zip(users, visitors, strict=True)]
+    rates = [_share(number, of) or 0 for number, of in zip(users, visitors, strict=True)]
     return [name, users, total, rates]
 
 

@@ -167,13 +167,13 @@ def table_statement(
     compiler = Compiler(context)
     is_of_sessions = table.breakdown in _OF_SESSION
     rows_of = _session_rows if is_of_sessions else _event_rows
-    found = " UNION ALL ".join(
-        rows_of(compiler, query, span, place, table) for place, span in enumerate(spans)
+    rows = " UNION ALL ".join(
+        rows_of(compiler, query, span, index, table) for index, span in enumerate(spans)
     )
     columns = _SESSION_COLUMNS if is_of_sessions else _EVENT_COLUMNS
     text = _STATS.format(
         figures=_figures(_OF_SESSIONS if is_of_sessions else _OF_EVENTS),
-        counted=compiler.resolved(found, columns),
+        counted=compiler.resolved(rows, columns),
         shown="value != ''" if table.breakdown == "InitialReferringDomain" else "1",
         order=_order(table),
         limit=table.limit + 1,
@@ -193,12 +193,12 @@ def _figures(texts: Mapping[Column, str]) -> str:
 
 def _order(table: Table) -> str:
     """Return the order by the figure in question, then by the others and the value; nulls last."""
-    asked = table.ordering
-    direction = "DESC" if asked is None or asked.is_descending else "ASC"
-    columns = dict.fromkeys([*([asked.column] if asked else []), *_ORDER])
-    shown = [one for one in columns if one in table.columns]
-    figures = [f"{one}{suffix}" for one in shown for suffix in ("", "_before")]
-    by = [f"if(isNaN({one}), NULL, {one}) {direction} NULLS LAST" for one in figures]
+    ordering = table.ordering
+    direction = "DESC" if ordering is None or ordering.is_descending else "ASC"
+    columns = dict.fromkeys([*([ordering.column] if ordering else []), *_ORDER])
+    shown = [column for column in columns if column in table.columns]
+    figures = [f"{column}{suffix}" for column in shown for suffix in ("", "_before")]
+    by = [f"if(isNaN({column}), NULL, {column}) {direction} NULLS LAST" for column in figures]
     return ", ".join([*by, "value"])
 
 
@@ -206,7 +206,7 @@ def _order(table: Table) -> str:
 
 
 def _session_rows(
-    compiler: Compiler, query: WebQuery, span: DateRange, place: int, table: Table
+    compiler: Compiler, query: WebQuery, span: DateRange, is_previous: int, table: Table
 ) -> str:
     counted = CountedSessions(compiler, query, span, table.goal)
     sessions = counted.sessions
@@ -216,18 +216,18 @@ def _session_rows(
         "value": cleaned(shown, table.cleaning, sessions),
         "bounce": sessions.value("$is_bounce") if table.bounce_rate else UNJUDGED,
     }
-    return counted.rows(place, columns)
+    return counted.rows(is_previous, columns)
 
 
 # ── By a value of events ─────────────────────────────────────────────────────────────────
 
 
 def _event_rows(
-    compiler: Compiler, query: WebQuery, span: DateRange, place: int, table: Table
+    compiler: Compiler, query: WebQuery, span: DateRange, is_previous: int, table: Table
 ) -> str:
     bind, value = compiler.bindings, _value_of_event(compiler, table)
     events = _EVENTS.format(
-        is_previous=place,
+        is_previous=is_previous,
         value=value,
         who=compiler.who(),
         is_goal="0" if table.goal is None else f"event = {bind.text(table.goal)}",
@@ -239,11 +239,11 @@ def _event_rows(
     )
     if not table.bounce_rate:
         return events
-    return f"{events} UNION ALL {_bounces(compiler, query, span, place, table, value)}"
+    return f"{events} UNION ALL {_bounces(compiler, query, span, is_previous, table, value)}"
 
 
 def _bounces(
-    compiler: Compiler, query: WebQuery, span: DateRange, place: int, table: Table, value: str
+    compiler: Compiler, query: WebQuery, span: DateRange, is_previous: int, table: Table, value: str
 ) -> str:
     counted = CountedSessions(compiler, query, span, None)
     sessions = counted.sessions
@@ -253,7 +253,7 @@ def _bounces(
         entry = cleaned(sessions.shown("$entry_pathname"), table.cleaning, sessions)
         values = f"[{entry}]"
     return _BOUNCES.format(
-        is_previous=place,
+        is_previous=is_previous,
         values=values,
         no_person=NO_PERSON,
         bounce=sessions.value("$is_bounce"),
@@ -282,7 +282,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 def cleaned(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
     """Return SQL for a path after the cleaning rules, applied one after the other."""
-    for one in cleaning:
-        regex, alias = bound.bindings.text(one.regex), bound.bindings.text(one.alias)
+    for rule in cleaning:
+        regex, alias = bound.bindings.text(rule.regex), bound.bindings.text(rule.alias)
         text = f"replaceRegexpAll({text}, {regex}, {alias})"
     return text
