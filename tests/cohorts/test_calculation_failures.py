@@ -105,11 +105,11 @@ async def test_a_cohort_deleted_during_an_outage_is_not_tried_again(home: Home) 
     await home.site.calculated()
     cohort = await create(home, filters=all_of(person_is("plan", "free")))
     work = CohortLeaseStore(home.site.records, lease_s=60)
-    claim = await work.claim(home.site.clock.now(), "me")
+    claim = await work.claim_cohort(home.site.clock.now(), "me")
     assert claim is not None
 
     deleted = await change(home, cohort, deleted=True)
-    await work.put_off(claim, home.site.clock.now())
+    await work.postpone(claim, home.site.clock.now())
     await home.site.calculated()
 
     assert await retrieve(home, cohort) == deleted

@@ -36,7 +36,7 @@ async def change(
     def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
         return changed_values(sent, before, others, NOW, imports=members is not None)
 
-    changed = await cohort_store(records).change(AUTHOR, one.id, decide, members)
+    changed = await cohort_store(records).change_cohort(AUTHOR, one.id, decide, members)
     assert changed is not None
     return changed
 
@@ -57,12 +57,12 @@ async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
         await work.change_members(running, [], [made["b"][0]], NOW)
     with pytest.raises(LeaseLost):
         await finish(work, running)
-    await work.fail(running, "too late", NOW, RUN)
+    await work.record_failure(running, "too late", NOW, RUN)
 
     assert (static.is_calculating, static.count) == (False, None)
     assert await names_in(records, one.id) == []
-    assert await cohort_store(records).get(1, one.id) == static
-    assert await work.claim(NOW, "another") is None
+    assert await cohort_store(records).get_cohort(1, one.id) == static
+    assert await work.claim_cohort(NOW, "another") is None
 
 
 async def test_an_import_writes_nothing_into_a_cohort_that_became_dynamic(records: Records) -> None:
@@ -70,7 +70,7 @@ async def test_an_import_writes_nothing_into_a_cohort_that_became_dynamic(record
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
     running = await claimed(work)
-    await work.add(running, by_distinct_id(running.project_id, ["a"]), NOW)
+    await work.add_members(running, by_distinct_id(running.project_id, ["a"]), NOW)
 
     await change(records, one, is_static=False)
     with pytest.raises(LeaseLost):
@@ -79,7 +79,7 @@ async def test_an_import_writes_nothing_into_a_cohort_that_became_dynamic(record
     await work.change_members(calculation, [], [made["b"][0]], NOW)
     await finish(work, calculation)
 
-    assert await ImportStore(work.records, lambda: NOW).pending(one.id) == []
+    assert await ImportStore(work.records, lambda: NOW).pending_imports(one.id) == []
     assert await names_in(records, one.id) == ["b"]
 
 
@@ -91,8 +91,8 @@ async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> Non
         await change(records, one, await uploaded(records, "a"), name="b")
     await change(records, one, is_static=True)
 
-    assert await ImportStore(work.records, lambda: NOW).pending(one.id) == []
-    assert await work.claim(NOW, "me") is None
+    assert await ImportStore(work.records, lambda: NOW).pending_imports(one.id) == []
+    assert await work.claim_cohort(NOW, "me") is None
 
 
 async def test_pending_imports_continue_when_a_cohort_is_restored(records: Records) -> None:
@@ -102,14 +102,14 @@ async def test_pending_imports_continue_when_a_cohort_is_restored(records: Recor
 
     await change(records, one, deleted=True)
     await change(records, one, name="still deleted")
-    idle = await work.claim(NOW, "me")
+    idle = await work.claim_cohort(NOW, "me")
     await change(records, one, deleted=False)
     claim = await claimed(work)
 
     assert idle is None
     assert [
         waiting.kind
-        for waiting in await ImportStore(work.records, lambda: NOW).pending(claim.cohort_id)
+        for waiting in await ImportStore(work.records, lambda: NOW).pending_imports(claim.cohort_id)
     ] == ["distinct_id"]
 
 
@@ -121,7 +121,7 @@ async def test_a_restored_cohort_without_pending_imports_is_not_calculated(
     await change(records, one, deleted=True)
     await change(records, one, deleted=False)
 
-    assert await work.claim(NOW, "me") is None
+    assert await work.claim_cohort(NOW, "me") is None
 
 
 async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None:
@@ -129,7 +129,7 @@ async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None
     await finish(work, await claimed(work))
 
     await change(records, one, deleted=True)
-    idle = await work.claim(NOW, "me")
+    idle = await work.claim_cohort(NOW, "me")
     await change(records, one, deleted=False)
 
     assert idle is None

@@ -39,7 +39,7 @@ async def original(records: Records, work: CohortLeaseStore) -> StoredCohort:
     await make_persons(records, "a", "b", "c")
     one = await cohort(records)
     claim = await claimed(work)
-    await work.add(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
+    await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
     await finish(work, claim)
     return one
 
@@ -50,13 +50,13 @@ async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
 
 async def fill(work: CohortLeaseStore, claim: CohortClaim) -> None:
     """Fill a copy as the calculator does."""
-    [waiting] = await ImportStore(work.records, lambda: NOW).pending(claim.cohort_id)
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(claim.cohort_id)
     last: int | None = 0
     while last is not None:
-        last = await work.copy(claim, waiting, last, NOW)
-    await work.finish(claim, NOW, None, RUN, [waiting.id])
+        last = await work.copy_members(claim, waiting, last, NOW)
+    await work.publish_version(claim, NOW, None, RUN, [waiting.id])
     assert waiting.source_id
-    while await work.sweep(waiting.source_id):
+    while await work.delete_old_rows(waiting.source_id):
         pass
 
 
@@ -70,7 +70,7 @@ async def number_of(records: Records, distinct_id: str) -> int:
 
 
 async def counted(records: Records, one: StoredCohort) -> int | None:
-    stored = await cohort_store(records).get(1, one.id)
+    stored = await cohort_store(records).get_cohort(1, one.id)
     assert stored is not None
     return stored.count
 
@@ -90,9 +90,9 @@ async def test_a_calculation_that_runs_already_does_not_change_the_copy(
     copy = await copy_of(records, one)
 
     await work.change_members(running, [await number_of(records, "a")], [], NOW)
-    await work.add(running, by_distinct_id(running.project_id, ["c"]), NOW)
+    await work.add_members(running, by_distinct_id(running.project_id, ["c"]), NOW)
     await finish(work, running)
-    while await work.sweep(one.id):
+    while await work.delete_old_rows(one.id):
         pass
     held = await rows_of(records, one)
     await fill(work, await claimed(work))
@@ -128,15 +128,17 @@ async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
     made = await make_persons(records, "first", "second", "third")
     one = await cohort(records)
     calculation = await claimed(work)
-    await work.add(calculation, by_distinct_id(calculation.project_id, ["second", "third"]), NOW)
+    await work.add_members(
+        calculation, by_distinct_id(calculation.project_id, ["second", "third"]), NOW
+    )
     await finish(work, calculation)
     copy = await copy_of(records, one)
     claim = await claimed(work)
-    [waiting] = await ImportStore(work.records, lambda: NOW).pending(claim.cohort_id)
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(claim.cohort_id)
 
     await merge(records, made["third"][1], made["first"][1])
-    assert await work.copy(claim, waiting, made["second"][1], NOW) is None
-    await work.finish(claim, NOW, None, RUN, [waiting.id])
+    assert await work.copy_members(claim, waiting, made["second"][1], NOW) is None
+    await work.publish_version(claim, NOW, None, RUN, [waiting.id])
 
     assert await names_in(records, copy.id) == ["third"]
     assert await counted(records, copy) == 1
@@ -148,11 +150,11 @@ async def test_a_person_merged_after_a_copy_crashed_is_in_the_next_one(
     one = await original(records, work)
     copy = await copy_of(records, one)
     died = await claimed(work)
-    [waiting] = await ImportStore(work.records, lambda: NOW).pending(died.cohort_id)
-    await work.copy(died, waiting, 0, NOW)
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(died.cohort_id)
+    await work.copy_members(died, waiting, 0, NOW)
 
     await merge(records, await number_of(records, "a"), await number_of(records, "c"))
-    await work.release(died)
+    await work.release_lease(died)
     await fill(work, await claimed(work, lease="another"))
 
     assert await names_in(records, copy.id) == ["a", "b"]
@@ -189,7 +191,7 @@ async def test_the_original_is_calculated_after_it_was_copied(
     await change(records, one, name="due too")
 
     first = await claimed(work)
-    nothing_yet = await work.claim(NOW, "another")
+    nothing_yet = await work.claim_cohort(NOW, "another")
     await fill(work, first)
     second = await claimed(work)
 
@@ -205,7 +207,7 @@ async def test_a_failed_copy_does_not_block_other_cohorts(
     await change(records, one, name="due too")
 
     first = await claimed(work)
-    await work.fail(first, "broken", NOW, RUN)
+    await work.record_failure(first, "broken", NOW, RUN)
 
     assert first.cohort_id == copy.id
     claims = {(await claimed(work, lease=f"{n}")).cohort_id for n in range(2)}

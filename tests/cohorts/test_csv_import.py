@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.cohorts.calculation.worker import MemberDiff
-from fanion.cohorts.csv_export import COLUMNS_MAX, CsvColumns, header, rows
+from fanion.cohorts.csv_export import COLUMNS_MAX, CsvColumns, header_line, table_rows
 from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, ids_of_rows, read_csv
 from fanion.errors import Invalid
 
@@ -205,7 +205,7 @@ def test_a_row_stands_for_an_id_of_the_kind_of_its_file(
 def test_ids_are_read_in_batches() -> None:
     members = read_csv(io.BytesIO(b"a\nb\na\nc\na\n"))
 
-    assert [members.take(2) for _ in range(4)] == [["a", "b"], ["a", "c"], ["a"], []]
+    assert [members.take_ids(2) for _ in range(4)] == [["a", "b"], ["a", "c"], ["a"], []]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -246,8 +246,8 @@ def test_a_table_has_the_columns_of_all_rows() -> None:
 def table(persons: list[dict[str, Any]], columns_max: int = COLUMNS_MAX) -> str:
     columns = CsvColumns(columns_max)
     for one in persons:
-        columns.add(one)
-    return header(columns.names()) + rows(persons, columns.names())
+        columns.add_row(one)
+    return header_line(columns.names()) + table_rows(persons, columns.names())
 
 
 def person(number: int, **properties: Any) -> dict[str, Any]:

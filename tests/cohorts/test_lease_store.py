@@ -43,7 +43,7 @@ async def test_new_members_become_visible_in_one_step(records: Records) -> None:
     half = await names_in(records, one.id)
     asked = await memberships(records, [(1, "a"), (1, "c"), (1, "nobody")])
     count = await finish(work, second)
-    await work.sweep(one.id)
+    await work.delete_old_rows(one.id)
 
     assert (before, half, count) == ([], ["a", "b"], 2)
     assert asked == {(1, "a"): frozenset({one.id})}
@@ -68,7 +68,7 @@ async def test_rows_of_a_crashed_calculation_never_become_visible(records: Recor
     await finish(work, again)
 
     assert await names_in(records, one.id) == ["a", "c"]
-    stored = await cohort_store(records).get(1, one.id)
+    stored = await cohort_store(records).get_cohort(1, one.id)
     assert stored is not None and not stored.is_calculating
 
 
@@ -76,22 +76,22 @@ async def test_a_cohort_has_one_worker_and_a_lost_lease_writes_nothing(records: 
     made = await make_persons(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     slow = await claimed(work)
-    taken = await work.claim(NOW + timedelta(seconds=LEASE_S - 1), "another")
-    await work.renew(slow, NOW + timedelta(seconds=30))
-    renewed = await work.claim(NOW + timedelta(seconds=LEASE_S), "another")
+    taken = await work.claim_cohort(NOW + timedelta(seconds=LEASE_S - 1), "another")
+    await work.renew_lease(slow, NOW + timedelta(seconds=30))
+    renewed = await work.claim_cohort(NOW + timedelta(seconds=LEASE_S), "another")
 
     other = await claimed(work, NOW + timedelta(seconds=30 + LEASE_S), "another")
     with pytest.raises(LeaseLost):
         await work.change_members(slow, [], await uuids(made, "a"), NOW)
     with pytest.raises(LeaseLost):
         await finish(work, slow)
-    await work.fail(slow, "too late", None, RUN)
+    await work.record_failure(slow, "too late", None, RUN)
     await work.change_members(other, [], await uuids(made, "b"), NOW)
     await finish(work, other)
 
     assert (taken, renewed) == (None, None)
     assert await names_in(records, one.id) == ["b"]
-    stored = await cohort_store(records).get(1, one.id)
+    stored = await cohort_store(records).get_cohort(1, one.id)
     assert stored is not None and stored.errors_calculating == 0
 
 
@@ -107,7 +107,7 @@ async def test_a_change_during_a_calculation_leaves_the_next_one_due(records: Re
 
     await finish(work, claim, NOW + timedelta(minutes=15))
 
-    stored = await cohort_store(records).get(1, one.id)
+    stored = await cohort_store(records).get_cohort(1, one.id)
     assert stored is not None and stored.is_calculating
     assert (await claimed(work)).version > claim.version
 
@@ -121,9 +121,9 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
 
     second = await claimed(work)
     await work.change_members(second, [], await uuids(made, "b"), NOW)
-    await work.fail(second, "no" * 1000, NOW, RUN)
+    await work.record_failure(second, "no" * 1000, NOW, RUN)
 
-    stored = await cohort_store(records).get(1, one.id)
+    stored = await cohort_store(records).get_cohort(1, one.id)
     assert stored is not None
     assert (stored.errors_calculating, stored.count, stored.is_calculating) == (1, 1, False)
     assert len(stored.last_error_message or "") == 1000
@@ -133,9 +133,9 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
 async def test_characters_that_a_text_column_cannot_store_are_removed(records: Records) -> None:
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
 
-    await work.fail(await claimed(work), "a\0b\ud800c", None, RUN)
+    await work.record_failure(await claimed(work), "a\0b\ud800c", None, RUN)
 
-    stored = await cohort_store(records).get(1, one.id)
+    stored = await cohort_store(records).get_cohort(1, one.id)
     assert stored is not None and stored.last_error_message == "ab?c"
 
 
@@ -146,7 +146,7 @@ async def test_only_persons_of_the_project_become_members(records: Records) -> N
 
     claim = await claimed(work)
     await work.change_members(claim, [], [made["a"][0], theirs["a"][0], uuid4()], NOW)
-    await work.add(claim, by_distinct_id(claim.project_id, ["a", "nobody"]), NOW)
+    await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "nobody"]), NOW)
 
     assert await finish(work, claim) == 1
     assert await memberships(records, [(2, "a")]) == {}
@@ -202,12 +202,12 @@ async def test_imports_stay_until_their_members_are_visible(records: Records) ->
     work = CohortLeaseStore(records, LEASE_S)
 
     claim = await claimed(work)
-    [waiting] = await ImportStore(work.records, lambda: NOW).pending(one.id)
-    found = [ids async for ids in ImportStore(records, lambda: NOW).ids(waiting.id)]
-    await work.add(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
-    await work.finish(claim, NOW, None, RUN, [waiting.id])
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(one.id)
+    found = [ids async for ids in ImportStore(records, lambda: NOW).upload_ids(waiting.id)]
+    await work.add_members(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
+    await work.publish_version(claim, NOW, None, RUN, [waiting.id])
 
     assert (waiting.kind, found) == ("distinct_id", [["a"]])
-    assert await ImportStore(work.records, lambda: NOW).pending(one.id) == []
-    assert await work.claim(NOW, "me") is None
+    assert await ImportStore(work.records, lambda: NOW).pending_imports(one.id) == []
+    assert await work.claim_cohort(NOW, "me") is None
     assert await names_in(records, one.id) == ["a"]

@@ -169,7 +169,9 @@ async def test_changes_of_members_are_refused_during_an_import(home: Home) -> No
     ann = await uuid_of(home, "ann")
     cohort = await upload(home, "bob\n")
     now = home.site.clock.now()
-    claim = await CohortLeaseStore(home.site.records, lease_s=60).claim(now, "another server")
+    claim = await CohortLeaseStore(home.site.records, lease_s=60).claim_cohort(
+        now, "another server"
+    )
 
     busy = [await add(home, cohort, ann), await remove(home, cohort, ann)]
     home.site.clock.move(seconds=61)
@@ -190,10 +192,10 @@ async def test_rows_of_a_failed_import_stay_invisible(home: Home) -> None:
     ann, bob = [await uuid_of(home, one) for one in ("ann", "bob")]
     cohort = await upload(home, "cid\n")
     now, work = home.site.clock.now(), CohortLeaseStore(home.site.records, lease_s=60)
-    claim = await work.claim(now, "broken")
+    claim = await work.claim_cohort(now, "broken")
     assert claim is not None
-    await work.add(claim, by_person_id(claim.project_id, [UUID(bob)]), now)
-    await work.release(claim)
+    await work.add_members(claim, by_person_id(claim.project_id, [UUID(bob)]), now)
+    await work.release_lease(claim)
 
     await add(home, cohort, ann)
 

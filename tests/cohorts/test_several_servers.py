@@ -32,8 +32,8 @@ class Counted(CohortLeaseStore):
     others: asyncio.Barrier
     claims: list[int] = field(default_factory=list)
 
-    async def claim(self, now: datetime, lease: str) -> CohortClaim | None:
-        claim = await CohortLeaseStore.claim(self, now, lease)
+    async def claim_cohort(self, now: datetime, lease: str) -> CohortClaim | None:
+        claim = await CohortLeaseStore.claim_cohort(self, now, lease)
         if claim is not None:
             self.claims.append(claim.cohort_id)
             if len(self.claims) == 1:

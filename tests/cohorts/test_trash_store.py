@@ -46,20 +46,20 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
     ]
     for _ in (deleted_one, other):
         claim = await claimed(work)
-        await work.add(claim, by_distinct_id(claim.project_id, ["a", "b", "c"]), NOW)
+        await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b", "c"]), NOW)
         await finish(work, claim)
 
     await change(records, deleted_one, deleted=True)
-    early = await deleted.purge(LATER - timedelta(seconds=1))
+    early = await deleted.purge_members(LATER - timedelta(seconds=1))
     await change(records, deleted_one, deleted=True)
     before = await left(records)
-    while await deleted.purge(LATER):
+    while await deleted.purge_members(LATER):
         pass
 
     assert (early, before) == (False, (6, 2))
     assert await left(records) == (3, 1)
     assert await names_in(records, other.id) == ["a", "b", "c"]
-    found = await cohort_store(records).get(1, deleted_one.id)
+    found = await cohort_store(records).get_cohort(1, deleted_one.id)
     assert found is not None and (found.deleted, found.count) == (True, None)
 
 
@@ -71,10 +71,10 @@ async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     await change(records, one, deleted=True)
     await change(records, one, deleted=False)
     claim = await claimed(work)
-    await work.add(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
+    await work.add_members(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
     await finish(work, claim)
 
-    assert not await deleted.purge(LATER)
+    assert not await deleted.purge_members(LATER)
     assert await names_in(records, one.id) == ["a"]
 
 
@@ -84,16 +84,16 @@ async def test_a_cohort_restored_during_removal_shows_no_partial_members(records
     deleted = CohortTrashStore(records, RETENTION, members_max=1)
     one = await cohort(records)
     claim = await claimed(work)
-    await work.add(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
+    await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
     await finish(work, claim)
     await change(records, one, deleted=True)
 
-    more = await deleted.purge(LATER)
+    more = await deleted.purge_members(LATER)
     half = await left(records)
     await change(records, one, deleted=False)
-    returned, idle = await names_in(records, one.id), await deleted.purge(LATER)
+    returned, idle = await names_in(records, one.id), await deleted.purge_members(LATER)
     again = await claimed(work)
-    await work.add(again, by_distinct_id(again.project_id, ["b"]), NOW)
+    await work.add_members(again, by_distinct_id(again.project_id, ["b"]), NOW)
     await finish(work, again)
 
     assert (more, half, returned, idle) == (True, (1, 0), [], False)
@@ -107,8 +107,8 @@ async def test_a_cohort_being_calculated_is_not_purged(records: Records) -> None
     await change(records, one, deleted=True)
     await change(records, one, name="asks for a calculation")
 
-    claim = await work.claim(LATER, "me")
+    claim = await work.claim_cohort(LATER, "me")
     assert claim is not None
-    await work.add(claim, by_distinct_id(claim.project_id, ["a"]), LATER)
+    await work.add_members(claim, by_distinct_id(claim.project_id, ["a"]), LATER)
 
-    assert not await deleted.purge(LATER)
+    assert not await deleted.purge_members(LATER)

@@ -208,10 +208,10 @@ async def test_an_abandoned_upload_is_deleted(records: Records) -> None:
         await connection.run_sync(store_uploaded_ids, 1, "distinct_id", ids, NOW)
 
     clock.time = NOW + UPLOAD_TIMEOUT / 2
-    early = await uploads.clear()
+    early = await uploads.clear_unowned()
     before = await stored(records)
     clock.time = NOW + UPLOAD_TIMEOUT
-    while await uploads.clear():
+    while await uploads.clear_unowned():
         pass
 
     assert (early, before) == (False, (1, 2))

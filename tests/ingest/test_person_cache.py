@@ -88,7 +88,7 @@ def test_a_person_that_has_grown_makes_others_leave() -> None:
     edit = edit_of(ann, PersonUpdate({"a": "x" * 992}, {}), is_new=False)
     assert edit is not None
 
-    edit.make(ann)
+    edit.apply_to(ann)
     recent.put_persons(1, {"ann": ann})
     grown, _ = recent.find_persons(1, ["ann", "bob"])
     recent.evict_person(1, 1, ["ann"])

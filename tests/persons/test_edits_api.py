@@ -579,7 +579,7 @@ async def test_a_change_by_another_server_is_not_lost(home: Home) -> None:
     await home.capture(setting("ann", plan="free", seats=1))
     person = await home.person("ann")
 
-    await another_server(home).update(
+    await another_server(home).update_person(
         await author_of(home), UUID(person["id"]), PersonUpdate({"plan": "pro"}, {})
     )
     await home.capture(setting("ann", seats=2))
@@ -595,7 +595,9 @@ async def test_a_person_deleted_by_another_server_is_not_written_to(
     await home.capture(setting("ann", plan="free"))
     person = await home.person("ann")
 
-    await another_server(home).erase(await author_of(home), UUID(person["id"]), with_events=True)
+    await another_server(home).erase_person(
+        await author_of(home), UUID(person["id"]), with_events=True
+    )
     home.site.clock.move(seconds=1)
     await home.capture(setting("ann", seats=2), seen("ann"))
     await home.site.running.ingestion.erasing.finish_all()
@@ -616,7 +618,9 @@ async def test_of_two_changes_at_once_both_count(home: Home) -> None:
 
     await asyncio.gather(
         *(
-            server.update(author, UUID(person["id"]), PersonUpdate({f"p{number}": number}, {}))
+            server.update_person(
+                author, UUID(person["id"]), PersonUpdate({f"p{number}": number}, {})
+            )
             for number, server in enumerate(servers)
         )
     )

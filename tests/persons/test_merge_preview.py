@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from fanion.persons.merge import PersonState
-from fanion.persons.merge_preview import Side, foresee
+from fanion.persons.merge_preview import Side, preview_merge
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 ANN, BOB, CID = UUID(int=1), UUID(int=2), UUID(int=3)
@@ -17,7 +17,7 @@ def side(uuid: UUID, **properties: Any) -> Side:
 
 
 def test_earlier_persons_win_and_losses_come_first() -> None:
-    found = foresee(1, NOW, [side(ANN, a=1, z=1), side(BOB, b=2, z=2), side(CID, b=3, z=1)])
+    found = preview_merge(1, NOW, [side(ANN, a=1, z=1), side(BOB, b=2, z=2), side(CID, b=3, z=1)])
 
     told = [(one.name, one.person, one.value, list(one.lost)) for one in found.properties]
     assert told == [
@@ -30,7 +30,7 @@ def test_earlier_persons_win_and_losses_come_first() -> None:
 
 
 def test_what_does_not_fit_is_lost() -> None:
-    found = foresee(1, NOW, [side(ANN, a="x" * 50), side(BOB, b="y" * 50)], bytes_max=80)
+    found = preview_merge(1, NOW, [side(ANN, a="x" * 50), side(BOB, b="y" * 50)], bytes_max=80)
 
     assert [(one.name, one.person, list(one.lost)) for one in found.properties] == [
         ("b", None, [(BOB, "y" * 50)]),
@@ -40,6 +40,6 @@ def test_what_does_not_fit_is_lost() -> None:
 
 
 def test_a_person_alone_stays_as_it_is() -> None:
-    found = foresee(1, NOW, [side(ANN, a=1)])
+    found = preview_merge(1, NOW, [side(ANN, a=1)])
 
     assert (found.survivor.properties, found.lost) == ({"a": 1}, 0)

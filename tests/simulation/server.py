@@ -114,7 +114,7 @@ class Server:
         author = Author(
             project_id=PROJECT, organization_id=UUID(int=1), user_id=None, now=self.now()
         )
-        await self._changes.update(author, person, PersonUpdate({name: value}, {}))
+        await self._changes.update_person(author, person, PersonUpdate({name: value}, {}))
 
     async def _mirror(self) -> None:
         await MirrorWorker(self.records, self.events).run()

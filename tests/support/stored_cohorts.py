@@ -68,7 +68,7 @@ async def cohort(
     records: Records, members: MembersImport | None = None, **sent: Any
 ) -> StoredCohort:
     values = created_values(sent, NOW, imports=members is not None)
-    return await cohort_store(records).create(AUTHOR, values, members)
+    return await cohort_store(records).create_cohort(AUTHOR, values, members)
 
 
 async def uploaded(records: Records, *ids: str) -> MembersImport:
@@ -78,7 +78,7 @@ async def uploaded(records: Records, *ids: str) -> MembersImport:
 
 
 async def claimed(work: CohortLeaseStore, now: datetime = NOW, lease: str = "me") -> CohortClaim:
-    claim = await work.claim(now, lease)
+    claim = await work.claim_cohort(now, lease)
     assert claim is not None
     return claim
 
@@ -86,11 +86,11 @@ async def claimed(work: CohortLeaseStore, now: datetime = NOW, lease: str = "me"
 async def finish(
     work: CohortLeaseStore, claim: CohortClaim, again_at: datetime | None = None
 ) -> int:
-    return await work.finish(claim, NOW, again_at, RUN)
+    return await work.publish_version(claim, NOW, again_at, RUN)
 
 
 async def names_in(records: Records, cohort_id: int) -> list[str]:
-    stored = await cohort_store(records).get(1, cohort_id)
+    stored = await cohort_store(records).get_cohort(1, cohort_id)
     assert stored is not None
     page = await find_members(records, stored, MemberQuery())
     return sorted(person.distinct_ids[0] for person in page.persons)

@@ -44,7 +44,7 @@ def in_turn(*answers: Answer | None) -> Script:
 
 
 async def all_rows(source: Source) -> list[Any]:
-    return [row async for row in source.rows("/api/projects/1/cohorts/")]
+    return [row async for row in source.list_rows("/api/projects/1/cohorts/")]
 
 
 async def test_a_throttled_request_waits_as_long_as_the_server_asks() -> None:

@@ -35,14 +35,14 @@ class Heap:
     items: list[Json] = field(default_factory=list)
     fails_after: int | None = None
 
-    async def take(self, items: Sequence[bytes]) -> int:
+    async def write_events(self, items: Sequence[bytes]) -> int:
         for item in items:
             if self.fails_after is not None and len(self.items) >= self.fails_after:
                 raise SourceError("killed")
             self.items.append(json.decode(item))
         return 0
 
-    async def ingested(self) -> bool:
+    async def await_ingestion(self) -> bool:
         return True
 
 
@@ -52,10 +52,10 @@ class Memory:
 
     progress: CopyProgress | None = None
 
-    async def get(self) -> CopyProgress | None:
+    async def load_progress(self) -> CopyProgress | None:
         return self.progress
 
-    async def put(self, progress: CopyProgress, _: datetime) -> None:
+    async def save_progress(self, progress: CopyProgress, _: datetime) -> None:
         self.progress = progress
 
 
@@ -71,7 +71,7 @@ class Direct:
     async def post(self, path: str, body: Any) -> Any:
         return self._answer(Asked(path, {}, {}, json.encode(body)))
 
-    async def rows(self, _: str) -> Any:
+    async def list_rows(self, _: str) -> Any:
         for name in self.events.names():
             yield {"name": name}
 
@@ -210,13 +210,13 @@ def test_where_a_copy_begins(
 async def test_progress_is_stored_by_project_and_source(records: Records) -> None:
     one, other = ProgressStore(records, 1, "https://a" + "/" * 600), ProgressStore(records, 2, "b")
 
-    assert await one.get() is None
-    await one.put(CopyProgress(None, FIRST, False), UNTIL)
-    await one.put(CopyProgress(FIRST, UNTIL, True, FIRST, 2**40), UNTIL)
-    await other.put(CopyProgress(None, FIRST, False), UNTIL)
+    assert await one.load_progress() is None
+    await one.save_progress(CopyProgress(None, FIRST, False), UNTIL)
+    await one.save_progress(CopyProgress(FIRST, UNTIL, True, FIRST, 2**40), UNTIL)
+    await other.save_progress(CopyProgress(None, FIRST, False), UNTIL)
 
-    assert await one.get() == CopyProgress(FIRST, UNTIL, True, FIRST, 2**40)
-    assert await other.get() == CopyProgress(None, FIRST, False)
+    assert await one.load_progress() == CopyProgress(FIRST, UNTIL, True, FIRST, 2**40)
+    assert await other.load_progress() == CopyProgress(None, FIRST, False)
 
 
 async def copied_from(

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from fanion.transfer.references import Ids, Names, named, named_flag, numbered, numbered_flag
+from fanion.transfer.references import (
+    Ids,
+    Names,
+    replace_ids,
+    replace_ids_in_flag,
+    replace_names,
+    replace_names_in_flag,
+)
 from fanion.transfer.report import Report, listed_names
 from fanion.transfer.snapshot import unique_keys
 
@@ -82,8 +89,8 @@ CONDITIONS: list[tuple[Any, Any, Any]] = [
 
 @pytest.mark.parametrize(("here", "reported", "there"), CONDITIONS)
 def test_a_condition_means_the_same_here_and_there(here: Any, reported: Any, there: Any) -> None:
-    assert named(here, HERE) == reported
-    assert numbered(reported, THERE) == there
+    assert replace_ids(here, HERE) == reported
+    assert replace_names(reported, THERE) == there
 
 
 def test_what_users_say_in_a_flag_is_left_alone() -> None:
@@ -99,7 +106,7 @@ def test_what_users_say_in_a_flag_is_left_alone() -> None:
         "aggregation_group_type_index": 0,
     }
 
-    reported = named_flag(filters, HERE)
+    reported = replace_ids_in_flag(filters, HERE)
 
     assert reported == {
         **own,
@@ -108,13 +115,13 @@ def test_what_users_say_in_a_flag_is_left_alone() -> None:
         "aggregation_group_type_index": {"group_type": "team"},
     }
     assert list(reported) == list(filters)
-    assert numbered_flag(reported, THERE)["aggregation_group_type_index"] == 2
+    assert replace_names_in_flag(reported, THERE)["aggregation_group_type_index"] == 2
 
 
 def test_a_cohort_that_does_not_exist_gets_a_key_of_its_own() -> None:
     names = Names({3: "missing cohort 9"})
 
-    reported = named([leaf("cohort", value=9), leaf("cohort", value="9")], names)
+    reported = replace_ids([leaf("cohort", value=9), leaf("cohort", value="9")], names)
 
     assert [one["value"] for one in reported] == [{"cohort": "missing cohort 9'"}] * 2
     assert (names.missing, names.named) == ({9: "missing cohort 9'"}, {9})
@@ -136,7 +143,7 @@ def test_a_cohort_that_does_not_exist_gets_a_key_of_its_own() -> None:
 )  # fmt: skip
 def test_what_the_document_does_not_hold_is_named(part: Json, said: str) -> None:
     with pytest.raises(ValueError) as refused:
-        numbered({"values": [part]}, THERE)
+        replace_names({"values": [part]}, THERE)
 
     assert str(refused.value) == said
 

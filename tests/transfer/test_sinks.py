@@ -20,7 +20,7 @@ from fanion.transfer.posthog.sink_client import (
     HttpSink,
     LogSink,
     SinkError,
-    batches,
+    split_batches,
 )
 from tests.support import plain_http
 from tests.support.accept_logs import everywhere
@@ -46,10 +46,14 @@ def items(count: int, size: int = 20) -> list[bytes]:
 def test_batches_keep_the_order_and_their_limits() -> None:
     small, large = items(BATCH_ITEMS_MAX + 1), items(1, 5_000)
 
-    assert [len(batch) for batch in batches(small, BODY_MAX)] == [BATCH_ITEMS_MAX, 1]
-    assert [len(batch) for batch in batches([*small[:3], *large, *small[:1]], 1_000)] == [3, 1, 1]
-    assert [one for batch in batches(small, 100) for one in batch] == small
-    assert list(batches([], 100)) == []
+    assert [len(batch) for batch in split_batches(small, BODY_MAX)] == [BATCH_ITEMS_MAX, 1]
+    assert [len(batch) for batch in split_batches([*small[:3], *large, *small[:1]], 1_000)] == [
+        3,
+        1,
+        1,
+    ]
+    assert [one for batch in split_batches(small, 100) for one in batch] == small
+    assert list(split_batches([], 100)) == []
 
 
 @pytest.fixture
@@ -80,7 +84,7 @@ async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> No
     sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX)
     events = items(3)
 
-    too_large = await sink.take([*events, *items(1, BODY_MAX)])
+    too_large = await sink.write_events([*events, *items(1, BODY_MAX)])
     [entry] = await log.read(everywhere(log), 10, BODY_MAX, historical=True)
 
     envelope = entry.envelope
@@ -89,15 +93,15 @@ async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> No
     assert (envelope.client_ip, envelope.user_agent, envelope.sent_at) == ("", "", None)
     assert json.decode(envelope.body) == [json.decode(item) for item in events]
     assert await log.read(everywhere(log), 10, BODY_MAX) == []
-    assert await sink.ingested() is False
+    assert await sink.await_ingestion() is False
 
 
 async def test_a_full_log_that_is_not_processed_ends_the_copy(log: AcceptLog) -> None:
     sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX)
-    await sink.take(items(1, 500))
+    await sink.write_events(items(1, 500))
 
     with pytest.raises(SinkError, match="the accept log is full: start `fanion serve`"):
-        await sink.take(items(1))
+        await sink.write_events(items(1))
 
 
 async def test_a_full_log_that_a_server_works_off_is_waited_for(log: AcceptLog) -> None:
@@ -107,11 +111,11 @@ async def test_a_full_log_that_a_server_works_off_is_waited_for(log: AcceptLog) 
         return next(reached) >= entry_id
 
     sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX, is_ingested, waiting.sleep)
-    await sink.take(items(1, 500))
-    await sink.take(items(1))
+    await sink.write_events(items(1, 500))
+    await sink.write_events(items(1))
 
     assert waiting.seconds == [1.0]
-    assert await sink.ingested() is True
+    assert await sink.await_ingestion() is True
 
 
 @asynccontextmanager
@@ -130,7 +134,7 @@ def numbers(server: ScriptedSource) -> list[Sequence[int]]:
 
 async def test_a_server_is_sent_an_import() -> None:
     async with http_sink(lambda _: Answer(200)) as (sink, server, _):
-        too_large = await sink.take(items(2))
+        too_large = await sink.write_events(items(2))
 
     [asked] = server.asked
     assert (too_large, asked.path) == (0, "/batch/")
@@ -146,7 +150,7 @@ async def test_a_server_that_is_busy_is_waited_for() -> None:
     busy = [Answer(503, b"", slowly), Answer(429, b"", later), None, Answer(500)]
     answers = iter([*busy, Answer(200)])
     async with http_sink(lambda _: next(answers)) as (sink, server, waited):
-        await sink.take(items(2))
+        await sink.write_events(items(2))
 
     assert waited == [5.0, 60.0, 4.0, 8.0]
     assert numbers(server) == [[0, 1]] * 5
@@ -158,7 +162,7 @@ async def test_a_batch_that_is_too_large_is_halved() -> None:
         server,
         _,
     ):
-        too_large = await sink.take(items(4))
+        too_large = await sink.write_events(items(4))
 
     assert too_large == 1
     assert numbers(server) == [[0, 1, 2, 3], [0, 1], [2, 3], [2], [3]]
@@ -167,7 +171,7 @@ async def test_a_batch_that_is_too_large_is_halved() -> None:
 async def test_a_server_that_refuses_ends_the_copy() -> None:
     async with http_sink(lambda _: Answer(401, b"no such key")) as (sink, _, _):
         with pytest.raises(SinkError) as refused:
-            await sink.take(items(1))
+            await sink.write_events(items(1))
 
     assert str(refused.value) == "the local server responds with 401: no such key"
 
@@ -175,7 +179,7 @@ async def test_a_server_that_refuses_ends_the_copy() -> None:
 async def test_a_server_that_never_has_time_is_given_up() -> None:
     async with http_sink(lambda _: Answer(503, b"busy")) as (sink, _, waited):
         with pytest.raises(SinkError, match="no success within 900 s"):
-            await sink.take(items(1))
+            await sink.write_events(items(1))
 
     assert WAIT_S_MAX <= sum(waited) < 2 * WAIT_S_MAX
 
@@ -186,10 +190,10 @@ METRICS = b"\nfanion_log_lag_envelopes %s\nother 1\n"
 async def test_what_was_sent_is_waited_for() -> None:
     answers = iter([Answer(200, METRICS % b"3.0"), Answer(200, METRICS % b"0.0")])
     async with http_sink(lambda _: next(answers)) as (sink, _, waited):
-        assert await sink.ingested() is True
+        assert await sink.await_ingestion() is True
     async with http_sink(lambda _: Answer(200, METRICS % b"3.0")) as (busy, _, long_waited):
-        assert await busy.ingested() is False
+        assert await busy.await_ingestion() is False
     async with http_sink(lambda _: None) as (gone, _, _):
-        assert await gone.ingested() is False
+        assert await gone.await_ingestion() is False
 
     assert (len(waited), len(long_waited)) == (1, 240)

@@ -207,6 +207,8 @@ async def test_events_that_a_command_copies_are_not_given_its_address(home: Home
     with_one = {"event": "a", "distinct_id": "with", "properties": {"$ip": "192.0.2.44"}}
     async with listening(home) as url, AsyncExitStack() as stack:
         sink = await http_sink(stack, url, project, 10**6)
-        assert await sink.take([json.dumps(one).encode() for one in (without, with_one)]) == 0
+        assert (
+            await sink.write_events([json.dumps(one).encode() for one in (without, with_one)]) == 0
+        )
 
     assert await stored_addresses(home) == {"without": None, "with": "192.0.2.44"}

@@ -166,7 +166,7 @@ class _Import:
                 )
                 outcome.copied = copy.copied
                 await copy.run()
-            if _misses_members(outcome.report) and await sink.ingested():
+            if _misses_members(outcome.report) and await sink.await_ingestion():
                 again = await import_into(self.records, author, document, dry_run=False)
                 outcome.report = _with_members_of(outcome.report, again)
 

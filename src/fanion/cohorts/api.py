@@ -103,13 +103,13 @@ class CohortService:
     insights: InsightActors
     bus: ChangeBus
 
-    async def get(self, project_id: int, cohort_id: int) -> StoredCohort:
+    async def get_cohort(self, project_id: int, cohort_id: int) -> StoredCohort:
         """Return the cohort, even if it is deleted.
 
         Raises:
             NotFound: The project has no such cohort.
         """
-        cohort = await self.store.get(project_id, cohort_id)
+        cohort = await self.store.get_cohort(project_id, cohort_id)
         if cohort is None:
             raise NotFound
         return cohort
@@ -125,7 +125,7 @@ class CohortsApi(Controller):
     opt = scoped("cohort")
 
     @get("/", summary="List cohorts")
-    async def cohorts(
+    async def list_cohorts(
         self,
         request: ManagementRequest,
         cohorts: NamedDependency[CohortService],
@@ -145,8 +145,10 @@ class CohortsApi(Controller):
             kind, search, created_by_id, no_behavioral=hide_behavioral_cohorts
         )
         page = request.page
-        found, count = await cohorts.store.find(request.project.id, query, page.limit, page.offset)
-        return page.of([cohort_body(cohort, basic=basic) for cohort in found], count)
+        matching, count = await cohorts.store.find_cohorts(
+            request.project.id, query, page.limit, page.offset
+        )
+        return page.of([cohort_body(cohort, basic=basic) for cohort in matching], count)
 
     @post(
         "/",
@@ -155,7 +157,7 @@ class CohortsApi(Controller):
         takes_files=True,
         query_names=ACTOR_PARAMETERS,
     )
-    async def create(
+    async def create_cohort(
         self,
         request: ManagementRequest,
         data: RequestBody[NewCohort],
@@ -167,17 +169,17 @@ class CohortsApi(Controller):
         are evaluated once, or with `insight` from the actors of a point of an insight, which the
         query string describes. Lists in the query string are JSON.
         """
-        sent, author = _sent(data), request.author
-        file = await _file(request)
+        sent, author = _sent_fields(data), request.author
+        file = await _members_file(request)
         with_file = file is not None
         await asyncio.to_thread(check_created, sent, with_file=with_file)
         query = await _import_query(request, sent, with_file, cohorts)
         imports = with_file or query is not None
         values = created_values(sent, author.now, imports=imports)
         await _require_nested(request.project.id, values, query, cohorts)
-        async with cohorts.uploads.stored(request.project.id, file) as uploaded:
+        async with cohorts.uploads.store_upload(request.project.id, file) as uploaded:
             members = uploaded if query is None else MembersImport(query=query)
-            created = await cohorts.store.create(author, values, members)
+            created = await cohorts.store.create_cohort(author, values, members)
         cohorts.notify(request.project.id)
         return cohort_body(created)
 
@@ -188,14 +190,14 @@ class CohortsApi(Controller):
         return await activity_page(request, cohorts.store.records, "Cohort")
 
     @get("/{cohort_id:str}", summary="Retrieve a cohort")
-    async def cohort(
+    async def retrieve_cohort(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """Return the cohort, even if it is deleted."""
-        return cohort_body(await cohorts.get(request.project.id, cohort_id))
+        return cohort_body(await cohorts.get_cohort(request.project.id, cohort_id))
 
     @patch(
         "/{cohort_id:str}",
@@ -203,7 +205,7 @@ class CohortsApi(Controller):
         operation_class=WITH_FILE,
         takes_files=True,
     )
-    async def change(
+    async def update_cohort(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
@@ -215,7 +217,7 @@ class CohortsApi(Controller):
         A file as `csv` adds members to a static cohort. Only users who may edit the flags that use
         the cohort may change its members.
         """
-        return await _change(request, cohort_id, data, cohorts)
+        return await _update_cohort(request, cohort_id, data, cohorts)
 
     @put(
         "/{cohort_id:str}",
@@ -223,7 +225,7 @@ class CohortsApi(Controller):
         operation_class=WITH_FILE,
         takes_files=True,
     )
-    async def replace(
+    async def replace_cohort(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
@@ -231,20 +233,20 @@ class CohortsApi(Controller):
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """Update a cohort as PATCH does: omitted fields keep their values."""
-        return await _change(request, cohort_id, data, cohorts)
+        return await _update_cohort(request, cohort_id, data, cohorts)
 
     @delete("/{cohort_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
-    async def remove(self, cohort_id: FromPath[str]) -> ASGIResponse:
+    async def refuse_deletion(self, cohort_id: FromPath[str]) -> ASGIResponse:
         return method_not_allowed("GET, PATCH, PUT")
 
     @get("/{cohort_id:str}/activity", summary="List a cohort's activity", scope="activity_log:read")
-    async def activity(
+    async def cohort_activity(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> ActivityPage:
-        cohort = await cohorts.get(request.project.id, cohort_id)
+        cohort = await cohorts.get_cohort(request.project.id, cohort_id)
         return await activity_page(request, cohorts.store.records, "Cohort", str(cohort.id))
 
     @get(
@@ -252,7 +254,7 @@ class CohortsApi(Controller):
         summary="Copy as a static cohort",
         reads=False,
     )
-    async def duplicate(
+    async def duplicate_cohort(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
@@ -262,33 +264,33 @@ class CohortsApi(Controller):
 
         A restricted key needs `cohort:write`; a session needs what it needs for other changes.
         """
-        original = await cohorts.get(request.project.id, cohort_id)
+        original = await cohorts.get_cohort(request.project.id, cohort_id)
         if original.criteria.is_static:
             raise Invalid("Cannot duplicate a static cohort as a static cohort.")
         author = request.author
         sent = {"name": copy_name(original.criteria.name), "is_static": True}
         values = created_values(sent, author.now, imports=True)
         members = MembersImport(source_id=original.id)
-        created = await cohorts.store.create(author, values, members, is_recorded=False)
+        created = await cohorts.store.create_cohort(author, values, members, is_recorded=False)
         cohorts.notify(request.project.id)
         return cohort_body(created)
 
 
-async def _change(
+async def _update_cohort(
     request: ManagementRequest, cohort_id: int, data: CohortFields, cohorts: CohortService
 ) -> CohortBody:
-    sent, author = _sent(data), request.author
+    sent, author = _sent_fields(data), request.author
     if sent.pop("query", None):
         raise Invalid("query can only be set when a cohort is created.", attr="query")
-    file = await _file(request)
+    file = await _members_file(request)
 
     def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
         return changed_values(sent, before, others, author.now, imports=file is not None)
 
-    before = await cohorts.get(request.project.id, cohort_id)
+    before = await cohorts.get_cohort(request.project.id, cohort_id)
     await asyncio.to_thread(check_changed, sent, before.criteria)
-    async with cohorts.uploads.stored(request.project.id, file) as members:
-        changed = await cohorts.store.change(author, cohort_id, decide, members)
+    async with cohorts.uploads.store_upload(request.project.id, file) as members:
+        changed = await cohorts.store.change_cohort(author, cohort_id, decide, members)
     if changed is None:
         raise NotFound
     cohorts.notify(request.project.id)
@@ -298,12 +300,14 @@ async def _change(
 async def _import_query(
     request: ManagementRequest, sent: Mapping[str, Any], file: bool, cohorts: CohortService
 ) -> ImportQuery | None:
-    asked = dict(request.page.query)
-    _check_asked(asked)
-    check_sources(sent, insight=bool(asked.get("insight")), file=file)
-    if asked.get("insight"):
+    parameters = dict(request.page.query)
+    _check_insight_parameters(parameters)
+    check_sources(sent, insight=bool(parameters.get("insight")), file=file)
+    if parameters.get("insight"):
         now = request.app.state.now()
-        return ImportQuery("insight", cohorts.insights.pending_query(request.project, asked, now))
+        return ImportQuery(
+            "insight", cohorts.insights.pending_query(request.project, parameters, now)
+        )
     if sent.get("query") is None:
         if file or not has_criteria_to_evaluate(sent):
             return None
@@ -314,14 +318,14 @@ async def _import_query(
         return ImportQuery(
             "insight", cohorts.insights.pending_actors_query(request.project, query, now)
         )
-    others = await cohorts.store.criteria(request.project.id)
+    others = await cohorts.store.load_criteria(request.project.id)
     return ImportQuery("query", read_actors_query(query, others))
 
 
-def _check_asked(asked: Mapping[str, str]) -> None:
+def _check_insight_parameters(parameters: Mapping[str, str]) -> None:
     """Raise Invalid for insight parameters that would be ignored."""
-    named = asked.keys() & ACTOR_PARAMETERS
-    if named and not asked.get("insight"):
+    named = parameters.keys() & ACTOR_PARAMETERS
+    if named and not parameters.get("insight"):
         raise Invalid("This field is required.", code="required", attr="insight")
 
 
@@ -333,10 +337,10 @@ async def _require_nested(
     is_asked = query is not None and query.kind == "query"
     nested = criteria.nested_ids() if is_asked or not criteria.is_static else []
     if nested:
-        require_cohorts(nested, await cohorts.store.criteria(project_id))
+        require_cohorts(nested, await cohorts.store.load_criteria(project_id))
 
 
-def _sent(data: CohortFields) -> dict[str, Any]:
+def _sent_fields(data: CohortFields) -> dict[str, Any]:
     """Return the fields that the body gives; empty `filters` count as absent.
 
     Raises:
@@ -352,7 +356,7 @@ def _sent(data: CohortFields) -> dict[str, Any]:
     return sent
 
 
-async def _file(request: ManagementRequest) -> IO[bytes] | None:
+async def _members_file(request: ManagementRequest) -> IO[bytes] | None:
     """Return the uploaded file of members, or None.
 
     Raises:

@@ -35,7 +35,7 @@ class CsvColumns:
         self._names: set[str] = set()
         self.is_cut = False
 
-    def add(self, person: PersonJson) -> None:
+    def add_row(self, person: PersonJson) -> None:
         cells, too_long = _flat(_reduced(person))
         self._names.update(cells)
         if too_long:
@@ -54,34 +54,34 @@ class CsvColumns:
             self._names = set(sorted(self._names, key=_precedence)[: self._columns_max])
 
 
-def header(columns: list[str]) -> str:
+def header_line(columns: list[str]) -> str:
     return table_lines([[text_cell(name) for name in columns]])
 
 
-def rows(persons: Iterable[PersonJson], columns: list[str]) -> str:
+def table_rows(persons: Iterable[PersonJson], columns: list[str]) -> str:
     """Return the rows of the table.
 
     Args:
         persons: As the list of members returns them.
     """
-    places = {name: place for place, name in enumerate(columns)}
-    left_out = places.pop(LEFT_OUT, None)
-    return table_lines(_row(person, places, len(columns), left_out) for person in persons)
+    positions = {name: position for position, name in enumerate(columns)}
+    left_out = positions.pop(LEFT_OUT, None)
+    return table_lines(_table_row(person, positions, len(columns), left_out) for person in persons)
 
 
-def _row(
-    person: PersonJson, places: Mapping[str, int], length: int, left_out: int | None
+def _table_row(
+    person: PersonJson, positions: Mapping[str, int], length: int, left_out: int | None
 ) -> list[str]:
     row = [""] * length
     cells, missing = _flat(_reduced(person))
     for name, value in cells.items():
-        place = places.get(name)
-        if place is None:
+        position = positions.get(name)
+        if position is None:
             missing += 1
         elif isinstance(value, str):
-            row[place] = text_cell(value)
+            row[position] = text_cell(value)
         elif value is not None:
-            row[place] = _encode(value).decode()
+            row[position] = _encode(value).decode()
     if left_out is not None:
         row[left_out] = str(missing)
     return row
@@ -106,7 +106,7 @@ def _flat(person: dict[str, Any]) -> tuple[dict[str, Any], int]:
         Values by column, and how many values are left out because the name of their column would be
         too long. A nested value that is left out counts once.
     """
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     too_long = 0
     waiting: list[tuple[str, Any]] = [("", person)]
     while waiting:
@@ -119,8 +119,8 @@ def _flat(person: dict[str, Any]) -> tuple[dict[str, Any], int]:
             elif isinstance(value, dict | list):
                 waiting.append((f"{name}.", value))
             else:
-                found[name] = value
-    return found, too_long
+                columns[name] = value
+    return columns, too_long
 
 
 def _precedence(name: str) -> tuple[bool, str]:

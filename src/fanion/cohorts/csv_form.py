@@ -53,9 +53,9 @@ def encoding_of(beginning: bytes) -> str:
 
     It is UTF-8, or UTF-16 as spreadsheets write it.
     """
-    found = next((name for mark, name in _BOMS if beginning.startswith(mark)), None)
-    if found is not None:
-        return found
+    encoding = next((name for mark, name in _BOMS if beginning.startswith(mark)), None)
+    if encoding is not None:
+        return encoding
     letters, zeros = beginning[:ENCODING_BYTES:2], beginning[1:ENCODING_BYTES:2]
     if zeros == b"\0\0" and b"\0" not in letters:
         return "utf-16-le"
@@ -91,31 +91,35 @@ def find_form(first: str, second: str, separator: str | None = None) -> Form:
         Invalid: The file can be read in several ways, or has no column of ids.
     """
     if separator is not None:
-        return _form(first, separator)
-    dividing = [one for one in SEPARATORS if _is_divided(first, one)]
-    headed = [one for one in dividing if _id_column(_cells(first, one)) is not None]
+        return _form_with(first, separator)
+    dividing = [candidate for candidate in SEPARATORS if _is_divided(first, candidate)]
+    headed = [
+        candidate for candidate in dividing if _id_column(_cells(first, candidate)) is not None
+    ]
     if len(headed) > 1:
         raise Invalid(
             "The CSV file can be read in several ways: in its first row, "
-            f'"{shortened(_shown(first))}", a column of ids is separated by '
+            f'"{shortened(_printable(first))}", a column of ids is separated by '
             f"{_listed(headed, 'and one by')}.",
             attr="csv",
         )
     if headed:
-        return _form(first, headed[0])
-    dividing = [one for one in dividing if one != "|"]
+        return _form_with(first, headed[0])
+    dividing = [candidate for candidate in dividing if candidate != "|"]
     if dividing:
-        return _form(first, dividing[0])  # is refused, because it has no column of ids
+        return _form_with(first, dividing[0])  # is refused, because it has no column of ids
     _require_one_column(first, second)
-    named = (one for one in SEPARATORS if _id_column(_cells(first, one)) is not None)
-    return _form(first, next(named, ","))
+    named = (
+        candidate for candidate in SEPARATORS if _id_column(_cells(first, candidate)) is not None
+    )
+    return _form_with(first, next(named, ","))
 
 
-def _form(first: str, separator: str) -> Form:
+def _form_with(first: str, separator: str) -> Form:
     cells = _cells(first, separator)
-    found = _id_column(cells)
-    if found is not None:
-        column, kind = found
+    id_column = _id_column(cells)
+    if id_column is not None:
+        column, kind = id_column
         return Form(separator, len(cells), column, kind, has_header=True)
     filled = [column for column, name in enumerate(cells) if name]
     if len(filled) > 1:
@@ -127,11 +131,11 @@ def _require_one_column(first: str, second: str) -> None:
     """Raise Invalid if the second row has several columns below a name for one."""
     if _id_column(_cells(first, ",")) is None:
         return
-    dividing = [one for one in (";", "\t") if _is_divided(second, one)]
+    dividing = [candidate for candidate in (";", "\t") if _is_divided(second, candidate)]
     if dividing:
         raise Invalid(
-            f'The first row of the CSV file, "{shortened(_shown(first))}", names one column, but '
-            f'the next row, "{shortened(_shown(second))}", has several, separated by '
+            f'The first row of the CSV file, "{shortened(_printable(first))}", names one column, '
+            f'but the next row, "{shortened(_printable(second))}", has several, separated by '
             f"{_listed(dividing, 'and')}. Name all columns in the first row.",
             attr="csv",
         )
@@ -157,26 +161,26 @@ def _cells(line: str, separator: str) -> list[str]:
 
 def _no_id_column(names: Sequence[str], separator: str) -> Invalid:
     more = len(names) - COLUMNS_NAMED_MAX
-    found = ", ".join(shortened(_shown(name)) for name in names[:COLUMNS_NAMED_MAX])
-    found += f" and {more} more" if more > 0 else ""
+    listed = ", ".join(shortened(_printable(name)) for name in names[:COLUMNS_NAMED_MAX])
+    listed += f" and {more} more" if more > 0 else ""
     by = "" if separator == "," else f" (separated by {SEPARATORS[separator]})"
     return Invalid(
         'The CSV file has several columns, and none is headed "person_id", "distinct_id" or '
-        f'"email". Found columns{by}: {found}.',
+        f'"email". Found columns{by}: {listed}.',
         attr="csv",
     )
 
 
 def other_separators(cell: str, separator: str) -> str:
     """Return the names of other separators in the only cell of a row; "" if there are none."""
-    return _listed([one for one in SEPARATORS if one != separator and one in cell], "and")
+    return _listed([other for other in SEPARATORS if other != separator and other in cell], "and")
 
 
 def _listed(separators: Sequence[str], last: str) -> str:
-    *names, end = [SEPARATORS[one] for one in separators] or [""]
+    *names, end = [SEPARATORS[separator] for separator in separators] or [""]
     return f"{', '.join(names)} {last} {end}" if names else end
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """Remove line ends, and replace bytes that are not text, which no response can hold."""
     return text.strip().encode("utf-8", "replace").decode()

@@ -53,7 +53,7 @@ class CsvIds:
     kind: IdKind
     ids: Iterator[str]
 
-    def take(self, ids_max: int) -> list[str]:
+    def take_ids(self, ids_max: int) -> list[str]:
         """Return the next ids; an empty list at the end.
 
         Raises:
@@ -76,7 +76,7 @@ def read_csv(file: IO[bytes]) -> CsvIds:
             head = _head(lines)
         following = _head(lines, required=False)
         form = find_form(head[0], following[0] if following else "", separator)
-    return CsvIds(form.kind, _ids(chain(head, following, lines), form))
+    return CsvIds(form.kind, _read_ids(chain(head, following, lines), form))
 
 
 def no_ids() -> Invalid:
@@ -92,13 +92,13 @@ def ids_of_rows(kind: str, rows: Iterable[str]) -> Mapping[str, str | UUID]:
 
 def person_ids(texts: Iterable[str]) -> dict[str, UUID]:
     """Return the UUIDs by text; texts that are not UUIDs are absent."""
-    found = {}
+    uuids = {}
     for text in texts:
         try:
-            found[text] = UUID(text)
+            uuids[text] = UUID(text)
         except ValueError:
             continue
-    return found
+    return uuids
 
 
 def _head(lines: Iterator[str], *, required: bool = True) -> list[str]:
@@ -115,7 +115,7 @@ def _head(lines: Iterator[str], *, required: bool = True) -> list[str]:
     return []
 
 
-def _ids(lines: Iterable[str], form: Form) -> Iterator[str]:
+def _read_ids(lines: Iterable[str], form: Form) -> Iterator[str]:
     """Yield the ids of all rows, trimmed, without empty ones.
 
     NUL is replaced, as capture replaces it.

@@ -59,8 +59,10 @@ class CohortExplanationsApi(Controller):
         cohorts: NamedDependency[CohortService],
     ) -> Explanation:
         """Return the criteria in English and as SQL, and the cost of the last calculation."""
-        cohort = await cohorts.get(request.project.id, cohort_id)
-        succeeded = last_successful_run(await cohorts.store.runs(request.project.id, cohort_id))
+        cohort = await cohorts.get_cohort(request.project.id, cohort_id)
+        succeeded = last_successful_run(
+            await cohorts.store.load_runs(request.project.id, cohort_id)
+        )
         run = (
             None if succeeded is None else msgspec.convert(succeeded, LastRun, from_attributes=True)
         )
@@ -72,7 +74,7 @@ class CohortExplanationsApi(Controller):
                 last_run=run,
                 problem=cohort.last_error_message,
             )
-        others = await cohorts.store.criteria(request.project.id)
+        others = await cohorts.store.load_criteria(request.project.id)
         try:
             tree, plan, _ = _planned(request, cohort.criteria, others)
         except CriteriaError as error:
@@ -80,7 +82,7 @@ class CohortExplanationsApi(Controller):
                 sentence=None, sql=None, parameters={}, last_run=run, problem=str(error)
             )
         return Explanation(
-            sentence=describe_criteria(tree, _names(others)),
+            sentence=describe_criteria(tree, _cohort_names(others)),
             sql=plan.members,
             parameters=_parameters(plan),
             last_run=run,
@@ -98,8 +100,8 @@ class CohortExplanationsApi(Controller):
 
         An import of files says how many rows matched, and what the other rows contain.
         """
-        await cohorts.get(request.project.id, cohort_id)
-        runs = read_runs(await cohorts.store.runs(request.project.id, cohort_id))
+        await cohorts.get_cohort(request.project.id, cohort_id)
+        runs = read_runs(await cohorts.store.load_runs(request.project.id, cohort_id))
         page = request.page
         some = runs[page.offset : page.offset + page.limit]
         return page.of([calculation_body(run) for run in some], len(runs))
@@ -115,13 +117,13 @@ class CohortExplanationsApi(Controller):
         check = partial(check_criteria, data.filters, complete=False)
         await asyncio.to_thread(check)
         criteria = Criteria(UNSAVED, None, False, data.filters, ())
-        others = await cohorts.store.criteria(request.project.id)
+        others = await cohorts.store.load_criteria(request.project.id)
         require_cohorts(criteria.nested_ids(), others)
         began = perf_counter()
         try:
             tree, plan, moment = _planned(request, criteria, others)
             inputs = CohortInputs(cohorts.store.records, cohorts.events)
-            await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
+            await inputs.put_members(moment.run, moment.project_id, plan.inputs, with_deleted=True)
             statement = plan.count(SAMPLE_MAX)
             answer = await cohorts.ask(
                 moment.project_id, statement, plan.parameters, PREVIEW_SECONDS_MAX
@@ -134,7 +136,7 @@ class CohortExplanationsApi(Controller):
         return Preview(
             count=count,
             sample=sample,
-            sentence=describe_criteria(tree, _names(others)),
+            sentence=describe_criteria(tree, _cohort_names(others)),
             sql=plan.members,
             parameters=_parameters(plan),
             seconds=round(perf_counter() - began, 3),
@@ -152,7 +154,7 @@ def _planned(
     return tree, compile_plan(tree, moment), moment
 
 
-def _names(others: Mapping[int, Criteria]) -> dict[int, str | None]:
+def _cohort_names(others: Mapping[int, Criteria]) -> dict[int, str | None]:
     return {number: criteria.name for number, criteria in others.items()}
 
 

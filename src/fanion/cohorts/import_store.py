@@ -68,7 +68,7 @@ class ImportStore:
     now: Callable[[], datetime]
 
     @asynccontextmanager
-    async def stored(
+    async def store_upload(
         self, project_id: int, file: IO[bytes] | None
     ) -> AsyncGenerator[MembersImport | None]:
         """Store the ids of a file, and yield their import; None without a file.
@@ -82,19 +82,19 @@ class ImportStore:
             yield None
             return
         members = await asyncio.to_thread(read_csv, file)
-        upload_id = await self._begin(project_id, members.kind)
+        upload_id = await self._begin_upload(project_id, members.kind)
         try:
             number = 0
-            while some := await asyncio.to_thread(members.take, IDS_MAX):
-                await self._add(upload_id, number, some)
+            while some := await asyncio.to_thread(members.take_ids, IDS_MAX):
+                await self._add_part(upload_id, number, some)
                 number += 1
             if not number:
                 raise no_ids()
             yield MembersImport(upload_id)
         finally:
-            await self._forget(upload_id)
+            await self._forget_upload(upload_id)
 
-    async def ids(self, upload_id: int) -> AsyncGenerator[Sequence[str]]:
+    async def upload_ids(self, upload_id: int) -> AsyncGenerator[Sequence[str]]:
         """Yield the ids of an upload, part by part."""
         statement = select(_part.number, _part.ids).where(_part.import_id == upload_id)
         number = -1
@@ -107,7 +107,7 @@ class ImportStore:
             number = row.number
             yield row.ids
 
-    async def pending(self, cohort_id: int) -> Sequence[PendingImport]:
+    async def pending_imports(self, cohort_id: int) -> Sequence[PendingImport]:
         """Return the imports of the cohort, oldest first."""
         statement = (
             select(_import.id, _import.kind, _import.source_id, _import.source_version)
@@ -115,9 +115,9 @@ class ImportStore:
             .order_by(_import.id)
         )
         async with self.records.read() as connection:
-            return [PendingImport(*one) for one in await connection.execute(statement)]
+            return [PendingImport(*row) for row in await connection.execute(statement)]
 
-    async def clear(self) -> bool:
+    async def clear_unowned(self) -> bool:
         """Delete some parts of imports without a cohort.
 
         Returns:
@@ -127,13 +127,13 @@ class ImportStore:
         if not await self.records.fetch(_left(until)):
             return False  # without waiting for the only write transaction
         async with self.records.write() as connection:
-            return await connection.run_sync(_clear, until)
+            return await connection.run_sync(_clear_import, until)
 
-    async def _begin(self, project_id: int, kind: IdKind) -> int:
+    async def _begin_upload(self, project_id: int, kind: IdKind) -> int:
         async with self.records.write() as connection:
-            return await connection.run_sync(_insert, project_id, kind, self.now())
+            return await connection.run_sync(_insert_import, project_id, kind, self.now())
 
-    async def _add(self, upload_id: int, number: int, ids: Sequence[str]) -> None:
+    async def _add_part(self, upload_id: int, number: int, ids: Sequence[str]) -> None:
         async with self.records.write() as connection:
             await connection.execute(
                 update(cohort_imports).where(_import.id == upload_id).values(written_at=self.now())
@@ -142,7 +142,7 @@ class ImportStore:
                 insert(cohort_import_parts).values(import_id=upload_id, number=number, ids=ids)
             )
 
-    async def _forget(self, upload_id: int) -> None:
+    async def _forget_upload(self, upload_id: int) -> None:
         async with self.records.write() as connection:
             await connection.execute(
                 update(cohort_imports)
@@ -205,7 +205,7 @@ def store_uploaded_ids(
     connection: Connection, project_id: int, kind: IdKind, ids: Sequence[str], now: datetime
 ) -> MembersImport:
     """Store the ids of an upload in the caller's transaction."""
-    upload_id = _insert(connection, project_id, kind, now)
+    upload_id = _insert_import(connection, project_id, kind, now)
     for number, start in enumerate(range(0, len(ids), IDS_MAX)):
         some = ids[start : start + IDS_MAX]
         connection.execute(
@@ -221,10 +221,10 @@ def pending_ids(connection: Connection, cohort_id: int, kind: IdKind) -> Iterabl
         .join(cohort_imports, _import.id == _part.import_id)
         .where(_import.cohort_id == cohort_id, _import.kind == kind)
     )
-    return [one for ids in parts for one in ids]
+    return [imported_id for ids in parts for imported_id in ids]
 
 
-def _insert(connection: Connection, project_id: int, kind: IdKind, now: datetime) -> int:
+def _insert_import(connection: Connection, project_id: int, kind: IdKind, now: datetime) -> int:
     statement = insert(cohort_imports).values(project_id=project_id, kind=kind, written_at=now)
     upload_id: int = connection.execute(statement.returning(_import.id)).scalar_one()
     return upload_id
@@ -235,7 +235,7 @@ def _left(until: datetime) -> Select[Any]:
     return select(_import.id).where(unowned).order_by(_import.id).limit(1)
 
 
-def _clear(connection: Connection, until: datetime) -> bool:
+def _clear_import(connection: Connection, until: datetime) -> bool:
     upload_id = connection.scalar(_left(until).with_for_update(skip_locked=True))
     if upload_id is None:
         return False

@@ -32,11 +32,11 @@ from fanion.persons.list_store import (
     Choose,
     PersonKey,
     PersonsPage,
-    Place,
+    Position,
     choose_page,
     keys_of,
     newest_first,
-    place_of,
+    position_of,
     read_keys,
     read_page,
 )
@@ -90,21 +90,21 @@ async def find_keys(
 ) -> Sequence[PersonKey]:
     """Return the keys of one page of members, newest person first."""
 
-    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
+    async def read(position: Position | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
         statement = (
             keys_of(cohort.project_id)
             .join(cohort_people, _member.person_id == _person.id)
             .where(_member.cohort_id == cohort.id, is_seen(cohort.version))
             .where(*_conditions(cohort.project_id, query))
         )
-        statement = newest_first(statement, place).limit(limit).offset(offset)
+        statement = newest_first(statement, position).limit(limit).offset(offset)
         return await read_keys(records, statement)
 
-    place = await place_of(records, cohort.project_id, query.after)
-    offset = query.offset if place is None else 0
+    position = await position_of(records, cohort.project_id, query.after)
+    offset = query.offset if position is None else 0
     if query.chosen is None:
-        return await read(place, query.limit, offset)
-    return await choose_page(read, query.chosen, place, query.limit, offset)
+        return await read(position, query.limit, offset)
+    return await choose_page(read, query.chosen, position, query.limit, offset)
 
 
 def _conditions(project_id: int, query: MemberQuery) -> list[ColumnElement[bool]]:
@@ -129,45 +129,53 @@ class MemberChangesStore:
     records: Records
     flags: FlagChecks
 
-    async def add(self, author: Author, cohort_id: int, uuids: Sequence[UUID]) -> Sequence[UUID]:
+    async def add_members(
+        self, author: Author, cohort_id: int, uuids: Sequence[UUID]
+    ) -> Sequence[UUID]:
         """Add persons and return the ids without a person in this project.
 
         Raises:
             Invalid: No id has a person.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(self._add, author, cohort_id, uuids)
+            return await connection.run_sync(self._add_members, author, cohort_id, uuids)
 
-    async def remove(self, author: Author, cohort_id: int, person: UUID) -> None:
+    async def remove_member(self, author: Author, cohort_id: int, person: UUID) -> None:
         """Remove a person.
 
         Raises:
             NotFound: The person is not a member.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(self._remove, author, cohort_id, person)
+            await connection.run_sync(self._remove_member, author, cohort_id, person)
 
-    def _add(
+    def _add_members(
         self, connection: Connection, author: Author, cohort_id: int, uuids: Sequence[UUID]
     ) -> Sequence[UUID]:
         cohort = _locked(connection, author, cohort_id, "Can only add users to static cohorts")
-        found = _persons(connection, author.project_id, uuids)
-        if not found:
+        matched = _persons_by_uuid(connection, author.project_id, uuids)
+        if not matched:
             raise Invalid("No valid users to add to cohort", attr="person_ids")
-        person_ids = sorted(set(found.values()))
-        target, before = _next(cohort), _count(connection, cohort, person_ids)
+        person_ids = sorted(set(matched.values()))
+        target, before = _next_version(cohort), _count_members(connection, cohort, person_ids)
         who = select(_key.person_id).where(_key.person_id.in_(person_ids))
         add_persons(connection, target, who)
-        change = Change(type="Cohort", action="created", field="members", after=_named(found))
+        change = Change(
+            type="Cohort", action="created", field="members", after=_named_uuids(matched)
+        )
         self._publish(connection, author, cohort, len(person_ids) - before, change)
-        return [one for one in uuids if one not in found]
+        return [uuid for uuid in uuids if uuid not in matched]
 
-    def _remove(self, connection: Connection, author: Author, cohort_id: int, person: UUID) -> None:
+    def _remove_member(
+        self, connection: Connection, author: Author, cohort_id: int, person: UUID
+    ) -> None:
         cohort = _locked(connection, author, cohort_id, "Can only remove users from static cohorts")
-        found = _persons(connection, author.project_id, [person])
-        if not remove_persons(connection, _next(cohort), list(found.values())):
+        matched = _persons_by_uuid(connection, author.project_id, [person])
+        if not remove_persons(connection, _next_version(cohort), list(matched.values())):
             raise NotFound("Person is not in this cohort.")
-        change = Change(type="Cohort", action="deleted", field="members", before=_named(found))
+        change = Change(
+            type="Cohort", action="deleted", field="members", before=_named_uuids(matched)
+        )
         self._publish(connection, author, cohort, -1, change)
 
     def _publish(
@@ -183,7 +191,7 @@ class MemberChangesStore:
         Args:
             difference: How much the number of members changes.
         """
-        version = _next(cohort).version
+        version = _next_version(cohort).version
         connection.execute(
             update(cohorts)
             .where(_cohort.id == cohort.id)
@@ -217,32 +225,32 @@ def _locked(connection: Connection, author: Author, cohort_id: int, refusal: str
     if row.lease_until is not None and row.lease_until > author.now:
         raise Unavailable("Members of this cohort are being imported. Please retry.")
     if cohort.requested > cohort.version:
-        forget_unfinished(connection, _next(cohort))
+        forget_unfinished(connection, _next_version(cohort))
     return cohort
 
 
-def _next(cohort: StoredCohort) -> NextVersion:
+def _next_version(cohort: StoredCohort) -> NextVersion:
     return NextVersion(cohort.id, cohort.project_id, cohort.version, cohort.requested + 1)
 
 
-def _persons(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> Persons:
+def _persons_by_uuid(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> Persons:
     """Return the persons by UUID; a merged person stands for the one it was merged into."""
     mine = _override.project_id == project_id
     overrides = select(_override.old_person, _override.new_person).where(
         mine, _override.old_person.in_(uuids)
     )
     became = {row.old_person: row.new_person for row in connection.execute(overrides)}
-    wanted = {one: became.get(one, one) for one in uuids}
+    survivors = {uuid: became.get(uuid, uuid) for uuid in uuids}
     rows = connection.execute(
         select(_key.uuid, _key.person_id).where(
-            _key.project_id == project_id, _key.uuid.in_(set(wanted.values()))
+            _key.project_id == project_id, _key.uuid.in_(set(survivors.values()))
         )
     )
     numbers = {row.uuid: row.person_id for row in rows}
-    return {one: numbers[uuid] for one, uuid in wanted.items() if uuid in numbers}
+    return {sent_uuid: numbers[uuid] for sent_uuid, uuid in survivors.items() if uuid in numbers}
 
 
-def _count(connection: Connection, cohort: StoredCohort, person_ids: Sequence[int]) -> int:
+def _count_members(connection: Connection, cohort: StoredCohort, person_ids: Sequence[int]) -> int:
     """Return how many of the persons are members."""
     seen = is_seen(cohort.version)
     statement = select(func.count()).where(
@@ -251,7 +259,7 @@ def _count(connection: Connection, cohort: StoredCohort, person_ids: Sequence[in
     return connection.scalar(statement) or 0
 
 
-def _named(uuids: Persons) -> list[str]:
+def _named_uuids(uuids: Persons) -> list[str]:
     more = len(uuids) - NAMED_MAX
-    named = [str(one) for one in list(uuids)[:NAMED_MAX]]
+    named = [str(uuid) for uuid in list(uuids)[:NAMED_MAX]]
     return [*named, f"and {more} more"] if more > 0 else named

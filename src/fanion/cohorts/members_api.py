@@ -18,7 +18,7 @@ from litestar.params import FromPath, FromQuery, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.cohorts.api import CohortService
-from fanion.cohorts.csv_export import CsvColumns, header, rows
+from fanion.cohorts.csv_export import CsvColumns, header_line, table_rows
 from fanion.cohorts.member_management_store import (
     DISTINCT_IDS_READ_MAX,
     PERSONS_MAX,
@@ -30,7 +30,7 @@ from fanion.cohorts.model import StoredCohort
 from fanion.cohorts.schemas import MemberPage, member_body
 from fanion.db.engine import Records
 from fanion.errors import Invalid
-from fanion.persons.list_store import PersonKey, having, in_portions
+from fanion.persons.list_store import PersonKey, having_properties, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import read_conditions
@@ -51,7 +51,7 @@ class CohortMembersApi(Controller):
     @get(
         "/", summary="List the members of a cohort", operation_class=response_media_type("text/csv")
     )
-    async def persons(
+    async def list_members(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
@@ -76,40 +76,46 @@ class CohortMembersApi(Controller):
         if format not in (None, "", *_FORMATS):
             detail = f'"{shortened(format)}" is not a valid choice. Allowed are: csv, json.'
             raise Invalid(detail, code="invalid_choice", attr="format")
-        cohort = await cohorts.get(request.project.id, cohort_id)
+        cohort = await cohorts.get_cohort(request.project.id, cohort_id)
         conditions, now = read_conditions(properties, "persons"), request.app.state.now()
-        chosen = having(conditions, cohorts.events, cohort.project_id, now) if conditions else None
+        chosen = (
+            having_properties(conditions, cohorts.events, cohort.project_id, now)
+            if conditions
+            else None
+        )
         page = request.page
         query = MemberQuery(distinct_id, email, search, chosen, page.limit, page.offset, after)
         if format == "csv":
             if "limit" not in dict(page.query):
                 query = replace(query, limit=ROWS_MAX, offset=0, after=None)
             async with cohorts.events.turn(cohort.project_id):
-                return await _table(cohorts.store.records, cohort, query)
+                return await _csv_response(cohorts.store.records, cohort, query)
         async with cohorts.events.turn(cohort.project_id):
-            found = await find_members(cohorts.store.records, cohort, query)
-        goes_on = found.is_cut or (found.seen == page.limit and found.seen > 0)
+            members = await find_members(cohorts.store.records, cohort, query)
+        goes_on = members.is_cut or (members.seen == page.limit and members.seen > 0)
         body = MemberPage(
-            results=[member_body(person) for person in found.persons],
-            next=_link(request, page.offset + found.seen, found.last) if goes_on else None,
-            previous=_link(request, page.offset - page.limit) if page.offset else None,
+            results=[member_body(person) for person in members.persons],
+            next=_page_url(request, page.offset + members.seen, members.last) if goes_on else None,
+            previous=_page_url(request, page.offset - page.limit) if page.offset else None,
         )
         return Response(body)
 
 
-async def _table(records: Records, cohort: StoredCohort, query: MemberQuery) -> Response[Any]:
+async def _csv_response(
+    records: Records, cohort: StoredCohort, query: MemberQuery
+) -> Response[Any]:
     keys = await find_keys(records, cohort, query)
     columns = CsvColumns()
     async for persons in _portions(records, cohort, keys):
-        await asyncio.to_thread(_add, columns, persons)
+        await asyncio.to_thread(_add_columns, columns, persons)
     names = columns.names()
     if not names:
         return Response(b"", media_type=CSV)
 
     async def pieces() -> AsyncGenerator[bytes]:
-        yield header(names).encode()
+        yield header_line(names).encode()
         async for persons in _portions(records, cohort, keys):
-            yield await asyncio.to_thread(_rows, persons, names)
+            yield await asyncio.to_thread(_csv_rows, persons, names)
 
     return Streamed(pieces(), CSV)
 
@@ -123,28 +129,28 @@ async def _portions(
             yield persons
 
 
-def _add(columns: CsvColumns, persons: Sequence[Person]) -> None:
+def _add_columns(columns: CsvColumns, persons: Sequence[Person]) -> None:
     for person in persons:
-        columns.add(_shown(person))
+        columns.add_row(_member_json(person))
 
 
-def _rows(persons: Sequence[Person], names: list[str]) -> bytes:
-    return rows(map(_shown, persons), names).encode()
+def _csv_rows(persons: Sequence[Person], names: list[str]) -> bytes:
+    return table_rows(map(_member_json, persons), names).encode()
 
 
-def _shown(person: Person) -> dict[str, Any]:
+def _member_json(person: Person) -> dict[str, Any]:
     body: dict[str, Any] = msgspec.to_builtins(member_body(person))
     return body
 
 
-def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
+def _page_url(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
     """Return the URL of this request at another offset; the first page is at 0."""
     page = request.page
     others = [(name, value) for name, value in page.query if name not in _PLACES]
-    places = [("limit", str(page.limit)), ("offset", str(max(offset, 0)))]
+    paging = [("limit", str(page.limit)), ("offset", str(max(offset, 0)))]
     if after is not None:
-        places.append(("after", str(after)))
-    return f"{request.address}?{urlencode(sorted(others + places))}"
+        paging.append(("after", str(after)))
+    return f"{request.address}?{urlencode(sorted(others + paging))}"
 
 
 class AddedPersons(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -172,7 +178,7 @@ class CohortMemberChangesApi(Controller):
     opt = scoped("cohort")
 
     @patch("/add_persons_to_static_cohort", summary="Add persons to a static cohort")
-    async def add(
+    async def add_persons(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
@@ -192,12 +198,12 @@ class CohortMemberChangesApi(Controller):
                 f"List size exceeds limit: {len(person_ids)} persons, at most {PERSONS_MAX}.",
                 attr="person_ids",
             )
-        unmatched = await cohorts.members.add(request.author, cohort_id, person_ids)
+        unmatched = await cohorts.members.add_members(request.author, cohort_id, person_ids)
         cohorts.notify(request.project.id)
         return Added(success=True, unmatched=list(unmatched) or UNSET)
 
     @patch("/remove_person_from_static_cohort", summary="Remove a person from a static cohort")
-    async def remove(
+    async def remove_person(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
@@ -209,6 +215,6 @@ class CohortMemberChangesApi(Controller):
         The response is 404 for a person who is not a member, and 503 while a file is being
         imported.
         """
-        await cohorts.members.remove(request.author, cohort_id, data.person_id)
+        await cohorts.members.remove_member(request.author, cohort_id, data.person_id)
         cohorts.notify(request.project.id)
         return Removed(success=True)

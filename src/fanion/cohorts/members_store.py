@@ -85,12 +85,12 @@ async def memberships(
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
         by_project.setdefault(project_id, []).append(distinct_id)
-    found: dict[tuple[int, str], set[int]] = {}
+    by_key: dict[tuple[int, str], set[int]] = {}
     for project_id, ids in by_project.items():
         rows = await records.fetch(_MEMBERSHIPS, {"project_id": project_id, "distinct_ids": ids})
         for row in rows:
-            found.setdefault((project_id, row.distinct_id), set()).add(row.cohort_id)
-    return {key: frozenset(cohort_ids) for key, cohort_ids in found.items()}
+            by_key.setdefault((project_id, row.distinct_id), set()).add(row.cohort_id)
+    return {key: frozenset(cohort_ids) for key, cohort_ids in by_key.items()}
 
 
 async def stream_members(
@@ -211,7 +211,7 @@ class CohortTrashStore:
     retention: timedelta
     members_max: int = MEMBERS_MAX
 
-    async def purge(self, now: datetime) -> bool:
+    async def purge_members(self, now: datetime) -> bool:
         """Delete some members of one deleted cohort.
 
         Returns:
@@ -220,7 +220,9 @@ class CohortTrashStore:
         if not await self.records.fetch(_purgeable(now - self.retention, now)):
             return False  # without waiting for the only write transaction
         async with self.records.write() as connection:
-            return await connection.run_sync(_purge, now - self.retention, now, self.members_max)
+            return await connection.run_sync(
+                _purge_members, now - self.retention, now, self.members_max
+            )
 
 
 def _purgeable(until: datetime, now: datetime) -> Select[Any]:
@@ -233,7 +235,9 @@ def _purgeable(until: datetime, now: datetime) -> Select[Any]:
     return select(_cohort.id).where(_cohort.deleted_at <= until, idle, left).limit(1)
 
 
-def _purge(connection: Connection, until: datetime, now: datetime, members_max: int) -> bool:
+def _purge_members(
+    connection: Connection, until: datetime, now: datetime, members_max: int
+) -> bool:
     chosen = _purgeable(until, now).with_for_update(skip_locked=True)
     cohort_id = connection.scalar(chosen)
     if cohort_id is None:

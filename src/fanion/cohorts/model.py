@@ -131,7 +131,7 @@ class CohortQuery:
     creator_id: int | None = None
     no_behavioral: bool = False
 
-    def finds(self, name: str | None) -> bool:
+    def matches_name(self, name: str | None) -> bool:
         return self.search.lower() in (name or "").lower()
 
 
@@ -198,7 +198,7 @@ class RowCounter:
     is_file: bool = False
     _unmatched: dict[str, None] = field(default_factory=dict)
 
-    def count(self, ids: Iterable[str], unmatched: Collection[str]) -> None:
+    def count_rows(self, ids: Iterable[str], unmatched: Collection[str]) -> None:
         """Count some rows of a file.
 
         Args:
@@ -206,14 +206,14 @@ class RowCounter:
             unmatched: Those of `ids` without a person.
         """
         self.is_file = True
-        for one in ids:
+        for row in ids:
             self.rows += 1
-            if one not in unmatched:
+            if row not in unmatched:
                 self.matched += 1
             elif len(self._unmatched) < UNMATCHED_MAX:
-                self._unmatched[one[:UNMATCHED_CHARS_MAX]] = None
+                self._unmatched[row[:UNMATCHED_CHARS_MAX]] = None
 
-    def result(self) -> ImportedRows:
+    def imported_rows(self) -> ImportedRows:
         return ImportedRows(rows=self.rows, matched=self.matched, unmatched=list(self._unmatched))
 
 
@@ -226,9 +226,9 @@ def with_run(stored: StoredRuns, run: CalculationRun) -> dict[str, Any]:
     """Return the stored history with one more run, as its newest."""
     earlier = read_runs(stored)[: RUNS_MAX - 1]
     if run.imported is not None:
-        for one in earlier:
-            if one.imported is not None:
-                one.imported.unmatched = []
+        for earlier_run in earlier:
+            if earlier_run.imported is not None:
+                earlier_run.imported.unmatched = []
     succeeded = run if run.error is None else last_successful_run(stored)
     own: dict[str, Any] = {} if succeeded is None else msgspec.to_builtins(succeeded)
     own.pop("imported", None)

@@ -43,5 +43,5 @@ class PersonCohortsApi(Controller):
         person = await get_person(store.records, project_id, read_person_id(person_id))
         if person is None:
             raise NotFound
-        found = await store.of_person(project_id, person.id)
-        return CohortsOfPerson(results=[cohort_body(one) for one in found])
+        matching = await store.cohorts_of_person(project_id, person.id)
+        return CohortsOfPerson(results=[cohort_body(cohort) for cohort in matching])

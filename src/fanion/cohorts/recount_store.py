@@ -39,8 +39,8 @@ class CohortRecountStore:
 
 def _recount(connection: Connection, cohort_id: int) -> None:
     # Wait for a calculation that publishes a version: it holds this row, and its members count.
-    one = _cohort.id == cohort_id
-    connection.execute(select(_cohort.id).where(one).with_for_update())
+    this_cohort = _cohort.id == cohort_id
+    connection.execute(select(_cohort.id).where(this_cohort).with_for_update())
     # The notes are deleted before the count, which may miss what is noted later.
     connection.execute(delete(cohort_recounts).where(_note.cohort_id == cohort_id))
     members = (
@@ -49,4 +49,6 @@ def _recount(connection: Connection, cohort_id: int) -> None:
         .where(_member.cohort_id == _cohort.id, is_seen(_cohort.version))
     )
     known = _cohort.is_static & _cohort.count.is_not(None)
-    connection.execute(update(cohorts).where(one, known).values(count=members.scalar_subquery()))
+    connection.execute(
+        update(cohorts).where(this_cohort, known).values(count=members.scalar_subquery())
+    )

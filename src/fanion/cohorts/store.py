@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
-from fanion.cohorts.criteria.definition import Criteria, behavioral
+from fanion.cohorts.criteria.definition import Criteria, behavioral_ids
 from fanion.cohorts.import_store import add_import
 from fanion.cohorts.members_store import clear_members, is_seen
 from fanion.cohorts.model import CohortQuery, CohortState, MembersImport, StoredCohort, StoredRuns
@@ -93,19 +93,19 @@ class CohortStore:
     records: Records
     flags: FlagChecks
 
-    async def find(
+    async def find_cohorts(
         self, project_id: int, query: CohortQuery, limit: int, offset: int
     ) -> tuple[Sequence[StoredCohort], int]:
         """Return a page of matching cohorts that are not deleted, newest first, and their total."""
         matching = and_(*_conditions(project_id, query))
         if query.search or query.no_behavioral:
             return await self._filtered(project_id, query, matching, limit, offset)
-        rows = _newest_first(_cohorts().where(matching)).limit(limit).offset(offset)
+        rows = _newest_first(_select_cohorts().where(matching)).limit(limit).offset(offset)
         async with self.records.read() as connection:
             total = await connection.scalar(
                 select(func.count()).select_from(cohorts).where(matching)
             )
-            return [_stored(row) for row in await connection.execute(rows)], total or 0
+            return [_stored_cohort(row) for row in await connection.execute(rows)], total or 0
 
     async def _filtered(
         self,
@@ -120,25 +120,25 @@ class CohortStore:
         async with self.records.read() as connection:
             left_out: Collection[int] = ()
             if query.no_behavioral:
-                left_out = behavioral(await connection.run_sync(all_criteria, project_id))
+                left_out = behavioral_ids(await connection.run_sync(all_criteria, project_id))
             ids = [
                 row.id
                 for row in await connection.execute(names)
-                if row.id not in left_out and query.finds(row.name)
+                if row.id not in left_out and query.matches_name(row.name)
             ]
-            wanted, found = ids[offset : offset + limit], dict[int, StoredCohort]()
-            for start in range(0, len(wanted), READ_IDS_MAX):
-                some = _cohort.id.in_(wanted[start : start + READ_IDS_MAX])
-                for row in await connection.execute(_cohorts().where(some)):
-                    found[row.id] = _stored(row)
-            return [found[cohort_id] for cohort_id in wanted], len(ids)
+            page_ids, by_id = ids[offset : offset + limit], dict[int, StoredCohort]()
+            for start in range(0, len(page_ids), READ_IDS_MAX):
+                some = _cohort.id.in_(page_ids[start : start + READ_IDS_MAX])
+                for row in await connection.execute(_select_cohorts().where(some)):
+                    by_id[row.id] = _stored_cohort(row)
+            return [by_id[cohort_id] for cohort_id in page_ids], len(ids)
 
-    async def get(self, project_id: int, cohort_id: int) -> StoredCohort | None:
+    async def get_cohort(self, project_id: int, cohort_id: int) -> StoredCohort | None:
         """Return the cohort, even if it is deleted."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_cohort, project_id, cohort_id)
 
-    async def of_person(self, project_id: int, person_id: int) -> Sequence[StoredCohort]:
+    async def cohorts_of_person(self, project_id: int, person_id: int) -> Sequence[StoredCohort]:
         """Return the cohorts that had the person at their last calculation, newest first.
 
         Deleted cohorts are left out.
@@ -149,10 +149,10 @@ class CohortStore:
             .where(_cohort.project_id == project_id, cohort_people.c.person_id == person_id)
             .where(is_seen(_cohort.version))
         )
-        rows = _cohorts().where(_cohort.id.in_(mine), _cohort.deleted.is_(False))
-        return [_stored(row) for row in await self.records.fetch(_newest_first(rows))]
+        rows = _select_cohorts().where(_cohort.id.in_(mine), _cohort.deleted.is_(False))
+        return [_stored_cohort(row) for row in await self.records.fetch(_newest_first(rows))]
 
-    async def runs(self, project_id: int, cohort_id: int) -> StoredRuns:
+    async def load_runs(self, project_id: int, cohort_id: int) -> StoredRuns:
         """Return the history of a cohort's calculations and imports as it is stored.
 
         `read_runs` and `last_successful_run` parse it.
@@ -162,12 +162,12 @@ class CohortStore:
             stored: StoredRuns = await connection.scalar(select(_cohort.last_run).where(*mine))
             return stored
 
-    async def criteria(self, project_id: int) -> Mapping[int, Criteria]:
+    async def load_criteria(self, project_id: int) -> Mapping[int, Criteria]:
         """Return the criteria of the project's cohorts by id, including deleted cohorts."""
         async with self.records.read() as connection:
             return await connection.run_sync(all_criteria, project_id)
 
-    async def create(
+    async def create_cohort(
         self,
         author: Author,
         values: Mapping[str, Any],
@@ -184,7 +184,7 @@ class CohortStore:
         async with self.records.write() as connection:
             return await connection.run_sync(create_cohort, author, values, members, is_recorded)
 
-    async def change(
+    async def change_cohort(
         self, author: Author, cohort_id: int, decide: Decide, members: MembersImport | None = None
     ) -> StoredCohort | None:
         """Change a cohort and return it, or None if it does not exist.
@@ -198,9 +198,11 @@ class CohortStore:
             PermissionDenied: The author may not edit the flags that use the cohort.
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(self._change, author, cohort_id, decide, members)
+            return await connection.run_sync(
+                self._change_cohort, author, cohort_id, decide, members
+            )
 
-    def _change(
+    def _change_cohort(
         self,
         connection: Connection,
         author: Author,
@@ -270,9 +272,9 @@ def _newest_first(rows: Select[Any]) -> Select[Any]:
 
 
 def get_cohort(connection: Connection, project_id: int, cohort_id: int) -> StoredCohort | None:
-    statement = _cohorts().where(_cohort.project_id == project_id, _cohort.id == cohort_id)
+    statement = _select_cohorts().where(_cohort.project_id == project_id, _cohort.id == cohort_id)
     row = connection.execute(statement).first()
-    return None if row is None else _stored(row)
+    return None if row is None else _stored_cohort(row)
 
 
 def all_criteria(connection: Connection, project_id: int) -> Mapping[int, Criteria]:
@@ -299,7 +301,7 @@ def create_cohort(
 ) -> StoredCohort:
     """Create a cohort in the caller's transaction.
 
-    The arguments are those of `CohortStore.create`.
+    The arguments are those of `CohortStore.create_cohort`.
     """
     project_id = author.project_id
     statement = insert(cohorts).values(
@@ -325,7 +327,7 @@ def change_cohort(
 ) -> StoredCohort | None:
     """Change a cohort in the caller's transaction, without checking the flags that use it.
 
-    The other arguments are those of `CohortStore.change`.
+    The other arguments are those of `CohortStore.change_cohort`.
     """
     project_id = author.project_id
     connection.execute(select(_cohort.id).where(_cohort.id == cohort_id).with_for_update())
@@ -395,7 +397,7 @@ def record_activity(
     record_and_enqueue(connection, entry)
 
 
-def _cohorts() -> Select[Any]:
+def _select_cohorts() -> Select[Any]:
     return select(
         *CRITERIA,
         *(_cohort[name] for name in _COLUMNS),
@@ -403,7 +405,7 @@ def _cohorts() -> Select[Any]:
     ).select_from(cohorts.outerjoin(users, users.c.id == _cohort.created_by_id))
 
 
-def _stored(row: Row[Any]) -> StoredCohort:
+def _stored_cohort(row: Row[Any]) -> StoredCohort:
     own, values = row[: len(CRITERIA)], dict(row._mapping)
     return StoredCohort(
         id=row.id,

@@ -178,7 +178,7 @@ def check_nested(
     Cohorts to which the stored criteria refer are not checked again.
     """
     stored = () if before.is_static else before.nested_ids()
-    nested = [one for one in nested_ids(filters) if one not in stored]
+    nested = [nested_id for nested_id in nested_ids(filters) if nested_id not in stored]
     if before.id in nested or reaches(nested, before.id, others):
         raise Invalid("Cohorts cannot reference other cohorts in a loop.")
     require_cohorts(nested, others)
@@ -357,8 +357,10 @@ def _as_list(groups: object) -> list[Any]:
     if groups is None or groups == {}:
         return []
     if not isinstance(groups, list):
-        found = type(groups).__name__
+        type_name = type(groups).__name__
         raise Invalid(
-            f'Expected a list of items but got type "{found}".', code="not_a_list", attr="groups"
+            f'Expected a list of items but got type "{type_name}".',
+            code="not_a_list",
+            attr="groups",
         )
     return groups

@@ -44,7 +44,7 @@ class GroupsApi(Controller):
     opt = scoped("group")
 
     @get("/", summary="List groups of a type")
-    async def groups(
+    async def list_groups(
         self,
         request: ManagementRequest,
         records: NamedDependency[Records],
@@ -57,13 +57,13 @@ class GroupsApi(Controller):
         `search` is part of the key or of the properties.
         """
         page = request.page
-        query = GroupQuery(_index(group_type_index), search or "", page.limit, page.offset)
+        query = GroupQuery(_parse_index(group_type_index), search or "", page.limit, page.offset)
         async with turns.turn(request.project.id):
-            found, count = await find_groups(records, request.project.id, query)
-        return page.of([_shown(group) for group in found], count, len(found))
+            listed, count = await find_groups(records, request.project.id, query)
+        return page.of([_group_body(group) for group in listed], count, len(listed))
 
     @get("/find", summary="Retrieve a group")
-    async def group(
+    async def retrieve_group(
         self,
         request: ManagementRequest,
         records: NamedDependency[Records],
@@ -72,14 +72,14 @@ class GroupsApi(Controller):
     ) -> GroupBody:
         if group_key is None:
             raise _missing("group_key")
-        index = _index(group_type_index)
-        found = await find_group(records, request.project.id, index, group_key)
-        if found is None:
+        index = _parse_index(group_type_index)
+        group = await find_group(records, request.project.id, index, group_key)
+        if group is None:
             raise NotFound
-        return _shown(found)
+        return _group_body(group)
 
     @get("/property_values", summary="List values of a property of groups")
-    async def values(
+    async def property_values(
         self,
         request: ManagementRequest,
         records: NamedDependency[Records],
@@ -96,7 +96,7 @@ class GroupsApi(Controller):
         of their properties. Each of the first 100 members of a list counts as a value. A value with
         more than 400 characters is cut, and ends with `…`.
         """
-        index, search = _index(group_type_index), read_value_search(key, value)
+        index, search = _parse_index(group_type_index), read_value_search(key, value)
         async with turns.turn(request.project.id):
             return await group_values(records, request.project.id, index, search)
 
@@ -107,7 +107,7 @@ class GroupTypesApi(Controller):
     opt = scoped("group")
 
     @get("/", summary="List group types")
-    async def types(
+    async def list_types(
         self, request: ManagementRequest, records: NamedDependency[Records]
     ) -> list[GroupTypeBody]:
         """Return the group types by index; a project has five at most."""
@@ -119,7 +119,7 @@ class GroupTypesApi(Controller):
         ]
 
 
-def _index(text: str | None) -> int:
+def _parse_index(text: str | None) -> int:
     if text is None:
         raise _missing("group_type_index")
     if not (text.isascii() and text.isdigit() and len(text) < 10):
@@ -132,7 +132,7 @@ def _missing(name: str) -> Invalid:
     return Invalid("This field is required.", code="required", attr=name)
 
 
-def _shown(group: Group) -> GroupBody:
+def _group_body(group: Group) -> GroupBody:
     return GroupBody(
         group_type_index=group.index,
         group_key=group.key,

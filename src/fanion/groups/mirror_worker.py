@@ -93,10 +93,10 @@ class GroupMirror:
             EventStoreUnavailable: The mirror cannot be read or written.
         """
         rows = await self.records.fetch(_SUMS)
-        stored = {(one.project_id, one.group_type_index): _sums(one) for one in rows}
+        stored = {(row.project_id, row.group_type_index): _sums_of_row(row) for row in rows}
         mirrored = await self._mirrored_sums()
-        lacking = [place for place, sums in sorted(stored.items()) if mirrored.get(place) != sums]
-        return sum([await self._complete_type(*place) for place in lacking])
+        lacking = [key for key, sums in sorted(stored.items()) if mirrored.get(key) != sums]
+        return sum([await self._complete_type(*key) for key in lacking])
 
     async def _complete_type(self, project_id: int, index: int) -> int:
         page = (
@@ -107,26 +107,32 @@ class GroupMirror:
         )
         number, after = 0, page
         while rows := await self.records.fetch(after):
-            known = await self._versions(project_id, index, [row.group_key for row in rows])
-            lacking = [one.group_key for one in rows if known.get(one.group_key, -1) < one.version]
-            await self._send(project_id, index, lacking)
+            known = await self._mirrored_versions(
+                project_id, index, [row.group_key for row in rows]
+            )
+            lacking = [row.group_key for row in rows if known.get(row.group_key, -1) < row.version]
+            await self._send_groups(project_id, index, lacking)
             number += len(lacking)
             after = page.where(_group.group_key > rows[-1].group_key)
         return number
 
-    async def _send(self, project_id: int, index: int, keys: Sequence[str]) -> None:
+    async def _send_groups(self, project_id: int, index: int, keys: Sequence[str]) -> None:
         waiting: list[GroupRow] = []
         size = 0
         for start in range(0, len(keys), PORTION_KEYS):
-            found = await self._read(project_id, index, keys[start : start + PORTION_KEYS])
-            waiting += found
-            size += sum(len(one.properties) for one in found)
+            group_rows = await self._read_groups(
+                project_id, index, keys[start : start + PORTION_KEYS]
+            )
+            waiting += group_rows
+            size += sum(len(row.properties) for row in group_rows)
             if size > BYTES_MAX:
                 await self.events.mirror_groups(waiting)
                 waiting, size = [], 0
         await self.events.mirror_groups(waiting)
 
-    async def _read(self, project_id: int, index: int, keys: Sequence[str]) -> list[GroupRow]:
+    async def _read_groups(
+        self, project_id: int, index: int, keys: Sequence[str]
+    ) -> list[GroupRow]:
         rows = await self.records.fetch(
             select(
                 _group.group_key,
@@ -142,17 +148,19 @@ class GroupMirror:
         return await asyncio.to_thread(lambda: list(_mirror_rows(project_id, index, rows)))
 
     async def _mirrored_sums(self) -> Mapping[tuple[int, int], tuple[int, int]]:
-        found = await self.events.ask(MIRRORED_SUMS, {}, estimated=False)
-        rows = zip(*found.columns, strict=True)
+        answer = await self.events.ask(MIRRORED_SUMS, {}, estimated=False)
+        rows = zip(*answer.columns, strict=True)
         return {(row[0], row[1]): (row[2], row[3]) for row in rows}
 
-    async def _versions(self, project_id: int, index: int, keys: Sequence[str]) -> dict[str, int]:
-        asked = {"project_id": project_id, "index": index, "keys": list(keys)}
-        found = await self.events.ask(MIRRORED_VERSIONS, asked, estimated=False)
-        return dict(zip(*found.columns, strict=True)) if found.columns else {}
+    async def _mirrored_versions(
+        self, project_id: int, index: int, keys: Sequence[str]
+    ) -> dict[str, int]:
+        parameters = {"project_id": project_id, "index": index, "keys": list(keys)}
+        answer = await self.events.ask(MIRRORED_VERSIONS, parameters, estimated=False)
+        return dict(zip(*answer.columns, strict=True)) if answer.columns else {}
 
 
-def _sums(row: Row[Any]) -> tuple[int, int]:
+def _sums_of_row(row: Row[Any]) -> tuple[int, int]:
     return row.number, int(row.versions)
 
 

@@ -80,13 +80,13 @@ async def stored_group_properties(
     by_type: dict[tuple[int, int], list[str]] = {}
     for project_id, index, key in keys:
         by_type.setdefault((project_id, index), []).append(key)
-    found: dict[tuple[int, int, str], Mapping[str, Any]] = {}
+    properties: dict[tuple[int, int, str], Mapping[str, Any]] = {}
     for (project_id, index), some in by_type.items():
         rows = await records.fetch(
             _OF_TYPE, {"project_id": project_id, "group_type_index": index, "keys": some}
         )
-        found.update({(project_id, index, row.group_key): _decode(row.text) for row in rows})
-    return found
+        properties.update({(project_id, index, row.group_key): _decode(row.text) for row in rows})
+    return properties
 
 
 def load_types(connection: Connection, project_id: int) -> dict[str, int]:
@@ -109,7 +109,7 @@ def load_groups(
     by_index: dict[int, list[str]] = {}
     for index, key in keys:
         by_index.setdefault(index, []).append(key)
-    found: dict[tuple[int, str], GroupState] = {}
+    loaded: dict[tuple[int, str], GroupState] = {}
     for index, of_index in by_index.items():
         for start in range(0, len(of_index), PORTION_KEYS):
             some = of_index[start : start + PORTION_KEYS]
@@ -119,9 +119,9 @@ def load_groups(
             for row in rows:
                 group = GroupState(_decode(row.text), row.created_at, row.version)
                 group.properties_bytes = text_bytes(row.text)
-                found[index, row.group_key] = group
+                loaded[index, row.group_key] = group
                 allowance.take(group.properties_bytes)
-    return found
+    return loaded
 
 
 def write_types(connection: Connection, project_id: int, types: Mapping[str, int]) -> None:
@@ -158,9 +158,9 @@ def write_groups(
     """
     if not _are_unchanged(connection, project_id, expected):
         return False
-    rows = {place: _values(project_id, *place, group) for place, group in sorted(changed.items())}
-    created = [row for place, row in rows.items() if place not in expected]
-    updated = [row for place, row in rows.items() if place in expected]
+    rows = {key: _row_values(project_id, *key, group) for key, group in sorted(changed.items())}
+    created = [row for key, row in rows.items() if key not in expected]
+    updated = [row for key, row in rows.items() if key in expected]
     if created:
         connection.execute(insert(groups), created)
     if updated:
@@ -184,14 +184,14 @@ def _are_unchanged(
     for index, keys in by_index.items():
         for start in range(0, len(keys), KEYS_LOCKED):
             some = keys[start : start + KEYS_LOCKED]
-            asked = {"project_id": project_id, "group_type_index": index, "keys": some}
-            stored = {row.group_key: row.version for row in connection.execute(_LOCKED, asked)}
+            parameters = {"project_id": project_id, "group_type_index": index, "keys": some}
+            stored = {row.group_key: row.version for row in connection.execute(_LOCKED, parameters)}
             if stored != {key: expected[index, key] for key in some}:
                 return False
     return True
 
 
-def _values(project_id: int, index: int, key: str, group: GroupState) -> dict[str, Any]:
+def _row_values(project_id: int, index: int, key: str, group: GroupState) -> dict[str, Any]:
     return {
         "project_id": project_id,
         "group_type_index": index,
@@ -242,33 +242,35 @@ async def find_groups(
 
     The page ends early, after a portion, when the properties exceed `bytes_max`.
     """
-    wanted = [_group.project_id == project_id, _group.group_type_index == query.index]
+    conditions = [_group.project_id == project_id, _group.group_type_index == query.index]
     if query.search:
-        wanted.append(_matches(query.search))
-    page = _PAGE.where(*wanted).order_by(_group.created_at.desc(), _group.group_key)
-    found: list[Group] = []
+        conditions.append(_search_condition(query.search))
+    page = _PAGE.where(*conditions).order_by(_group.created_at.desc(), _group.group_key)
+    page_groups: list[Group] = []
     chars = 0
     async with records.read() as connection:
-        total = await connection.scalar(select(func.count()).select_from(groups).where(*wanted))
-        while len(found) < query.limit and chars < bytes_max:
-            count = min(query.limit - len(found), PORTION_KEYS)
-            portion = page.limit(count).offset(query.offset + len(found))
+        total = await connection.scalar(select(func.count()).select_from(groups).where(*conditions))
+        while len(page_groups) < query.limit and chars < bytes_max:
+            count = min(query.limit - len(page_groups), PORTION_KEYS)
+            portion = page.limit(count).offset(query.offset + len(page_groups))
             rows = (await connection.execute(portion)).all()
             chars += sum(len(row.text) for row in rows)
-            found += await asyncio.to_thread(lambda some: [_read(row) for row in some], rows)
+            page_groups += await asyncio.to_thread(
+                lambda some: [_read_group(row) for row in some], rows
+            )
             if len(rows) < count:
                 break
-    return found, total or 0
+    return page_groups, total or 0
 
 
 async def find_group(records: Records, project_id: int, index: int, key: str) -> Group | None:
-    wanted = (
+    conditions = (
         _group.project_id == project_id,
         _group.group_type_index == index,
         _group.group_key == key,
     )
-    rows = await records.fetch(_PAGE.where(*wanted))
-    return _read(rows[0]) if rows else None
+    rows = await records.fetch(_PAGE.where(*conditions))
+    return _read_group(rows[0]) if rows else None
 
 
 async def groups_by_key(
@@ -279,14 +281,14 @@ async def groups_by_key(
     Each dict has the groups of PORTION_KEYS keys.
     """
     for start in range(0, len(keys), PORTION_KEYS):
-        wanted = (
+        conditions = (
             _group.project_id == project_id,
             _group.group_type_index == index,
             _group.group_key.in_(keys[start : start + PORTION_KEYS]),
         )
-        rows = await records.fetch(_PAGE.where(*wanted))
-        found = await asyncio.to_thread(lambda some: [_read(row) for row in some], rows)
-        yield {one.key: one for one in found}
+        rows = await records.fetch(_PAGE.where(*conditions))
+        portion = await asyncio.to_thread(lambda some: [_read_group(row) for row in some], rows)
+        yield {group.key: group for group in portion}
 
 
 async def types_of(records: Records, project_id: int) -> list[tuple[str, int]]:
@@ -295,7 +297,7 @@ async def types_of(records: Records, project_id: int) -> list[tuple[str, int]]:
     return [(row.group_type, row.group_type_index) for row in rows]
 
 
-def _matches(search: str) -> ColumnElement[bool]:
+def _search_condition(search: str) -> ColumnElement[bool]:
     within_json = msgspec.json.encode(search.lower()).decode()[1:-1]
     text = type_coerce(_group.properties, Text)
     return or_(
@@ -304,5 +306,5 @@ def _matches(search: str) -> ColumnElement[bool]:
     )
 
 
-def _read(row: Row[Any]) -> Group:
+def _read_group(row: Row[Any]) -> Group:
     return Group(row.group_type_index, row.group_key, _decode(row.text), row.created_at)

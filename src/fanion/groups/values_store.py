@@ -38,7 +38,7 @@ async def group_values(
     after, seen, size = page, 0, 0
     while seen < GROUPS_MAX and size < BYTES_MAX:
         rows = await records.fetch(after)
-        await asyncio.to_thread(_add, counter, [row.text for row in rows])
+        await asyncio.to_thread(_add_values, counter, [row.text for row in rows])
         if len(rows) < PORTION_KEYS:
             break
         after = page.where(_group.group_key > rows[-1].group_key)
@@ -47,6 +47,6 @@ async def group_values(
     return await asyncio.to_thread(counter.most)
 
 
-def _add(counter: ValueCounter, texts: Sequence[str]) -> None:
+def _add_values(counter: ValueCounter, texts: Sequence[str]) -> None:
     for text in texts:
         counter.add(text)

@@ -78,7 +78,7 @@ class Analysis:
         query = for_project(project, query)
         run = uuid4()
         cohorts = cohorts_named(query)
-        await CohortInputs(self.records, self.events).put(run, project.id, cohorts)
+        await CohortInputs(self.records, self.events).put_members(run, project.id, cohorts)
         is_all = query.scope.since.is_all
         first = await self.first_event(project.id, query.entities) if is_all else None
         clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)

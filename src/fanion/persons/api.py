@@ -20,7 +20,7 @@ from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.event_body import PersonOfEvent
 from fanion.persons.edits_store import PersonChanges, PersonTooLarge
-from fanion.persons.list_store import PersonQuery, find_persons, having
+from fanion.persons.list_store import PersonQuery, find_persons, having_properties
 from fanion.persons.merge import PersonUpdate
 from fanion.persons.search_store import NAMES
 from fanion.persons.store import Person, get_person, persons_of
@@ -84,14 +84,14 @@ async def persons_of_events(
     records: Records, project_id: int, distinct_ids: Iterable[str]
 ) -> dict[str, PersonOfEvent]:
     """Return the little that a list of events says about each event's person, by distinct id."""
-    found = await persons_of(records, project_id, distinct_ids, _SHOWN)
+    persons = await persons_of(records, project_id, distinct_ids, _SHOWN)
     return {
         distinct_id: PersonOfEvent(
             is_identified=person.is_identified,
             distinct_ids=[distinct_id],
             properties=dict(person.properties),
         )
-        for distinct_id, person in found.items()
+        for distinct_id, person in persons.items()
     }
 
 
@@ -101,7 +101,7 @@ class PersonsApi(Controller):
     opt = scoped("person")
 
     @get("/", summary="List persons")
-    async def persons(
+    async def list_persons(
         self,
         request: ManagementRequest,
         persons: NamedDependency[PersonChanges],
@@ -119,19 +119,21 @@ class PersonsApi(Controller):
         """
         page, project_id = request.page, request.project.id
         conditions, now = read_conditions(properties, "persons"), request.app.state.now()
-        chosen = having(conditions, persons.events, project_id, now) if conditions else None
+        chosen = (
+            having_properties(conditions, persons.events, project_id, now) if conditions else None
+        )
         query = PersonQuery(distinct_id, email, search, page.limit, page.offset, chosen, after)
         async with persons.events.turn(project_id):
-            found = await find_persons(persons.records, project_id, query)
-        last = found.last if chosen is not None else None
+            listed = await find_persons(persons.records, project_id, query)
+        last = listed.last if chosen is not None else None
         return PersonPage(
-            next=_link(request, page.offset + found.seen, last) if found.is_cut else None,
-            previous=_link(request, page.offset - page.limit) if page.offset else None,
-            results=[person_body(person) for person in found.persons],
+            next=_page_url(request, page.offset + listed.seen, last) if listed.is_cut else None,
+            previous=_page_url(request, page.offset - page.limit) if page.offset else None,
+            results=[person_body(person) for person in listed.persons],
         )
 
     @get("/{person_id:str}", summary="Retrieve a person")
-    async def person(
+    async def retrieve_person(
         self,
         request: ManagementRequest,
         person_id: FromPath[str],
@@ -141,10 +143,10 @@ class PersonsApi(Controller):
 
         A merged person resolves to the one it was merged into.
         """
-        return person_body(await _person(request, persons, person_id))
+        return person_body(await _find_person(request, persons, person_id))
 
     @patch("/{person_id:str}", summary="Set properties of a person")
-    async def change(
+    async def set_properties(
         self,
         request: ManagementRequest,
         person_id: FromPath[str],
@@ -156,17 +158,17 @@ class PersonsApi(Controller):
         `delete_property` removes a property. The properties of a person may have 512 KB; a change
         that makes larger properties smaller is accepted.
         """
-        return await _set(request, persons, person_id, data.properties)
+        return await _set_properties(request, persons, person_id, data.properties)
 
     @put("/{person_id:str}", summary="Set properties of a person, as PATCH")
-    async def replace(
+    async def replace_properties(
         self,
         request: ManagementRequest,
         person_id: FromPath[str],
         data: RequestBody[PersonProperties],
         persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
-        return await _set(request, persons, person_id, data.properties)
+        return await _set_properties(request, persons, person_id, data.properties)
 
     @post("/{person_id:str}/update_property", status_code=202, summary="Set a property of a person")
     async def update_property(
@@ -177,7 +179,7 @@ class PersonsApi(Controller):
         persons: NamedDependency[PersonChanges],
     ) -> ASGIResponse:
         try:
-            await _set(request, persons, person_id, {data.key: data.value})
+            await _set_properties(request, persons, person_id, {data.key: data.value})
         except PersonTooLarge as error:
             raise PersonTooLarge(error.properties_bytes, "value") from None
         return empty_response(202)
@@ -195,7 +197,7 @@ class PersonsApi(Controller):
         A property that the person does not have is not an error.
         """
         update = PersonUpdate({}, {}, (data.unset,))
-        await persons.update(request.author, read_person_id(person_id), update)
+        await persons.update_person(request.author, read_person_id(person_id), update)
         return Unset(success=True)
 
     @delete(
@@ -206,7 +208,7 @@ class PersonsApi(Controller):
             204: ResponseSpec(None, generate_examples=False, description="No trace is left")
         },
     )
-    async def remove(
+    async def delete_person(
         self,
         request: ManagementRequest,
         person_id: FromPath[str],
@@ -222,7 +224,7 @@ class PersonsApi(Controller):
         distinct ids creates a new person.
         """
         author, person = request.author, read_person_id(person_id)
-        done = await persons.erase(author, person, with_events=delete_events)
+        done = await persons.erase_person(author, person, with_events=delete_events)
         return empty_response(204 if done else 202)
 
     @get("/activity", summary="List the activity of all persons", scope="activity_log:read")
@@ -236,28 +238,32 @@ class PersonsApi(Controller):
         return await activity_page(request, persons.records, "Person")
 
     @get("/{person_id:str}/activity", summary="List a person's activity", scope="activity_log:read")
-    async def activity(
+    async def person_activity(
         self,
         request: ManagementRequest,
         person_id: FromPath[str],
         persons: NamedDependency[PersonChanges],
     ) -> ActivityPage:
-        found = await _person(request, persons, person_id)
-        return await activity_page(request, persons.records, "Person", str(found.uuid))
+        person = await _find_person(request, persons, person_id)
+        return await activity_page(request, persons.records, "Person", str(person.uuid))
 
 
-async def _person(request: ManagementRequest, persons: PersonChanges, person_id: str) -> Person:
-    found = await get_person(persons.records, request.project.id, read_person_id(person_id))
-    if found is None:
+async def _find_person(
+    request: ManagementRequest, persons: PersonChanges, person_id: str
+) -> Person:
+    person = await get_person(persons.records, request.project.id, read_person_id(person_id))
+    if person is None:
         raise NotFound
-    return found
+    return person
 
 
-async def _set(
+async def _set_properties(
     request: ManagementRequest, persons: PersonChanges, person_id: str, values: dict[str, Any]
 ) -> PersonBody:
     update = PersonUpdate(values, {})
-    return person_body(await persons.update(request.author, read_person_id(person_id), update))
+    return person_body(
+        await persons.update_person(request.author, read_person_id(person_id), update)
+    )
 
 
 def person_body(person: Person) -> PersonBody:
@@ -280,7 +286,7 @@ def name_of(properties: Mapping[str, Any], distinct_ids: Sequence[str]) -> str:
         value = properties.get(key)
         if isinstance(value, str) and value:
             return value
-    readable = [one for one in distinct_ids if not _looks_anonymous(one)]
+    readable = [distinct_id for distinct_id in distinct_ids if not _looks_anonymous(distinct_id)]
     return next(iter([*readable, *distinct_ids]), "")
 
 
@@ -310,7 +316,7 @@ def read_person_id(text: str) -> UUID | int:
         ) from None
 
 
-def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
+def _page_url(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
     """Return the URL of this request at another offset; the first page needs none."""
     page = request.page
     parameters = [(name, value) for name, value in page.query if name not in _PLACES]

@@ -70,7 +70,7 @@ def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> No
     """
     for ids in in_chunks(sorted(expected)):
         rows = connection.execute(_VERSIONS[connection.dialect.name], {"persons": ids})
-        if dict(rows.all()) != {one: expected[one] for one in ids}:
+        if dict(rows.all()) != {person_id: expected[person_id] for person_id in ids}:
             raise PersonsChanged("persons were changed since they were read")
 
 
@@ -115,5 +115,5 @@ def _are_as_used(connection: Connection, used: Collection[int], versions: int) -
     ids: Any = list(used)
     if connection.dialect.name == "sqlite":
         ids = msgspec.json.encode(ids).decode()
-    found = connection.execute(_SUM[connection.dialect.name], {"ids": ids}).one()
-    return (found.persons, found.versions) == (len(used), versions)
+    stored = connection.execute(_SUM[connection.dialect.name], {"ids": ids}).one()
+    return (stored.persons, stored.versions) == (len(used), versions)

@@ -68,7 +68,9 @@ class PersonChanges:
     finished: Callable[[Erasure], Awaitable[bool]]
     versions: Versions
 
-    async def update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
+    async def update_person(
+        self, author: Author, person: UUID | int, update: PersonUpdate
+    ) -> Person:
         """Change properties of a person and return the person.
 
         Raises:
@@ -79,10 +81,10 @@ class PersonChanges:
         async with self.turn:
             for _ in range(TRIES_MAX):
                 with suppress(PersonsChanged):
-                    return await self._update(author, person, update)
+                    return await self._update_person(author, person, update)
         raise Unavailable
 
-    async def erase(self, author: Author, person: UUID | int, *, with_events: bool) -> bool:
+    async def erase_person(self, author: Author, person: UUID | int, *, with_events: bool) -> bool:
         """Delete a person permanently; what cannot be done at once is done in the background.
 
         Returns:
@@ -92,47 +94,51 @@ class PersonChanges:
             NotFound: The project has no such person.
         """
         async with self.turn:
-            found, distinct_ids = await self._find(author.project_id, person)
-            version = await self.versions.draw(found.version)
+            state, distinct_ids = await self._find_person(author.project_id, person)
+            version = await self.versions.draw(state.version)
             async with self.records.write() as connection:
                 erasure = await connection.run_sync(
-                    _begin, author, _number(found), version, with_events
+                    _begin_erasure, author, _person_id(state), version, with_events
                 )
-            self.changed(author.project_id, _number(found), distinct_ids)
+            self.changed(author.project_id, _person_id(state), distinct_ids)
         if erasure is None:
             raise NotFound
         return await self.finished(erasure)
 
-    async def _update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
+    async def _update_person(
+        self, author: Author, person: UUID | int, update: PersonUpdate
+    ) -> Person:
         project_id = author.project_id
-        found, distinct_ids = await self._find(project_id, person)
-        before = found.version
+        state, distinct_ids = await self._find_person(project_id, person)
+        before = state.version
         # Run off the event loop, since the body may bring megabytes.
-        edit = await asyncio.to_thread(edit_of, found, update, is_new=False)
+        edit = await asyncio.to_thread(edit_of, state, update, is_new=False)
         if edit is not None:
-            if not edit.may_be_made(found):
+            if not edit.may_be_made(state):
                 raise PersonTooLarge(edit.bytes_after)
-            edit.make(found)
-            found.version = await self.versions.draw(before)
+            edit.apply_to(state)
+            state.version = await self.versions.draw(before)
             async with self.records.write() as connection:
-                await connection.run_sync(_write, author, found, before)
-            await self._mirror(project_id, found)
-            self.changed(project_id, _number(found), distinct_ids)
+                await connection.run_sync(_write_person, author, state, before)
+            await self._mirror(project_id, state)
+            self.changed(project_id, _person_id(state), distinct_ids)
         return Person(
-            _number(found),
-            found.uuid,
-            found.properties,
-            found.is_identified,
-            found.created_at,
+            _person_id(state),
+            state.uuid,
+            state.properties,
+            state.is_identified,
+            state.created_at,
             distinct_ids,
         )
 
-    async def _find(self, project_id: int, person: UUID | int) -> tuple[PersonState, Sequence[str]]:
+    async def _find_person(
+        self, project_id: int, person: UUID | int
+    ) -> tuple[PersonState, Sequence[str]]:
         async with self.records.read() as connection:
-            found = await connection.run_sync(_find, project_id, person)
-        if found is None:
+            result = await connection.run_sync(_find_state, project_id, person)
+        if result is None:
             raise NotFound
-        return found
+        return result
 
     async def _mirror(self, project_id: int, person: PersonState) -> None:
         row = PersonRow(
@@ -147,19 +153,19 @@ class PersonChanges:
             structlog.get_logger().warning("person_not_mirrored", reason=str(error))
 
 
-def _find(
+def _find_state(
     connection: Connection, project_id: int, person: UUID | int
 ) -> tuple[PersonState, Sequence[str]] | None:
-    wanted = _person.id == person
+    condition = _person.id == person
     if isinstance(person, UUID):
         became = connection.scalar(
             select(_override.new_person).where(
                 _override.project_id == project_id, _override.old_person == person
             )
         )
-        wanted = _person.id.in_(ids_by_uuid(project_id, [became or person]))
+        condition = _person.id.in_(ids_by_uuid(project_id, [became or person]))
     row = connection.execute(
-        select(*STATE_COLUMNS).where(_person.project_id == project_id, wanted)
+        select(*STATE_COLUMNS).where(_person.project_id == project_id, condition)
     ).first()
     if row is None:
         return None
@@ -169,8 +175,8 @@ def _find(
     return read_state(*row), ids.all()
 
 
-def _write(connection: Connection, author: Author, person: PersonState, before: int) -> None:
-    require_unchanged(connection, {_number(person): before})
+def _write_person(connection: Connection, author: Author, person: PersonState, before: int) -> None:
+    require_unchanged(connection, {_person_id(person): before})
     connection.execute(
         update(persons)
         .where(_person.id == person.id)
@@ -181,10 +187,10 @@ def _write(connection: Connection, author: Author, person: PersonState, before: 
     note_unmirrored(connection, [Unmirrored(person.version, author.project_id, [person.uuid])])
     # The values are not recorded: they would outlive the person.
     change = Change(type="Person", action="changed", field="properties")
-    record_activity(connection, _updated(author, person.uuid, change))
+    record_activity(connection, _update_activity(author, person.uuid, change))
 
 
-def _updated(author: Author, uuid: UUID, change: Change) -> ActivityRecord:
+def _update_activity(author: Author, uuid: UUID, change: Change) -> ActivityRecord:
     return ActivityRecord(
         author=author,
         scope="Person",
@@ -195,12 +201,12 @@ def _updated(author: Author, uuid: UUID, change: Change) -> ActivityRecord:
     )
 
 
-def _begin(
+def _begin_erasure(
     connection: Connection, author: Author, person_id: int, version: int, with_events: bool
 ) -> Erasure | None:
     return begin_erasure(connection, author, person_id, version, with_events=with_events)
 
 
-def _number(person: PersonState) -> int:
+def _person_id(person: PersonState) -> int:
     assert person.id is not None
     return person.id

@@ -57,12 +57,12 @@ def begin_erasure(
             _override.project_id == project_id, _override.new_person == person.uuid
         )
     ).all()
-    _remove(connection, project_id, person_id, person.uuid)
+    _remove_person(connection, project_id, person_id, person.uuid)
     forget_waiting(connection, project_id, distinct_ids)
     _forget_results(connection, project_id)
-    record_activity(connection, _deleted(author, person.uuid))
+    record_activity(connection, _deletion_activity(author, person.uuid))
     floor = _raise_floor(connection, project_id, max(person.version, version))
-    return _remember(
+    return _record_erasure(
         connection, author, (person.uuid, *merged), distinct_ids, floor, with_events=with_events
     )
 
@@ -78,17 +78,17 @@ def load_floors(connection: Connection, project_ids: Sequence[int]) -> dict[int,
 
 def load_erasures(connection: Connection, project_ids: Sequence[int]) -> dict[int, list[Erasure]]:
     """Return the erasures that ingestion must apply, by project."""
-    found: dict[int, list[Erasure]] = {}
-    statement = _erasures().where(_erasure.project_id.in_(project_ids))
+    erasures: dict[int, list[Erasure]] = {}
+    statement = _select_erasures().where(_erasure.project_id.in_(project_ids))
     for row in connection.execute(statement):
-        found.setdefault(row.project_id, []).append(_read(row))
-    return found
+        erasures.setdefault(row.project_id, []).append(_read_erasure(row))
+    return erasures
 
 
 def unfinished_erasures(connection: Connection) -> list[Erasure]:
     """Return the unfinished erasures of all projects, oldest first."""
-    statement = _erasures().where(_erasure.finished_at.is_(None)).order_by(_erasure.id)
-    return [_read(row) for row in connection.execute(statement)]
+    statement = _select_erasures().where(_erasure.finished_at.is_(None)).order_by(_erasure.id)
+    return [_read_erasure(row) for row in connection.execute(statement)]
 
 
 def finish_erasure(connection: Connection, erasure_id: int, now: datetime) -> None:
@@ -111,22 +111,22 @@ def current_overrides(
     connection: Connection, project_id: int, uuids: Sequence[UUID]
 ) -> list[Override]:
     """Return the overrides of deleted persons that were created later, because they came back."""
-    found: list[Override] = []
+    overrides: list[Override] = []
     for start in range(0, len(uuids), UUIDS_MAX):
         some = uuids[start : start + UUIDS_MAX]
         statement = select(_override.old_person, _override.new_person, _override.version).where(
             _override.project_id == project_id,
             or_(_override.old_person.in_(some), _override.new_person.in_(some)),
         )
-        found += [Override(project_id, *row) for row in _tuples(connection.execute(statement))]
-    return found
+        overrides += [Override(project_id, *row) for row in _tuples(connection.execute(statement))]
+    return overrides
 
 
 def _tuples(rows: Iterable[Row[Any]]) -> Iterable[tuple[UUID, UUID, int]]:
     return ((row.old_person, row.new_person, row.version) for row in rows)
 
 
-def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID) -> None:
+def _remove_person(connection: Connection, project_id: int, person_id: int, uuid: UUID) -> None:
     """Delete the rows of a person; rows of other tables are deleted by cascade."""
     note_lost_members(connection, [person_id])
     connection.execute(delete(person_distinct_ids).where(_link.person_id == person_id))
@@ -159,7 +159,7 @@ def _raise_floor(connection: Connection, project_id: int, version: int) -> int:
     return raised
 
 
-def _remember(
+def _record_erasure(
     connection: Connection,
     author: Author,
     uuids: Sequence[UUID],
@@ -193,14 +193,14 @@ def _remember(
     )
 
 
-def _deleted(author: Author, uuid: UUID) -> ActivityRecord:
+def _deletion_activity(author: Author, uuid: UUID) -> ActivityRecord:
     """Return the activity of a deletion, with only the id: the entry outlives the person."""
     return ActivityRecord(
         author=author, scope="Person", item_id=str(uuid), activity="deleted", name=str(uuid)
     )
 
 
-def _erasures() -> Select[Any]:
+def _select_erasures() -> Select[Any]:
     return select(
         _erasure.id,
         _erasure.project_id,
@@ -212,7 +212,7 @@ def _erasures() -> Select[Any]:
     )
 
 
-def _read(row: Row[Any]) -> Erasure:
+def _read_erasure(row: Row[Any]) -> Erasure:
     return Erasure(
         id=row.id,
         project_id=row.project_id,

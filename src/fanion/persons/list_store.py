@@ -48,9 +48,9 @@ class PersonKey(Protocol):
 
 Choose = Callable[[Sequence[PersonKey]], Awaitable[Sequence[PersonKey]]]
 # The position of a person in a list: lists are ordered by it, the newest first.
-Place = tuple[datetime, int]
+Position = tuple[datetime, int]
 # Reads up to a number of persons after a position, or from the beginning.
-Read = Callable[[Place | None, int], Awaitable[Sequence[PersonKey]]]
+Read = Callable[[Position | None, int], Awaitable[Sequence[PersonKey]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +91,18 @@ class PersonQuery:
 async def find_persons(records: Records, project_id: int, query: PersonQuery) -> PersonsPage:
     """Return one page of persons, newest first."""
 
-    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
+    async def read(position: Position | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
         statement = keys_of(project_id).where(*_conditions(project_id, query))
-        statement = newest_first(statement, place).limit(limit).offset(offset)
+        statement = newest_first(statement, position).limit(limit).offset(offset)
         return await read_keys(records, statement)
 
-    place = await place_of(records, project_id, query.after)
-    offset = query.offset if place is None else 0
+    position = await position_of(records, project_id, query.after)
+    offset = query.offset if position is None else 0
     limit = query.limit + 1
     if query.chosen is None:
-        keys = await read(place, limit, offset)
+        keys = await read(position, limit, offset)
     else:
-        keys = await choose_page(read, query.chosen, place, limit, offset)
+        keys = await choose_page(read, query.chosen, position, limit, offset)
     page = await read_page(records, project_id, keys[: query.limit])
     return page if len(keys) <= query.limit else replace(page, is_cut=True)
 
@@ -118,16 +118,16 @@ async def read_page(
 
     The page ends early, after a portion, when the properties exceed `bytes_max`.
     """
-    found: list[Person] = []
+    loaded: list[Person] = []
     seen = size = 0
     async with aclosing(in_portions(records, project_id, keys, distinct_ids_max)) as portions:
         async for some, length in portions:
-            found += some
-            seen, size = seen + length, size + sum(one.properties_chars for one in some)
+            loaded += some
+            seen, size = seen + length, size + sum(person.properties_chars for person in some)
             if size >= bytes_max:
                 break
     last = keys[seen - 1].uuid if seen else None
-    return PersonsPage(found, seen, last, is_cut=seen < len(keys))
+    return PersonsPage(loaded, seen, last, is_cut=seen < len(keys))
 
 
 async def in_portions(
@@ -147,14 +147,14 @@ async def in_portions(
     while start < len(keys):
         some = keys[start : start + rows]
         async with records.read() as connection:
-            asked = {"project_id": project_id, "ids": [key.id for key in some]}
-            read = (await connection.execute(_ROWS[records.dialect], asked)).all()
+            parameters = {"project_id": project_id, "ids": [key.id for key in some]}
+            read = (await connection.execute(_ROWS[records.dialect], parameters)).all()
             by_id = {row.id: row for row in read}
             ordered = [by_id[key.id] for key in some if key.id in by_id]
-            found = await with_distinct_ids(connection, project_id, ordered, distinct_ids_max)
-        yield found, len(some)
+            loaded = await with_distinct_ids(connection, project_id, ordered, distinct_ids_max)
+        yield loaded, len(some)
         start += rows
-        size = sum(person.properties_chars for person in found) // len(some) + 1
+        size = sum(person.properties_chars for person in loaded) // len(some) + 1
         rows = min(max(PORTION_BYTES // size, PORTION_ROWS_MIN), IDS_MAX)
 
 
@@ -171,7 +171,7 @@ async def read_keys(records: Records, statement: Select[Any]) -> Sequence[Person
     return keys
 
 
-def having(
+def having_properties(
     properties: Sequence[Property], events: EventStore, project_id: int, now: datetime
 ) -> Choose:
     """Return the choice of the persons that have all of the properties.
@@ -185,7 +185,7 @@ def having(
         where = [
             f"project_id = {bindings.add(project_id, 'UInt64')}",
             f"person_id IN {bindings.add([key.uuid for key in keys], 'Array(UUID)')}",
-            *(property_condition(one, bindings, now) for one in properties),
+            *(property_condition(leaf, bindings, now) for leaf in properties),
         ]
         statement = f"SELECT person_id FROM persons FINAL WHERE {' AND '.join(where)}"
         try:
@@ -193,45 +193,45 @@ def having(
             answer = await events.ask(statement, bindings.values, seconds_max, estimated=False)
         except EventRejected as error:
             raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
-        found = set(answer.columns[0] if answer.columns else ())
-        return [key for key in keys if key.uuid in found]
+        matching_ids = set(answer.columns[0] if answer.columns else ())
+        return [key for key in keys if key.uuid in matching_ids]
 
     return choose
 
 
 async def choose_page(
-    read: Read, choose: Choose, place: Place | None, limit: int, offset: int
+    read: Read, choose: Choose, position: Position | None, limit: int, offset: int
 ) -> list[PersonKey]:
     """Read persons in portions until the page is full; those before `offset` are only counted."""
-    found: list[PersonKey] = []
+    matching: list[PersonKey] = []
     before = offset
-    while len(found) < limit:
-        some = await read(place, SCAN_MAX)
+    while len(matching) < limit:
+        some = await read(position, SCAN_MAX)
         if not some:
             break
         chosen = await choose(some)
-        found += chosen[before:]
+        matching += chosen[before:]
         before = max(before - len(chosen), 0)
-        place = some[-1].created_at, some[-1].id
-    return found[:limit]
+        position = some[-1].created_at, some[-1].id
+    return matching[:limit]
 
 
-async def place_of(records: Records, project_id: int, person: UUID | None) -> Place | None:
+async def position_of(records: Records, project_id: int, person: UUID | None) -> Position | None:
     """Return the position of a person in lists, or None if the person was deleted."""
     if person is None:
         return None
     statement = keys_of(project_id).where(_person.id.in_(ids_by_uuid(project_id, [person])))
     async with records.read() as connection:
-        found = (await connection.execute(statement)).first()
-    return None if found is None else (found.created_at, found.id)
+        row = (await connection.execute(statement)).first()
+    return None if row is None else (row.created_at, row.id)
 
 
-def newest_first(statement: Select[Any], place: Place | None) -> Select[Any]:
+def newest_first(statement: Select[Any], position: Position | None) -> Select[Any]:
     """Order a statement as lists are ordered, and begin after a position."""
     ordered = statement.order_by(_person.created_at.desc(), _person.id.desc())
-    if place is None:
+    if position is None:
         return ordered
-    at, number = place
+    at, number = position
     behind = (_person.created_at == at) & (_person.id < number)
     return ordered.where(_person.created_at <= at, (_person.created_at < at) | behind)
 

@@ -164,7 +164,7 @@ class Changes:
         Args:
             version: Higher than that of each of these persons.
         """
-        for person in (*self.created, *self.updated, *(one.person for one in self.merged)):
+        for person in (*self.created, *self.updated, *(merged.person for merged in self.merged)):
             person.version = version
 
 
@@ -199,13 +199,13 @@ class Population:
         Source: capture.md sections 3.2, 3.4 and 4.
         """
         if not command.makes_person:
-            existing = self._find(command.distinct_id)
+            existing = self._find_person(command.distinct_id)
             return self._future(command.distinct_id) if existing is None else existing.uuid
         merge = command.merge
         if merge is None or not _may_merge(command.distinct_id, merge.other_id):
-            found = self._find(command.distinct_id)
-            is_new = found is None
-            person = found or self._create(command.distinct_id, command.timestamp)
+            known = self._find_person(command.distinct_id)
+            is_new = known is None
+            person = known or self._create_person(command.distinct_id, command.timestamp)
         else:
             person, is_new = self._join(command, merge)
             if not person.is_identified:
@@ -215,7 +215,7 @@ class Population:
             person.created_at = command.timestamp
             self._touched[person] = None
         if command.update is not None:
-            self._update(person, command, command.update, is_new)
+            self._update_person(person, command, command.update, is_new)
         return person.uuid
 
     def changes(self) -> Changes:
@@ -240,9 +240,9 @@ class Population:
         )
 
     def _overrides(self) -> dict[UUID, UUID]:
-        found = {self._future(name): self._persons[name] for name in self._joined}
-        found |= {person.uuid: person for person in self._vanished}
-        survivors = {uuid: _survivor(person).uuid for uuid, person in found.items()}
+        old_persons = {self._future(name): self._persons[name] for name in self._joined}
+        old_persons |= {person.uuid: person for person in self._vanished}
+        survivors = {uuid: _survivor(person).uuid for uuid, person in old_persons.items()}
         return {old: new for old, new in survivors.items() if old != new}
 
     def persons(self) -> dict[str, PersonState]:
@@ -253,11 +253,11 @@ class Population:
         }
 
     def _join(self, command: PersonCommand, merge: Merge) -> tuple[PersonState, bool]:
-        survivor, other = self._find(command.distinct_id), self._find(merge.other_id)
+        survivor, other = self._find_person(command.distinct_id), self._find_person(merge.other_id)
         if other is None:
             is_new = survivor is None
             if survivor is None:
-                survivor = self._create(command.distinct_id, command.timestamp)
+                survivor = self._create_person(command.distinct_id, command.timestamp)
             self._join_id(merge.other_id, survivor)
             return survivor, is_new
         if survivor is None:
@@ -265,22 +265,24 @@ class Population:
             return other, False
         may_vanish = not other.is_identified or merge.kind is MergeKind.DANGEROUSLY
         if survivor is not other and may_vanish:
-            self._merge(command, survivor, other)
+            self._merge_persons(command, survivor, other)
         return survivor, False
 
-    def _update(
+    def _update_person(
         self, person: PersonState, command: PersonCommand, update: PersonUpdate, is_new: bool
     ) -> None:
         edit = edit_of(person, update, is_new)
         if edit is None:
             return
         if edit.may_be_made(person, self._bytes_max):
-            edit.make(person)
+            edit.apply_to(person)
             self._touched[person] = None
         else:
-            self._note(command, person, (*edit.put, *edit.removed), is_merge=False)
+            self._note_omitted(command, person, (*edit.put, *edit.removed), is_merge=False)
 
-    def _merge(self, command: PersonCommand, survivor: PersonState, other: PersonState) -> None:
+    def _merge_persons(
+        self, command: PersonCommand, survivor: PersonState, other: PersonState
+    ) -> None:
         """Merge `other` into `survivor`, in constant time for its distinct ids.
 
         The distinct ids of `other` are resolved when they are looked up.
@@ -294,7 +296,7 @@ class Population:
             if name not in taken and name not in survivor.properties
         ]
         if left_out:
-            self._note(command, survivor, left_out, is_merge=True)
+            self._note_omitted(command, survivor, left_out, is_merge=True)
         survivor.properties.update(taken)
         survivor.properties_bytes = size
         survivor.created_at = min(survivor.created_at, other.created_at)
@@ -303,19 +305,19 @@ class Population:
         self._touched.pop(other, None)
         self._touched[survivor] = None
 
-    def _note(
+    def _note_omitted(
         self, command: PersonCommand, person: PersonState, names: Collection[str], *, is_merge: bool
     ) -> None:
         some = tuple(islice(names, NAMES_LISTED_MAX))
         self._omitted.append(OmittedProperties(command, person.uuid, is_merge, len(names), some))
 
-    def _find(self, distinct_id: str) -> PersonState | None:
+    def _find_person(self, distinct_id: str) -> PersonState | None:
         person = self._persons.get(distinct_id)
         if person is None or person._merged_into is None:
             return person
         return _survivor(person)
 
-    def _create(self, distinct_id: str, timestamp: datetime) -> PersonState:
+    def _create_person(self, distinct_id: str, timestamp: datetime) -> PersonState:
         uuid = person_uuid(self._project_id, distinct_id)
         person = PersonState(None, uuid, {}, False, timestamp, 0)
         self._created.append(person)
@@ -399,7 +401,7 @@ class Edit(msgspec.Struct, frozen=True, gc=False):
     def may_be_made(self, person: PersonState, bytes_max: int = PROPERTIES_BYTES_MAX) -> bool:
         return is_size_allowed(self.bytes_after, person.properties_bytes, bytes_max)
 
-    def make(self, person: PersonState) -> None:
+    def apply_to(self, person: PersonState) -> None:
         if person.properties:
             person.properties.update(self.put)
         else:

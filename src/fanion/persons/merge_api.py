@@ -152,10 +152,10 @@ class PersonMergesApi(Controller):
         author, removed = request.author, request.project.ingestion.removed_properties
         person = read_person_id(person_id)
         done = await merges.merge(author, tuple(removed), person, _read_ids(data.ids))
-        found = await get_person(merges.records, author.project_id, person)
-        if found is None:
+        survivor = await get_person(merges.records, author.project_id, person)
+        if survivor is None:
             raise NotFound
-        return Response(person_body(found), status_code=201 if done else 202)
+        return Response(person_body(survivor), status_code=201 if done else 202)
 
     @post(
         "/{person_id:str}/merge/preview",
@@ -176,8 +176,8 @@ class PersonMergesApi(Controller):
         Nothing is changed.
         """
         person = read_person_id(person_id)
-        found = await merges.preview(request.author, person, _read_ids(data.ids))
-        return await asyncio.to_thread(_preview, found)
+        foreseen = await merges.preview(request.author, person, _read_ids(data.ids))
+        return await asyncio.to_thread(_preview_body, foreseen)
 
 
 def _read_ids(texts: Sequence[str]) -> list[PersonId]:
@@ -189,21 +189,21 @@ def _read_ids(texts: Sequence[str]) -> list[PersonId]:
             code="max_length",
             attr="ids",
         )
-    found: list[PersonId] = []
-    for place, text in enumerate(texts):
+    ids: list[PersonId] = []
+    for index, text in enumerate(texts):
         try:
-            found.append(read_person_id(text))
+            ids.append(read_person_id(text))
         except Invalid as error:
-            raise Invalid(error.detail, attr=f"ids__{place}") from None
-    return found
+            raise Invalid(error.detail, attr=f"ids__{index}") from None
+    return ids
 
 
-def _preview(preview: Preview) -> MergePreview:
+def _preview_body(preview: Preview) -> MergePreview:
     stored, outcome = preview.stored, preview.outcome
     survivor = outcome.survivor
     shown = ShownValues()
-    persons = _persons(preview)
-    identities = list(_identities(preview))
+    persons = _previewed_persons(preview)
+    identities = list(_previewed_identities(preview))
     listed = outcome.properties[:PROPERTIES_LISTED_MAX]
     return MergePreview(
         id=survivor.uuid,
@@ -211,24 +211,28 @@ def _preview(preview: Preview) -> MergePreview:
         is_identified=survivor.is_identified,
         created_at=survivor.created_at,
         persons=persons,
-        events=None if preview.events is None else sum(one.events or 0 for one in persons),
+        events=None if preview.events is None else sum(person.events or 0 for person in persons),
         distinct_ids=list(stored.distinct_ids),
         distinct_ids_count=sum(stored.counts.values()),
-        properties=[_property(one, shown) for one in listed],
+        properties=[_previewed_property(property_outcome, shown) for property_outcome in listed],
         properties_count=len(outcome.properties),
-        cohorts=[_cohort(one, stored.request.survivor.id) for one in stored.cohorts],
+        cohorts=[
+            _previewed_cohort(cohort, stored.request.survivor.id) for cohort in stored.cohorts
+        ],
         flag_identities=identities,
-        irreversible=_irreversible(preview, sum(len(one.lost) for one in identities)),
+        irreversible=_irreversible(preview, sum(len(identity.lost) for identity in identities)),
     )
 
 
-def _persons(preview: Preview) -> list[PreviewedPerson]:
+def _previewed_persons(preview: Preview) -> list[PreviewedPerson]:
     """Return the persons as they are before the merge."""
-    stored, found = preview.stored, []
+    stored, previewed = preview.stored, []
     for row, before in zip(stored.states, preview.outcome.before, strict=True):
         events = None if preview.events is None else preview.events.get(row.uuid, 0)
-        distinct_id = next(one.distinct_id for one in stored.request.persons if one.id == row.id)
-        found.append(
+        distinct_id = next(
+            person.distinct_id for person in stored.request.persons if person.id == row.id
+        )
+        previewed.append(
             PreviewedPerson(
                 id=row.uuid,
                 name=name_of(before, [distinct_id]),
@@ -238,13 +242,13 @@ def _persons(preview: Preview) -> list[PreviewedPerson]:
                 created_at=row.created_at,
             )
         )
-    return found
+    return previewed
 
 
-def _property(outcome: PropertyOutcome, shown: ShownValues) -> PreviewedProperty:
+def _previewed_property(outcome: PropertyOutcome, shown: ShownValues) -> PreviewedProperty:
     def of(person: UUID, value: Any) -> PreviewedValue:
-        told, is_cut = shown.show(value)
-        return PreviewedValue(person=person, value=told, is_cut=is_cut)
+        kept, is_cut = shown.show(value)
+        return PreviewedValue(person=person, value=kept, is_cut=is_cut)
 
     winner = outcome.person
     return PreviewedProperty(
@@ -254,7 +258,7 @@ def _property(outcome: PropertyOutcome, shown: ShownValues) -> PreviewedProperty
     )
 
 
-def _cohort(cohort: StoredCohort, survivor: int) -> PreviewedCohort:
+def _previewed_cohort(cohort: StoredCohort, survivor: int) -> PreviewedCohort:
     return PreviewedCohort(
         id=cohort.id,
         name=cohort.name,
@@ -263,17 +267,17 @@ def _cohort(cohort: StoredCohort, survivor: int) -> PreviewedCohort:
     )
 
 
-def _identities(preview: Preview) -> Sequence[PreviewedIdentity]:
+def _previewed_identities(preview: Preview) -> Sequence[PreviewedIdentity]:
     """Return the flag identities, of which the first in the order of the request remains.
 
     `merge_store` moves them in the same way.
     """
-    found, persons = [], preview.stored.request.persons
+    previewed, persons = [], preview.stored.request.persons
     for flag_key, of_persons in preview.stored.identities.items():
-        having = [one for one in persons if one.id in of_persons]
+        having = [person for person in persons if person.id in of_persons]
         hash_key = of_persons[having[0].id]
-        others = [of_persons[one.id] for one in having[1:]]
-        found.append(
+        others = [of_persons[person.id] for person in having[1:]]
+        previewed.append(
             PreviewedIdentity(
                 flag_key=flag_key,
                 hash_key=hash_key,
@@ -281,27 +285,27 @@ def _identities(preview: Preview) -> Sequence[PreviewedIdentity]:
                 lost=[other for other in others if other != hash_key],
             )
         )
-    return found
+    return previewed
 
 
 def _irreversible(preview: Preview, identities_lost: int) -> list[Irreversible]:
     others, survivor = preview.stored.request.others, preview.stored.states[0]
     if not others:
         return []
-    found = {
+    details = {
         "persons_joined": "Events and distinct ids of the merged persons belong to the remaining "
         "one. They cannot be separated again."
     }
     if lost := preview.outcome.lost:
-        found["property_values_lost"] = f"Values of properties that are lost: {lost}."
+        details["property_values_lost"] = f"Values of properties that are lost: {lost}."
     if identities_lost:
-        found["flag_identities_lost"] = (
+        details["flag_identities_lost"] = (
             f"Stored identities of flags that are lost: {identities_lost}. These flags may answer "
             "another value for the persons that are merged."
         )
     if not survivor.is_identified:
-        found["person_identified"] = (
+        details["person_identified"] = (
             "The remaining person is identified from then on: an $identify or $create_alias event "
             "no longer merges it into another one."
         )
-    return [Irreversible(code=code, detail=detail) for code, detail in found.items()]
+    return [Irreversible(code=code, detail=detail) for code, detail in details.items()]

@@ -69,10 +69,10 @@ class Outcome:
     @property
     def lost(self) -> int:
         """The number of values that are lost."""
-        return sum(len(one.lost) for one in self.properties)
+        return sum(len(outcome.lost) for outcome in self.properties)
 
 
-def foresee(
+def preview_merge(
     project_id: int,
     at: datetime,
     sides: Sequence[Side],
@@ -84,19 +84,19 @@ def foresee(
         sides: The surviving person, then those to be merged in this order. Their states change.
     """
     survivor, *others = sides
-    before = [(one.state.uuid, dict(one.state.properties)) for one in sides]
+    before = [(side.state.uuid, dict(side.state.properties)) for side in sides]
     population = Population(
-        project_id, {one.distinct_id: one.state for one in sides}, bytes_max=bytes_max
+        project_id, {side.distinct_id: side.state for side in sides}, bytes_max=bytes_max
     )
     for other in others:
         merge = Merge(MergeKind.DANGEROUSLY, other.distinct_id)
         population.apply(MergeCommand(survivor.distinct_id, at, merge))
-    found = sorted(_outcomes(before, survivor.state.properties), key=_losing_first)
-    return Outcome(survivor.state, [properties for _, properties in before], found)
+    outcomes = sorted(_outcomes(before, survivor.state.properties), key=_losing_first)
+    return Outcome(survivor.state, [properties for _, properties in before], outcomes)
 
 
-def _losing_first(one: PropertyOutcome) -> tuple[bool, str]:
-    return not one.lost, one.name
+def _losing_first(outcome: PropertyOutcome) -> tuple[bool, str]:
+    return not outcome.lost, outcome.name
 
 
 def _outcomes(

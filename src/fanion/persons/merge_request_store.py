@@ -118,22 +118,22 @@ def read_request(
         Invalid: One of `ids` cannot be merged, and `attr` names it; or there are too many
             distinct ids.
     """
-    survivor = _find(connection, project_id, person)
+    survivor = _find_person(connection, project_id, person)
     if survivor is None:
         raise NotFound
     others: dict[int, tuple[_Found, str]] = {}
-    for place, one in enumerate(ids):
-        found = _find(connection, project_id, one)
-        if found is None:
-            raise Invalid("This project has no person with this id.", attr=f"ids__{place}")
-        if found.id != survivor.id:
-            others.setdefault(found.id, (found, f"ids__{place}"))
-        elif not found.was_merged and not survivor.was_merged:
-            raise Invalid("A person cannot be merged with itself.", attr=f"ids__{place}")
+    for index, person_id in enumerate(ids):
+        other = _find_person(connection, project_id, person_id)
+        if other is None:
+            raise Invalid("This project has no person with this id.", attr=f"ids__{index}")
+        if other.id != survivor.id:
+            others.setdefault(other.id, (other, f"ids__{index}"))
+        elif not other.was_merged and not survivor.was_merged:
+            raise Invalid("A person cannot be merged with itself.", attr=f"ids__{index}")
     _require_few(connection, list(others))
     return MergeRequest(
-        _mergeable(connection, survivor, None),
-        [_mergeable(connection, found, attr) for found, attr in others.values()],
+        _mergeable_person(connection, survivor, None),
+        [_mergeable_person(connection, other, attr) for other, attr in others.values()],
     )
 
 
@@ -141,15 +141,15 @@ def read_persons(
     connection: Connection, project_id: int, request: MergeRequest, distinct_ids_max: int
 ) -> StoredPersons:
     """Read the data of the persons, from one snapshot if `connection` reads from one."""
-    ids = [one.id for one in request.persons]
+    ids = [person.id for person in request.persons]
     rows = connection.execute(select(*STATE_COLUMNS).where(_person.id.in_(ids)))
     states = {row.id: row for row in rows}
     named = select(_link.distinct_id).where(_link.person_id.in_(ids)).order_by(_link.distinct_id)
     return StoredPersons(
         request,
-        [states[one] for one in ids if one in states],
+        [states[person_id] for person_id in ids if person_id in states],
         connection.scalars(named.limit(distinct_ids_max)).all(),
-        _counts(connection, ids),
+        _count_distinct_ids(connection, ids),
         _cohorts_of(connection, project_id, ids),
         _identities_of(connection, ids),
     )
@@ -157,26 +157,29 @@ def read_persons(
 
 def are_merged(connection: Connection, project_id: int, uuids: Iterable[UUID]) -> bool:
     """Return whether the persons have all become one person, which exists."""
-    found = {_find(connection, project_id, uuid) for uuid in uuids}
-    return None not in found and len({one.id for one in found if one is not None}) == 1
+    survivors = {_find_person(connection, project_id, uuid) for uuid in uuids}
+    return (
+        None not in survivors
+        and len({survivor.id for survivor in survivors if survivor is not None}) == 1
+    )
 
 
-def _find(connection: Connection, project_id: int, person: PersonId) -> _Found | None:
-    became, wanted = None, _person.id == person
+def _find_person(connection: Connection, project_id: int, person: PersonId) -> _Found | None:
+    became, condition = None, _person.id == person
     if isinstance(person, UUID):
         became = connection.scalar(
             select(_override.new_person).where(
                 _override.project_id == project_id, _override.old_person == person
             )
         )
-        wanted = _person.id.in_(ids_by_uuid(project_id, [became or person]))
+        condition = _person.id.in_(ids_by_uuid(project_id, [became or person]))
     row = connection.execute(
-        select(_person.id, _person.uuid).where(_person.project_id == project_id, wanted)
+        select(_person.id, _person.uuid).where(_person.project_id == project_id, condition)
     ).first()
     return None if row is None else _Found(row.id, row.uuid, became is not None)
 
 
-def _mergeable(connection: Connection, found: _Found, attr: str | None) -> MergedPerson:
+def _mergeable_person(connection: Connection, person: _Found, attr: str | None) -> MergedPerson:
     """Return the person with a distinct id by which it may be merged.
 
     Raises:
@@ -186,7 +189,7 @@ def _mergeable(connection: Connection, found: _Found, attr: str | None) -> Merge
     """
     ids = connection.scalars(
         select(_link.distinct_id)
-        .where(_link.person_id == found.id)
+        .where(_link.person_id == person.id)
         .order_by(_link.distinct_id)
         .limit(LOOKED_AT_MAX)
     ).all()
@@ -196,11 +199,11 @@ def _mergeable(connection: Connection, found: _Found, attr: str | None) -> Merge
             "This person cannot be merged: clients send each of its distinct ids for many users.",
             attr=attr,
         )
-    return MergedPerson(found.id, found.uuid, legal)
+    return MergedPerson(person.id, person.uuid, legal)
 
 
 def _require_few(connection: Connection, ids: Sequence[int]) -> None:
-    number = sum(_counts(connection, ids).values())
+    number = sum(_count_distinct_ids(connection, ids).values())
     if number > DISTINCT_IDS_MAX:
         raise Invalid(
             f"Ensure the persons to merge have no more than {DISTINCT_IDS_MAX} distinct ids "
@@ -209,7 +212,7 @@ def _require_few(connection: Connection, ids: Sequence[int]) -> None:
         )
 
 
-def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
+def _count_distinct_ids(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
     assert len(ids) <= IDS_MAX
     counted = select(_link.person_id, func.count().label("number")).where(_link.person_id.in_(ids))
     rows = connection.execute(counted.group_by(_link.person_id))
@@ -239,7 +242,7 @@ def _identities_of(connection: Connection, ids: Sequence[int]) -> dict[str, dict
         .where(_stored.person_id.in_(ids))
         .order_by(_stored.flag_key)
     )
-    found: dict[str, dict[int, str]] = {}
+    identities: dict[str, dict[int, str]] = {}
     for row in rows:
-        found.setdefault(row.flag_key, {})[row.person_id] = row.hash_key
-    return found
+        identities.setdefault(row.flag_key, {})[row.person_id] = row.hash_key
+    return identities

@@ -15,7 +15,7 @@ from fanion.errors import AppError, Invalid, Unavailable
 from fanion.events.event import StatementFailed
 from fanion.events.storage.store import EventStore
 from fanion.persons.merge import MergeKind
-from fanion.persons.merge_preview import Outcome, Side, foresee
+from fanion.persons.merge_preview import Outcome, Side, preview_merge
 from fanion.persons.merge_request_store import (
     MergeRequest,
     PersonId,
@@ -97,10 +97,10 @@ class PersonMerges:
                 f"This project removes the property {NEEDED_PROPERTY} from its events, without "
                 "which persons cannot be merged."
             )
-        entry_id = await asyncio.shield(self._accept(author, request))
-        if not await self._ingested(entry_id):
+        entry_id = await asyncio.shield(self._accept_merge(author, request))
+        if not await self._await_ingestion(entry_id):
             return False
-        uuids = [one.uuid for one in request.persons]
+        uuids = [merged_person.uuid for merged_person in request.persons]
         async with self.records.read() as connection:
             if not await connection.run_sync(are_merged, author.project_id, uuids):
                 raise NotMerged
@@ -119,16 +119,16 @@ class PersonMerges:
             stored = await connection.run_sync(
                 read_persons, project_id, request, DISTINCT_IDS_LISTED_MAX
             )
-        outcome = await asyncio.to_thread(_foresee, author, stored)
+        outcome = await asyncio.to_thread(_merge_outcome, author, stored)
         try:
             events = await self.events.counts.of_persons(
-                project_id, [one.uuid for one in request.persons]
+                project_id, [merged_person.uuid for merged_person in request.persons]
             )
         except StatementFailed:
             return Preview(stored, outcome, None)
         return Preview(stored, outcome, events)
 
-    async def _accept(self, author: Author, request: MergeRequest) -> int:
+    async def _accept_merge(self, author: Author, request: MergeRequest) -> int:
         """Append the merge to the log and return the id of its entry.
 
         The activity is written if, and only if, the log accepts the entry.
@@ -144,7 +144,7 @@ class PersonMerges:
         except OSError as error:
             raise Unavailable("The merge cannot be stored now. Please retry.") from error
 
-    async def _ingested(self, entry_id: int) -> bool:
+    async def _await_ingestion(self, entry_id: int) -> bool:
         """Return whether an entry is ingested within `wait_s`.
 
         Another server may ingest it, hence the records store is asked.
@@ -179,7 +179,7 @@ def envelope_of(author: Author, request: MergeRequest) -> Envelope:
 def merged_activity(author: Author, request: MergeRequest) -> ActivityRecord:
     """Return the activity of a merge, with only ids: the entry outlives the persons."""
     uuid = str(request.survivor.uuid)
-    merged = [str(one.uuid) for one in request.others]
+    merged = [str(other.uuid) for other in request.others]
     return ActivityRecord(
         author=author,
         scope="Person",
@@ -190,7 +190,7 @@ def merged_activity(author: Author, request: MergeRequest) -> ActivityRecord:
     )
 
 
-def _foresee(author: Author, stored: StoredPersons) -> Outcome:
-    named = {one.id: one.distinct_id for one in stored.request.persons}
+def _merge_outcome(author: Author, stored: StoredPersons) -> Outcome:
+    named = {person.id: person.distinct_id for person in stored.request.persons}
     sides = [Side(read_state(*list(row)), named[row.id]) for row in stored.states]
-    return foresee(author.project_id, author.now, sides)
+    return preview_merge(author.project_id, author.now, sides)

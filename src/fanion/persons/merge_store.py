@@ -45,12 +45,12 @@ def with_rows(connection: Connection, person_id: Column[Any], moves: Moves) -> M
     having: set[int] = set()
     for some in in_chunks(gone):
         having.update(connection.scalars(select(person_id).where(person_id.in_(some)).distinct()))
-    found = []
+    kept = []
     for move in moves:
         if move["gone"] in having:
             having.add(move["survivor"])
-            found.append(move)
-    return found
+            kept.append(move)
+    return kept
 
 
 _member = cohort_people.c

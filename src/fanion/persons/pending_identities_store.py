@@ -82,45 +82,52 @@ def put_waiting(
         The number of bytes written, by project id.
     """
     # All servers write in the same order, so that they cannot deadlock.
-    ordered = sorted(rows, key=lambda one: (one.project_id, one.distinct_id))
+    ordered = sorted(rows, key=lambda identity: (identity.project_id, identity.distinct_id))
     _insert_empty(connection, ordered, now)
     written: dict[int, int] = {}
-    for project_id, some in groupby(ordered, lambda one: one.project_id):
-        written[project_id] = _add(connection, project_id, list(some))
+    for project_id, some in groupby(ordered, lambda identity: identity.project_id):
+        written[project_id] = _add_identities(connection, project_id, list(some))
     return written
 
 
 def _insert_empty(connection: Connection, rows: Sequence[PendingIdentity], now: datetime) -> None:
     values = [
         {
-            "project_id": one.project_id,
-            "distinct_id": one.distinct_id,
+            "project_id": identity.project_id,
+            "distinct_id": identity.distinct_id,
             "hash_keys": {},
             "size_bytes": 0,
             "created_at": now,
         }
-        for one in rows
+        for identity in rows
     ]
     connection.execute(
         upsert(connection.dialect, waiting_identities).on_conflict_do_nothing(), values
     )
 
 
-def _add(connection: Connection, project_id: int, rows: Sequence[PendingIdentity]) -> int:
-    asked = {"in_project": project_id, "distinct_ids": [one.distinct_id for one in rows]}
-    locked = connection.execute(waiting_rows().order_by(_row.distinct_id).with_for_update(), asked)
+def _add_identities(
+    connection: Connection, project_id: int, rows: Sequence[PendingIdentity]
+) -> int:
+    parameters = {
+        "in_project": project_id,
+        "distinct_ids": [identity.distinct_id for identity in rows],
+    }
+    locked = connection.execute(
+        waiting_rows().order_by(_row.distinct_id).with_for_update(), parameters
+    )
     stored = {row.distinct_id: _decode(row.text) for row in locked}
     written = 0
-    for one in rows:
-        former = stored.get(one.distinct_id)
-        if former is None or one.hash_keys.keys() <= former.keys():
+    for identity in rows:
+        former = stored.get(identity.distinct_id)
+        if former is None or identity.hash_keys.keys() <= former.keys():
             continue
-        merged = stored[one.distinct_id] = {**one.hash_keys, **former}
-        size = ROW_BYTES + len(one.distinct_id.encode()) + len(msgspec.json.encode(merged))
+        merged = stored[identity.distinct_id] = {**identity.hash_keys, **former}
+        size = ROW_BYTES + len(identity.distinct_id.encode()) + len(msgspec.json.encode(merged))
         written += size
         connection.execute(
             update(waiting_identities)
-            .where(_of_project(project_id), _row.distinct_id == one.distinct_id)
+            .where(_of_project(project_id), _row.distinct_id == identity.distinct_id)
             .values(hash_keys=merged, size_bytes=size)
         )
     return written
@@ -152,10 +159,12 @@ def adopt_waiting(
     if not connection.scalar(select(exists().where(_of_project(project_id)))):
         return
     if distinct_ids is None:
-        _adopt(connection, project_id, _owned(project_id))
+        _adopt_identities(connection, project_id, _owned(project_id))
         return
     for some in in_chunks(distinct_ids):
-        _adopt(connection, project_id, _owned(project_id).where(_row.distinct_id.in_(some)))
+        _adopt_identities(
+            connection, project_id, _owned(project_id).where(_row.distinct_id.in_(some))
+        )
 
 
 def _owned(project_id: int) -> Select[tuple[str, str, int]]:
@@ -176,7 +185,9 @@ def _owned(project_id: int) -> Select[tuple[str, str, int]]:
     )
 
 
-def _adopt(connection: Connection, project_id: int, owned: Select[tuple[str, str, int]]) -> None:
+def _adopt_identities(
+    connection: Connection, project_id: int, owned: Select[tuple[str, str, int]]
+) -> None:
     rows = connection.execute(owned).all()
     records = [
         {
@@ -223,10 +234,10 @@ async def sweep_waiting(records: Records, now: Callable[[], datetime]) -> None:
     waiting = await records.fetch(select(projects.c.id).where(of_project).order_by(projects.c.id))
     for row in waiting:
         async with records.write() as connection:
-            await connection.run_sync(_sweep, row.id, now() - KEPT_FOR)
+            await connection.run_sync(_sweep_project, row.id, now() - KEPT_FOR)
 
 
-def _sweep(connection: Connection, project_id: int, before: datetime) -> None:
+def _sweep_project(connection: Connection, project_id: int, before: datetime) -> None:
     adopt_waiting(connection, project_id)
     connection.execute(
         delete(waiting_identities).where(_of_project(project_id), _row.created_at <= before)

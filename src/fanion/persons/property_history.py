@@ -98,14 +98,16 @@ def changes_of(
         is_complete: Whether nothing precedes these events.
     """
     history = _History(sorted(edited_at), is_complete=is_complete)
-    in_order = sorted(events, key=lambda one: (one.received_at, one.timestamp, one.uuid.int))
-    found: dict[UUID, list[PropertyChange]] = {}
+    in_order = sorted(
+        events, key=lambda event: (event.received_at, event.timestamp, event.uuid.int)
+    )
+    changes: dict[UUID, list[PropertyChange]] = {}
     for at, accepted in groupby(in_order, attrgetter("received_at")):
         history.forget_edited(at)
-        found |= {uuid: made for uuid, made in history.apply(list(accepted)) if made}
+        changes |= {uuid: made for uuid, made in history.apply_events(list(accepted)) if made}
         if history.is_unsettled(at):
             history.blur()
-    return found
+    return changes
 
 
 class _Person(Protocol):
@@ -128,7 +130,7 @@ class _Known:
     def put(self, name: str, value: Any) -> None:
         self.values[name] = value
 
-    def take(self, other: "_Known") -> None:
+    def merge_values(self, other: "_Known") -> None:
         """Merge another person into this one."""
         for name, value in other.values.items():
             if self.get(name) is _ABSENT:
@@ -178,7 +180,7 @@ class _History:
         self._persons.clear()
         self._last.clear()
 
-    def apply(
+    def apply_events(
         self, accepted: Sequence[HistoryEvent]
     ) -> Iterator[tuple[UUID, list[PropertyChange]]]:
         """Apply events, and yield the changes of each.
@@ -193,9 +195,9 @@ class _History:
             touched = Counter(name for event in accepted for name in _touched(event))
             uncertain = [name for name, times in touched.items() if times > 1]
         for event in accepted:
-            yield event.uuid, self._apply(event, uncertain)
+            yield event.uuid, self._apply_event(event, uncertain)
 
-    def _apply(self, event: HistoryEvent, uncertain: Sequence[str]) -> list[PropertyChange]:
+    def _apply_event(self, event: HistoryEvent, uncertain: Sequence[str]) -> list[PropertyChange]:
         if event.properties is None:
             self.blur()
             return []
@@ -204,7 +206,7 @@ class _History:
         person, is_new = self._person_of(event)
         for name in uncertain:
             person.put(name, _UNKNOWN)
-        changes = list(_update(person, event, is_new=is_new))
+        changes = list(_update_properties(person, event, is_new=is_new))
         for name in uncertain:
             person.put(name, _UNKNOWN)
         return changes
@@ -217,14 +219,14 @@ class _History:
                 self.blur()
             return _Blurred(self._last, event.distinct_id), None
         if other_id is not None:
-            return self._join(event, other_id)
+            return self._merge_persons(event, other_id)
         known = self._persons.get(event.distinct_id)
         if known is None:
             known = self._persons[event.distinct_id] = _Known()
             return known, True
         return known, False
 
-    def _join(self, event: HistoryEvent, other_id: str) -> tuple[_Known, bool]:
+    def _merge_persons(self, event: HistoryEvent, other_id: str) -> tuple[_Known, bool]:
         """Apply an event that merges two persons, and return the person and whether it is new.
 
         Source: capture.md section 4, rules 3 to 7.
@@ -235,7 +237,7 @@ class _History:
         self._persons.setdefault(other_id, person)
         by_force = event.name == MergeKind.DANGEROUSLY
         if own and other and own is not other and (by_force or not other.is_identified):
-            own.take(other)
+            own.merge_values(other)
             for distinct_id, known in self._persons.items():
                 if known is other:
                     self._persons[distinct_id] = own
@@ -243,7 +245,7 @@ class _History:
         return person, own is None and other is None
 
 
-def _update(
+def _update_properties(
     person: _Person, event: HistoryEvent, *, is_new: bool | None
 ) -> Iterator[PropertyChange]:
     """Apply an event to a person, and yield the changes that the event names."""
@@ -251,26 +253,26 @@ def _update(
     latest, initial = automatic_properties(event.name, properties)
     to_set, given_once = _object(properties, "$set"), _object(properties, "$set_once")
     set_once = {name: value for name, value in given_once.items() if value is not None}
-    unset = [] if is_new else _names(properties.get("$unset"))
+    unset = [] if is_new else _unset_names(properties.get("$unset"))
     before = {name: person.get(name) for name in (*set_once, *to_set, *unset)}
     changes: dict[str, PropertyChange] = {}
     for name, value in {**initial, **set_once}.items():
         if person.get(name) is _ABSENT:
             person.put(name, value)
         if name in set_once and before[name] in (_ABSENT, _UNKNOWN):
-            changes[name] = _change(name, "set_once", value, before[name])
+            changes[name] = _property_change(name, "set_once", value, before[name])
     for name, value in {**latest, **to_set}.items():
         person.put(name, value)
         if name in to_set:
-            changes[name] = _change(name, "set", value, before[name])
+            changes[name] = _property_change(name, "set", value, before[name])
     for name in unset:
         # The event that creates a person removes nothing.
         is_certain = is_new is False or name not in changes
         person.put(name, _ABSENT if is_certain else _UNKNOWN)
-        changes[name] = _change(name, "unset", None, before[name])
+        changes[name] = _property_change(name, "unset", None, before[name])
     for name in _uncertain_names(event, to_set, set_once):
         person.put(name, _UNKNOWN)
-    yield from (one for one in changes.values() if not _is_idle(one, before[one.name]))
+    yield from (change for change in changes.values() if not _is_idle(change, before[change.name]))
 
 
 def _uncertain_names(
@@ -279,14 +281,14 @@ def _uncertain_names(
     for name in event.properties or ():
         if name.startswith(_LOCATED):
             yield from (name, initial_name(name))
-    if sum(len(_encode(one)) for one in (to_set, set_once)) > UPDATE_BYTES_MAX:
+    if sum(len(_encode(values)) for values in (to_set, set_once)) > UPDATE_BYTES_MAX:
         yield from _touched(event)
 
 
-def _change(name: str, operation: Operation, value: Any, before: Any) -> PropertyChange:
+def _property_change(name: str, operation: Operation, value: Any, before: Any) -> PropertyChange:
     is_known = before is not _UNKNOWN
-    told = before if is_known and before is not _ABSENT else None
-    return PropertyChange(name, operation, value, told, is_known)
+    former = before if is_known and before is not _ABSENT else None
+    return PropertyChange(name, operation, value, former, is_known)
 
 
 def _is_idle(change: PropertyChange, before: Any) -> bool:
@@ -314,8 +316,8 @@ def _touched(event: HistoryEvent) -> set[str]:
     properties = event.properties or {}
     latest, initial = automatic_properties(event.name, properties)
     explicit = (_object(properties, "$set"), _object(properties, "$set_once"))
-    named = {name for one in (*explicit, latest, initial) for name in one}
-    return named.union(_names(properties.get("$unset")))
+    named = {name for values in (*explicit, latest, initial) for name in values}
+    return named.union(_unset_names(properties.get("$unset")))
 
 
 def _are_in_order(accepted: Sequence[HistoryEvent]) -> bool:
@@ -330,11 +332,11 @@ def _are_in_order(accepted: Sequence[HistoryEvent]) -> bool:
 
 
 def _object(properties: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = properties.get(name)
-    return found if isinstance(found, dict) else {}
+    value = properties.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def _names(unset: object) -> list[str]:
+def _unset_names(unset: object) -> list[str]:
     if not isinstance(unset, list | dict):
         return []
     return [name for name in dict.fromkeys(unset) if isinstance(name, str)]

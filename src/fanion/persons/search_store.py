@@ -87,7 +87,7 @@ def _in_any_case(character: str) -> str:
     if character.isascii():
         return character
     cases = {character, character.lower(), character.upper()}
-    cases = {one for one in cases if len(one) == 1}
+    cases = {case for case in cases if len(case) == 1}
     return f"[{''.join(sorted(cases))}]" if len(cases) > 1 else character
 
 

@@ -65,7 +65,7 @@ def of_distinct_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
     """
     in_project = _link.project_id == bindparam("project_id")
     listed = _link.distinct_id.in_(bindparam("distinct_ids", expanding=True))
-    wanted = _wanted("distinct_ids", Text)
+    listed_ids = _rows_of_list("distinct_ids", Text)
     person = select(*columns).where(_person.id == _link.person_id).limit(_ONE).lateral("person")
     return {
         "sqlite": (
@@ -75,7 +75,9 @@ def of_distinct_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
         ),
         "postgresql": (
             select(_link.distinct_id, *person.c)
-            .select_from(wanted.join(person_distinct_ids, _link.distinct_id == wanted.c.value))
+            .select_from(
+                listed_ids.join(person_distinct_ids, _link.distinct_id == listed_ids.c.value)
+            )
             .join(person, true())
             .where(in_project)
         ),
@@ -88,15 +90,15 @@ def of_ids(*columns: ColumnElement[Any]) -> Mapping[str, Select[Any]]:
     It binds `project_id` and `ids`, a list.
     """
     mine = select(*columns).where(_person.project_id == bindparam("project_id"))
-    wanted = _wanted("ids", BigInteger)
-    person = mine.where(_person.id == wanted.c.value).limit(_ONE).lateral("person")
+    listed_ids = _rows_of_list("ids", BigInteger)
+    person = mine.where(_person.id == listed_ids.c.value).limit(_ONE).lateral("person")
     return {
         "sqlite": mine.where(_person.id.in_(bindparam("ids", expanding=True))),
-        "postgresql": select(*person.c).select_from(wanted.join(person, true())),
+        "postgresql": select(*person.c).select_from(listed_ids.join(person, true())),
     }
 
 
-def _wanted(name: str, kind: type[Any]) -> TableValuedAlias:
+def _rows_of_list(name: str, kind: type[Any]) -> TableValuedAlias:
     """Return the rows of a bound list, for PostgreSQL, where `persons` has partitions.
 
     What is joined to these rows LATERAL looks, for each of them, into its one partition. A list
@@ -175,7 +177,7 @@ def load_states(
         ByteBudgetExceeded: The properties exceed the allowance.
     """
     known: dict[int, PersonState] = {}
-    found: dict[str, PersonState] = {}
+    states: dict[str, PersonState] = {}
     start, ids = 0, PORTION_IDS
     while start < len(distinct_ids):
         some = distinct_ids[start : start + ids]
@@ -188,11 +190,11 @@ def load_states(
             if person is None:
                 person = known[columns[0]] = read_state(*columns)
                 allowance.take(person.properties_bytes)
-            found[distinct_id] = person
+            states[distinct_id] = person
             chars += len(columns[2])  # of each row, even if a person has many
         start += len(some)
         ids = next_portion(len(some), chars)
-    return found
+    return states
 
 
 def read_state(
@@ -208,12 +210,12 @@ def load_owners(
     connection: Connection, project_id: int, distinct_ids: Sequence[str]
 ) -> dict[str, UUID]:
     """Return the UUIDs of the persons of distinct ids, for ids that have a person."""
-    found: dict[str, UUID] = {}
+    owners: dict[str, UUID] = {}
     for some in in_chunks(distinct_ids):
         bound = {"project_id": project_id, "distinct_ids": some}
         rows = connection.execute(_OWNERS[connection.dialect.name], bound)
-        found.update({row.distinct_id: row.uuid for row in rows})
-    return found
+        owners.update({row.distinct_id: row.uuid for row in rows})
+    return owners
 
 
 def overridden(
@@ -224,22 +226,22 @@ def overridden(
     Returns:
         The survivor and the version of the override, by merged person.
     """
-    found: dict[UUID, tuple[UUID, int]] = {}
+    survivors: dict[UUID, tuple[UUID, int]] = {}
     for uuids in in_chunks(vanished):
         rows = connection.execute(_OVERRIDDEN, {"project_id": project_id, "persons": uuids})
-        found.update({row.old_person: (row.new_person, row.version) for row in rows})
-    return found
+        survivors.update({row.old_person: (row.new_person, row.version) for row in rows})
+    return survivors
 
 
 def load_overrides(
     connection: Connection, project_id: int, merged: Sequence[UUID]
 ) -> list[Override]:
     """Return the overrides of these persons, for persons that were merged."""
-    found: list[Override] = []
+    overrides: list[Override] = []
     for uuids in in_chunks(merged):
         rows = connection.execute(_OVERRIDES, {"project_id": project_id, "persons": uuids})
-        found += [Override(project_id, *row) for row in rows]
-    return found
+        overrides += [Override(project_id, *row) for row in rows]
+    return overrides
 
 
 def load_by_uuid(
@@ -250,13 +252,13 @@ def load_by_uuid(
     Raises:
         ByteBudgetExceeded: The properties exceed the allowance.
     """
-    found: list[PersonState] = []
+    states: list[PersonState] = []
     for some in in_chunks(uuids):
         for row in connection.execute(_BY_UUID, {"project_id": project_id, "persons": some}):
             person = read_state(*row)
             allowance.take(person.properties_bytes)
-            found.append(person)
-    return found
+            states.append(person)
+    return states
 
 
 def write_changes(
@@ -277,29 +279,32 @@ def write_changes(
     """
     require_unchanged(connection, changes.expected)
     if changes.created:
-        _create(connection, project_id, changes.created)
+        _create_persons(connection, project_id, changes.created)
     if changes.updated:
-        update_rows(connection, persons, _UPDATED, [_update_of(p) for p in changes.updated])
+        update_rows(connection, persons, _UPDATED, [_updated_row(p) for p in changes.updated])
     if changes.attached:
         attached = [(project_id, name, person.id) for name, person in changes.attached.items()]
         insert_rows(connection, person_distinct_ids, _ATTACHED, attached)
     if changes.merged:
-        _merge(connection, changes.merged)
+        _merge_persons(connection, changes.merged)
     if overrides:
         rows = [(project_id, old, new, version) for old, new in overrides.items()]
         put_rows(connection, person_overrides, _OVERRIDE, _OVERRIDING, rows)
 
 
-def _create(connection: Connection, project_id: int, created: Sequence[PersonState]) -> None:
-    rows = [_row(project_id, person) for person in created]
+def _create_persons(
+    connection: Connection, project_id: int, created: Sequence[PersonState]
+) -> None:
+    rows = [_created_row(project_id, person) for person in created]
     numbers = dict(insert_rows(connection, persons, _CREATED, rows, returning=("uuid", "id")))
     uuids = as_bound(connection, persons, "uuid", [person.uuid for person in created])
     for person, uuid in zip(created, uuids, strict=True):
         person.id = numbers[uuid]
 
 
-def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
-    moves = [(one.person.id, one.into.id) for one in merged]  # to the survivors of the whole batch
+def _merge_persons(connection: Connection, merged: Sequence[Merged]) -> None:
+    # The moves lead to the survivors of the whole batch.
+    moves = [(merge.person.id, merge.into.id) for merge in merged]
     for some in in_chunks(moves):
         connection.execute(_LOCK_KEYS, {"gone": [gone for gone, _ in some]})
     update_rows(connection, person_distinct_ids, ("person_id", "person_id"), moves)
@@ -310,7 +315,7 @@ def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
         connection.execute(_REMOVE[connection.dialect.name], {"gone": [gone for gone, _ in some]})
 
 
-def _row(project_id: int, person: PersonState) -> tuple[Any, ...]:
+def _created_row(project_id: int, person: PersonState) -> tuple[Any, ...]:
     return (
         project_id,
         person.uuid,
@@ -322,7 +327,7 @@ def _row(project_id: int, person: PersonState) -> tuple[Any, ...]:
     )
 
 
-def _update_of(person: PersonState) -> tuple[Any, ...]:
+def _updated_row(person: PersonState) -> tuple[Any, ...]:
     return (
         person.id,
         person.properties,

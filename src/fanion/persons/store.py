@@ -80,12 +80,12 @@ async def stored_properties(
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
         by_project.setdefault(project_id, []).append(distinct_id)
-    found: dict[tuple[int, str], Mapping[str, Any]] = {}
+    properties: dict[tuple[int, str], Mapping[str, Any]] = {}
     for project_id, ids in by_project.items():
-        asked = {"project_id": project_id, "distinct_ids": list(dict.fromkeys(ids))}
-        rows = await records.fetch(_PROPERTIES[records.dialect], asked)
-        found.update({(project_id, row.distinct_id): row.properties for row in rows})
-    return found
+        parameters = {"project_id": project_id, "distinct_ids": list(dict.fromkeys(ids))}
+        rows = await records.fetch(_PROPERTIES[records.dialect], parameters)
+        properties.update({(project_id, row.distinct_id): row.properties for row in rows})
+    return properties
 
 
 # ── For the API ───────────────────────────────────────────────────────────────────────────
@@ -104,8 +104,8 @@ async def get_person(records: Records, project_id: int, person: UUID | int) -> P
         else:
             statement = statement.where(_person.id == person)
         rows = (await connection.execute(statement)).all()
-        found = await with_distinct_ids(connection, project_id, rows)
-    return found[0] if found else None
+        loaded = await with_distinct_ids(connection, project_id, rows)
+    return loaded[0] if loaded else None
 
 
 async def persons_of(
@@ -115,22 +115,22 @@ async def persons_of(
 
     They are read in portions, as by `load_states`.
     """
-    wanted = sorted(set(distinct_ids))
-    found: dict[str, Person] = {}
+    unique_ids = sorted(set(distinct_ids))
+    by_distinct_id: dict[str, Person] = {}
     start, ids = 0, PORTION_IDS
-    while start < len(wanted):
-        some = wanted[start : start + ids]
+    while start < len(unique_ids):
+        some = unique_ids[start : start + ids]
         async with records.read() as connection:
-            asked = {"project_id": project_id, "distinct_ids": some}
-            rows = (await connection.execute(STATES[records.dialect], asked)).all()
+            parameters = {"project_id": project_id, "distinct_ids": some}
+            rows = (await connection.execute(STATES[records.dialect], parameters)).all()
         chars = sum(len(row.text) for row in rows)
         if chars <= DECODED_ON_LOOP_CHARS_MAX:
-            found.update(_with_properties(rows, names))
+            by_distinct_id.update(_with_properties(rows, names))
         else:
-            found.update(await asyncio.to_thread(_with_properties, rows, names))
+            by_distinct_id.update(await asyncio.to_thread(_with_properties, rows, names))
         start += len(some)
         ids = next_portion(len(some), chars)
-    return found
+    return by_distinct_id
 
 
 def _with_properties(rows: Sequence[Row[Any]], names: Collection[str]) -> dict[str, Person]:
@@ -177,15 +177,13 @@ async def with_distinct_ids(
 
 def _links(project_id: int, persons: Sequence[int], distinct_ids_max: int | None) -> Select[Any]:
     columns = select(_link.person_id, _link.distinct_id)
-    wanted = columns.where(_link.project_id == project_id, _link.person_id.in_(persons))
+    links = columns.where(_link.project_id == project_id, _link.person_id.in_(persons))
     if distinct_ids_max is not None:
-        place = func.row_number().over(partition_by=_link.person_id, order_by=_link.distinct_id)
-        ranked = wanted.add_columns(place.label("place")).subquery().c
-        wanted = select(ranked.person_id, ranked.distinct_id).where(
-            ranked.place <= distinct_ids_max
-        )
-        return wanted.order_by(ranked.person_id, ranked.distinct_id)
-    return wanted.order_by(_link.person_id, _link.distinct_id)
+        rank = func.row_number().over(partition_by=_link.person_id, order_by=_link.distinct_id)
+        ranked = links.add_columns(rank.label("rank")).subquery().c
+        links = select(ranked.person_id, ranked.distinct_id).where(ranked.rank <= distinct_ids_max)
+        return links.order_by(ranked.person_id, ranked.distinct_id)
+    return links.order_by(_link.person_id, _link.distinct_id)
 
 
 def _read_person(row: Row[Any], distinct_ids: Sequence[str]) -> Person:

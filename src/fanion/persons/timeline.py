@@ -47,7 +47,7 @@ class EnteredCohort(Struct, frozen=True):
     is_static: bool
 
 
-class Place(Struct, frozen=True):
+class Position(Struct, frozen=True):
     """The position of an entry, such as the last one of a page.
 
     Attributes:
@@ -61,7 +61,7 @@ class Place(Struct, frozen=True):
     def event_id(self) -> UUID | None:
         return self.id if isinstance(self.id, UUID) else None
 
-    def text(self) -> str:
+    def cursor_text(self) -> str:
         return f"{self.kind}-{self.id}"
 
 
@@ -82,11 +82,11 @@ class Entry(Struct, frozen=True):
     cohort: EnteredCohort | None = None
 
     @property
-    def place(self) -> Place:
+    def position(self) -> Position:
         if self.event is not None:
-            return Place(self.kind, self.event.uuid)
+            return Position(self.kind, self.event.uuid)
         assert self.cohort is not None
-        return Place(self.kind, self.cohort.id)
+        return Position(self.kind, self.cohort.id)
 
 
 def read_kinds(text: str | None) -> frozenset[Kind]:
@@ -97,14 +97,14 @@ def read_kinds(text: str | None) -> frozenset[Kind]:
     """
     if not text:
         return frozenset(KINDS)
-    asked = text.split(",")
-    for one in asked:
-        if one not in KINDS:
-            raise no_choice(one, KINDS, "kind")
-    return frozenset(kind for kind in KINDS if kind in asked)
+    names = text.split(",")
+    for name in names:
+        if name not in KINDS:
+            raise no_choice(name, KINDS, "kind")
+    return frozenset(kind for kind in KINDS if kind in names)
 
 
-def read_place(text: str) -> Place:
+def read_position(text: str) -> Position:
     """Parse the cursor of a next link.
 
     Raises:
@@ -113,9 +113,9 @@ def read_place(text: str) -> Place:
     kind, _, given = text.partition("-")
     try:
         if kind == "cohort" and given.isascii() and given.isdigit():
-            return Place("cohort", int(given))
+            return Position("cohort", int(given))
         if kind in ("event", "properties"):
-            return Place("event" if kind == "event" else "properties", UUID(given))
+            return Position("event" if kind == "event" else "properties", UUID(given))
     except ValueError:
         pass
     raise Invalid("Use the cursor of a next link.", attr="cursor")
@@ -129,14 +129,14 @@ def read_event(event: PersonEvent) -> HistoryEvent:
         event.distinct_id,
         event.timestamp,
         event.received_at,
-        _read(event.properties) if event.properties else None,
+        _read_properties(event.properties) if event.properties else None,
     )
 
 
-def _read(properties: bytes) -> dict[str, Any]:
+def _read_properties(properties: bytes) -> dict[str, Any]:
     members = _members(properties)
-    found = {name: _decode(raw) for name, raw in members.items() if name in _READ}
-    return found | {name: None for name in members if name.startswith(_LOCATED)}
+    decoded = {name: _decode(raw) for name, raw in members.items() if name in _READ}
+    return decoded | {name: None for name in members if name.startswith(_LOCATED)}
 
 
 def event_entries(
@@ -158,21 +158,25 @@ def event_entries(
 
 
 def cohort_entries(
-    cohorts: Iterable[EnteredCohort], before: datetime, after: Place | None
+    cohorts: Iterable[EnteredCohort], before: datetime, after: Position | None
 ) -> list[Entry]:
     """Return the cohort entries that follow a position, newest first."""
     at_once = after.id if after is not None and isinstance(after.id, int) else None
-    found = [
-        one
-        for one in cohorts
-        if one.timestamp < before
-        or (one.timestamp == before and after is not None and (at_once is None or one.id < at_once))
+    following = [
+        cohort
+        for cohort in cohorts
+        if cohort.timestamp < before
+        or (
+            cohort.timestamp == before
+            and after is not None
+            and (at_once is None or cohort.id < at_once)
+        )
     ]
-    found.sort(key=lambda one: (one.timestamp, one.id), reverse=True)
-    return [Entry("cohort", one.timestamp, cohort=one) for one in found]
+    following.sort(key=lambda cohort: (cohort.timestamp, cohort.id), reverse=True)
+    return [Entry("cohort", cohort.timestamp, cohort=cohort) for cohort in following]
 
 
-def joined(events: Iterable[Entry], cohorts: Iterable[Entry]) -> list[Entry]:
+def merged_entries(events: Iterable[Entry], cohorts: Iterable[Entry]) -> list[Entry]:
     return list(merge(events, cohorts, key=_newest_first))
 
 

@@ -19,7 +19,7 @@ from fanion.errors import Invalid
 from fanion.persons.api import read_person_id
 from fanion.persons.property_history import Operation
 from fanion.persons.shown_values import CUT, ShownValues
-from fanion.persons.timeline import Entry, Kind, called_flag, read_kinds, read_place
+from fanion.persons.timeline import Entry, Kind, called_flag, read_kinds, read_position
 from fanion.persons.timeline_service import TimelinePage, TimelineQuery, Timelines
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.values import parse_date_value
@@ -131,16 +131,16 @@ class TimelineApi(Controller):
         Following `next` to the end reads each entry once.
         """
         kinds = read_kinds(kind)
-        for scope in sorted({SCOPES[one] for one in kinds}):
+        for scope in sorted({SCOPES[name] for name in kinds}):
             request.principal.require_access(request.project, scope)
-        query = _query(request, kinds, before, limit, cursor)
+        query = _timeline_query(request, kinds, before, limit, cursor)
         person = read_person_id(person_id)
-        page = await timelines.page(request.project.id, person, query)
-        results = await asyncio.to_thread(_shown, page.entries)
-        return TimelineBody(next=_next(request, query, page), results=results)
+        page = await timelines.timeline_page(request.project.id, person, query)
+        results = await asyncio.to_thread(_entry_bodies, page.entries)
+        return TimelineBody(next=_next_url(request, query, page), results=results)
 
 
-def _query(
+def _timeline_query(
     request: ManagementRequest,
     kinds: frozenset[Kind],
     before: str | None,
@@ -152,13 +152,13 @@ def _query(
         raise Invalid("Use cursor together with before, as in a next link.", attr="cursor")
     return TimelineQuery(
         kinds,
-        _time(before, now) if before else now + FUTURE,
+        _parse_before(before, now) if before else now + FUTURE,
         min(read_limit(limit), ENTRIES_MAX) or 1,
-        read_place(cursor) if cursor else None,
+        read_position(cursor) if cursor else None,
     )
 
 
-def _time(text: str, now: datetime) -> datetime:
+def _parse_before(text: str, now: datetime) -> datetime:
     # In a query string a plus sign stands for a space.
     value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
     if value is None:
@@ -166,28 +166,32 @@ def _time(text: str, now: datetime) -> datetime:
     return value if isinstance(value, datetime) else value.before(now)
 
 
-def _next(request: ManagementRequest, query: TimelineQuery, page: TimelinePage) -> str | None:
+def _next_url(request: ManagementRequest, query: TimelineQuery, page: TimelinePage) -> str | None:
     if page.next is None:
         return None
-    at, place = page.next
+    at, position = page.next
     others = [(name, value) for name, value in request.page.query if name not in _PLACES]
-    places = [("limit", str(query.limit)), ("before", at.isoformat()), ("cursor", place.text())]
-    return f"{request.address}?{urlencode([*others, *places])}"
+    paging = [
+        ("limit", str(query.limit)),
+        ("before", at.isoformat()),
+        ("cursor", position.cursor_text()),
+    ]
+    return f"{request.address}?{urlencode([*others, *paging])}"
 
 
-def _shown(entries: Sequence[Entry]) -> list[TimelineEntry]:
+def _entry_bodies(entries: Sequence[Entry]) -> list[TimelineEntry]:
     values = ShownValues()
-    return [_entry(entry, values) for entry in entries]
+    return [_entry_body(entry, values) for entry in entries]
 
 
-def _entry(entry: Entry, values: ShownValues) -> TimelineEntry:
+def _entry_body(entry: Entry, values: ShownValues) -> TimelineEntry:
     cohort, is_change = entry.cohort, entry.kind == "properties"
     return TimelineEntry(
         kind=entry.kind,
         timestamp=entry.timestamp.isoformat(),
         session_id=entry.session_id or None,
-        event=_event(entry, values),
-        changes=_changes(entry, values) if is_change else None,
+        event=_event_body(entry, values),
+        changes=_change_bodies(entry, values) if is_change else None,
         changes_count=len(entry.changes),
         cohort=None
         if cohort is None
@@ -195,7 +199,7 @@ def _entry(entry: Entry, values: ShownValues) -> TimelineEntry:
     )
 
 
-def _event(entry: Entry, values: ShownValues) -> TimelineEvent | None:
+def _event_body(entry: Entry, values: ShownValues) -> TimelineEvent | None:
     event = entry.event
     if event is None:
         return None
@@ -209,12 +213,12 @@ def _event(entry: Entry, values: ShownValues) -> TimelineEvent | None:
     )
 
 
-def _changes(entry: Entry, values: ShownValues) -> list[ChangedProperty]:
-    found = []
+def _change_bodies(entry: Entry, values: ShownValues) -> list[ChangedProperty]:
+    changed = []
     for change in entry.changes[:CHANGES_MAX]:
         value, is_value_cut = values.show(change.value)
         before, is_before_cut = values.show(change.before)
-        found.append(
+        changed.append(
             ChangedProperty(
                 name=change.name,
                 operation=change.operation,
@@ -224,4 +228,4 @@ def _changes(entry: Entry, values: ShownValues) -> list[ChangedProperty]:
                 is_cut=is_value_cut or is_before_cut,
             )
         )
-    return found
+    return changed

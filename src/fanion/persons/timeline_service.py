@@ -23,10 +23,10 @@ from fanion.persons.timeline import (
     EnteredCohort,
     Entry,
     Kind,
-    Place,
+    Position,
     cohort_entries,
     event_entries,
-    joined,
+    merged_entries,
     read_event,
 )
 from fanion.persons.timeline_store import TimelinePerson, edited_at, find_person
@@ -57,7 +57,7 @@ class TimelineQuery:
     kinds: frozenset[Kind]
     before: datetime
     limit: int
-    after: Place | None = None
+    after: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class TimelinePage:
     """
 
     entries: Sequence[Entry]
-    next: tuple[datetime, Place] | None
+    next: tuple[datetime, Position] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ class Timelines:
     events: EventStore
     cohorts_of: CohortsOf
 
-    async def page(self, project_id: int, person: UUID | int, query: TimelineQuery) -> TimelinePage:
+    async def timeline_page(
+        self, project_id: int, person: UUID | int, query: TimelineQuery
+    ) -> TimelinePage:
         """Return one page of the timeline of a person.
 
         Raises:
@@ -86,26 +88,26 @@ class Timelines:
             EventStoreUnavailable: The events cannot be read.
         """
         async with self.records.read() as connection:
-            found = await connection.run_sync(find_person, project_id, person)
-        if found is None:
+            stored = await connection.run_sync(find_person, project_id, person)
+        if stored is None:
             raise NotFound
         cohorts: list[Entry] = []
         if "cohort" in query.kinds:
-            entered = await self.cohorts_of(project_id, found.id)
+            entered = await self.cohorts_of(project_id, stored.id)
             cohorts = cohort_entries(entered, query.before, query.after)
-        entries, rest = await self._events(project_id, found, query)
+        entries, rest = await self._read_events(project_id, stored, query)
         if rest is not None:
             # Older cohorts, and those of the same instant, belong to a later page.
-            cohorts = [one for one in cohorts if one.timestamp > rest[0]]
-        whole = joined(entries, cohorts)
+            cohorts = [entry for entry in cohorts if entry.timestamp > rest[0]]
+        whole = merged_entries(entries, cohorts)
         if len(whole) > query.limit:
             last = whole[query.limit - 1]
-            return TimelinePage(whole[: query.limit], (last.timestamp, last.place))
+            return TimelinePage(whole[: query.limit], (last.timestamp, last.position))
         return TimelinePage(whole, rest)
 
-    async def _events(
+    async def _read_events(
         self, project_id: int, person: TimelinePerson, query: TimelineQuery
-    ) -> tuple[list[Entry], tuple[datetime, Place] | None]:
+    ) -> tuple[list[Entry], tuple[datetime, Position] | None]:
         """Return more entries than the page needs, or all that were found, and where they continue.
 
         The position is None at the end.
@@ -113,24 +115,24 @@ class Timelines:
         if query.kinds <= {"cohort"}:
             return [], None
         entries: list[Entry] = []
-        asked, scanned = _first_query(person, query), 0
+        events_query, scanned = _first_query(person, query), 0
         after = query.after.event_id if query.after is not None else None
         while True:
-            rows = await self.events.timeline(project_id, asked)
+            rows = await self.events.timeline(project_id, events_query)
             read = await asyncio.to_thread(_read_all, rows)
-            changes = await self._changes(project_id, person, read, query.kinds)
+            changes = await self._property_changes(project_id, person, read, query.kinds)
             entries += event_entries(read, changes, query.kinds, after)
             scanned += len(rows)
-            if len(rows) < asked.limit:
+            if len(rows) < events_query.limit:
                 return entries, None
             last = rows[-1]
             if len(entries) > query.limit or scanned >= SCANNED_MAX:
-                return entries, (last.timestamp, Place("properties", last.uuid))
-            asked = structs.replace(
-                asked, before=last.timestamp, cursor=last.uuid, with_cursor=False
+                return entries, (last.timestamp, Position("properties", last.uuid))
+            events_query = structs.replace(
+                events_query, before=last.timestamp, cursor=last.uuid, with_cursor=False
             )
 
-    async def _changes(
+    async def _property_changes(
         self,
         project_id: int,
         person: TimelinePerson,
@@ -147,27 +149,27 @@ class Timelines:
         if person.properties_chars > LARGE_CHARS:
             return unknown
         upto = max(event.received_at for event in changing)
-        asked = PersonEventQuery(person.uuid, person.distinct_ids, upto, HISTORY_MAX + 1)
-        rows = await self.events.accepted_upto(project_id, asked, upto)
+        history_query = PersonEventQuery(person.uuid, person.distinct_ids, upto, HISTORY_MAX + 1)
+        rows = await self.events.accepted_upto(project_id, history_query, upto)
         is_complete = len(rows) <= HISTORY_MAX
         known = [row for row in rows if is_complete or row.received_at > rows[-1].received_at]
         if not known:
             return unknown
-        edits = await self._edits(project_id, person.uuid, known[-1].received_at, upto)
+        edits = await self._edit_times(project_id, person.uuid, known[-1].received_at, upto)
         if edits is None:
             return unknown
         history = {event.uuid: event for _, event in await asyncio.to_thread(_read_all, known)}
-        found = await asyncio.to_thread(
+        changes = await asyncio.to_thread(
             changes_of, history.values(), edits, is_complete=is_complete
         )
         return {
-            event.uuid: found.get(event.uuid, ())
+            event.uuid: changes.get(event.uuid, ())
             if event.uuid in history
             else unknown.get(event.uuid, ())
             for event in changing
         }
 
-    async def _edits(
+    async def _edit_times(
         self, project_id: int, person: UUID, first: datetime, last: datetime
     ) -> Sequence[datetime] | None:
         async with self.records.read() as connection:

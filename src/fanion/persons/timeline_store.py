@@ -45,17 +45,17 @@ def find_person(
     connection: Connection, project_id: int, person: UUID | int
 ) -> TimelinePerson | None:
     """Return a person by UUID or id, or None; a merged person is replaced by its survivor."""
-    wanted = _person.id == person
+    condition = _person.id == person
     if isinstance(person, UUID):
         became = connection.scalar(
             select(_override.new_person).where(
                 _override.project_id == project_id, _override.old_person == person
             )
         )
-        wanted = _person.id.in_(ids_by_uuid(project_id, [became or person]))
+        condition = _person.id.in_(ids_by_uuid(project_id, [became or person]))
     row = connection.execute(
         select(_person.id, _person.uuid, PROPERTIES_TEXT).where(
-            _person.project_id == project_id, wanted
+            _person.project_id == project_id, condition
         )
     ).first()
     if row is None:

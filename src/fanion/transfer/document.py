@@ -234,7 +234,7 @@ def write_document(document: Document) -> bytes:
     """
     head = {"format": FORMAT, "version": VERSION}
     body = {name: getattr(document, name) for name in (*SECTIONS, ACCOUNT_FILTERS)}
-    body = {name: one for name, one in body.items() if one or name not in _LEFT_OUT}
+    body = {name: value for name, value in body.items() if value or name not in _LEFT_OUT}
     return msgspec.json.format(msgspec.json.encode({**head, **body}), indent=2) + b"\n"
 
 
@@ -244,19 +244,19 @@ def read_document(raw: bytes) -> Document:
     Raises:
         DocumentError: The text is not a document of a supported version, or an entry is not valid.
     """
-    found = _decoded(raw)
-    if found.pop("format", None) != FORMAT:
+    body = _decode_document(raw)
+    if body.pop("format", None) != FORMAT:
         raise DocumentError(f"this is not an exported project: `format` must be {FORMAT!r}")
-    version = found.pop("version", None)
+    version = body.pop("version", None)
     if version != VERSION or isinstance(version, bool):
         raise DocumentError(
             f"`version` of the document is {version!r}; only {VERSION} is supported"
         )
-    conditions = _conditions(found.pop(ACCOUNT_FILTERS, []))
-    for name in found:
+    conditions = _parse_conditions(body.pop(ACCOUNT_FILTERS, []))
+    for name in body:
         if name not in SECTIONS:
             raise DocumentError(f"`{name}` is not a field of the document")
-    sections = {name: _entries(name, entries) for name, entries in found.items()}
+    sections = {name: _parse_entries(name, entries) for name, entries in body.items()}
     return Document(**sections, test_account_filters=conditions)
 
 
@@ -265,36 +265,36 @@ def label_of(section: str, entry: DocumentEntry) -> str:
     return f"{word} {getattr(entry, field)}"
 
 
-def _decoded(raw: bytes) -> dict[str, Any]:
+def _decode_document(raw: bytes) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(raw)
+        body = msgspec.json.decode(raw)
     except RecursionError:
         raise DocumentError("the document is nested too deeply") from None
     except ValueError as error:
         raise DocumentError(f"the document is not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise DocumentError("the document must be a JSON object")
-    if is_deep(found, NESTING_MAX):
+    if is_deep(body, NESTING_MAX):
         raise DocumentError("the document is nested too deeply")
-    return found
+    return body
 
 
-def _conditions(raw: object) -> list[dict[str, Any]]:
-    if not isinstance(raw, list) or not all(isinstance(one, dict) for one in raw):
+def _parse_conditions(raw: object) -> list[dict[str, Any]]:
+    if not isinstance(raw, list) or not all(isinstance(condition, dict) for condition in raw):
         raise DocumentError(f"`{ACCOUNT_FILTERS}` must be a list of objects")
     return raw
 
 
-def _entries(section: str, raw: object) -> list[Any]:
+def _parse_entries(section: str, raw: object) -> list[Any]:
     if not isinstance(raw, list):
         raise DocumentError(f"`{section}` must be a list")
-    return [_entry(section, place, one) for place, one in enumerate(raw)]
+    return [_parse_entry(section, index, value) for index, value in enumerate(raw)]
 
 
-def _entry(section: str, place: int, raw: object) -> DocumentEntry:
+def _parse_entry(section: str, index: int, raw: object) -> DocumentEntry:
     kind, word, field = SECTIONS[section]
     given = raw.get(field) if isinstance(raw, dict) else None
-    label = f"{word} {given}" if isinstance(given, str) and given else f"{section}[{place}]"
+    label = f"{word} {given}" if isinstance(given, str) and given else f"{section}[{index}]"
     try:
         entry = msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
@@ -304,10 +304,10 @@ def _entry(section: str, place: int, raw: object) -> DocumentEntry:
     return entry
 
 
-def schema_fault(section: str, place: int, entry: DocumentEntry) -> str | None:
+def schema_fault(section: str, index: int, entry: DocumentEntry) -> str | None:
     """Return the schema error of an entry that was not read from a document, or None."""
     try:
-        _entry(section, place, msgspec.to_builtins(entry))
+        _parse_entry(section, index, msgspec.to_builtins(entry))
     except DocumentError as error:
         return str(error)
     return None
@@ -318,9 +318,9 @@ def _error_text(error: str) -> str:
 
     `Expected `str`, got `int` - at `$.name`` becomes `name: expected str, got int`.
     """
-    reason, _, place = error.partition(" - at `$")
+    reason, _, path = error.partition(" - at `$")
     reason = (reason[:1].lower() + reason[1:]).replace("`", "")
-    field = place.strip("`.")
+    field = path.strip("`.")
     return f"{field}: {reason}" if field else reason
 
 
@@ -330,9 +330,11 @@ def _faults(entry: DocumentEntry) -> Iterator[tuple[str, str]]:
         value = getattr(entry, name)
         if isinstance(value, datetime) and not _has_utc(value):
             yield name, "the time is out of range"
-        texts = [text for one in value for text in _texts(one)] if name == "members" else value
-        for one in texts if isinstance(texts, list) else (texts,):
-            if isinstance(one, str) and "\0" in one:
+        texts = (
+            [text for member in value for text in _texts(member)] if name == "members" else value
+        )
+        for text in texts if isinstance(texts, list) else (texts,):
+            if isinstance(text, str) and "\0" in text:
                 yield name, "null characters are not allowed"
 
 

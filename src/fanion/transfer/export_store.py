@@ -98,10 +98,10 @@ def read_project(
         with_members: Whether to read the members of static cohorts, which may be many.
     """
 
-    def counted(found: Sequence[T]) -> Sequence[T]:
+    def counted(rows: Sequence[T]) -> Sequence[T]:
         if progress is not None:
-            progress.advance(len(found))
-        return found
+            progress.advance(len(rows))
+        return rows
 
     return Stored(
         group_types=load_types(connection, project_id),
@@ -207,13 +207,16 @@ def _member_rows(project_id: int) -> Select[Any]:
 def _members(
     connection: Connection, project_id: int, progress: ExportProgress | None
 ) -> Mapping[int, Sequence[Sequence[str]]]:
-    found: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    ids_by_cohort: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     rows: Iterable[Any] = connection.execute(_member_rows(project_id))
     if progress is not None:
         rows = _with_progress(rows, progress)
     for cohort_id, person_id, distinct_id in rows:
-        found[cohort_id][person_id].append(distinct_id)
-    return {cohort_id: list(ids_by_person.values()) for cohort_id, ids_by_person in found.items()}
+        ids_by_cohort[cohort_id][person_id].append(distinct_id)
+    return {
+        cohort_id: list(ids_by_person.values())
+        for cohort_id, ids_by_person in ids_by_cohort.items()
+    }
 
 
 def _with_progress(rows: Iterable[T], progress: ExportProgress) -> Iterator[T]:
@@ -257,10 +260,10 @@ def _tiles(connection: Connection, project_id: int) -> list[SnapshotTile]:
 
 
 def _alerts(connection: Connection, project_id: int) -> list[SnapshotAlert]:
-    place = (_alert.id, _alert.insight_id, _alert.name)
+    identity = (_alert.id, _alert.insight_id, _alert.name)
     rest = (_alert.series_index, _alert.enabled, _alert.breakdown_value)
     rows = connection.execute(
-        select(*place, _alert.condition, _alert.threshold, *rest)
+        select(*identity, _alert.condition, _alert.threshold, *rest)
         .where(_alert.project_id == project_id)
         .order_by(_alert.id)
     )
@@ -278,7 +281,7 @@ def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:
     )
     for role_id, email in members:
         emails[role_id].append(email)
-    found = connection.execute(
+    rows = connection.execute(
         select(role.id, role.name, role.feature_flags_access_level).where(
             role.organization_id == organization_id
         )
@@ -289,7 +292,7 @@ def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:
             feature_flags_access_level=AccessLevel(row.feature_flags_access_level),
             members=sorted(emails[row.id]),
         )
-        for row in found
+        for row in rows
     ]
 
 
@@ -308,8 +311,8 @@ def _flags(connection: Connection, project_id: int) -> list[SnapshotFlag]:
 
 
 def _account_filters(connection: Connection, project_id: int) -> Sequence[dict[str, Any]]:
-    one = projects.c.id == project_id
-    return connection.scalar(select(projects.c.test_account_filters).where(one)) or ()
+    this_project = projects.c.id == project_id
+    return connection.scalar(select(projects.c.test_account_filters).where(this_project)) or ()
 
 
 def _usage_dashboards(connection: Connection, project_id: int) -> set[int]:

@@ -121,12 +121,12 @@ class Ids:
         return _found(key, "flag", self.flags)
 
 
-def named(filters: Any, names: Names) -> Any:
+def replace_ids(filters: Any, names: Names) -> Any:
     """Replace ids by names in the filters of a cohort or an insight."""
     return _rewritten(filters, names.named_part)
 
 
-def numbered(filters: Any, ids: Ids) -> Any:
+def replace_names(filters: Any, ids: Ids) -> Any:
     """Replace names by ids in the filters of a cohort or an insight.
 
     Raises:
@@ -135,11 +135,11 @@ def numbered(filters: Any, ids: Ids) -> Any:
     return _rewritten(filters, ids.numbered_part)
 
 
-def named_flag(filters: Mapping[str, Any], names: Names) -> dict[str, Any]:
+def replace_ids_in_flag(filters: Mapping[str, Any], names: Names) -> dict[str, Any]:
     return _flag_rewritten(filters, names.named_part)
 
 
-def numbered_flag(filters: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
+def replace_names_in_flag(filters: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
     """Replace names by ids in the filters of a flag.
 
     Raises:
@@ -161,14 +161,14 @@ def _flag_rewritten(filters: Mapping[str, Any], change: Change) -> dict[str, Any
 def _rewritten(value: Any, change: Change) -> Any:
     """Return a copy in which every object is changed after those inside it."""
     if isinstance(value, dict):
-        return change({name: _rewritten(one, change) for name, one in value.items()})
+        return change({name: _rewritten(inner, change) for name, inner in value.items()})
     if isinstance(value, list):
-        return [_rewritten(one, change) for one in value]
+        return [_rewritten(inner, change) for inner in value]
     return value
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    return [change(one) for one in value] if isinstance(value, list) else change(value)
+    return [change(item) for item in value] if isinstance(value, list) else change(value)
 
 
 def _number(value: object, otherwise: Any = None) -> Any:
@@ -196,14 +196,19 @@ def _found(value: Any, kind: str, known: Mapping[str, Any]) -> Any:
 
 def looping_cohorts(cohorts: Sequence[CohortEntry]) -> set[str]:
     """Return the keys of cohorts that refer to themselves, directly or through others."""
-    inside = {one.key: {*cohorts_named(one.filters), *cohorts_named(one.groups)} for one in cohorts}
+    inside = {
+        cohort.key: {*cohorts_named(cohort.filters), *cohorts_named(cohort.groups)}
+        for cohort in cohorts
+    }
     return {key for key in inside if _reaches(key, inside)}
 
 
 def looping_flags(flags: Sequence[FlagEntry], ids: Ids) -> set[str]:
     """Return the keys of flags that depend on themselves; an inactive flag depends on nothing."""
-    keys = {ids.flags[one.key]: one.key for one in flags}
-    inside = {one.key: {keys.get(name, name) for name in _flags_named(one, ids)} for one in flags}
+    keys = {ids.flags[flag.key]: flag.key for flag in flags}
+    inside = {
+        flag.key: {keys.get(name, name) for name in _flags_named(flag, ids)} for flag in flags
+    }
     return {key for key in inside if _reaches(key, inside)}
 
 
@@ -211,7 +216,7 @@ def _flags_named(flag: FlagEntry, ids: Ids) -> Sequence[str]:
     if not flag.active:
         return ()
     try:
-        return parse_rules(numbered_flag(flag.filters, ids)).flags_named()
+        return parse_rules(replace_names_in_flag(flag.filters, ids)).flags_named()
     except ValueError:  # reported separately
         return ()
 
@@ -220,22 +225,22 @@ def _reaches(key: str, inside: Mapping[str, set[str]]) -> bool:
     seen: set[str] = set()
     waiting = list(inside[key])
     while waiting:
-        one = waiting.pop()
-        if one == key:
+        current = waiting.pop()
+        if current == key:
             return True
-        if one not in seen:
-            seen.add(one)
-            waiting += inside.get(one, ())
+        if current not in seen:
+            seen.add(current)
+            waiting += inside.get(current, ())
     return False
 
 
 def cohorts_named(value: Any) -> Iterator[str]:
     """Yield the keys of cohorts that the criteria of a cohort refer to."""
     if isinstance(value, dict):
-        found = value.get("value")
+        reference = value.get("value")
         kind = value.get("type")
-        if isinstance(kind, str) and kind in COHORT_TYPES and isinstance(found, dict):
-            yield str(found.get("cohort"))
+        if isinstance(kind, str) and kind in COHORT_TYPES and isinstance(reference, dict):
+            yield str(reference.get("cohort"))
         for inner in value.values():
             yield from cohorts_named(inner)
     elif isinstance(value, list):

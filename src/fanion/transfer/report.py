@@ -62,10 +62,10 @@ class Report:
 
     def counts(self) -> Mapping[str, Mapping[Result, int]]:
         """Return the numbers of outcomes by kind, in the order of the first outcome of each."""
-        found: dict[str, Counter[Result]] = {}
-        for one in self.outcomes:
-            found.setdefault(one.kind, Counter())[one.result] += one.count
-        return {kind: {result: of[result] for result in RESULTS} for kind, of in found.items()}
+        totals: dict[str, Counter[Result]] = {}
+        for outcome in self.outcomes:
+            totals.setdefault(outcome.kind, Counter())[outcome.result] += outcome.count
+        return {kind: {result: of[result] for result in RESULTS} for kind, of in totals.items()}
 
     def _add(self, outcome: ObjectOutcome) -> None:
         if outcome.count:

@@ -21,7 +21,7 @@ from fanion.transfer.document import (
     RoleEntry,
     TileEntry,
 )
-from fanion.transfer.references import Names, named, named_flag
+from fanion.transfer.references import Names, replace_ids, replace_ids_in_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,9 @@ class Stored:
     @property
     def own_dashboards(self) -> list[SnapshotDashboard]:
         """The dashboards without the usage dashboards of flags."""
-        return [one for one in self.dashboards if one.id not in self.usage_dashboards]
+        return [
+            dashboard for dashboard in self.dashboards if dashboard.id not in self.usage_dashboards
+        ]
 
 
 @dataclass(frozen=True)
@@ -151,15 +153,15 @@ class Keys:
 def keys_of(stored: Stored) -> Keys:
     """Return names as keys, made unique with a number, always in the same way."""
     # Deleted cohorts come last, so that the others keep their names.
-    cohorts = sorted(stored.cohorts, key=lambda one: (one.deleted, one.id))
+    cohorts = sorted(stored.cohorts, key=lambda cohort: (cohort.deleted, cohort.id))
     return Keys(
-        unique_keys((one.id, one.name) for one in cohorts),
-        unique_keys((one.id, one.name) for one in stored.own_dashboards),
+        unique_keys((cohort.id, cohort.name) for cohort in cohorts),
+        unique_keys((dashboard.id, dashboard.name) for dashboard in stored.own_dashboards),
     )
 
 
 def unique_keys(named_objects: Iterable[tuple[int, str | None]]) -> dict[int, str]:
-    found: dict[int, str] = {}
+    keys: dict[int, str] = {}
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
     for object_id, name in named_objects:
@@ -168,8 +170,8 @@ def unique_keys(named_objects: Iterable[tuple[int, str | None]]) -> dict[int, st
             numbers[base] += 1
             key = f"{base} ({numbers[base] + 1})"
         taken.add(key)
-        found[object_id] = key
-    return found
+        keys[object_id] = key
+    return keys
 
 
 def names_of(stored: Stored, keys: Keys) -> Names:
@@ -190,24 +192,26 @@ def document_of(stored: Stored) -> Document:
     names = names_of(stored, keys)
     flags = [flag_entry(flag, names, keys) for flag in stored.flags]
     insights = _insights(stored, names)
-    account_filters = named(list(stored.test_account_filters), names)
+    account_filters = replace_ids(list(stored.test_account_filters), names)
     insight_ids = set(insights)
     return Document(
         group_types=[
             GroupTypeEntry(group_type=name, group_type_index=index)
             for name, index in sorted(stored.group_types.items(), key=lambda item: item[1])
         ],
-        event_definitions=sorted(stored.event_definitions, key=lambda one: one.name),
-        property_definitions=sorted(stored.property_definitions, key=lambda one: one.name),
+        event_definitions=sorted(stored.event_definitions, key=lambda definition: definition.name),
+        property_definitions=sorted(
+            stored.property_definitions, key=lambda definition: definition.name
+        ),
         cohorts=_cohorts(stored, names),
-        insights=sorted(insights.values(), key=lambda one: one.short_id),
+        insights=sorted(insights.values(), key=lambda insight: insight.short_id),
         dashboards=[
-            dashboard_entry(one, tiles_of(stored, one.id, insight_ids), keys, names)
-            for one in stored.own_dashboards
+            dashboard_entry(dashboard, tiles_of(stored, dashboard.id, insight_ids), keys, names)
+            for dashboard in stored.own_dashboards
         ],
         alerts=_alerts(stored, insights),
-        roles=sorted(stored.roles, key=lambda one: one.name.casefold()),
-        flags=sorted(flags, key=lambda one: one.key),
+        roles=sorted(stored.roles, key=lambda role: role.name.casefold()),
+        flags=sorted(flags, key=lambda flag: flag.key),
         test_account_filters=account_filters,
     )
 
@@ -216,28 +220,28 @@ def unknown_cohorts(stored: Stored) -> set[int]:
     """Return the ids of cohorts that are referred to and are not in `stored`."""
     names = names_of(stored, keys_of(stored))
     for flag in stored.flags:
-        named_flag(flag.filters, names)
-        named(flag.rollback_conditions, names)
+        replace_ids_in_flag(flag.filters, names)
+        replace_ids(flag.rollback_conditions, names)
     for insight in stored.insights:
-        named(insight.filters, names)
-        named(insight.query, names)
+        replace_ids(insight.filters, names)
+        replace_ids(insight.query, names)
     for dashboard in stored.own_dashboards:
-        named(dashboard.filters, names)
-    named(list(stored.test_account_filters), names)
+        replace_ids(dashboard.filters, names)
+    replace_ids(list(stored.test_account_filters), names)
     for cohort in stored.cohorts:
-        named([cohort.filters, cohort.groups], names)
+        replace_ids([cohort.filters, cohort.groups], names)
     return set(names.missing)
 
 
 def flag_entry(flag: SnapshotFlag, names: Names, keys: Keys) -> FlagEntry:
-    dashboards = (keys.dashboards.get(one) for one in flag.analytics_dashboards)
+    dashboards = (keys.dashboards.get(dashboard_id) for dashboard_id in flag.analytics_dashboards)
     return FlagEntry(
         key=flag.key,
         name=flag.name,
-        filters=named_flag(flag.filters, names),
+        filters=replace_ids_in_flag(flag.filters, names),
         active=flag.active,
         ensure_experience_continuity=flag.ensure_experience_continuity,
-        rollback_conditions=named(flag.rollback_conditions, names),
+        rollback_conditions=replace_ids(flag.rollback_conditions, names),
         performed_rollback=flag.performed_rollback,
         tags=list(flag.tags),
         analytics_dashboards=[key for key in dashboards if key is not None],
@@ -257,8 +261,8 @@ def cohort_entry(
         key=names.cohorts[cohort.id],
         name=cohort.name,
         description=cohort.description,
-        filters=named(cohort.filters, names),
-        groups=named(list(cohort.groups), names),
+        filters=replace_ids(cohort.filters, names),
+        groups=replace_ids(list(cohort.groups), names),
         is_static=cohort.is_static,
         deleted=cohort.deleted,
         members=sorted(sorted(ids) for ids in members),
@@ -271,8 +275,8 @@ def insight_entry(insight: SnapshotInsight, names: Names) -> InsightEntry:
         name=insight.name,
         derived_name=insight.derived_name,
         description=insight.description,
-        filters=named(insight.filters, names),
-        query=named(insight.query, names),
+        filters=replace_ids(insight.filters, names),
+        query=replace_ids(insight.query, names),
         tags=list(insight.tags),
         favorited=insight.favorited,
         saved=insight.saved,
@@ -287,7 +291,7 @@ def dashboard_entry(
         name=dashboard.name,
         description=dashboard.description,
         pinned=dashboard.pinned,
-        filters=named(dashboard.filters, names),
+        filters=replace_ids(dashboard.filters, names),
         tags=list(dashboard.tags),
         restriction_level=dashboard.restriction_level,
         tiles=list(tiles),
@@ -300,7 +304,7 @@ def tiles_of(stored: Stored, dashboard_id: int, insight_ids: set[int]) -> list[T
     Args:
         insight_ids: Ids of the insights that are exported.
     """
-    short_ids = {one.id: one.short_id for one in stored.insights}
+    short_ids = {insight.id: insight.short_id for insight in stored.insights}
     return [
         TileEntry(insight=short_ids[tile.insight_id], color=tile.color, layouts=dict(tile.layouts))
         for tile in stored.tiles
@@ -314,15 +318,15 @@ def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
     These are cohorts that are not deleted, and those that flags, insights or exported cohorts refer
     to.
     """
-    by_id = {one.id: one for one in stored.cohorts}
-    wanted = {one.id for one in stored.cohorts if not one.deleted} | names.named
-    found: dict[int, CohortEntry] = {}
-    while waiting := (wanted & by_id.keys()) - found.keys():
+    by_id = {cohort.id: cohort for cohort in stored.cohorts}
+    exported_ids = {cohort.id for cohort in stored.cohorts if not cohort.deleted} | names.named
+    entries: dict[int, CohortEntry] = {}
+    while waiting := (exported_ids & by_id.keys()) - entries.keys():
         for cohort_id in waiting:
             members = stored.members.get(cohort_id, ())
-            found[cohort_id] = cohort_entry(by_id[cohort_id], names, members)
-        wanted |= names.named
-    return [found[cohort_id] for cohort_id in sorted(found)] + [
+            entries[cohort_id] = cohort_entry(by_id[cohort_id], names, members)
+        exported_ids |= names.named
+    return [entries[cohort_id] for cohort_id in sorted(entries)] + [
         missing_cohort(key) for _, key in sorted(names.missing.items())
     ]
 
@@ -347,18 +351,21 @@ def alert_entry(alert: SnapshotAlert, key: str, short_id: str) -> AlertEntry:
 
 def _alerts(stored: Stored, insights: Mapping[int, InsightEntry]) -> list[AlertEntry]:
     """Return the alerts of insights that are exported."""
-    found = [one for one in stored.alerts if one.insight_id in insights]
-    keys = unique_keys((one.id, one.name) for one in found)
-    return [alert_entry(one, keys[one.id], insights[one.insight_id].short_id) for one in found]
+    exported = [alert for alert in stored.alerts if alert.insight_id in insights]
+    keys = unique_keys((alert.id, alert.name) for alert in exported)
+    return [
+        alert_entry(alert, keys[alert.id], insights[alert.insight_id].short_id)
+        for alert in exported
+    ]
 
 
 def _insights(stored: Stored, names: Names) -> dict[int, InsightEntry]:
     """Return insights by id, without those that are only on usage dashboards of flags."""
-    own = {one.id for one in stored.own_dashboards}
+    own = {dashboard.id for dashboard in stored.own_dashboards}
     placed = {tile.insight_id for tile in stored.tiles}
     on_own_dashboards = {tile.insight_id for tile in stored.tiles if tile.dashboard_id in own}
     return {
-        one.id: insight_entry(one, names)
-        for one in stored.insights
-        if not one.deleted and (one.id in on_own_dashboards or one.id not in placed)
+        insight.id: insight_entry(insight, names)
+        for insight in stored.insights
+        if not insight.deleted and (insight.id in on_own_dashboards or insight.id not in placed)
     }

@@ -145,35 +145,40 @@ class _BehaviourBuilder:
         return self.bindings.add(number, "UInt64")
 
 
-def _performed(one: Performed, b: _BehaviourBuilder) -> _BehaviourParts:
-    return _BehaviourParts(_within(one, b))
+def _performed(behaviour: Performed, b: _BehaviourBuilder) -> _BehaviourParts:
+    return _BehaviourParts(_within(behaviour, b))
 
 
-def _times(one: PerformedMultiple, b: _BehaviourBuilder) -> _BehaviourParts:
-    if one.times == 1 and one.comparison == "gte":
-        return _BehaviourParts(_within(one, b))
-    state, merge = _counter(one.times)
-    passes = f"{merge}(uuids) {COMPARISONS[one.comparison]} {b.number(one.times)}"
-    return _BehaviourParts(_within(one, b), f"{state}(uuid) AS uuids", passes)
+def _times(behaviour: PerformedMultiple, b: _BehaviourBuilder) -> _BehaviourParts:
+    if behaviour.times == 1 and behaviour.comparison == "gte":
+        return _BehaviourParts(_within(behaviour, b))
+    state, merge = _counter(behaviour.times)
+    passes = f"{merge}(uuids) {COMPARISONS[behaviour.comparison]} {b.number(behaviour.times)}"
+    return _BehaviourParts(_within(behaviour, b), f"{state}(uuid) AS uuids", passes)
 
 
-def _within(one: Performed | PerformedMultiple, b: _BehaviourBuilder) -> tuple[str, ...]:
-    return (b.event(one.event), b.after(b.start(one.window)), b.past, *b.filters(one.filters))
+def _within(behaviour: Performed | PerformedMultiple, b: _BehaviourBuilder) -> tuple[str, ...]:
+    return (
+        b.event(behaviour.event),
+        b.after(b.start(behaviour.window)),
+        b.past,
+        *b.filters(behaviour.filters),
+    )
 
 
-def _first_time(one: PerformedFirstTime, b: _BehaviourBuilder) -> _BehaviourParts:
-    passes = f"min(first) >= {b.time(b.start(one.window))}"
-    return _BehaviourParts((b.event(one.event), b.past), "min(timestamp) AS first", passes)
+def _first_time(behaviour: PerformedFirstTime, b: _BehaviourBuilder) -> _BehaviourParts:
+    passes = f"min(first) >= {b.time(b.start(behaviour.window))}"
+    return _BehaviourParts((b.event(behaviour.event), b.past), "min(timestamp) AS first", passes)
 
 
-def _stopped(one: StoppedPerforming, b: _BehaviourBuilder) -> _BehaviourParts:
-    where = (b.event(one.event), b.after(b.start(one.window)), b.upto(b.now))
-    passes = f"max(last) <= {b.time(one.silent.before(b.now))}"
+def _stopped(behaviour: StoppedPerforming, b: _BehaviourBuilder) -> _BehaviourParts:
+    where = (b.event(behaviour.event), b.after(b.start(behaviour.window)), b.upto(b.now))
+    passes = f"max(last) <= {b.time(behaviour.silent.before(b.now))}"
     return _BehaviourParts(where, "max(timestamp) AS last", passes)
 
 
-def _restarted(one: RestartedPerforming, b: _BehaviourBuilder) -> _BehaviourParts:
-    start, recent = b.start(one.window), one.recent.before(b.now)
+def _restarted(behaviour: RestartedPerforming, b: _BehaviourBuilder) -> _BehaviourParts:
+    start, recent = b.start(behaviour.window), behaviour.recent.before(b.now)
     gather = (
         "min(timestamp) AS first, max(timestamp) AS last, "
         f"max({b.after(start)} AND {b.upto(recent)}) AS paused_not"
@@ -181,49 +186,52 @@ def _restarted(one: RestartedPerforming, b: _BehaviourBuilder) -> _BehaviourPart
     passes = (
         f"min(first) <= {b.time(start)} AND max(last) > {b.time(recent)} AND max(paused_not) = 0"
     )
-    return _BehaviourParts((b.event(one.event), b.upto(b.now)), gather, passes)
+    return _BehaviourParts((b.event(behaviour.event), b.upto(b.now)), gather, passes)
 
 
-def _regularly(one: PerformedRegularly, b: _BehaviourBuilder) -> _BehaviourParts:
-    start = one.period.before(b.now, one.periods)
-    where = (b.event(one.event), b.after(start), b.upto(b.now))
-    wanted = b.number(one.periods_min)
-    if one.times == 1 and one.comparison == "gte":
-        state, merge = _counter(one.periods_min)
-        gather = f"{state}({_period(one, b)}) AS periods"
-        return _BehaviourParts(where, gather, f"{merge}(periods) >= {wanted}")
-    state, merge = _counter(one.times)
-    passes = f"{merge}(uuids) {COMPARISONS[one.comparison]} {b.number(one.times)}"
+def _regularly(behaviour: PerformedRegularly, b: _BehaviourBuilder) -> _BehaviourParts:
+    start = behaviour.period.before(b.now, behaviour.periods)
+    where = (b.event(behaviour.event), b.after(start), b.upto(b.now))
+    periods_min = b.number(behaviour.periods_min)
+    if behaviour.times == 1 and behaviour.comparison == "gte":
+        state, merge = _counter(behaviour.periods_min)
+        gather = f"{state}({_period(behaviour, b)}) AS periods"
+        return _BehaviourParts(where, gather, f"{merge}(periods) >= {periods_min}")
+    state, merge = _counter(behaviour.times)
+    passes = f"{merge}(uuids) {COMPARISONS[behaviour.comparison]} {b.number(behaviour.times)}"
     # Periods without an event have no rows here; with `lt` and `lte` they pass.
-    empty = f"{b.number(one.periods)} - count()" if one.comparison in ("lt", "lte") else "0"
-    enough = f"countIf(passed) + {empty} >= {wanted}"
-    return _BehaviourParts(where, f"{state}(uuid) AS uuids", passes, _period(one, b), enough)
+    empty = (
+        f"{b.number(behaviour.periods)} - count()" if behaviour.comparison in ("lt", "lte") else "0"
+    )
+    enough = f"countIf(passed) + {empty} >= {periods_min}"
+    return _BehaviourParts(where, f"{state}(uuid) AS uuids", passes, _period(behaviour, b), enough)
 
 
-def _period(one: PerformedRegularly, b: _BehaviourBuilder) -> str:
+def _period(behaviour: PerformedRegularly, b: _BehaviourBuilder) -> str:
     """Return SQL for the number of the period that an event lies in, the newest being 0."""
     add = b.bindings.add
-    if not one.period.is_calendar:
-        now, length = add(micros(b.now), "Int64"), add(one.period.length // MICROSECOND, "Int64")
+    if not behaviour.period.is_calendar:
+        now = add(micros(b.now), "Int64")
+        length = add(behaviour.period.length // MICROSECOND, "Int64")
         return f"intDiv({now} - {_MICROS}, {length})"
-    ends = [micros(one.period.before(b.now, k)) for k in range(1, one.periods)]
+    ends = [micros(behaviour.period.before(b.now, k)) for k in range(1, behaviour.periods)]
     return f"arrayCount(end -> {_MICROS} <= end, {add(ends, 'Array(Int64)')})"
 
 
-def _sequence(one: PerformedSequence, b: _BehaviourBuilder) -> _BehaviourParts:
+def _sequence(behaviour: PerformedSequence, b: _BehaviourBuilder) -> _BehaviourParts:
     """Compile a sequence of two events.
 
     Each event is encoded as its time, doubled, plus 1 if it may begin the sequence. In sorted
     order an end directly follows its nearest beginning, and an end of the same instant comes
     before that beginning.
     """
-    names = b.bindings.texts(sorted({one.event, one.then}))
-    where = (f"event IN {names}", b.after(b.start(one.window)), b.upto(b.now))
-    if one.event == one.then:
+    names = b.bindings.texts(sorted({behaviour.event, behaviour.then}))
+    where = (f"event IN {names}", b.after(b.start(behaviour.window)), b.upto(b.now))
+    if behaviour.event == behaviour.then:
         gather = f"groupArrayArray([2 * {_MICROS}, 2 * {_MICROS} + 1]) AS marks"
     else:
-        gather = f"groupArray(2 * {_MICROS} + ({b.event(one.event)})) AS marks"
-    gap = b.bindings.add(2 * (one.gap.length // MICROSECOND) - 1, "Int64")
+        gather = f"groupArray(2 * {_MICROS} + ({b.event(behaviour.event)})) AS marks"
+    gap = b.bindings.add(2 * (behaviour.gap.length // MICROSECOND) - 1, "Int64")
     passes = (
         "arrayExists((a, b) -> bitAnd(a, 1) = 1 AND bitAnd(b, 1) = 0 AND b - a <= "
         f"{gap}, arrayPopBack(arraySort(groupArrayArray(marks)) AS sorted), arrayPopFront(sorted))"

@@ -20,7 +20,7 @@ class CohortInputs:
     records: Records
     events: EventStore
 
-    async def put(
+    async def put_members(
         self, run: UUID, project_id: int, cohort_ids: Collection[int], *, with_deleted: bool = False
     ) -> None:
         """Copy members as of the last calculation into the rows of `cohort_inputs` for a run.
@@ -39,9 +39,9 @@ class CohortInputs:
             )
             cohort_ids = [row.id for row in await self.records.fetch(statement)]
         for cohort_id in cohort_ids:
-            await self._put(run, project_id, cohort_id)
+            await self._put_cohort(run, project_id, cohort_id)
 
-    async def _put(self, run: UUID, project_id: int, cohort_id: int) -> None:
+    async def _put_cohort(self, run: UUID, project_id: int, cohort_id: int) -> None:
         waiting: list[str] = []
         async with aclosing(stream_members(self.records, project_id, cohort_id)) as batches:
             async for batch in batches:

@@ -88,7 +88,7 @@ class CohortLeaseStore:
     records: Records
     lease_s: float
 
-    async def claim(self, now: datetime, lease: str) -> CohortClaim | None:
+    async def claim_cohort(self, now: datetime, lease: str) -> CohortClaim | None:
         """Claim the cohort that has been due longest, or return None if none is due.
 
         What an interrupted calculation of the cohort wrote is undone.
@@ -96,7 +96,7 @@ class CohortLeaseStore:
         if not await self.records.fetch(_due(now)):
             return None  # without waiting for the only write transaction
         async with self.records.write() as connection:
-            return await connection.run_sync(_claim, now, lease, self._until(now))
+            return await connection.run_sync(_claim_cohort, now, lease, self._until(now))
 
     async def change_members(
         self, claim: CohortClaim, removed: Sequence[int], added: Sequence[UUID], now: datetime
@@ -117,8 +117,8 @@ class CohortLeaseStore:
             if added:
                 await connection.run_sync(add_persons, claim, who)
 
-    async def add(
-        self, claim: CohortClaim, wanted: PersonLookup, now: datetime
+    async def add_members(
+        self, claim: CohortClaim, lookup: PersonLookup, now: datetime
     ) -> Collection[str | UUID]:
         """Add the persons of a lookup, at most MEMBERS_MAX, and return the ids without a person.
 
@@ -126,15 +126,15 @@ class CohortLeaseStore:
             LeaseLost: The claim does not hold any more.
         """
         async with self._holding(claim, now) as connection:
-            added = await connection.run_sync(add_persons, claim, wanted.persons)
-            if wanted.is_unique and added == len(wanted.ids):
+            added = await connection.run_sync(add_persons, claim, lookup.persons)
+            if lookup.is_unique and added == len(lookup.ids):
                 return ()
-            unmatched = set(wanted.ids)
-            for statement in wanted.known:
+            unmatched = set(lookup.ids)
+            for statement in lookup.known:
                 unmatched.difference_update(await connection.scalars(statement))
             return unmatched
 
-    async def copy(
+    async def copy_members(
         self, claim: CohortClaim, source: PendingImport, after: int, now: datetime
     ) -> int | None:
         """Copy the next members of another cohort, those after the person `after`.
@@ -146,9 +146,9 @@ class CohortLeaseStore:
             LeaseLost: The claim does not hold any more.
         """
         async with self._holding(claim, now) as connection:
-            return await connection.run_sync(_copy, claim, source, after)
+            return await connection.run_sync(_copy_members, claim, source, after)
 
-    async def renew(self, claim: CohortClaim, now: datetime) -> None:
+    async def renew_lease(self, claim: CohortClaim, now: datetime) -> None:
         """Renew the lease.
 
         Raises:
@@ -157,7 +157,7 @@ class CohortLeaseStore:
         async with self._holding(claim, now):
             pass
 
-    async def finish(
+    async def publish_version(
         self,
         claim: CohortClaim,
         now: datetime,
@@ -176,23 +176,25 @@ class CohortLeaseStore:
             LeaseLost: The claim does not hold any more.
         """
         async with self._holding(claim, now) as connection:
-            return await connection.run_sync(_finish, claim, now, again_at, run, imports)
+            return await connection.run_sync(
+                _finish_calculation, claim, now, again_at, run, imports
+            )
 
-    async def fail(
+    async def record_failure(
         self, claim: CohortClaim, message: str, again_at: datetime | None, run: CalculationRun
     ) -> None:
         """Count the failure; members and pending imports stay as they are."""
         async with self.records.write() as connection:
-            await connection.run_sync(_fail, claim, message, again_at, run)
+            await connection.run_sync(_record_failure, claim, message, again_at, run)
 
-    async def release(self, claim: CohortClaim) -> None:
+    async def release_lease(self, claim: CohortClaim) -> None:
         """Release the lease, so that another server can claim the cohort at once."""
         async with self.records.write() as connection:
             await connection.execute(
                 update(cohorts).where(_holds(claim)).values(**_LEASE.released())
             )
 
-    async def put_off(self, claim: CohortClaim, until: datetime) -> None:
+    async def postpone(self, claim: CohortClaim, until: datetime) -> None:
         """Release the lease and postpone the work while a store is down, which is not a failure."""
         due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
         async with self.records.write() as connection:
@@ -200,7 +202,7 @@ class CohortLeaseStore:
                 update(cohorts).where(_holds(claim)).values(**_LEASE.released(), due_at=due_at)
             )
 
-    async def sweep(self, cohort_id: int) -> bool:
+    async def delete_old_rows(self, cohort_id: int) -> bool:
         """Delete some rows that belong to no current version and to no pending copy.
 
         Returns:
@@ -263,7 +265,7 @@ def _due(now: datetime) -> Select[Any]:
     )
 
 
-def _claim(
+def _claim_cohort(
     connection: Connection, now: datetime, lease: str, until: datetime
 ) -> CohortClaim | None:
     row = connection.execute(_due(now).with_for_update(skip_locked=True)).first()
@@ -289,7 +291,7 @@ def _claim(
     return claim
 
 
-def _copy(
+def _copy_members(
     connection: Connection, claim: CohortClaim, source: PendingImport, after: int
 ) -> int | None:
     person_ids = connection.scalars(
@@ -307,7 +309,7 @@ def _copy(
     return last
 
 
-def _finish(
+def _finish_calculation(
     connection: Connection,
     claim: CohortClaim,
     now: datetime,
@@ -340,7 +342,7 @@ def _finish(
     return members or 0
 
 
-def _fail(
+def _record_failure(
     connection: Connection,
     claim: CohortClaim,
     message: str,

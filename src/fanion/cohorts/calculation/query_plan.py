@@ -168,8 +168,8 @@ class _PlanCompiler:
     def _persons_pass(self) -> str:
         bits = [f"if({self._property_tree(tree)}, {1 << bit}, 0)" for tree, bit in self._on_persons]
         total = bits[0] if bits else "0"
-        for one in bits[1:]:
-            total = f"bitOr({total}, {one})"
+        for bit_of_tree in bits[1:]:
+            total = f"bitOr({total}, {bit_of_tree})"
         return _PERSONS.format(bits=f"toUInt64({total})", project=self.project)
 
     def _property_tree(self, tree: Tree) -> str:

@@ -146,20 +146,20 @@ class Calculator:
         """
         await self._recounts.recount()
         now = self._now()
-        claim = await self._work.claim(now, self._lease)
+        claim = await self._work.claim_cohort(now, self._lease)
         if claim is None:
-            return await self._imports.clear() or await self._deleted.purge(now)
+            return await self._imports.clear_unowned() or await self._deleted.purge_members(now)
         over = asyncio.Event()
-        renewing = asyncio.create_task(self._renew(claim, over))
+        renewing = asyncio.create_task(self._keep_lease(claim, over))
         try:
             await self._process(claim, now)
         except LeaseLost:
             self._log.warning("cohort_lease_lost", cohort=claim.cohort_id)
         except (RecordsUnavailable, EventStoreUnavailable):
-            await self._work.put_off(claim, self._now() + timedelta(seconds=OUTAGE_BACKOFF_S))
+            await self._work.postpone(claim, self._now() + timedelta(seconds=OUTAGE_BACKOFF_S))
             raise
         except asyncio.CancelledError:
-            await asyncio.shield(self._work.release(claim))
+            await asyncio.shield(self._work.release_lease(claim))
             raise
         finally:
             over.set()
@@ -177,12 +177,12 @@ class Calculator:
                 started_at=started,
                 seconds=round(perf_counter() - began, 3),
                 rows_read=rows_read,
-                imported=rows.result() if rows.is_file else None,
+                imported=rows.imported_rows() if rows.is_file else None,
             )
 
         try:
             if claim.criteria.is_static:
-                rows_read = await self._import(claim, imports, rows)
+                rows_read = await self._import_members(claim, imports, rows)
             else:
                 rows_read = await self._calculate(claim, started)
         except (LeaseLost, RecordsUnavailable):
@@ -191,20 +191,23 @@ class Calculator:
             # The text of a CriteriaError may contain values of the criteria, which are not logged.
             reason = "criteria" if isinstance(error, CriteriaError) else str(error)
             self._log.warning("cohort_failed", reason=reason, cohort=claim.cohort_id)
-            await self._fail(claim, _message_of(error), run())
+            await self._record_failure(claim, _message_of(error), run())
             return
         except EventStoreUnavailable:
             raise
         except Exception as error:
             self._log.error("cohort_failed", exc_info=error, cohort=claim.cohort_id)
-            await self._fail(claim, _INTERNAL, run())
+            await self._record_failure(claim, _INTERNAL, run())
             return
         succeeded = run(rows_read)
-        done, now = [one.id for one in imports], self._now()
+        done, now = [pending.id for pending in imports], self._now()
         again = self._next_due(claim, now, failed=False)
-        count = await self._work.finish(claim, now, again, succeeded, done)
-        for cohort_id in (claim.cohort_id, *(one.source_id for one in imports if one.source_id)):
-            while await self._work.sweep(cohort_id):
+        count = await self._work.publish_version(claim, now, again, succeeded, done)
+        for cohort_id in (
+            claim.cohort_id,
+            *(pending.source_id for pending in imports if pending.source_id),
+        ):
+            while await self._work.delete_old_rows(cohort_id):
                 pass
         figures = {"seconds": succeeded.seconds, "rows_read": rows_read}
         if rows.is_file:
@@ -217,27 +220,29 @@ class Calculator:
             **figures,
         )
 
-    async def _fail(self, claim: CohortClaim, message: str, run: CalculationRun) -> None:
-        await self._work.fail(claim, message, self._next_due(claim, self._now(), failed=True), run)
+    async def _record_failure(self, claim: CohortClaim, message: str, run: CalculationRun) -> None:
+        await self._work.record_failure(
+            claim, message, self._next_due(claim, self._now(), failed=True), run
+        )
 
     async def _calculate(self, claim: CohortClaim, now: datetime) -> int:
         members = await self._find_members(claim.criteria, claim.project_id, now)
-        await self._replace(claim, members.found)
+        await self._replace_members(claim, members.found)
         return members.rows_read
 
     async def _find_members(
         self, criteria: Criteria, project_id: int, now: datetime
     ) -> FoundMembers:
-        others = await self._cohorts.criteria(project_id) if criteria.nested_ids() else {}
+        others = await self._cohorts.load_criteria(project_id) if criteria.nested_ids() else {}
         tree = resolve(criteria, others)
         context = PlanContext(project_id, now, await self._projects.zone_of(project_id), uuid4())
         plan = compile_plan(tree, context)
         if plan.inputs:
-            await self._inputs.put(context.run, project_id, plan.inputs, with_deleted=True)
+            await self._inputs.put_members(context.run, project_id, plan.inputs, with_deleted=True)
         answer = await self._ask(project_id, plan.members, plan.parameters)
         return FoundMembers(answer.columns[0] if answer.columns else (), answer.rows_read)
 
-    async def _replace(self, claim: CohortClaim, members: Sequence[bytes]) -> None:
+    async def _replace_members(self, claim: CohortClaim, members: Sequence[bytes]) -> None:
         """Write the difference to the stored members, under the next version."""
         diff, removed = MemberDiff(members), list[int]()
         stored = stream_members(self._records, claim.project_id, claim.cohort_id)
@@ -245,22 +250,22 @@ class Calculator:
             async for batch in batches:
                 removed += diff.walk(batch)
                 if len(removed) >= MEMBERS_MAX:
-                    await self._change(claim, removed[:MEMBERS_MAX], ())
+                    await self._change_members(claim, removed[:MEMBERS_MAX], ())
                     removed = removed[MEMBERS_MAX:]
         diff.finish()
         together = MEMBERS_MAX - len(removed)
         if removed or diff.added:
-            await self._change(claim, removed, diff.added[:together])
+            await self._change_members(claim, removed, diff.added[:together])
         for some in _chunks(diff.added[together:]):
-            await self._change(claim, (), some)
+            await self._change_members(claim, (), some)
 
-    async def _change(
+    async def _change_members(
         self, claim: CohortClaim, removed: Sequence[int], added: Sequence[bytes]
     ) -> None:
         uuids = [UUID(bytes=member) for member in added]
         await self._work.change_members(claim, removed, uuids, self._now())
 
-    async def _import(
+    async def _import_members(
         self, claim: CohortClaim, imports: list[PendingImport], rows: RowCounter
     ) -> int:
         """Add the members of pending imports; existing members stay.
@@ -269,27 +274,29 @@ class Calculator:
             imports: Pending imports are appended before they are read.
             rows: Counts the rows of files.
         """
-        for one in await self._imports.pending(claim.cohort_id):
-            imports.append(one)
-            if one.source_id is not None:
-                await self._copy(claim, one)
+        for pending in await self._imports.pending_imports(claim.cohort_id):
+            imports.append(pending)
+            if pending.source_id is not None:
+                await self._copy_members(claim, pending)
             else:
-                await self._read(claim, one, rows)
+                await self._import_ids(claim, pending, rows)
         return 0
 
-    async def _copy(self, claim: CohortClaim, one: PendingImport) -> None:
+    async def _copy_members(self, claim: CohortClaim, pending: PendingImport) -> None:
         last: int | None = 0
         while last is not None:
-            last = await self._work.copy(claim, one, last, self._now())
+            last = await self._work.copy_members(claim, pending, last, self._now())
 
-    async def _read(self, claim: CohortClaim, one: PendingImport, rows: RowCounter) -> None:
-        async for some in self._imports.ids(one.id):
-            if find := self._finders.get(one.kind or ""):
-                async for found in find(claim.project_id, some[0]):
-                    wanted = by_person_id(claim.project_id, found)
-                    await self._work.add(claim, wanted, self._now())
+    async def _import_ids(
+        self, claim: CohortClaim, pending: PendingImport, rows: RowCounter
+    ) -> None:
+        async for some in self._imports.upload_ids(pending.id):
+            if find := self._finders.get(pending.kind or ""):
+                async for page in find(claim.project_id, some[0]):
+                    lookup = by_person_id(claim.project_id, page)
+                    await self._work.add_members(claim, lookup, self._now())
             else:
-                rows.count(some, await self._add_rows(claim, one.kind or "", some))
+                rows.count_rows(some, await self._add_rows(claim, pending.kind or "", some))
 
     async def _add_rows(
         self, claim: CohortClaim, kind: str, rows: Sequence[str]
@@ -298,8 +305,8 @@ class Calculator:
         ids = ids_of_rows(kind, rows)
         unmatched: Collection[str | UUID] = ()
         if ids:
-            wanted = LOOKUPS[kind](claim.project_id, list(dict.fromkeys(ids.values())))
-            unmatched = await self._work.add(claim, wanted, self._now())
+            lookup = LOOKUPS[kind](claim.project_id, list(dict.fromkeys(ids.values())))
+            unmatched = await self._work.add_members(claim, lookup, self._now())
         return {row for row in rows if row not in ids or ids[row] in unmatched}
 
     async def _find_by_query(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
@@ -322,7 +329,7 @@ class Calculator:
             return None
         return now + timedelta(seconds=wait_s)
 
-    async def _renew(self, claim: CohortClaim, over: asyncio.Event) -> None:
+    async def _keep_lease(self, claim: CohortClaim, over: asyncio.Event) -> None:
         """Renew the lease for as long as the work takes."""
         while True:
             try:
@@ -331,7 +338,7 @@ class Calculator:
             except TimeoutError:
                 pass
             try:
-                await self._work.renew(claim, self._now())
+                await self._work.renew_lease(claim, self._now())
             except RecordsUnavailable as error:
                 self._log.warning("cohort_lease_not_renewed", reason=str(error))
             except LeaseLost:
@@ -343,11 +350,11 @@ class MemberDiff:
     """The difference between the stored and the new members, two sorted lists, found in one pass.
 
     Attributes:
-        wanted: All members from now on, as UUID bytes, ascending.
-        added: Members in `wanted` that are not stored, as far as the lists were compared.
+        members: All members from now on, as UUID bytes, ascending.
+        added: Those of `members` that are not stored, as far as the lists were compared.
     """
 
-    wanted: Sequence[bytes]
+    members: Sequence[bytes]
     added: list[bytes] = field(default_factory=list)
     _index: int = 0
 
@@ -357,13 +364,13 @@ class MemberDiff:
         Args:
             held: (UUID as bytes, id of the person), ascending over all batches.
         """
-        wanted, index, end = self.wanted, self._index, len(self.wanted)
+        members, index, end = self.members, self._index, len(self.members)
         removed: list[int] = []
         for member, person_id in held:
-            while index < end and wanted[index] < member:
-                self.added.append(wanted[index])
+            while index < end and members[index] < member:
+                self.added.append(members[index])
                 index += 1
-            if index < end and wanted[index] == member:
+            if index < end and members[index] == member:
                 index += 1
             else:
                 removed.append(person_id)
@@ -372,8 +379,8 @@ class MemberDiff:
 
     def finish(self) -> None:
         """Count the rest of the new members as added, after the last batch."""
-        self.added.extend(self.wanted[self._index :])
-        self._index = len(self.wanted)
+        self.added.extend(self.members[self._index :])
+        self._index = len(self.members)
 
 
 def _message_of(error: CriteriaError | EventRejected | StatementFailed) -> str:

@@ -131,13 +131,15 @@ def _sequence(spec: Mapping[str, Any]) -> PerformedSequence:
 
 
 def _regularly(spec: Mapping[str, Any]) -> PerformedRegularly:
-    wanted, total = whole_number(spec, "min_periods"), whole_number(spec, "total_periods")
-    if wanted > total:
+    periods_min, total = whole_number(spec, "min_periods"), whole_number(spec, "total_periods")
+    if periods_min > total:
         raise CriteriaError("min_periods must not be greater than total_periods.")
     if total > PERIODS_MAX:
         raise CriteriaError(f"total_periods must not be greater than {PERIODS_MAX}.")
     times = whole_number(spec, "operator_value")
-    return PerformedRegularly(_event(spec), _span(spec), _comparison(spec), times, wanted, total)
+    return PerformedRegularly(
+        _event(spec), _span(spec), _comparison(spec), times, periods_min, total
+    )
 
 
 def _stopped(spec: Mapping[str, Any]) -> StoppedPerforming:
@@ -232,7 +234,7 @@ def _filters(spec: Mapping[str, Any]) -> tuple[Property, ...]:
     raw = spec.get("event_filters") or []
     if not isinstance(raw, list):
         raise CriteriaError("event_filters must be a list.")
-    return tuple(_filter(one) for one in raw)
+    return tuple(_filter(leaf) for leaf in raw)
 
 
 def _filter(raw: object) -> Property:

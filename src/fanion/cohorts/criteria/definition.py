@@ -117,14 +117,14 @@ def nested_ids(filters: Mapping[str, Any]) -> list[int]:
 
     Ids that are not numbers are skipped.
     """
-    found: dict[int, None] = {}
+    ids: dict[int, None] = {}
     for leaf in leaves_of(filters.get("properties")):
         kind = leaf.get("type")
         if isinstance(kind, str) and kind in COHORT_TYPES:
             number = _cohort_id(leaf.get("value"))
             if number is not None:
-                found[number] = None
-    return list(found)
+                ids[number] = None
+    return list(ids)
 
 
 def leaves_of(raw: object) -> Iterator[Mapping[str, Any]]:
@@ -135,25 +135,25 @@ def leaves_of(raw: object) -> Iterator[Mapping[str, Any]]:
                 yield leaf
 
 
-def behavioral(cohorts: Mapping[int, Criteria]) -> set[int]:
+def behavioral_ids(cohorts: Mapping[int, Criteria]) -> set[int]:
     """Return the ids of the cohorts whose members depend on events, directly or through others."""
     outer: dict[int, list[int]] = {}
     waiting: list[int] = []
-    for one in cohorts.values():
-        if one.is_static:
+    for cohort in cohorts.values():
+        if cohort.is_static:
             continue
-        criteria = one.effective_filters
+        criteria = cohort.effective_filters
         if any(leaf.get("type") == "behavioral" for leaf in leaves_of(criteria.get("properties"))):
-            waiting.append(one.id)
+            waiting.append(cohort.id)
         for nested in nested_ids(criteria):
-            outer.setdefault(nested, []).append(one.id)
-    found = set(waiting)
+            outer.setdefault(nested, []).append(cohort.id)
+    ids = set(waiting)
     while waiting:
-        for one_id in outer.get(waiting.pop(), ()):
-            if one_id not in found:
-                found.add(one_id)
-                waiting.append(one_id)
-    return found
+        for cohort_id in outer.get(waiting.pop(), ()):
+            if cohort_id not in ids:
+                ids.add(cohort_id)
+                waiting.append(cohort_id)
+    return ids
 
 
 def reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
@@ -161,29 +161,29 @@ def reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria
     seen: set[int] = set()
     waiting = list(nested)
     while waiting:
-        one = waiting.pop()
-        if one == cohort_id:
+        nested_id = waiting.pop()
+        if nested_id == cohort_id:
             return True
-        if one not in seen and one in others and not others[one].is_static:
-            seen.add(one)
-            waiting += others[one].nested_ids()
+        if nested_id not in seen and nested_id in others and not others[nested_id].is_static:
+            seen.add(nested_id)
+            waiting += others[nested_id].nested_ids()
     return False
 
 
-def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
+def dependent_ids(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
     """Return the ids of the cohort and of all whose members depend on it, at any depth.
 
     Args:
         cohorts: The project's cohorts that are not deleted.
     """
-    inside = {one.id: one.nested_ids() for one in cohorts if not one.is_static}
-    found, waiting = {cohort_id}, [cohort_id]
+    inside = {cohort.id: cohort.nested_ids() for cohort in cohorts if not cohort.is_static}
+    result, waiting = {cohort_id}, [cohort_id]
     while waiting:
         inner = waiting.pop()
-        outer = {one for one, nested in inside.items() if inner in nested} - found
-        found |= outer
+        outer = {outer_id for outer_id, nested in inside.items() if inner in nested} - result
+        result |= outer
         waiting += outer
-    return found
+    return result
 
 
 def normal_groups(groups: object) -> list[dict[str, Any]]:
@@ -257,7 +257,7 @@ def _property_group(properties: object) -> dict[str, Any]:
         if "values" in properties:
             values = properties["values"]
             if isinstance(values, list):  # anything else is refused when the criteria are parsed
-                values = [_as_person(one) for one in values]
+                values = [_as_person(value) for value in values]
             return {"type": properties.get("type") or "AND", "values": values}
         properties = _exact_leaves(properties)
     leaves = properties if isinstance(properties, list) else []

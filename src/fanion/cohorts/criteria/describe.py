@@ -81,16 +81,19 @@ def describe_criteria(tree: Tree, names: Mapping[int, str | None]) -> str:
     Args:
         names: The names of cohorts by id.
     """
-    return f"Persons {_Sentence(names).of(tree, outermost=True)}."
+    return f"Persons {_Sentence(names).describe_tree(tree, outermost=True)}."
 
 
 class _Sentence:
     def __init__(self, names: Mapping[int, str | None]) -> None:
         self._names = names
 
-    def of(self, tree: Tree, *, outermost: bool = False) -> str:
+    def describe_tree(self, tree: Tree, *, outermost: bool = False) -> str:
         if isinstance(tree, Combination):
-            parts = [self.of(child, outermost=len(tree.children) == 1) for child in tree.children]
+            parts = [
+                self.describe_tree(child, outermost=len(tree.children) == 1)
+                for child in tree.children
+            ]
             joined = f" {tree.type.lower()} ".join(parts)
             return joined if outermost or len(parts) == 1 else f"({joined})"
         if isinstance(tree, Property):
@@ -126,42 +129,45 @@ def describe_behaviour(behaviour: Behaviour) -> str:
     return words
 
 
-def _performed(one: Performed) -> str:
-    return f"did “{one.event}”{_where(one.filters)} {_window(one.window)}"
+def _performed(behaviour: Performed) -> str:
+    return f"did “{behaviour.event}”{_where(behaviour.filters)} {_window(behaviour.window)}"
 
 
-def _times(one: PerformedMultiple) -> str:
-    often = f"{_COUNTS[one.comparison]} {_times_of(one.times)}"
-    return f"did “{one.event}”{_where(one.filters)} {often} {_window(one.window)}"
+def _times(behaviour: PerformedMultiple) -> str:
+    often = f"{_COUNTS[behaviour.comparison]} {_times_of(behaviour.times)}"
+    return f"did “{behaviour.event}”{_where(behaviour.filters)} {often} {_window(behaviour.window)}"
 
 
-def _first_time(one: PerformedFirstTime) -> str:
-    return f"did “{one.event}” for the first time ever {_window(one.window)}"
+def _first_time(behaviour: PerformedFirstTime) -> str:
+    return f"did “{behaviour.event}” for the first time ever {_window(behaviour.window)}"
 
 
-def _sequence(one: PerformedSequence) -> str:
+def _sequence(behaviour: PerformedSequence) -> str:
     return (
-        f"did “{one.event}” and after it “{one.then}” within {_span(one.gap)}, "
-        f"both {_window(one.window)}"
+        f"did “{behaviour.event}” and after it “{behaviour.then}” within {_span(behaviour.gap)}, "
+        f"both {_window(behaviour.window)}"
     )
 
 
-def _regularly(one: PerformedRegularly) -> str:
-    often = f"{_COUNTS[one.comparison]} {_times_of(one.times)}"
+def _regularly(behaviour: PerformedRegularly) -> str:
+    often = f"{_COUNTS[behaviour.comparison]} {_times_of(behaviour.times)}"
     return (
-        f"did “{one.event}” {often} in at least {one.periods_min} of the last "
-        f"{one.periods} periods of {_span(one.period)}"
+        f"did “{behaviour.event}” {often} in at least {behaviour.periods_min} of the last "
+        f"{behaviour.periods} periods of {_span(behaviour.period)}"
     )
 
 
-def _stopped(one: StoppedPerforming) -> str:
-    return f"did “{one.event}” {_window(one.window)}, but not in the last {_span(one.silent)}"
-
-
-def _restarted(one: RestartedPerforming) -> str:
+def _stopped(behaviour: StoppedPerforming) -> str:
     return (
-        f"did “{one.event}” more than {_span(one.window)} ago, paused, and did it again "
-        f"in the last {_span(one.recent)}"
+        f"did “{behaviour.event}” {_window(behaviour.window)}, "
+        f"but not in the last {_span(behaviour.silent)}"
+    )
+
+
+def _restarted(behaviour: RestartedPerforming) -> str:
+    return (
+        f"did “{behaviour.event}” more than {_span(behaviour.window)} ago, "
+        f"paused, and did it again in the last {_span(behaviour.recent)}"
     )
 
 
@@ -198,5 +204,5 @@ def _times_of(times: int) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, tuple | list):
-        return " or ".join(_value(one) for one in value) or "nothing"
+        return " or ".join(_value(item) for item in value) or "nothing"
     return f"“{value}”" if isinstance(value, str) else str(value).lower()

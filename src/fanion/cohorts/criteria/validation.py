@@ -101,9 +101,9 @@ def check_groups(groups: Sequence[object], stored: Sequence[object] = ()) -> Non
     Entries that equal a stored one are accepted unchecked.
     """
     known = {_encode(entry) for entry in stored}
-    for place, entry in enumerate(groups):
+    for index, entry in enumerate(groups):
         if _encode(entry) not in known:
-            _check_entry(entry, f"groups[{place}]")
+            _check_entry(entry, f"groups[{index}]")
 
 
 def _check_entry(entry: object, at: str) -> None:
@@ -137,7 +137,7 @@ def _check_tree(rules: "_Rules", raw: object, attr: str, at: str) -> None:
         raise Invalid(f"There are more than {LEAVES_MAX} conditions.", attr=attr)
     if raw == {}:
         return
-    with _report_as(attr, places=count > 1 or attr == "groups"):
+    with _report_as(attr, with_position=count > 1 or attr == "groups"):
         rules.check_root(raw, at)
 
 
@@ -157,13 +157,13 @@ class _StoredNodes:
         return bool(self._numbers) and self._number(node) is not None
 
     def _add(self, node: object) -> int:
-        inner = tuple(self._add(one) for one in _inside(node))
+        inner = tuple(self._add(child) for child in _inside(node))
         return self._numbers.setdefault(_key(node, inner), len(self._numbers))
 
     def _number(self, node: object) -> int | None:
         inner = []
-        for one in _inside(node):
-            number = self._number(one)
+        for child in _inside(node):
+            number = self._number(child)
             if number is None:
                 return None
             inner.append(number)
@@ -190,8 +190,8 @@ def _conditions(raw: object) -> Iterator[object]:
         yield raw
         filters = raw.get("event_filters")
         yield from filters if isinstance(filters, list) else ()
-    for one in inner:
-        yield from _conditions(one)
+    for child in inner:
+        yield from _conditions(child)
 
 
 class _Rules:
@@ -231,11 +231,11 @@ class _Rules:
             raise Invalid("A group must have a list of values.", attr=at)
         if depth >= GROUP_DEPTH_MAX:
             raise Invalid(f"Groups are nested deeper than {GROUP_DEPTH_MAX}.", attr=at)
-        groups = sum(_is_group(one) for one in values)
+        groups = sum(_is_group(value) for value in values)
         if 0 < groups < len(values):
             raise Invalid(MIXED)  # PostHog's text, without the position
-        for place, one in enumerate(values):
-            self._check_node(one, f"{at}.values[{place}]", depth + 1)
+        for index, value in enumerate(values):
+            self._check_node(value, f"{at}.values[{index}]", depth + 1)
 
     def _check_condition(self, raw: Mapping[str, Any], at: str) -> None:
         kind = raw.get("type")
@@ -284,8 +284,8 @@ class _Rules:
             parse_behaviour(raw)
         except CriteriaError as error:
             raise Invalid(str(error), attr=at) from None
-        for place, leaf in enumerate(raw.get("event_filters") or ()):
-            self._check_property(leaf, "event", f"{at}.event_filters[{place}]")
+        for index, leaf in enumerate(raw.get("event_filters") or ()):
+            self._check_property(leaf, "event", f"{at}.event_filters[{index}]")
 
 
 def _is_group(raw: object) -> bool:
@@ -316,12 +316,12 @@ def _check_comparison(raw: Mapping[str, Any], kind: str, at: str) -> None:
     if not isinstance(operator, str) or operator not in operators:
         detail = f'Unknown operator "{shortened(operator)}" for type "{kind}".'
         raise Invalid(f"{detail} {suggestion(str(operator), operators)}", attr=at)
-    value, wanted = raw.get("value"), operators[operator]
+    value, value_kind = raw.get("value"), operators[operator]
     if isinstance(value, list) and len(value) > VALUES_MAX:
         raise Invalid(f"A condition cannot have more than {VALUES_MAX} values.", attr=at)
-    if not is_value_of(wanted, value) or (wanted == "cohort" and not _is_id(value)):
+    if not is_value_of(value_kind, value) or (value_kind == "cohort" and not _is_id(value)):
         detail = f'Invalid value "{shortened(value)}" for operator {operator}.'
-        raise Invalid(f"{detail} It must be {_ALLOWED[wanted]}.", attr=at)
+        raise Invalid(f"{detail} It must be {_ALLOWED[value_kind]}.", attr=at)
 
 
 def _check_negation(raw: Mapping[str, Any], at: str) -> None:
@@ -346,11 +346,11 @@ def _require(raw: Mapping[str, Any], kind: str, names: Collection[str], at: str)
 
 
 @contextmanager
-def _report_as(attr: str, *, places: bool = False) -> Iterator[None]:
-    """Report errors with this `attr`; with `places` the detail names the position."""
+def _report_as(attr: str, *, with_position: bool = False) -> Iterator[None]:
+    """Report errors with this `attr`; if `with_position`, the detail names the position."""
     try:
         yield
     except Invalid as problem:
-        place = (problem.attr or "").partition("__")[0]
-        where = f" (at {place})" if places and place else ""
+        position = (problem.attr or "").partition("__")[0]
+        where = f" (at {position})" if with_position and position else ""
         raise Invalid(f"{problem.detail}{where}", code=problem.code, attr=attr) from None

@@ -202,7 +202,7 @@ class FlagCohortsApi(Controller):
         sent = {"name": _cohort_name(flag.definition.key, author.now), "is_static": True}
         values = created_values(sent, author.now, imports=True)
         members = MembersImport(query=ImportQuery("flag", str(flag_id)))
-        created = await cohorts.store.create(author, values, members)
+        created = await cohorts.store.create_cohort(author, values, members)
         cohorts.notify(request.project.id)
         return MadeCohort(cohort=cohort_body(created))
 

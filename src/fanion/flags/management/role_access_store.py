@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, inse
 from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import Author
-from fanion.cohorts.criteria.definition import containing
+from fanion.cohorts.criteria.definition import dependent_ids
 from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
@@ -231,7 +231,7 @@ def _flags_using(
     """Return the flags that use the cohort, each with its creator's id, oldest first."""
     asking = cast(_flag.filters, Text).like('%cohort"%')
     rows = connection.execute(live_flags(project_id).add_columns(_flag.created_by_id).where(asking))
-    used = containing(cohort_id, live_criteria(connection, project_id))
+    used = dependent_ids(cohort_id, live_criteria(connection, project_id))
     flags = [(compile_flag(FlagRow(*row[:-1])), row.created_by_id) for row in rows]
     return [(flag, creator_id) for flag, creator_id in flags if used & _cohorts_asked(flag)]
 

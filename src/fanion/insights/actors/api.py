@@ -13,7 +13,7 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIType, Schema
 
-from fanion.cohorts.csv_export import CsvColumns, header, rows
+from fanion.cohorts.csv_export import CsvColumns, header_line, table_rows
 from fanion.errors import Invalid
 from fanion.insights.actors.people_store import in_people, people_of
 from fanion.insights.actors.result import ActorBody, ActorList, ActorsBody
@@ -204,15 +204,15 @@ async def _table(
 
     async for some in bodies():
         for body in some:
-            columns.add(_row(body))
+            columns.add_row(_row(body))
     names = columns.names()
     if not names:
         return Response(b"", media_type=CSV)
 
     async def pieces() -> AsyncGenerator[bytes]:
-        yield header(names).encode()
+        yield header_line(names).encode()
         async for some in bodies():
-            yield rows(map(_row, some), names).encode()
+            yield table_rows(map(_row, some), names).encode()
 
     return Streamed(pieces(), CSV)
 

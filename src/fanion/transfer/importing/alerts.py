@@ -32,10 +32,10 @@ def import_alerts(target: ImportTarget) -> None:
 
 
 def _by_insight_and_name(target: ImportTarget) -> dict[tuple[int, str], list[SnapshotAlert]]:
-    found: dict[tuple[int, str], list[SnapshotAlert]] = defaultdict(list)
-    for one in target.stored.alerts:
-        found[one.insight_id, one.name].append(one)
-    return found
+    grouped: dict[tuple[int, str], list[SnapshotAlert]] = defaultdict(list)
+    for alert in target.stored.alerts:
+        grouped[alert.insight_id, alert.name].append(alert)
+    return grouped
 
 
 def _differing(stored: SnapshotAlert, entry: AlertEntry, target: ImportTarget) -> list[str]:

@@ -25,7 +25,7 @@ from fanion.db.schema.tables import person_distinct_ids
 from fanion.errors import Invalid
 from fanion.transfer.document import CohortEntry
 from fanion.transfer.importing.target import ImportTarget, differing
-from fanion.transfer.references import numbered
+from fanion.transfer.references import replace_names
 from fanion.transfer.report import listed_names
 from fanion.transfer.snapshot import cohort_entry
 
@@ -39,22 +39,22 @@ _MEMBER_KIND = "cohort member"
 
 def import_cohorts(target: ImportTarget) -> None:
     known = {key: cohort_id for cohort_id, key in target.keys.cohorts.items()}
-    stored = {one.id: one for one in target.stored.cohorts}
+    stored = {cohort.id: cohort for cohort in target.stored.cohorts}
     for entry in target.document.cohorts:
-        target.cohorts[entry.key] = known.get(entry.key) or _create(target, entry)
+        target.cohorts[entry.key] = known.get(entry.key) or _create_cohort(target, entry)
     for entry in target.document.cohorts:
         if entry.key not in known:
             _write_criteria(target, entry)
             target.report.created(_KIND, entry.key)
         else:
             before = cohort_entry(stored[known[entry.key]], target.names)
-            target.report.compared(_KIND, entry.key, _update(target, before, entry))
+            target.report.compared(_KIND, entry.key, _update_cohort(target, before, entry))
     for entry in target.document.cohorts:
         if entry.members and not entry.deleted:
             _import_members(target, entry)
 
 
-def _create(target: ImportTarget, entry: CohortEntry) -> int:
+def _create_cohort(target: ImportTarget, entry: CohortEntry) -> int:
     sent = {
         "name": entry.name,
         "description": entry.description,
@@ -68,18 +68,20 @@ def _create(target: ImportTarget, entry: CohortEntry) -> int:
 
 
 def _write_criteria(target: ImportTarget, entry: CohortEntry) -> None:
-    criteria = _columns(target, {"filters": entry.filters or None, "groups": _normal(entry).groups})
+    criteria = _cohort_columns(
+        target, {"filters": entry.filters or None, "groups": _normal(entry).groups}
+    )
     target.connection.execute(
         update(cohorts).where(cohorts.c.id == target.cohorts[entry.key]).values(**criteria)
     )
 
 
-def _update(target: ImportTarget, before: CohortEntry, entry: CohortEntry) -> list[str]:
+def _update_cohort(target: ImportTarget, before: CohortEntry, entry: CohortEntry) -> list[str]:
     """Set the fields that differ, and return their names."""
     fields = differing(_normal(before), _normal(entry), _FIELDS)
     if not fields:
         return []
-    columns = _columns(target, fields)
+    columns = _cohort_columns(target, fields)
 
     def decide(standing: CohortState, _: Mapping[int, Criteria]) -> dict[str, Any]:
         if entry.deleted:
@@ -98,18 +100,18 @@ def _normal(entry: CohortEntry) -> CohortEntry:
         return entry
 
 
-def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
+def _cohort_columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     trees = [name for name in fields if name in ("filters", "groups")]
-    return {**fields, **{name: numbered(fields[name], target.ids) for name in trees}}
+    return {**fields, **{name: replace_names(fields[name], target.ids) for name in trees}}
 
 
 def _import_members(target: ImportTarget, entry: CohortEntry) -> None:
     """Add members, and never remove any; unknown distinct ids are skipped."""
     cohort_id = target.cohorts[entry.key]
-    owners = _owners(target, [one for member in entry.members for one in member])
+    owners = _owners(target, [distinct_id for member in entry.members for distinct_id in member])
     unknown = [member[0] for member in entry.members if member and not owners.keys() & set(member)]
     person_uuids = set(owners.values())
-    added = person_uuids - _members(target, cohort_id) - _pending_members(target, cohort_id)
+    added = person_uuids - _stored_members(target, cohort_id) - _pending_members(target, cohort_id)
     if added:
         _upload(target, cohort_id, sorted(added))
     target.report.created(_MEMBER_KIND, entry.key, len(added))
@@ -120,7 +122,7 @@ def _import_members(target: ImportTarget, entry: CohortEntry) -> None:
 
 def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
     """Return the person of each distinct id that has one."""
-    found: dict[str, UUID] = {}
+    owners: dict[str, UUID] = {}
     for start in range(0, len(distinct_ids), IDS_MAX):
         rows = target.connection.execute(
             select(_link.distinct_id, _key.uuid)
@@ -128,11 +130,11 @@ def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, U
             .where(_link.project_id == target.project_id)
             .where(_link.distinct_id.in_(distinct_ids[start : start + IDS_MAX]))
         )
-        found.update((row.distinct_id, row.uuid) for row in rows)
-    return found
+        owners.update((row.distinct_id, row.uuid) for row in rows)
+    return owners
 
 
-def _members(target: ImportTarget, cohort_id: int) -> set[UUID]:
+def _stored_members(target: ImportTarget, cohort_id: int) -> set[UUID]:
     rows = target.connection.scalars(
         select(_key.uuid)
         .join(cohort_people, cohort_people.c.person_id == _key.person_id)
@@ -144,8 +146,8 @@ def _members(target: ImportTarget, cohort_id: int) -> set[UUID]:
 
 def _pending_members(target: ImportTarget, cohort_id: int) -> set[UUID]:
     """Return the members that an earlier import has uploaded and that are not added yet."""
-    found = pending_ids(target.connection, cohort_id, "person_id")
-    return set(person_ids(found).values())
+    ids = pending_ids(target.connection, cohort_id, "person_id")
+    return set(person_ids(ids).values())
 
 
 def _upload(target: ImportTarget, cohort_id: int, person_uuids: Sequence[UUID]) -> None:

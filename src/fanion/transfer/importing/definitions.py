@@ -23,21 +23,21 @@ _EVENT, _PROPERTY = "event definition", "property definition"
 
 def import_event_definitions(target: ImportTarget) -> None:
     """Import event definitions; `created_at` and `last_seen_at` are only set for new ones."""
-    stored = {one.name: one for one in target.stored.event_definitions}
+    stored = {definition.name: definition for definition in target.stored.event_definitions}
     ids = _definition_ids(target)
     for entry in target.document.event_definitions:
         known = stored.get(entry.name)
         if known is None:
-            _insert(target, entry)
+            _insert_definition(target, entry)
             target.report.created(_EVENT, entry.name)
         else:
-            fields = _update(target, ids[entry.name], known, entry)
+            fields = _update_event_definition(target, ids[entry.name], known, entry)
             target.report.compared(_EVENT, entry.name, fields)
 
 
 def import_property_definitions(target: ImportTarget) -> None:
     """Import property definitions; as events do, keep a stored type."""
-    stored = {one.name: one for one in target.stored.property_definitions}
+    stored = {definition.name: definition for definition in target.stored.property_definitions}
     types: dict[str, PropertyType | None] = {}
     carried: dict[str, list[str]] = {}
     for entry in target.document.property_definitions:
@@ -79,7 +79,7 @@ def _definition_ids(target: ImportTarget) -> dict[str, UUID]:
     return {row.name: row.id for row in rows}
 
 
-def _insert(target: ImportTarget, entry: EventDefinitionEntry) -> None:
+def _insert_definition(target: ImportTarget, entry: EventDefinitionEntry) -> None:
     definition_id = uuid4()
     target.connection.execute(
         insert(event_definitions).values(
@@ -98,7 +98,7 @@ def _insert(target: ImportTarget, entry: EventDefinitionEntry) -> None:
         target.connection.execute(insert(event_marks).values(definition_id=definition_id, **marks))
 
 
-def _update(
+def _update_event_definition(
     target: ImportTarget,
     definition_id: UUID,
     known: EventDefinitionEntry,

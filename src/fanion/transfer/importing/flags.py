@@ -18,7 +18,7 @@ from fanion.projects.model import Role, folded
 from fanion.projects.roles_store import add_role_member, create_role, load_roles, record_role
 from fanion.transfer.document import FlagEntry, RoleEntry
 from fanion.transfer.importing.target import ImportTarget, differing
-from fanion.transfer.references import numbered, numbered_flag
+from fanion.transfer.references import replace_names, replace_names_in_flag
 from fanion.transfer.snapshot import flag_entry
 
 _role = roles.c
@@ -39,7 +39,7 @@ _CONDITIONS = ("filters", "rollback_conditions")
 
 
 def import_flags(target: ImportTarget) -> None:
-    stored = {one.key: one for one in target.stored.flags}
+    stored = {flag.key: flag for flag in target.stored.flags}
     for entry in target.document.flags:
         known = stored.get(entry.key)
         flag_id = _create_flag(target, entry) if known is None else known.id
@@ -54,7 +54,7 @@ def import_flags(target: ImportTarget) -> None:
         else:
             before = flag_entry(known, target.names, target.keys)
             given = {folded(name) for name in before.roles}
-            target.report.compared("flag", entry.key, _update(target, flag_id, before, entry))
+            target.report.compared("flag", entry.key, _update_flag(target, flag_id, before, entry))
         for name in entry.roles:
             name_in_report = f"{entry.key} for {name}"
             if folded(name) in given:
@@ -77,18 +77,20 @@ def _create_flag(target: ImportTarget, entry: FlagEntry) -> int:
 
 
 def _write_conditions(target: ImportTarget, flag_id: int, entry: FlagEntry) -> None:
-    conditions = _columns(target, {name: getattr(entry, name) for name in _CONDITIONS})
+    conditions = _flag_columns(target, {name: getattr(entry, name) for name in _CONDITIONS})
     target.connection.execute(
         update(feature_flags).where(feature_flags.c.id == flag_id).values(**conditions)
     )
 
 
-def _update(target: ImportTarget, flag_id: int, before: FlagEntry, entry: FlagEntry) -> list[str]:
+def _update_flag(
+    target: ImportTarget, flag_id: int, before: FlagEntry, entry: FlagEntry
+) -> list[str]:
     """Set the fields that differ, and return their names; dashboards are added, never removed."""
     fields = differing(before, entry, (*_PLAIN, *_CONDITIONS))
     if entry.created_at is not None and entry.created_at != before.created_at:
         fields["created_at"] = entry.created_at
-    columns = _columns(target, fields)
+    columns = _flag_columns(target, fields)
     missing = set(entry.analytics_dashboards) - set(before.analytics_dashboards)
     added = [target.dashboards[key] for key in entry.analytics_dashboards if key in missing]
     if added:
@@ -103,18 +105,18 @@ def _update(target: ImportTarget, flag_id: int, before: FlagEntry, entry: FlagEn
     return list(fields)
 
 
-def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
-    found = dict(fields)
+def _flag_columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
+    columns = dict(fields)
     if "filters" in fields:
-        found["filters"] = numbered_flag(fields["filters"], target.ids)
+        columns["filters"] = replace_names_in_flag(fields["filters"], target.ids)
     if "rollback_conditions" in fields:
-        found["rollback_conditions"] = numbered(fields["rollback_conditions"], target.ids)
-    return found
+        columns["rollback_conditions"] = replace_names(fields["rollback_conditions"], target.ids)
+    return columns
 
 
 def import_roles(target: ImportTarget) -> None:
     """Import roles; members in the document are added, and none is removed."""
-    stored = {folded(one.name): one for one in target.stored.roles}
+    stored = {folded(role.name): role for role in target.stored.roles}
     ids = _role_ids(target)
     users_by_email = _users_by_email(target) if target.document.roles else {}
     for entry in target.document.roles:

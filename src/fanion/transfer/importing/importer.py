@@ -29,7 +29,7 @@ from fanion.transfer.importing.flags import import_flags, import_roles
 from fanion.transfer.importing.insights import import_dashboards, import_insights
 from fanion.transfer.importing.target import ImportTarget, matched_keys
 from fanion.transfer.importing.validation import StoredDefinitions, find_faults, normalised
-from fanion.transfer.references import named, numbered
+from fanion.transfer.references import replace_ids, replace_names
 from fanion.transfer.report import ObjectOutcome, Report, ignored
 from fanion.transfer.snapshot import cohort_entry, flag_entry, insight_entry, names_of
 
@@ -90,10 +90,11 @@ def require_sound(document: Document, stored_definitions: StoredDefinitions) -> 
         DocumentError: There are faults. The text has a line for each entry that has one, at most
             FAULTS_LISTED_MAX.
     """
-    found = {
-        (one.section, one.place): one.text for one in find_faults(document, stored_definitions)
+    texts = {
+        (fault.section, fault.index): fault.text
+        for fault in find_faults(document, stored_definitions)
     }
-    lines = list(found.values())
+    lines = list(texts.values())
     if len(lines) > FAULTS_LISTED_MAX:
         lines[FAULTS_LISTED_MAX:] = [f"and {len(lines) - FAULTS_LISTED_MAX} more"]
     if lines:
@@ -106,15 +107,15 @@ def _stored_definitions(
     stored = read_project(connection, author.organization_id, author.project_id, with_members=False)
     keys = matched_keys(document, stored)
     names = names_of(stored, keys)
-    cohorts = [cohort_entry(one, names) for one in stored.cohorts]
+    cohorts = [cohort_entry(cohort, names) for cohort in stored.cohorts]
     return StoredDefinitions(
-        {one.key: flag_entry(one, names, keys) for one in stored.flags},
-        {one.key: one for one in cohorts},
-        {one.short_id: insight_entry(one, names) for one in stored.insights},
+        {flag.key: flag_entry(flag, names, keys) for flag in stored.flags},
+        {cohort.key: cohort for cohort in cohorts},
+        {insight.short_id: insight_entry(insight, names) for insight in stored.insights},
         {
-            keys.dashboards[one.id]: named(one.filters, names)
-            for one in stored.own_dashboards
-            if one.id in keys.dashboards
+            keys.dashboards[dashboard.id]: replace_ids(dashboard.filters, names)
+            for dashboard in stored.own_dashboards
+            if dashboard.id in keys.dashboards
         },
     )
 
@@ -154,14 +155,14 @@ def _require_answers(target: ImportTarget, working: set[str]) -> None:
 
 
 def _import_account_filters(target: ImportTarget) -> None:
-    wanted = target.document.test_account_filters
-    if not wanted:
+    filters = target.document.test_account_filters
+    if not filters:
         return
-    stored = named(list(target.stored.test_account_filters), target.names)
-    fields = [] if same(stored, wanted) else [ACCOUNT_FILTERS]
+    stored = replace_ids(list(target.stored.test_account_filters), target.names)
+    fields = [] if same(stored, filters) else [ACCOUNT_FILTERS]
     target.report.compared("project", "test accounts", fields)
     if fields:
-        author, conditions = target.author, numbered(wanted, target.ids)
+        author, conditions = target.author, replace_names(filters, target.ids)
         set_account_filters(
             target.connection, target.project_id, conditions, author.user_id, author.now
         )
@@ -169,10 +170,10 @@ def _import_account_filters(target: ImportTarget) -> None:
 
 def _import_group_types(target: ImportTarget) -> None:
     known = target.stored.group_types
-    wanted = [one.group_type for one in target.document.group_types]
-    added = new_types(known, wanted)
+    names = [group_type.group_type for group_type in target.document.group_types]
+    added = new_types(known, names)
     target.group_types = {**known, **added}
-    for name in wanted:
+    for name in names:
         if name not in target.group_types:
             raise DocumentError(
                 f"group type {name}: the project already has the maximum of {GROUP_TYPES_MAX}"

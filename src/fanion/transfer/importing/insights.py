@@ -17,7 +17,7 @@ from fanion.insights.store import read_insights
 from fanion.insights.tiles_store import add_tile
 from fanion.transfer.document import DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
-from fanion.transfer.references import numbered
+from fanion.transfer.references import replace_names
 from fanion.transfer.snapshot import dashboard_entry, insight_entry
 
 _INSIGHT_FIELDS = (
@@ -36,7 +36,7 @@ _tile = dashboard_tiles.c
 
 def import_insights(target: ImportTarget) -> None:
     """Import insights; a deleted insight with the same short id is restored."""
-    stored = {one.short_id: one for one in target.stored.insights}
+    stored = {insight.short_id: insight for insight in target.stored.insights}
     for entry in target.document.insights:
         known = stored.get(entry.short_id)
         name = entry.name or entry.short_id
@@ -67,7 +67,7 @@ def import_insights(target: ImportTarget) -> None:
 
 def import_dashboards(target: ImportTarget) -> None:
     known = {key: dashboard_id for dashboard_id, key in target.keys.dashboards.items()}
-    stored = {one.id: one for one in target.stored.own_dashboards}
+    stored = {dashboard.id: dashboard for dashboard in target.stored.own_dashboards}
     for entry in target.document.dashboards:
         dashboard_id = known.get(entry.key)
         if dashboard_id is None:
@@ -96,15 +96,15 @@ def import_dashboards(target: ImportTarget) -> None:
 
 def _insight(target: ImportTarget, insight_id: int) -> StoredInsight:
     """Return a stored insight, deleted or not."""
-    wanted = select(insights).where(insights.c.id == insight_id)
-    [found] = read_insights(target.connection, target.connection.execute(wanted).all())
-    return found
+    statement = select(insights).where(insights.c.id == insight_id)
+    [insight] = read_insights(target.connection, target.connection.execute(statement).all())
+    return insight
 
 
 def _dashboard_state(target: ImportTarget, dashboard_id: int) -> StoredDashboard:
-    found = get_dashboard(target.connection, target.project_id, dashboard_id, with_deleted=True)
-    assert found is not None
-    return found
+    dashboard = get_dashboard(target.connection, target.project_id, dashboard_id, with_deleted=True)
+    assert dashboard is not None
+    return dashboard
 
 
 def _make_insight(target: ImportTarget, entry: InsightEntry) -> int:
@@ -146,6 +146,6 @@ def _place_tiles(target: ImportTarget, dashboard_id: int, entry: DashboardEntry)
 
 def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: numbered(value, target.ids) if name in ("filters", "query") else value
+        name: replace_names(value, target.ids) if name in ("filters", "query") else value
         for name, value in fields.items()
     }

@@ -61,48 +61,46 @@ def matched_keys(document: Document, stored: Stored) -> Keys:
     They are those of the document where it has the object, and generated ones elsewhere. Of several
     cohorts with one name, the first in the document matches the oldest stored one.
     """
-    cohorts = _matched(
-        [(one.key, (one.name or None, one.deleted)) for one in document.cohorts],
-        [(one.id, (one.name or None, one.deleted)) for one in stored.cohorts],
+    cohorts = _match_keys(
+        [(cohort.key, (cohort.name or None, cohort.deleted)) for cohort in document.cohorts],
+        [(cohort.id, (cohort.name or None, cohort.deleted)) for cohort in stored.cohorts],
     )
-    dashboards = _matched(
-        [(one.key, one.name) for one in document.dashboards],
-        [(one.id, one.name) for one in stored.own_dashboards],
+    dashboards = _match_keys(
+        [(dashboard.key, dashboard.name) for dashboard in document.dashboards],
+        [(dashboard.id, dashboard.name) for dashboard in stored.own_dashboards],
     )
     return Keys(cohorts, dashboards)
 
 
-def differing(
-    stored: DocumentEntry, wanted: DocumentEntry, fields: Iterable[str]
-) -> dict[str, Any]:
-    """Return the wanted values of the fields that differ as JSON, whatever the order of keys."""
+def differing(stored: DocumentEntry, entry: DocumentEntry, fields: Iterable[str]) -> dict[str, Any]:
+    """Return the values of `entry` in fields that differ as JSON, whatever the order of keys."""
     return {
         name: value
         for name in fields
-        if _encode(value := getattr(wanted, name)) != _encode(getattr(stored, name))
+        if _encode(value := getattr(entry, name)) != _encode(getattr(stored, name))
     }
 
 
-def _matched(
-    wanted: Sequence[tuple[str, Hashable]], stored: Sequence[tuple[int, Hashable]]
+def _match_keys(
+    entries: Sequence[tuple[str, Hashable]], stored: Sequence[tuple[int, Hashable]]
 ) -> Mapping[int, str]:
     """Return a key for each stored object.
 
     Args:
-        wanted: Keys of the document, each with what must be equal.
+        entries: Keys of the document, each with what must be equal.
         stored: Ids with the same, the oldest first.
     """
     waiting: dict[Hashable, list[str]] = defaultdict(list)
-    for key, same in wanted:
+    for key, same in entries:
         waiting[same].append(key)
-    found: dict[int, str] = {}
+    matched: dict[int, str] = {}
     for object_id, same in stored:
         if waiting[same]:
-            found[object_id] = waiting[same].pop(0)
-    taken = {key for key, _ in wanted}
+            matched[object_id] = waiting[same].pop(0)
+    taken = {key for key, _ in entries}
     others = unique_keys((object_id, f"#{object_id}") for object_id, _ in stored)
     return {
-        object_id: found.get(object_id) or _distinct_key(key, taken)
+        object_id: matched.get(object_id) or _distinct_key(key, taken)
         for object_id, key in others.items()
     }
 

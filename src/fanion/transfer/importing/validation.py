@@ -39,7 +39,13 @@ from fanion.transfer.document import (
     label_of,
     schema_fault,
 )
-from fanion.transfer.references import Ids, looping_cohorts, looping_flags, numbered, numbered_flag
+from fanion.transfer.references import (
+    Ids,
+    looping_cohorts,
+    looping_flags,
+    replace_names,
+    replace_names_in_flag,
+)
 from fanion.transfer.report import Report
 
 
@@ -49,12 +55,12 @@ class Fault:
 
     Attributes:
         section: The list that the entry is in.
-        place: The index of the entry in this list.
+        index: The index of the entry in this list.
         text: The name of the entry, the field, and the reason.
     """
 
     section: str
-    place: int
+    index: int
     text: str
 
 
@@ -84,21 +90,26 @@ def normalised(document: Document) -> Document:
     return structs.replace(
         document,
         event_definitions=[
-            structs.replace(one, tags=normal_tags(one.tags)) for one in document.event_definitions
+            structs.replace(definition, tags=normal_tags(definition.tags))
+            for definition in document.event_definitions
         ],
-        insights=[structs.replace(one, tags=normal_tags(one.tags)) for one in document.insights],
+        insights=[
+            structs.replace(insight, tags=normal_tags(insight.tags))
+            for insight in document.insights
+        ],
         dashboards=[
-            structs.replace(one, tags=normal_tags(one.tags)) for one in document.dashboards
+            structs.replace(dashboard, tags=normal_tags(dashboard.tags))
+            for dashboard in document.dashboards
         ],
         roles=[
             structs.replace(
-                one,
-                name=one.name.strip(),
-                members=sorted({email.strip().lower() for email in one.members}),
+                role,
+                name=role.name.strip(),
+                members=sorted({email.strip().lower() for email in role.members}),
             )
-            for one in document.roles
+            for role in document.roles
         ],
-        flags=[_normal_flag(one) for one in document.flags],
+        flags=[_normal_flag(flag) for flag in document.flags],
     )
 
 
@@ -113,38 +124,38 @@ def find_faults(
     yield from _duplicates(document)
     ids = ids_within(document)
     loops = looping_cohorts(document.cohorts)
-    roles = {folded(one.name) for one in document.roles}
-    for place, definition in enumerate(document.event_definitions):
-        yield from _fault("event_definitions", place, definition, _check_definition)
-    for place, cohort in enumerate(document.cohorts):
+    roles = {folded(role.name) for role in document.roles}
+    for index, definition in enumerate(document.event_definitions):
+        yield from _entry_fault("event_definitions", index, definition, _check_definition)
+    for index, cohort in enumerate(document.cohorts):
         check = partial(
             _check_cohort,
             ids=ids,
             stored=stored_definitions.cohorts.get(cohort.key),
             loops=cohort.key in loops,
         )
-        yield from _fault("cohorts", place, cohort, check)
-    for place, insight in enumerate(document.insights):
-        yield from _fault(
-            "insights", place, insight, lambda one: _check_insight(one, ids, stored_definitions)
+        yield from _entry_fault("cohorts", index, cohort, check)
+    for index, insight in enumerate(document.insights):
+        yield from _entry_fault(
+            "insights", index, insight, lambda entry: _check_insight(entry, ids, stored_definitions)
         )
-    insights = {one.short_id for one in document.insights}
-    for place, dashboard in enumerate(document.dashboards):
+    insights = {entry.short_id for entry in document.insights}
+    for index, dashboard in enumerate(document.dashboards):
         of_dashboard = partial(
             _check_dashboard,
             ids=ids,
             insights=insights,
             stored_definitions=stored_definitions,
         )
-        yield from _fault("dashboards", place, dashboard, of_dashboard)
-    for place, alert in enumerate(document.alerts):
-        yield from _fault("alerts", place, alert, partial(_check_alert, insights=insights))
-    known = {one.key for one in document.dashboards}
+        yield from _entry_fault("dashboards", index, dashboard, of_dashboard)
+    for index, alert in enumerate(document.alerts):
+        yield from _entry_fault("alerts", index, alert, partial(_check_alert, insights=insights))
+    known = {entry.key for entry in document.dashboards}
     flag_loops = looping_flags(document.flags, ids)
-    for place, flag in enumerate(document.flags):
-        yield from _fault(
+    for index, flag in enumerate(document.flags):
+        yield from _entry_fault(
             "flags",
-            place,
+            index,
             flag,
             partial(
                 _check_flag,
@@ -156,7 +167,7 @@ def find_faults(
         )
         if flag.key in flag_loops:
             text = "filters: flags cannot depend on each other in a loop"
-            yield Fault("flags", place, f"{label_of('flags', flag)}: {text}")
+            yield Fault("flags", index, f"{label_of('flags', flag)}: {text}")
     yield from _account_filter_faults(document.test_account_filters, ids)
 
 
@@ -168,28 +179,30 @@ def without_faults(document: Document, report: Report) -> Document:
     Args:
         document: A normalised document.
     """
-    while found := {(one.section, one.place): one for one in _all_faults(document)}:
-        for (section, place), fault in found.items():
+    while faults := {(fault.section, fault.index): fault for fault in _all_faults(document)}:
+        for (section, index), fault in faults.items():
             if section == ACCOUNT_FILTERS:
-                kind, label = _ACCOUNT_FILTER, f"{_ACCOUNT_FILTER} {place + 1}"
-                report.skipped(kind, str(place + 1), fault.text.removeprefix(f"{label}: "))
+                kind, label = _ACCOUNT_FILTER, f"{_ACCOUNT_FILTER} {index + 1}"
+                report.skipped(kind, str(index + 1), fault.text.removeprefix(f"{label}: "))
                 continue
-            name, why = _split(label_of(section, getattr(document, section)[place]), fault.text)
+            name, why = _name_and_reason(
+                label_of(section, getattr(document, section)[index]), fault.text
+            )
             report.skipped(SECTIONS[section][1], name, why)
-        document = _reduced(document, set(found))
+        document = _reduced(document, set(faults))
     return document
 
 
 def _all_faults(document: Document) -> Iterator[Fault]:
     for section in SECTIONS:
-        for place, entry in enumerate(getattr(document, section)):
-            text = schema_fault(section, place, entry)
+        for index, entry in enumerate(getattr(document, section)):
+            text = schema_fault(section, index, entry)
             if text is not None:
-                yield Fault(section, place, text)
+                yield Fault(section, index, text)
     yield from find_faults(document)
 
 
-def _split(label: str, text: str) -> tuple[str, str]:
+def _name_and_reason(label: str, text: str) -> tuple[str, str]:
     """Return the name of an entry, and the text of a fault without the label.
 
     The label `flag beta` and the text `flag beta: filters: …` give `beta` and `filters: …`.
@@ -202,28 +215,32 @@ def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
     remaining = {
         section: [
             entry
-            for place, entry in enumerate(getattr(document, section))
-            if (section, place) not in left_out
+            for index, entry in enumerate(getattr(document, section))
+            if (section, index) not in left_out
         ]
         for section in (*SECTIONS, ACCOUNT_FILTERS)
     }
     rest = structs.replace(document, **remaining)
-    insights = {one.short_id for one in rest.insights}
-    dashboards = {one.key for one in rest.dashboards}
-    roles = {folded(one.name) for one in rest.roles}
+    insights = {entry.short_id for entry in rest.insights}
+    dashboards = {entry.key for entry in rest.dashboards}
+    roles = {folded(entry.name) for entry in rest.roles}
     return structs.replace(
         rest,
         dashboards=[
-            structs.replace(one, tiles=[tile for tile in one.tiles if tile.insight in insights])
-            for one in rest.dashboards
+            structs.replace(
+                dashboard, tiles=[tile for tile in dashboard.tiles if tile.insight in insights]
+            )
+            for dashboard in rest.dashboards
         ],
         flags=[
             structs.replace(
-                one,
-                roles=[name for name in one.roles if folded(name) in roles],
-                analytics_dashboards=[key for key in one.analytics_dashboards if key in dashboards],
+                flag,
+                roles=[name for name in flag.roles if folded(name) in roles],
+                analytics_dashboards=[
+                    key for key in flag.analytics_dashboards if key in dashboards
+                ],
             )
-            for one in rest.flags
+            for flag in rest.flags
         ],
     )
 
@@ -231,13 +248,18 @@ def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
 def ids_within(document: Document) -> Ids:
     """Return generated ids, to check that everything referred to is in the document."""
     return Ids(
-        cohorts={one.key: place for place, one in enumerate(document.cohorts, 1)},
-        flags={one.key: str(place) for place, one in enumerate(document.flags, 1)},
-        group_types={one.group_type: one.group_type_index for one in document.group_types},
+        cohorts={cohort.key: number for number, cohort in enumerate(document.cohorts, 1)},
+        flags={flag.key: str(number) for number, flag in enumerate(document.flags, 1)},
+        group_types={
+            group_type.group_type: group_type.group_type_index
+            for group_type in document.group_types
+        },
     )
 
 
-def _fault(section: str, place: int, entry: Any, check: Callable[[Any], None]) -> Iterator[Fault]:
+def _entry_fault(
+    section: str, index: int, entry: Any, check: Callable[[Any], None]
+) -> Iterator[Fault]:
     """Yield the fault of an entry, if it has one.
 
     Args:
@@ -246,24 +268,24 @@ def _fault(section: str, place: int, entry: Any, check: Callable[[Any], None]) -
     try:
         check(entry)
     except ValueError as error:
-        yield Fault(section, place, f"{label_of(section, entry)}: {error}")
+        yield Fault(section, index, f"{label_of(section, entry)}: {error}")
     except Invalid as error:
         field = f"{error.attr}: " if error.attr else ""
-        yield Fault(section, place, f"{label_of(section, entry)}: {field}{error.detail}")
+        yield Fault(section, index, f"{label_of(section, entry)}: {field}{error.detail}")
 
 
 def _account_filter_faults(conditions: Sequence[Mapping[str, Any]], ids: Ids) -> Iterator[Fault]:
-    for place, condition in enumerate(conditions):
+    for index, condition in enumerate(conditions):
         text = _account_filter_fault(condition, ids)
-        if text is None and place >= ACCOUNT_FILTERS_MAX:
+        if text is None and index >= ACCOUNT_FILTERS_MAX:
             text = f"a project can have at most {ACCOUNT_FILTERS_MAX} of them"
         if text is not None:
-            yield Fault(ACCOUNT_FILTERS, place, f"{_ACCOUNT_FILTER} {place + 1}: {text}")
+            yield Fault(ACCOUNT_FILTERS, index, f"{_ACCOUNT_FILTER} {index + 1}: {text}")
 
 
 def _account_filter_fault(condition: Mapping[str, Any], ids: Ids) -> str | None:
     try:
-        check_account_filter(numbered(condition, ids), "")
+        check_account_filter(replace_names(condition, ids), "")
     except ValueError as error:
         return str(error)
     except Invalid as error:
@@ -275,17 +297,18 @@ def _account_filter_fault(condition: Mapping[str, Any], ids: Ids) -> str | None:
 def _duplicates(document: Document) -> Iterator[Fault]:
     for section, (_, _, field) in SECTIONS.items():
         seen: Counter[str] = Counter()
-        for place, entry in enumerate(getattr(document, section)):
+        for index, entry in enumerate(getattr(document, section)):
             name = getattr(entry, field)
             seen[folded(name) if section == "roles" else name] += 1
             if seen[folded(name) if section == "roles" else name] > 1:
                 text = f"{label_of(section, entry)}: {field}: must be unique in the document"
-                yield Fault(section, place, text)
-    indexes = [one.group_type_index for one in document.group_types]
-    for place, one in enumerate(document.group_types):
-        if one.group_type_index in indexes[:place]:
-            text = f"group type {one.group_type}: group_type_index: must be unique in the document"
-            yield Fault("group_types", place, text)
+                yield Fault(section, index, text)
+    indexes = [group_type.group_type_index for group_type in document.group_types]
+    for index, group_type in enumerate(document.group_types):
+        if group_type.group_type_index in indexes[:index]:
+            label = label_of("group_types", group_type)
+            text = f"{label}: group_type_index: must be unique in the document"
+            yield Fault("group_types", index, text)
 
 
 def _normal_flag(flag: FlagEntry) -> FlagEntry:
@@ -310,8 +333,8 @@ def _check_cohort(
         check_cohort_filters(cohort.filters)
     if not all(isinstance(group, dict) for group in cohort.groups):
         raise ValueError("groups: each group must be an object")
-    filters = with_field("filters", lambda: numbered(cohort.filters, ids))
-    groups = with_field("groups", lambda: numbered(cohort.groups, ids))
+    filters = with_field("filters", lambda: replace_names(cohort.filters, ids))
+    groups = with_field("groups", lambda: replace_names(cohort.groups, ids))
     if loops:
         raise ValueError("filters: cohorts cannot reference other cohorts in a loop")
     if cohort.members and not cohort.is_static:
@@ -330,8 +353,8 @@ def _check_insight(insight: InsightEntry, ids: Ids, stored_definitions: StoredDe
 
     Trends that cannot be calculated are invalid; other kinds are stored.
     """
-    filters = with_field("filters", lambda: numbered(insight.filters, ids))
-    query = with_field("query", lambda: numbered(insight.query, ids))
+    filters = with_field("filters", lambda: replace_names(insight.filters, ids))
+    query = with_field("query", lambda: replace_names(insight.query, ids))
     stored = stored_definitions.insights.get(insight.short_id)
     if stored is not None and same(_question(stored), _question(insight)):
         return
@@ -357,7 +380,7 @@ def _check_dashboard(
         raise ValueError(
             f"restriction_level: must be one of {', '.join(map(str, RESTRICTION_LEVELS))}"
         )
-    filters = with_field("filters", lambda: numbered(dashboard.filters, ids))
+    filters = with_field("filters", lambda: replace_names(dashboard.filters, ids))
     if not same(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
         check_dashboard_filters(filters)
     short_ids = [tile.insight for tile in dashboard.tiles]
@@ -384,12 +407,14 @@ def _check_flag(
     stored_definitions: Mapping[str, FlagEntry],
 ) -> None:
     _check_flag_key(flag.key)
-    filters = with_field("filters", lambda: numbered_flag(flag.filters, ids))
+    filters = with_field("filters", lambda: replace_names_in_flag(flag.filters, ids))
     stored = stored_definitions.get(flag.key)
     if stored is None or not same(stored.filters, flag.filters):
         # A flag without conditions is valid here: a change of a flag can remove them all.
         check_filters(filters, creating=False, plain_payloads=True)
-    conditions = with_field("rollback_conditions", lambda: numbered(flag.rollback_conditions, ids))
+    conditions = with_field(
+        "rollback_conditions", lambda: replace_names(flag.rollback_conditions, ids)
+    )
     if stored is None or not same(stored.rollback_conditions, flag.rollback_conditions):
         check_conditions(conditions, None)
     for name in flag.roles:

@@ -97,7 +97,7 @@ class Source:
         Raises:
             SourceError: The source cannot be read.
         """
-        return await self._answer("GET", path, query)
+        return await self._request_json("GET", path, query)
 
     async def post(self, path: str, body: Any) -> Any:
         """Return decoded JSON, for a request that changes nothing on the source.
@@ -105,20 +105,20 @@ class Source:
         Raises:
             SourceError: The source cannot be read.
         """
-        return await self._answer("POST", path, (), body)
+        return await self._request_json("POST", path, (), body)
 
-    async def _answer(self, method: str, path: str, query: Query, body: Any = None) -> Any:
+    async def _request_json(self, method: str, path: str, query: Query, body: Any = None) -> Any:
         tries = 0
         while True:
             tries += 1
             try:
-                response = await self._request(method, path, query, body)
+                response = await self._send_request(method, path, query, body)
             except httpx.HTTPError as error:
                 problem, wait_s = _failure(error), _backoff_s(tries)
             else:
                 if response.is_success:
-                    return _decoded(path, response.content)
-                problem = _problem(path, response)
+                    return _decode_json(path, response.content)
+                problem = _problem_text(path, response)
                 if not _is_passing(response.status_code):
                     raise SourceStatusError(response.status_code, problem)
                 wait_s = _wait_s(response, tries)
@@ -126,17 +126,17 @@ class Source:
                 raise SourceError(f"{problem}; gave up after {TRIES_MAX} tries")
             await self.sleep(wait_s)
 
-    async def rows(self, path: str, query: Query = ()) -> AsyncIterator[Any]:
+    async def list_rows(self, path: str, query: Query = ()) -> AsyncIterator[Any]:
         """Yield the items of all pages of a list.
 
         Raises:
             SourceError: The list cannot be read, or does not end.
         """
-        async for page in self.pages(path, query):
+        async for page in self.list_pages(path, query):
             for row in page.rows:
                 yield row
 
-    async def pages(
+    async def list_pages(
         self, path: str, query: Query = (), *, is_paged: bool = True
     ) -> AsyncIterator[ListPage]:
         """Yield the pages of a list, up to an empty one, or as many rows as the list counts.
@@ -150,23 +150,25 @@ class Source:
             SourceError: The list cannot be read, or does not end.
         """
         first = (("limit", str(PAGE_ROWS)), *query) if is_paged else query
-        wanted, seen, rows = first, set[Query](), 0
+        next_query, seen, rows = first, set[Query](), 0
         previous: list[Any] = []
         for _ in range(PAGES_MAX):
-            seen.add(wanted)
-            page = _page(path, await self.get(path, wanted))
+            seen.add(next_query)
+            page = _parse_page(path, await self.get(path, next_query))
             if not page.link and page.rows == previous:
                 return  # a server without offsets, or an empty page
             yield page
             previous, rows = page.rows, rows + len(page.rows)
             if not page.link and (not is_paged or page.is_last(rows)):
                 return
-            wanted = page.link or (*first, ("offset", str(rows)))
-            if wanted in seen:
+            next_query = page.link or (*first, ("offset", str(rows)))
+            if next_query in seen:
                 raise SourceError(f"{path} of the source returns the same page twice")
         raise SourceError(f"{path} of the source has more than {PAGES_MAX} pages")
 
-    async def _request(self, method: str, path: str, query: Query, body: Any) -> httpx.Response:
+    async def _send_request(
+        self, method: str, path: str, query: Query, body: Any
+    ) -> httpx.Response:
         """Return the whole response.
 
         Raises:
@@ -215,7 +217,7 @@ def _is_address(host: str) -> bool:
     return url.scheme in {"http", "https"} and bool(url.host) and is_plain
 
 
-def _page(path: str, body: Any) -> ListPage:
+def _parse_page(path: str, body: Any) -> ListPage:
     if isinstance(body, list):
         return ListPage(body, is_enclosed=False)
     results = body.get("results") if isinstance(body, dict) else None
@@ -248,7 +250,7 @@ def _is_passing(status: int) -> bool:
     return status == 429 or (status >= 500 and status != 501)
 
 
-def _decoded(path: str, content: bytes) -> Any:
+def _decode_json(path: str, content: bytes) -> Any:
     try:
         return msgspec.json.decode(content)
     except (ValueError, RecursionError):
@@ -260,7 +262,7 @@ def _failure(error: httpx.HTTPError) -> str:
     return f"the source cannot be reached: {reason}"
 
 
-def _problem(path: str, response: httpx.Response) -> str:
+def _problem_text(path: str, response: httpx.Response) -> str:
     """Return the text of an error, with the `detail` of the response if it has one."""
     status, detail = response.status_code, ""
     try:
@@ -276,8 +278,8 @@ def _problem(path: str, response: httpx.Response) -> str:
 
 def _wait_s(response: httpx.Response, tries: int) -> float:
     """Return the delay of the header Retry-After, at most WAIT_S_MAX; a backoff without it."""
-    asked = _retry_after_s(response.headers["retry-after"])
-    return _backoff_s(tries) if asked is None else min(max(asked, 0.0), WAIT_S_MAX)
+    requested_s = _retry_after_s(response.headers["retry-after"])
+    return _backoff_s(tries) if requested_s is None else min(max(requested_s, 0.0), WAIT_S_MAX)
 
 
 def _retry_after_s(text: str) -> float | None:

@@ -86,7 +86,7 @@ class EventCopy:
             SourceError: The copy ended early; the next run resumes there.
             SinkError: The copy ended early; the next run resumes there.
         """
-        start = start_of(await self.progress.get(), self.since)
+        start = start_of(await self.progress.load_progress(), self.since)
         self.copied.earlier = start.events
         self.copied.start = None if start.at == OLDEST else start.at
         before = await count_events(self._source, start.copied_from, self.until)
@@ -94,52 +94,52 @@ class EventCopy:
         while at < self.until:
             span = Span(at, min(at + width, self.until))
             page = await self.instants.pages.ascending(span)
-            at = await self._copy(page) or span.end
+            at = await self._copy_page(page) or span.end
             width = _width(span, at, len(page.rows))
             if self.copied.start is not None:
                 await self._save_progress(start, at, is_finished=False)
                 self.on_progress(self.copied, at)
         if self.copied.start is not None:
             await self._save_progress(start, max(at, self.until), is_finished=True)
-        await self._compare(start, before)
+        await self._compare_counts(start, before)
         return self.copied
 
     @property
     def _source(self) -> Source:
         return self.instants.pages.source
 
-    async def _copy(self, page: EventPage) -> datetime | None:
+    async def _copy_page(self, page: EventPage) -> datetime | None:
         """Copy the events before the last time of a page.
 
         Returns:
             Where the next page begins; None if this one has no times.
         """
         if not page.times:
-            await self._write([], page.unreadable)
+            await self._write_events([], page.unreadable)
             return None
         first, last = page.times[0], page.times[-1]
         if self.copied.start is None:
             self.copied.start = first
         if first < last:
             page = page.before(last)
-            await self._write(page.events, page.unreadable)
+            await self._write_events(page.events, page.unreadable)
             return last
         after = last + INSTANT
-        found = await self.instants.events(Span(last, after), page)
-        await self._write(found.events, found.unreadable)
-        self.copied.incomplete += [f"{last.isoformat()} {name}" for name in found.incomplete]
+        instant = await self.instants.events(Span(last, after), page)
+        await self._write_events(instant.events, instant.unreadable)
+        self.copied.incomplete += [f"{last.isoformat()} {name}" for name in instant.incomplete]
         if len(self.copied.incomplete) > INCOMPLETE_MAX:
             raise SourceError("the source cannot list its events by time")
         return after
 
-    async def _write(self, events: Sequence[PosthogEvent], unreadable: int) -> None:
+    async def _write_events(self, events: Sequence[PosthogEvent], unreadable: int) -> None:
         self.copied.unreadable += unreadable
         if events:
-            too_large = await self.sink.take([item_of(event) for event in events])
+            too_large = await self.sink.write_events([item_of(event) for event in events])
             self.copied.too_large += too_large
             self.copied.events += len(events) - too_large
 
-    async def _compare(self, start: CopyStart, before: SourceCount) -> None:
+    async def _compare_counts(self, start: CopyStart, before: SourceCount) -> None:
         """Compare with the source's own count; events may arrive there during the copy."""
         copied = self.copied
         after = before
@@ -159,7 +159,7 @@ class EventCopy:
         events = self.copied.earlier + self.copied.events
         progress = CopyProgress(self.since, copied_upto, is_finished, start.copied_from, events)
         try:
-            await self.progress.put(progress, self.now())
+            await self.progress.save_progress(progress, self.now())
         except RecordsUnavailable:
             if is_finished:
                 raise

@@ -47,7 +47,7 @@ class EventPage:
     @property
     def events(self) -> list[PosthogEvent]:
         """The readable events, each id once."""
-        return unique(row for row in self.rows if isinstance(row, PosthogEvent))
+        return unique_events(row for row in self.rows if isinstance(row, PosthogEvent))
 
     @property
     def unreadable(self) -> int:
@@ -60,11 +60,11 @@ class EventPage:
 
     def before(self, time: datetime) -> "EventPage":
         """Return the rows before the first one of this time."""
-        place = next(n for n, row in enumerate(self.rows) if row is not None and row.time >= time)
-        return EventPage(self.rows[:place])
+        index = next(n for n, row in enumerate(self.rows) if row is not None and row.time >= time)
+        return EventPage(self.rows[:index])
 
 
-def unique(events: Iterable[PosthogEvent]) -> list[PosthogEvent]:
+def unique_events(events: Iterable[PosthogEvent]) -> list[PosthogEvent]:
     """Return the events without those whose id occurred before."""
     return list({event.id: event for event in events}.values())
 
@@ -90,7 +90,7 @@ class EventPages:
         Raises:
             SourceError: The source cannot be read, or does not list events by ascending time.
         """
-        page = await self._page(span, self.limit, (("orderBy", ASCENDING),))
+        page = await self._read_page(span, self.limit, (("orderBy", ASCENDING),))
         self.longest = max(self.longest, len(page.rows))
         if page.rows and all(time < span.start for time in page.times):
             raise SourceError("the source returns events without a time, or of another time")
@@ -105,7 +105,7 @@ class EventPages:
         Raises:
             SourceError: The source cannot be read.
         """
-        return await self._page(span, limit, more)
+        return await self._read_page(span, limit, more)
 
     async def linked(self, page: EventPage) -> EventPage:
         """Return the page that a page links to.
@@ -113,30 +113,32 @@ class EventPages:
         Raises:
             SourceError: The source cannot be read.
         """
-        return self._read(await self.source.get(self._path, page.link))
+        return self._parse_page(await self.source.get(self._path, page.link))
 
     @property
     def _path(self) -> str:
         return self.source.project_path("/events/")
 
-    async def _page(self, span: Span, limit: int, more: Query) -> EventPage:
+    async def _read_page(self, span: Span, limit: int, more: Query) -> EventPage:
         while True:
             try:
-                return self._read(await self.source.get(self._path, _query(span, limit, more)))
+                return self._parse_page(
+                    await self.source.get(self._path, _page_query(span, limit, more))
+                )
             except ResponseTooLarge:
                 if limit == 1:
                     raise
                 limit = max(limit // 10, 1)
                 self.limit = min(self.limit, limit)
 
-    def _read(self, page: Any) -> EventPage:
+    def _parse_page(self, page: Any) -> EventPage:
         raw = page.get("results") if isinstance(page, dict) else None
         if not isinstance(raw, list):
             raise SourceError("the source does not return a list of events")
         return EventPage(list(map(read_row, raw)), link_of(self._path, page))
 
 
-def _query(span: Span, limit: int, more: Query) -> Query:
+def _page_query(span: Span, limit: int, more: Query) -> Query:
     """Return the query of a page.
 
     `after` excludes its own time, and is left out where nothing can be before it.

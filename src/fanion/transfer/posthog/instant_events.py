@@ -16,7 +16,7 @@ from fanion.transfer.posthog.event_pages import (
     EventPage,
     EventPages,
     Span,
-    unique,
+    unique_events,
 )
 
 EVENTS_MAX = 10_000  # in one response, with one name in one microsecond
@@ -60,63 +60,67 @@ class Instants:
         if not page.link and len(page.rows) < self.pages.longest:
             return InstantEvents(page.events, page.unreadable)
         turned = await self.pages.of_instant(span, self.pages.limit, ("orderBy", DESCENDING))
-        found = unique([*page.events, *turned.events])
+        known_events = unique_events([*page.events, *turned.events])
         if _meet(page, turned):
-            return InstantEvents(found, page.unreadable)
+            return InstantEvents(known_events, page.unreadable)
         incomplete = []
         # Names of events found are added, since the definition of an event may have been deleted.
-        for name in dict.fromkeys([*await self._event_names(), *(one.event for one in found)]):
-            events, is_complete = await self._named(span, name)
-            found += events
+        for name in dict.fromkeys(
+            [*await self._event_names(), *(event.event for event in known_events)]
+        ):
+            events, is_complete = await self._events_named(span, name)
+            known_events += events
             incomplete += [] if is_complete else [name]
-        return InstantEvents(unique(found), page.unreadable, incomplete)
+        return InstantEvents(unique_events(known_events), page.unreadable, incomplete)
 
-    async def _named(self, span: Span, name: str) -> tuple[list[PosthogEvent], bool]:
+    async def _events_named(self, span: Span, name: str) -> tuple[list[PosthogEvent], bool]:
         """Return the events of one name, and whether these are all."""
-        first = await self._page(span, name, ASCENDING)
+        first = await self._named_page(span, name, ASCENDING)
         if not first.link and len(first.rows) < self.pages.longest:
             return first.events, True
-        linked, is_complete = await self._linked(first)
+        linked, is_complete = await self._follow_links(first)
         if is_complete:
             return linked, True
-        shifted, is_complete = await self._shifted(span, name, linked)
+        shifted, is_complete = await self._follow_offsets(span, name, linked)
         if is_complete:
             return shifted, True
-        turned = await self._page(span, name, DESCENDING)
-        return unique([*shifted, *turned.events]), _meet(first, turned)
+        turned = await self._named_page(span, name, DESCENDING)
+        return unique_events([*shifted, *turned.events]), _meet(first, turned)
 
-    async def _linked(self, page: EventPage) -> tuple[list[PosthogEvent], bool]:
+    async def _follow_links(self, page: EventPage) -> tuple[list[PosthogEvent], bool]:
         """Follow links as long as they show more events: where they do, they lead to the end."""
-        found, pages = page.events, 1
+        events, pages = page.events, 1
         while page.link and pages < PAGES_MAX:
             page = await self.pages.linked(page)
-            more = unique([*found, *page.events])
-            if len(more) == len(found):
+            more = unique_events([*events, *page.events])
+            if len(more) == len(events):
                 break
-            found, pages = more, pages + 1
-        return found, pages > 1 and not page.link
+            events, pages = more, pages + 1
+        return events, pages > 1 and not page.link
 
-    async def _shifted(
-        self, span: Span, name: str, found: list[PosthogEvent]
+    async def _follow_offsets(
+        self, span: Span, name: str, events: list[PosthogEvent]
     ) -> tuple[list[PosthogEvent], bool]:
         """Ask for offsets until a page is empty; servers without offsets repeat the first page."""
         for _ in range(PAGES_MAX):
-            offset = ("offset", str(len(found)))
+            offset = ("offset", str(len(events)))
             try:
-                page = await self._page(span, name, ASCENDING, offset)
+                page = await self._named_page(span, name, ASCENDING, offset)
             except SourceStatusError as error:
                 if error.status != 400:
                     raise
-                return found, False
+                return events, False
             if not page.rows:
-                return found, True
-            more = unique([*found, *page.events])
-            if len(more) == len(found):
-                return found, False
-            found = more
-        return found, False
+                return events, True
+            more = unique_events([*events, *page.events])
+            if len(more) == len(events):
+                return events, False
+            events = more
+        return events, False
 
-    async def _page(self, span: Span, name: str, order: str, *more: tuple[str, str]) -> EventPage:
+    async def _named_page(
+        self, span: Span, name: str, order: str, *more: tuple[str, str]
+    ) -> EventPage:
         query = (("event", name), ("orderBy", order), *more)
         return await self.pages.of_instant(span, self.events_max, *query)
 
@@ -124,7 +128,7 @@ class Instants:
         if self._names is None:
             source = self.pages.source
             path = source.project_path("/event_definitions/")
-            rows = [row async for row in source.rows(path)]
+            rows = [row async for row in source.list_rows(path)]
             self._names = [row["name"] for row in rows if _has_name(row)]
         return self._names
 
@@ -135,7 +139,7 @@ def _meet(page: EventPage, turned: EventPage) -> bool:
     They do where the end of one is the beginning of the other. The same events in both orders are
     everything only if neither page links to more.
     """
-    ids, turned_ids = ({event.id for event in one.events} for one in (page, turned))
+    ids, turned_ids = ({event.id for event in side.events} for side in (page, turned))
     if ids == turned_ids:
         return not page.link and not turned.link
     return bool(ids & turned_ids)

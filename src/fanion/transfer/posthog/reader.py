@@ -62,8 +62,10 @@ async def read_source(
 
 
 def _account_filters(project: Any) -> list[dict[str, Any]]:
-    found = project.get(ACCOUNT_FILTERS) if isinstance(project, dict) else None
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    filters = project.get(ACCOUNT_FILTERS) if isinstance(project, dict) else None
+    if not isinstance(filters, list):
+        return []
+    return [condition for condition in filters if isinstance(condition, dict)]
 
 
 @dataclass
@@ -83,10 +85,10 @@ class _SourceReader:
             cohorts=await self._cohorts(),
             insights=await self._insights(),
             roles=await self._roles(project),
-            usage_dashboards={one.usage_dashboard for one in flags if one.usage_dashboard},
+            usage_dashboards={flag.usage_dashboard for flag in flags if flag.usage_dashboard},
             test_account_filters=_account_filters(project),
         )
-        self.stored = replace(self.stored, flags=[await self._with_roles(one) for one in flags])
+        self.stored = replace(self.stored, flags=[await self._with_roles(flag) for flag in flags])
         await self._read_dashboards()
         await self._read_deleted_cohorts()
         await self._read_members()
@@ -94,64 +96,64 @@ class _SourceReader:
 
     async def _flags(self) -> list[PosthogFlag]:
         rows = await self._required("/feature_flags/")
-        found = read_each(PosthogFlag, "flag", rows, self.report)
-        return [one for one in found if not one.deleted]
+        flags = read_each(PosthogFlag, "flag", rows, self.report)
+        return [flag for flag in flags if not flag.deleted]
 
     async def _cohorts(self) -> list[SnapshotCohort]:
         """Return the cohorts, oldest first; the source lists the newest first."""
         rows = await self._required("/cohorts/")
-        found = read_each(PosthogCohort, "cohort", rows, self.report)
-        return sorted(map(stored_cohort, found), key=lambda one: one.id)
+        cohorts = read_each(PosthogCohort, "cohort", rows, self.report)
+        return sorted(map(stored_cohort, cohorts), key=lambda cohort: cohort.id)
 
     async def _group_types(self) -> Mapping[str, int]:
-        rows = await self._rows("/groups_types/", is_paged=False)
+        rows = await self._project_list("/groups_types/", is_paged=False)
         return group_types(read_each(PosthogGroupType, "group type", rows, self.report))
 
     async def _event_definitions(self) -> Any:
-        rows = await self._rows("/event_definitions/")
-        found = read_each(PosthogEventDefinition, "event definition", rows, self.report)
-        return [event_definition(one) for one in found]
+        rows = await self._project_list("/event_definitions/")
+        definitions = read_each(PosthogEventDefinition, "event definition", rows, self.report)
+        return [event_definition(definition) for definition in definitions]
 
     async def _property_definitions(self) -> Any:
-        rows = await self._rows("/property_definitions/")
-        found = read_each(PosthogPropertyDefinition, "property definition", rows, self.report)
-        return [property_definition(one) for one in found]
+        rows = await self._project_list("/property_definitions/")
+        definitions = read_each(PosthogPropertyDefinition, "property definition", rows, self.report)
+        return [property_definition(definition) for definition in definitions]
 
     async def _insights(self) -> Any:
-        rows = await self._rows("/insights/")
+        rows = await self._project_list("/insights/")
         insights = []
-        for one in read_each(PosthogInsight, "insight", rows, self.report):
-            if not one.deleted:
-                insights.append(stored_insight(one))
+        for insight in read_each(PosthogInsight, "insight", rows, self.report):
+            if not insight.deleted:
+                insights.append(stored_insight(insight))
         return insights
 
     async def _read_dashboards(self) -> None:
         """Read each dashboard by itself, because lists do not contain the tiles."""
-        rows = await self._rows("/dashboards/")
+        rows = await self._project_list("/dashboards/")
         listed = read_each(PosthogDashboard, "dashboard", rows, self.report)
         bodies: list[PosthogDashboard] = []
-        for one in listed:
-            if one.deleted:
+        for dashboard in listed:
+            if dashboard.deleted:
                 continue
-            body = await self._get(self.source.project_path(f"/dashboards/{one.id}/"))
+            body = await self._read_object(self.source.project_path(f"/dashboards/{dashboard.id}/"))
             present = [] if body is None else [body]
             bodies += read_each(PosthogDashboard, "dashboard", present, self.report)
-        bodies.sort(key=lambda one: one.id)
+        bodies.sort(key=lambda dashboard: dashboard.id)
         self.stored = replace(
             self.stored,
-            dashboards=[stored_dashboard(one) for one in bodies],
-            tiles=[tile for one in bodies for tile in stored_tiles(one)],
+            dashboards=[stored_dashboard(dashboard) for dashboard in bodies],
+            tiles=[tile for dashboard in bodies for tile in stored_tiles(dashboard)],
         )
-        for one in bodies:
-            texts = sum(tile.insight is None for tile in one.tiles or [])
-            name = one.name or str(one.id)
+        for dashboard in bodies:
+            texts = sum(tile.insight is None for tile in dashboard.tiles or [])
+            name = dashboard.name or str(dashboard.id)
             self.report.skipped("tile", name, "text tiles are not supported", texts)
 
     async def _roles(self, project: Any) -> list[RoleEntry]:
         organization = project.get("organization") if isinstance(project, dict) else None
         path = f"/api/organizations/{organization or '@current'}/roles/"
         rows = await self._optional("role", path)
-        return [role_entry(one) for one in read_each(PosthogRole, "role", rows, self.report)]
+        return [role_entry(role) for role in read_each(PosthogRole, "role", rows, self.report)]
 
     async def _with_roles(self, flag: PosthogFlag) -> SnapshotFlag:
         """Return the flag with its roles, by one request for each flag if there are roles."""
@@ -160,50 +162,54 @@ class _SourceReader:
         path = self.source.project_path(f"/feature_flags/{flag.id}/role_access/")
         rows = await self._optional("role access", path)
         given = read_each(PosthogAccess, "role access", rows, self.report)
-        return stored_flag(flag, (one.role.name for one in given))
+        return stored_flag(flag, (access.role.name for access in given))
 
     async def _read_deleted_cohorts(self) -> None:
         """Read deleted cohorts that conditions refer to: not listed, but still readable by id."""
-        asked: set[int] = set()
-        while waiting := unknown_cohorts(self.stored) - asked:
-            asked |= waiting
-            paths = [self.source.project_path(f"/cohorts/{one}/") for one in sorted(waiting)]
-            bodies = [body for path in paths if (body := await self._get(path)) is not None]
-            found = read_each(PosthogCohort, "cohort", bodies, self.report)
-            known = [*self.stored.cohorts, *map(stored_cohort, found)]
-            self.stored = replace(self.stored, cohorts=sorted(known, key=lambda one: one.id))
+        requested: set[int] = set()
+        while waiting := unknown_cohorts(self.stored) - requested:
+            requested |= waiting
+            paths = [
+                self.source.project_path(f"/cohorts/{cohort_id}/") for cohort_id in sorted(waiting)
+            ]
+            bodies = [body for path in paths if (body := await self._read_object(path)) is not None]
+            cohorts = read_each(PosthogCohort, "cohort", bodies, self.report)
+            known = [*self.stored.cohorts, *map(stored_cohort, cohorts)]
+            self.stored = replace(self.stored, cohorts=sorted(known, key=lambda cohort: cohort.id))
 
     async def _read_members(self) -> None:
         members: dict[int, Sequence[Sequence[str]]] = {}
         for cohort in self.stored.cohorts:
             if cohort.is_static and not cohort.deleted:
-                rows = await self._rows(f"/cohorts/{cohort.id}/persons/")
+                rows = await self._project_list(f"/cohorts/{cohort.id}/persons/")
                 member_bodies = read_each(PosthogMember, "cohort member", rows, self.report)
-                members[cohort.id] = [one.distinct_ids for one in member_bodies if one.distinct_ids]
+                members[cohort.id] = [
+                    member.distinct_ids for member in member_bodies if member.distinct_ids
+                ]
         self.stored = replace(self.stored, members=members)
 
     async def _required(self, path: str) -> list[Any]:
-        return await self._all(path.strip("/"), self.source.project_path(path))
+        return await self._read_list(path.strip("/"), self.source.project_path(path))
 
-    async def _rows(self, path: str, *, is_paged: bool = True) -> list[Any]:
-        place = self.source.project_path(path)
-        return await self._optional(path.strip("/"), place, is_paged=is_paged)
+    async def _project_list(self, path: str, *, is_paged: bool = True) -> list[Any]:
+        full_path = self.source.project_path(path)
+        return await self._optional(path.strip("/"), full_path, is_paged=is_paged)
 
     async def _optional(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
         """Return all rows, or report as skipped that the source does not have them."""
         try:
-            return await self._all(what, path, is_paged=is_paged)
+            return await self._read_list(what, path, is_paged=is_paged)
         except SourceStatusError as error:
             if error.status not in _NOT_AVAILABLE:
                 raise
             self.report.skipped(what, "all", str(error))
             return []
 
-    async def _all(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
+    async def _read_list(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
         """Return all rows, and report those that the source counts but does not list."""
         rows: list[Any] = []
         counted = 0
-        async for page in self.source.pages(path, is_paged=is_paged):
+        async for page in self.source.list_pages(path, is_paged=is_paged):
             rows += page.rows
             counted = page.count or 0
             for _ in page.rows:
@@ -213,7 +219,7 @@ class _SourceReader:
             self.report.skipped(what, "not listed", why, counted - len(rows))
         return rows
 
-    async def _get(self, path: str) -> Any:
+    async def _read_object(self, path: str) -> Any:
         """Return an object, or None if it no longer exists."""
         self.on_read()
         try:

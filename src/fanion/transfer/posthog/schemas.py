@@ -154,17 +154,17 @@ def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -
 
     A row that occurs twice, because the list changed between two pages, counts once.
     """
-    found: dict[object, B] = {}
-    for place, one in enumerate(raw):
+    bodies: dict[object, B] = {}
+    for index, row in enumerate(raw):
         try:
-            body = msgspec.convert(one, kind)
+            body = msgspec.convert(row, kind)
         except msgspec.ValidationError as error:
             report.skipped(
-                word, _label(one, place), f"the source returns it in an unknown format: {error}"
+                word, _label(row, index), f"the source returns it in an unknown format: {error}"
             )
             continue
-        found[getattr(body, "id", None) or getattr(body, "name", place)] = body
-    return list(found.values())
+        bodies[getattr(body, "id", None) or getattr(body, "name", index)] = body
+    return list(bodies.values())
 
 
 def stored_flag(body: PosthogFlag, roles: Iterable[str] = ()) -> SnapshotFlag:
@@ -295,9 +295,9 @@ def as_utc(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
-def _label(one: object, place: int) -> str:
-    if isinstance(one, dict):
+def _label(row: object, index: int) -> str:
+    if isinstance(row, dict):
         for field in ("key", "name", "id"):
-            if isinstance(one.get(field), str | int):
-                return str(one[field])
-    return f"[{place}]"
+            if isinstance(row.get(field), str | int):
+                return str(row[field])
+    return f"[{index}]"

@@ -40,7 +40,7 @@ class SinkError(Exception):
 
 
 class Sink(Protocol):
-    async def take(self, items: Sequence[bytes]) -> int:
+    async def write_events(self, items: Sequence[bytes]) -> int:
         """Write events durably, and return how many were left out because they are too large.
 
         Args:
@@ -50,7 +50,7 @@ class Sink(Protocol):
             SinkError: The events cannot be written.
         """
 
-    async def ingested(self) -> bool:
+    async def await_ingestion(self) -> bool:
         """Wait until all events are ingested.
 
         Returns:
@@ -58,7 +58,7 @@ class Sink(Protocol):
         """
 
 
-def batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
+def split_batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
     """Yield the items in batches, in order; an item above the limit is a batch of its own."""
     batch: list[bytes] = []
     size = 0
@@ -88,20 +88,20 @@ class LogSink:
     sleep: Sleep = asyncio.sleep
     _last: int = 0
 
-    async def take(self, items: Sequence[bytes]) -> int:
+    async def write_events(self, items: Sequence[bytes]) -> int:
         too_large = 0
-        for batch in batches(items, min(BATCH_BYTES_MAX, self.body_bytes_max)):
+        for batch in split_batches(items, min(BATCH_BYTES_MAX, self.body_bytes_max)):
             if len(batch) == 1 and len(batch[0]) > self.body_bytes_max:
                 too_large += 1
                 continue
             body = b"[" + b",".join(batch) + b"]"
             # Without a client address, so that events do not get the address of this machine.
-            await self._append(
+            await self._append_envelope(
                 Envelope(self.project.id, self.now(), "", "", None, body, historical=True)
             )
         return too_large
 
-    async def ingested(self) -> bool:
+    async def await_ingestion(self) -> bool:
         for _ in range(POLLS_MAX):
             if self.is_ingested is None:
                 return self._last == 0
@@ -110,7 +110,7 @@ class LogSink:
             await self.sleep(POLL_S)
         return False
 
-    async def _append(self, envelope: Envelope) -> None:
+    async def _append_envelope(self, envelope: Envelope) -> None:
         backoff = CopyBackoff()
         while True:
             try:
@@ -136,14 +136,14 @@ class HttpSink:
     body_bytes_max: int
     sleep: Sleep = asyncio.sleep
 
-    async def take(self, items: Sequence[bytes]) -> int:
+    async def write_events(self, items: Sequence[bytes]) -> int:
         too_large = 0
         room = min(BATCH_BYTES_MAX, self.body_bytes_max) - ENVELOPE_BYTES
-        for batch in batches(items, room):
-            too_large += await self._send(batch)
+        for batch in split_batches(items, room):
+            too_large += await self._send_batch(batch)
         return too_large
 
-    async def ingested(self) -> bool:
+    async def await_ingestion(self) -> bool:
         for _ in range(POLLS_MAX):
             try:
                 metrics = (await self.client.get("/metrics")).text
@@ -154,7 +154,7 @@ class HttpSink:
             await self.sleep(POLL_S)
         return False
 
-    async def _send(self, batch: Sequence[bytes]) -> int:
+    async def _send_batch(self, batch: Sequence[bytes]) -> int:
         head = {"api_key": self.project.api_token, "historical_migration": True}
         body = msgspec.json.encode(head)[:-1] + b',"batch":[' + b",".join(batch) + b"]}"
         backoff = CopyBackoff()
@@ -171,7 +171,7 @@ class HttpSink:
                 if len(batch) == 1:
                     return 1
                 half = len(batch) // 2
-                return await self._send(batch[:half]) + await self._send(batch[half:])
+                return await self._send_batch(batch[:half]) + await self._send_batch(batch[half:])
             problem = f"the local server responds with {answer.status_code}: {answer.text[:200]}"
             if answer.status_code != 429 and answer.status_code < 500:
                 raise SinkError(problem)
@@ -185,18 +185,19 @@ class CopyBackoff:
         self._next_s = FIRST_WAIT_S
         self._waited_s = 0.0
 
-    def next_s(self, problem: str, asked: str = "") -> float:
+    def next_s(self, problem: str, retry_after: str = "") -> float:
         """Return the delay before the next attempt.
 
         Args:
-            asked: The value of Retry-After.
+            retry_after: The value of Retry-After.
 
         Raises:
             SinkError: WAIT_S_MAX is exceeded; the text names the problem.
         """
         if self._waited_s >= WAIT_S_MAX:
             raise SinkError(f"{problem}; no success within {WAIT_S_MAX:g} s")
-        wait_s = float(asked) if asked.isascii() and asked.isdigit() else self._next_s
+        is_number = retry_after.isascii() and retry_after.isdigit()
+        wait_s = float(retry_after) if is_number else self._next_s
         wait_s = min(max(wait_s, FIRST_WAIT_S), RETRY_S_MAX)
         self._next_s = min(self._next_s * 2, RETRY_S_MAX)
         self._waited_s += wait_s
@@ -214,7 +215,7 @@ class ProgressStore:
     project_id: int
     source: str
 
-    async def get(self) -> CopyProgress | None:
+    async def load_progress(self) -> CopyProgress | None:
         rows = await self.records.fetch(
             select(
                 _copy.since,
@@ -233,7 +234,7 @@ class ProgressStore:
             row.since, row.copied_upto, row.is_finished, row.copied_from, row.events
         )
 
-    async def put(self, progress: CopyProgress, now: datetime) -> None:
+    async def save_progress(self, progress: CopyProgress, now: datetime) -> None:
         values = {
             "since": progress.since,
             "copied_upto": progress.copied_upto,
