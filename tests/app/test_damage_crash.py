@@ -48,8 +48,8 @@ def findings(done: "subprocess.CompletedProcess[str]") -> dict[str, str]:
 
 def advice(done: "subprocess.CompletedProcess[str]", what: str) -> str:
     lines = done.stdout.splitlines()
-    [place] = [number for number, line in enumerate(lines) if line[4:18].strip() == what]
-    return lines[place + 1].partition("-> ")[2]
+    [row] = [number for number, line in enumerate(lines) if line[4:18].strip() == what]
+    return lines[row + 1].partition("-> ")[2]
 
 
 def root_page(path: Path, table: str) -> int:
@@ -74,18 +74,18 @@ def test_a_damaged_page_of_the_records_is_found_in_one_line(server: RealServer, 
     path = server.data.resolve() / "records.db"
     with closing(sqlite3.connect(path)) as db:
         names = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE rootpage > 1")}
-    wanted = table if table in names else min(names)
-    overwrite(path, 1 if table == "sqlite_master" else root_page(path, wanted))
+    damaged = table if table in names else min(names)
+    overwrite(path, 1 if table == "sqlite_master" else root_page(path, damaged))
 
     started, examined = server.run("serve"), server.run("doctor")
 
-    line, found = refusal(started), findings(examined)
+    line, report = refusal(started), findings(examined)
     assert line.startswith(f"fanion: {path} is damaged: ")
     assert line.endswith(
         ". Restore the file from a backup, with the files beside it that begin with its name."
     )
-    assert list(found) == ["records store"]
-    assert found["records store"].startswith(f"{path} is damaged: ")
+    assert list(report) == ["records store"]
+    assert report["records store"].startswith(f"{path} is damaged: ")
     assert advice(examined, "records store").startswith("Restore the file from a backup")
 
 

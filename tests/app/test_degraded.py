@@ -143,8 +143,8 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
 async def decided(client: httpx.AsyncClient, address: str) -> dict[str, object]:
     body = {"api_key": PROJECT.api_token, "distinct_id": "u"}
     headers = {"x-forwarded-for": address}
-    found = (await client.post("/decide?v=3", json=body, headers=headers)).json()
-    return {name: found[name] for name in ("featureFlags", "errorsWhileComputingFlags")}
+    answer = (await client.post("/decide?v=3", json=body, headers=headers)).json()
+    return {name: answer[name] for name in ("featureFlags", "errorsWhileComputingFlags")}
 
 
 async def project(project_id: int) -> Project | None:

@@ -64,7 +64,7 @@ def open_ones(folder: Path) -> list[str]:
 
 def children(parent: int) -> dict[str, str]:
     """Return command line and umask of each child of a process."""
-    found = {}
+    programs = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             status = dict(
@@ -73,10 +73,10 @@ def children(parent: int) -> dict[str, str]:
                 if ":\t" in line
             )
             if status["PPid"] == str(parent):
-                found[(folder / "cmdline").read_text()] = status["Umask"].strip()
+                programs[(folder / "cmdline").read_text()] = status["Umask"].strip()
         except (OSError, ValueError):
             continue
-    return found
+    return programs
 
 
 def loosen(folder: Path) -> None:
@@ -93,10 +93,13 @@ def use(server: LooseServer, keys: Keys) -> None:
     decided = plain_http.post(f"{server.url}/flags/?v=2", json=key | {"distinct_id": "ann"})
     assert decided.status_code == 200
     headers = {"authorization": f"Bearer {keys.personal_api_key}"}
-    place = f"{server.url}/api/projects/{keys.project_id}"
-    flag = plain_http.post(f"{place}/feature_flags/", json={"key": "a"}, headers=headers)
+    project_url = f"{server.url}/api/projects/{keys.project_id}"
+    flag = plain_http.post(f"{project_url}/feature_flags/", json={"key": "a"}, headers=headers)
     assert flag.status_code == 201
-    until(lambda: plain_http.get(f"{place}/events/", headers=headers).json()["results"], "no event")
+    until(
+        lambda: plain_http.get(f"{project_url}/events/", headers=headers).json()["results"],
+        "no event",
+    )
     until((server.data / "kept-flags.db").exists, "flags are not kept")
 
 
@@ -112,10 +115,10 @@ def test_nothing_that_a_server_makes_is_open_to_others(server: LooseServer) -> N
         lambda: all(any(name in line for line in children(pid)) for name in CHILDREN),
         "a process of the server is missing",
     )
-    found, umasks = open_ones(server.data), set(children(pid).values())
+    open_paths, umasks = open_ones(server.data), set(children(pid).values())
 
     assert "records.db" in before
-    assert found == []
+    assert open_paths == []
     assert {"records.db-wal", "accept-log.db", "accept-log.lock", "kept-flags.db"} <= {
         path.name for path in server.data.iterdir()
     }
@@ -145,21 +148,21 @@ def test_an_event_store_of_an_earlier_version_is_closed_whole(tmp_path: Path) ->
 
 
 def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path: Path) -> None:
-    place = tmp_path / "elsewhere"
-    (place / "events").mkdir(parents=True)
-    (place / "records.db").write_bytes(b"")
-    (place / "of another user").write_bytes(b"")
-    loosen(place)
+    folder = tmp_path / "elsewhere"
+    (folder / "events").mkdir(parents=True)
+    (folder / "records.db").write_bytes(b"")
+    (folder / "of another user").write_bytes(b"")
+    loosen(folder)
     settings = Settings(
         data=tmp_path / "data",
-        database_url=f"sqlite:///{place}/records.db",
-        events_url=f"chdb://{place}/events",
+        database_url=f"sqlite:///{folder}/records.db",
+        events_url=f"chdb://{folder}/events",
     )
 
     left = restrict_to_owner(settings)
 
     assert left == []
-    assert open_ones(place) == [".", "of another user"]
+    assert open_ones(folder) == [".", "of another user"]
 
 
 def test_a_folder_that_is_shared_is_left_as_it_is_and_reported(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def test_a_fresh_folder_answers_from_a_snapshot_and_says_its_age(
         {"status": "ready", "checks": {"records": "unreachable"}, "flags_age_s": age_s},
     )
     assert HOUR_S <= age_s < HOUR_S + START_S
-    [line] = [one for one in exposed.splitlines() if one.startswith("fanion_flags_age_seconds ")]
+    [line] = [
+        sample for sample in exposed.splitlines() if sample.startswith("fanion_flags_age_seconds ")
+    ]
     assert age_s - 1 <= float(line.split()[1]) < HOUR_S + START_S
 
 

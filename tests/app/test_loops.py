@@ -47,8 +47,8 @@ async def started(records_url: str, events: EventStore, folder: Path, role: str)
         running = site.running
         names = {**running.public.flags.loops, **running.loops}
         ingesting = {"ingestion"} if running.ingestion.consumers else set()
-        found = {loop.name for loop in LOOPS if loop.role is None or loop.role in running.roles}
-        return ingesting | (names.keys() & found)
+        of_role = {loop.name for loop in LOOPS if loop.role is None or loop.role in running.roles}
+        return ingesting | (names.keys() & of_role)
 
 
 @pytest.mark.postgresql
@@ -56,11 +56,11 @@ async def test_every_loop_is_started_by_its_role_alone(
     records_url: str, events: EventStore, tmp_path: Path
 ) -> None:
     for role in (*Role, "all"):
-        found = await started(records_url, events, tmp_path / role, role)
+        running = await started(records_url, events, tmp_path / role, role)
         roles = ALL if role == "all" else {role}
 
-        wanted = {loop.name for loop in LOOPS if loop.role is None or loop.role in roles}
-        assert found == wanted - NO_MAIL, role
+        expected = {loop.name for loop in LOOPS if loop.role is None or loop.role in roles}
+        assert running == expected - NO_MAIL, role
 
 
 async def test_where_no_other_server_can_be_no_lease_is_asked_for(
@@ -130,9 +130,12 @@ async def test_a_job_runs_on_one_server_until_that_stops(records: Records) -> No
 
 @pytest.mark.postgresql
 async def test_another_job_has_a_lease_of_its_own(records: Records) -> None:
-    taken = [await leases(records, "a").claim("squash"), await leases(records, "b").claim("ledger")]
+    claimed = [
+        await leases(records, "a").claim("squash"),
+        await leases(records, "b").claim("ledger"),
+    ]
 
-    assert taken == [True, True]
+    assert claimed == [True, True]
 
 
 @pytest.mark.postgresql

@@ -83,8 +83,8 @@ def decided(server: RealServer, keys: Keys) -> Json:
     with plain_http.Client() as client:
         answer = client.post(f"{server.url}/decide?v=3", json=body)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()["featureFlags"]
-    return found
+    decisions: Json = answer.json()["featureFlags"]
+    return decisions
 
 
 async def create_flag(server: RealServer, keys: Keys, key: str) -> None:
@@ -202,8 +202,8 @@ async def test_each_role_does_its_part(
     assert capture(web, keys, "seen") == 200
 
     async def is_read() -> bool:
-        found = await answered(api, keys, "/events/")
-        return [one["event"] for one in found.json()["results"]] == ["seen"]
+        answer = await answered(api, keys, "/events/")
+        return [event["event"] for event in answer.json()["results"]] == ["seen"]
 
     await until_soon(is_read, "the event cannot be read")
     async with project_client(api, keys) as client:
@@ -211,11 +211,13 @@ async def test_each_role_does_its_part(
         within = {"event_type": "events", "time_value": 30, "time_interval": "day"}
         values = [{"type": "AND", "values": [{**criteria, **within}]}]
         filters = {"properties": {"type": "OR", "values": values}}
-        made = await client.post("/cohorts/", json={"name": "Seen", "filters": filters})
-        assert made.status_code == 201, made.text
+        created = await client.post("/cohorts/", json={"name": "Seen", "filters": filters})
+        assert created.status_code == 201, created.text
 
     async def is_counted() -> bool:
-        return bool((await answered(api, keys, f"/cohorts/{made.json()['id']}/")).json()["count"])
+        return bool(
+            (await answered(api, keys, f"/cohorts/{created.json()['id']}/")).json()["count"]
+        )
 
     await until_soon(is_counted, "the cohort is not calculated")
     viewer = await Viewer.open(api, keys)
@@ -229,11 +231,11 @@ async def test_each_role_does_its_part(
     await until_soon(is_shown, "the event is not shown")
     assert (await watching)[-1].data["distinct_id"] == "u"
     viewer.close()
-    assert [loads_engine(one) for one in (web, api, ingest, jobs)] == [False] * 4
-    assert [status(one, "/capture/") for one in (api, ingest, jobs)] == [404] * 3
-    assert [status(one, "/api/projects/") for one in (web, ingest, jobs)] == [404] * 3
+    assert [loads_engine(server) for server in (web, api, ingest, jobs)] == [False] * 4
+    assert [status(server, "/capture/") for server in (api, ingest, jobs)] == [404] * 3
+    assert [status(server, "/api/projects/") for server in (web, ingest, jobs)] == [404] * 3
     stores = {"records": "ok", "events": "ok"}
-    assert [ready(one)[1]["checks"] for one in (api, ingest, jobs)] == [
+    assert [ready(server)[1]["checks"] for server in (api, ingest, jobs)] == [
         stores,
         {**stores, "accept_log": "ok"},
         stores,
@@ -244,7 +246,7 @@ async def test_each_role_does_its_part(
 async def test_two_servers_of_the_api_share_results_and_what_has_changed(
     launched: Start, keys: Keys, events_url: dict[str, str]
 ) -> None:
-    one = launched("api", "one", **events_url)
+    first = launched("api", "one", **events_url)
     other = launched("api", "other", **events_url)
     query = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event": "seen"}]}
 
@@ -254,11 +256,11 @@ async def test_two_servers_of_the_api_share_results_and_what_has_changed(
         assert answer.status_code == 200, answer.text
         return bool(answer.json()["is_cached"])
 
-    assert [await asked(server) for server in (one, other, one)] == [False, True, True]
+    assert [await asked(server) for server in (first, other, first)] == [False, True, True]
 
     async with plain_http.AsyncClient(headers=bearer(keys)) as client:
         path = f"/api/projects/{keys.project_id}/"
-        renamed = await client.patch(f"{one.url}{path}", json={"name": "Renamed"})
+        renamed = await client.patch(f"{first.url}{path}", json={"name": "Renamed"})
         assert renamed.status_code == 200, renamed.text
 
         async def is_renamed() -> bool:

@@ -58,8 +58,8 @@ class Opening:
         return answer.is_success and distinct_id in answer.text
 
     def distinct_ids(self) -> list[str]:
-        found: dict[str, Any] = self.get(f"/api/projects/{self.keys.project_id}/events/").json()
-        return sorted(event["distinct_id"] for event in found["results"])
+        answer: dict[str, Any] = self.get(f"/api/projects/{self.keys.project_id}/events/").json()
+        return sorted(event["distinct_id"] for event in answer["results"])
 
 
 @pytest.fixture
@@ -164,24 +164,27 @@ def test_a_server_starts_without_the_event_store_and_ingests_once_it_is_there(
     blocked: Blocked,
 ) -> None:
     server = blocked.server
-    one = Opening(server, server.setup())
+    opening = Opening(server, server.setup())
     server.launch()
-    until(lambda: is_listening(server) and one.get("/_ready").is_success, "it is not ready")
+    until(lambda: is_listening(server) and opening.get("/_ready").is_success, "it is not ready")
 
-    captured = one.capture("ann")
+    captured = opening.capture("ann")
     flag = {"key": "on", "filters": {"groups": [{"rollout_percentage": 100}]}}
-    made = one.post(f"/api/projects/{one.keys.project_id}/feature_flags/", flag)
-    decided = one.decide("ann")
-    ready, listed = one.get("/_ready"), one.get(f"/api/projects/{one.keys.project_id}/events/")
+    created = opening.post(f"/api/projects/{opening.keys.project_id}/feature_flags/", flag)
+    decided = opening.decide("ann")
+    ready, listed = (
+        opening.get("/_ready"),
+        opening.get(f"/api/projects/{opening.keys.project_id}/events/"),
+    )
     blocked.unblock()
 
-    assert (captured.status_code, made.status_code) == (200, 201)
+    assert (captured.status_code, created.status_code) == (200, 201)
     assert decided == {"on": True}
     checks = {"records": "ok", "events": "unreachable", "accept_log": "ok"}
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "checks": checks})
     assert (listed.status_code, listed.json()) == (503, UNAVAILABLE)
-    until(lambda: one.is_stored("ann"), "nothing is ingested")
-    assert one.get("/_ready").json()["checks"]["events"] == "ok"
+    until(lambda: opening.is_stored("ann"), "nothing is ingested")
+    assert opening.get("/_ready").json()["checks"]["events"] == "ok"
     assert server.stop() == 0
 
 

@@ -67,24 +67,24 @@ class House:
     def decided(self, client: httpx.Client, distinct_id: str = "ann") -> Any:
         return self.decide(client, distinct_id).json()["featureFlags"]
 
-    def await_flag(self, client: httpx.Client, key: str, wanted: bool) -> None:
+    def await_flag(self, client: httpx.Client, key: str, expected: bool) -> None:
         """Wait until the client's answers show the value of a flag.
 
         It must be in the first answer, unless that took longer than reading flags may take.
         """
         answer = self.decide(client, "ann")
         if answer.elapsed.total_seconds() < BUILD_WAIT_S:
-            assert answer.json()["featureFlags"].get(key) is wanted
+            assert answer.json()["featureFlags"].get(key) is expected
         else:
-            until(lambda: self.decided(client).get(key) is wanted, "the flag is not read")
+            until(lambda: self.decided(client).get(key) is expected, "the flag is not read")
 
     def path(self, rest: str) -> str:
         return f"/api/projects/{self.keys.project_id}/{rest}"
 
     def events(self) -> list[str]:
         with self.client() as client:
-            found = client.get(self.path("events/"), params={"limit": 500}).json()
-        return [event["distinct_id"] for event in found["results"] if event["event"] == "seen"]
+            answer = client.get(self.path("events/"), params={"limit": 500}).json()
+        return [event["distinct_id"] for event in answer["results"] if event["event"] == "seen"]
 
     def process(self, program: str) -> int | None:
         """Return the id of this server's process that runs the program."""
@@ -119,8 +119,8 @@ def add_flags(path: Path, project_id: int, flags: int) -> None:
 
 
 def metric(text: str, name: str) -> float:
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    return float(found[1]) if found else 0.0
+    match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(match[1]) if match else 0.0
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +139,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 def test_one_connection_may_ask_for_everything(house: House) -> None:
     with house.client_of_worker() as client:
-        own, asked = house.own(), []
+        own, answers = house.own(), []
         for _ in range(5):
-            asked += [
+            answers += [
                 house.capture(client, "ann"),
                 client.get(house.path("persons/")),
                 client.post("/decide/?v=3", json={"api_key": house.keys.project_api_key}),
@@ -149,22 +149,24 @@ def test_one_connection_may_ask_for_everything(house: House) -> None:
                 client.get("/nowhere"),
             ]
 
-    assert [one.status_code for one in asked[:5]] == [200, 200, 400, 200, 404]
-    assert [one.status_code for one in asked] == [one.status_code for one in asked[:5]] * 5
-    assert [process_of(one) == own for one in asked[:2]] == [False, True]
+    assert [answer.status_code for answer in answers[:5]] == [200, 200, 400, 200, 404]
+    assert [answer.status_code for answer in answers] == [
+        answer.status_code for answer in answers[:5]
+    ] * 5
+    assert [process_of(answer) == own for answer in answers[:2]] == [False, True]
 
 
 def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(house: House) -> None:
     with house.client() as managing, house.client_of_worker() as worker, house.client() as client:
         flag = {"key": "beta", "active": True, "filters": IS_OFF}
-        made = managing.post(house.path("feature_flags/"), json=flag).json()
-        of_flag = house.path(f"feature_flags/{made['id']}/")
+        created = managing.post(house.path("feature_flags/"), json=flag).json()
+        of_flag = house.path(f"feature_flags/{created['id']}/")
         for number in range(60):
-            wanted = number % 2 == 0
-            changed = managing.patch(of_flag, json={"filters": IS_ON if wanted else IS_OFF})
+            expected = number % 2 == 0
+            changed = managing.patch(of_flag, json={"filters": IS_ON if expected else IS_OFF})
             changed.raise_for_status()
             for one in (worker, client):
-                house.await_flag(one, "beta", wanted)
+                house.await_flag(one, "beta", expected)
 
 
 def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
@@ -173,8 +175,8 @@ def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
         for number in range(10):
             body = {"event": "seen", "distinct_id": "ann", "api_key": f"phc_{'x' * 43}"}
             assert worker.post("/capture/", json=body).status_code == 401
-            made = managing.post("/api/projects/", json={"name": f"p{number}"}).json()
-            body["api_key"] = made["api_token"]
+            project = managing.post("/api/projects/", json={"name": f"p{number}"}).json()
+            body["api_key"] = project["api_token"]
             answers.append(worker.post("/capture/", json=body).status_code)
 
     assert answers == [200] * 10
@@ -182,22 +184,22 @@ def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
 
 def test_another_project_key_is_taken_by_every_process_at_once(house: House) -> None:
     with house.client() as managing, house.client_of_worker() as worker:
-        made = managing.post("/api/projects/", json={"name": "rotating"}).json()
-        path, tokens = f"/api/projects/{made['id']}/reset_token/", [made["api_token"]]
-        seen = []
+        project = managing.post("/api/projects/", json={"name": "rotating"}).json()
+        path, tokens = f"/api/projects/{project['id']}/reset_token/", [project["api_token"]]
+        statuses = []
         for former_valid_s in (60, 60, 0):
             reset = managing.patch(path, json={"former_valid_s": former_valid_s})
             tokens.append(reset.json()["api_token"])
             for client in (worker, managing):
                 body = {"event": "seen", "distinct_id": "ann"}
-                seen.append(
+                statuses.append(
                     [
                         client.post("/capture/", json=body | {"api_key": token}).status_code
                         for token in tokens
                     ]
                 )
 
-    assert seen == [[200] * 2] * 2 + [[200] * 3] * 2 + [[401] * 3 + [200]] * 2
+    assert statuses == [[200] * 2] * 2 + [[200] * 3] * 2 + [[401] * 3 + [200]] * 2
 
 
 def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -> None:
@@ -212,8 +214,8 @@ def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -
             house.capture(worker, name, properties={"$set": {"plan": plan_now}})
 
             def is_stored(name: str = name, plan_now: str = plan_now) -> bool:
-                found = managing.get(house.path("persons/"), params={"distinct_id": name}).json()
-                persons = found["results"]
+                answer = managing.get(house.path("persons/"), params={"distinct_id": name}).json()
+                persons = answer["results"]
                 return bool(persons) and persons[0]["properties"].get("plan") == plan_now
 
             until(is_stored, "not ingested")
@@ -222,11 +224,11 @@ def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -
 
 def test_a_limited_project_has_one_limit_in_all_processes(house: House) -> None:
     with house.client() as managing, house.client_of_worker() as worker:
-        made = managing.post("/api/projects/", json={"name": "limited"}).json()
+        project = managing.post("/api/projects/", json={"name": "limited"}).json()
         limits = {"items_per_second": 1, "burst_seconds": 20}
-        changed = managing.patch(f"/api/projects/{made['id']}/", json={"ingestion": limits})
+        changed = managing.patch(f"/api/projects/{project['id']}/", json={"ingestion": limits})
         changed.raise_for_status()
-        body = {"api_key": made["api_token"], "event": "seen", "distinct_id": "ann"}
+        body = {"api_key": project["api_token"], "event": "seen", "distinct_id": "ann"}
         began = monotonic()
         answers = [
             (worker if number % 2 else managing).post("/capture/", json=body).status_code
@@ -258,11 +260,11 @@ def test_clients_that_ask_for_very_many_flags_ask_the_server(house: House) -> No
         return process_of(client.post("/decide/?v=3", json=body)) == house.own()
 
     with house.client() as managing, house.client() as small, house.client() as large:
-        made = managing.post("/api/projects/", json={"name": "large"}).json()
-        add_flags(house.server.data / "records.db", made["id"], ANSWERED_ON_LOOP_MAX + 1)
+        project = managing.post("/api/projects/", json={"name": "large"}).json()
+        add_flags(house.server.data / "records.db", project["id"], ANSWERED_ON_LOOP_MAX + 1)
 
-        is_own(large, made["api_token"])
-        afterwards = [is_own(large, made["api_token"]) for _ in range(3)]
+        is_own(large, project["api_token"])
+        afterwards = [is_own(large, project["api_token"]) for _ in range(3)]
         others = [is_own(small, house.keys.project_api_key) for _ in range(3)]
 
     assert (afterwards, others) == ([True] * 3, [False] * 3)

@@ -121,9 +121,9 @@ def test_postgresql_that_refuses(
     assert not server.data.exists()
     if role == "all":
         assert refusal(server.run("setup")) == line
-        found = findings(server.run("doctor"))
-        assert found["records store"].endswith(reported)
-        assert "Connection refused" in found["event store"]
+        report = findings(server.run("doctor"))
+        assert report["records store"].endswith(reported)
+        assert "Connection refused" in report["event store"]
 
 
 @pytest.mark.postgresql
@@ -175,11 +175,11 @@ def test_an_event_store_that_refuses(tmp_path: Path, postgres_url: str, role: st
             return
 
         line = refusal(server.run("serve"))
-        found = findings(server.run("doctor"))
+        report = findings(server.run("doctor"))
 
     assert line.startswith("fanion: FANION_EVENTS_URL: the event store at 127.0.0.1:")
     assert line.endswith("cannot be used: the server refuses the user or the password")
-    assert f"fanion: {found['event store']}" == line
+    assert f"fanion: {report['event store']}" == line
     assert not (data / "first-start.txt").exists()
 
 
@@ -204,14 +204,14 @@ def test_an_embedded_event_store_of_another_process(tmp_path: Path, closing: Exi
     first.start()
 
     line = refusal(second.run("serve"))
-    found = findings(second.run("doctor"))
+    report = findings(second.run("doctor"))
 
     assert line == (
         f"fanion: FANION_EVENTS_URL: the event store in {tmp_path}/events is used by another "
         "process, and an embedded event store is opened by one; several servers need a ClickHouse "
         "server"
     )
-    assert f"fanion: {found['event store']}" == line
+    assert f"fanion: {report['event store']}" == line
 
 
 @pytest.mark.postgresql
@@ -245,7 +245,7 @@ def test_two_installations_on_one_event_store(
     first.start()
 
     line = refusal(second.run("serve"))
-    found = findings(second.run("doctor"))
+    report = findings(second.run("doctor"))
     went_on = is_up(first)
     first.stop()
     adopted = second.command("stores", "adopt")
@@ -253,7 +253,7 @@ def test_two_installations_on_one_event_store(
 
     assert "FANION_EVENTS_URL and FANION_DATABASE_URL disagree" in line
     assert "belongs to installation" in line
-    assert f"fanion: {found['event store']}" == line
+    assert f"fanion: {report['event store']}" == line
     assert went_on
     assert adopted.startswith("Installation ") and "has its events in the event store at" in adopted
     assert refusal(first.run("serve")).startswith("fanion: FANION_EVENTS_URL and FANION_DATABASE")
@@ -276,11 +276,11 @@ def test_the_accept_log_of_another_installation(tmp_path: Path, closing: ExitSta
     before = (second.data / "accept-log.db").read_bytes()
 
     line = refusal(second.run("serve"))
-    found = findings(second.run("doctor"))
+    report = findings(second.run("doctor"))
 
     assert line.startswith("fanion: FANION_DATA and FANION_DATABASE_URL disagree: ")
     assert f"{second.data}/accept-log.db has accepted events of installation " in line
-    assert f"fanion: {found['accept log']}" == line
+    assert f"fanion: {report['accept log']}" == line
     assert (second.data / "accept-log.db").read_bytes() == before
     second.command("stores", "adopt")
     second.start()
@@ -311,11 +311,11 @@ async def test_a_clock_that_is_off_is_said(
     server.start()
 
     lines = [line for line in server.log_lines() if line["event"] == "clock_differs"]
-    found = findings(server.run("doctor"))
+    report = findings(server.run("doctor"))
     assert [line["store"] for line in lines] == ["records", "events"]
     assert all(-61 < line["ahead_s"] < -55 and line["limit_s"] == 5 for line in lines)
-    assert found["records clock"].endswith(" s behind that of PostgreSQL")
-    assert found["events clock"].endswith(" s behind that of the event store")
+    assert report["records clock"].endswith(" s behind that of PostgreSQL")
+    assert report["events clock"].endswith(" s behind that of the event store")
 
 
 @pytest.mark.postgresql

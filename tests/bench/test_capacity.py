@@ -43,15 +43,15 @@ def test_time_of_a_process_that_has_ended_counts_for_the_one_that_started_it() -
 
 
 def test_cores_are_half_busy() -> None:
-    found = needs(COSTS, 100_000)
+    machines = needs(COSTS, 100_000)
 
-    assert found.web_cores == pytest.approx(100 * 10_000 / 500_000)
-    assert found.web_cores_of_single == pytest.approx(73 * 100_000 / 500_000)
-    assert found.ingest_cores == pytest.approx(10)
-    assert found.workers == 5
-    assert found.events_cores == pytest.approx(4)
-    assert found.shards == 1
-    assert found.bytes_a_day == pytest.approx(150 * 86_400 * 100_000)
+    assert machines.web_cores == pytest.approx(100 * 10_000 / 500_000)
+    assert machines.web_cores_of_single == pytest.approx(73 * 100_000 / 500_000)
+    assert machines.ingest_cores == pytest.approx(10)
+    assert machines.workers == 5
+    assert machines.events_cores == pytest.approx(4)
+    assert machines.shards == 1
+    assert machines.bytes_a_day == pytest.approx(150 * 86_400 * 100_000)
 
 
 def test_databases_are_as_many_as_cores_or_bytes_need() -> None:

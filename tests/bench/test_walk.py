@@ -191,9 +191,9 @@ def test_processes_that_are_started_are_traced_too(tmp_path: Path) -> None:
     """
     back = "def work():\n    pass\n"
 
-    found = calls_of(tmp_path, front=front, back=back)
+    calls = calls_of(tmp_path, front=front, back=back)
 
-    assert found == {("", "front.py:answer"): 1, ("", "back.py:work"): 1}
+    assert calls == {("", "front.py:answer"): 1, ("", "back.py:work"): 1}
 
 
 def test_an_activity_includes_what_it_starts(tmp_path: Path) -> None:
@@ -223,9 +223,9 @@ def test_an_activity_includes_what_it_starts(tmp_path: Path) -> None:
         following = asyncio.get_running_loop().create_task(follow())
     """
 
-    found = recorded(tmp_path, front=front).entries
+    entries = recorded(tmp_path, front=front).entries
 
-    activities = {name: activity for _, activity, _, name in found}
+    activities = {name: activity for _, activity, _, name in entries}
     assert activities.keys() == {
         f"front.py:{name}" for name in ("answer", "work", "in_thread", "other")
     }
@@ -270,9 +270,9 @@ def test_ticking_is_taken_away_at_its_rate() -> None:
     ]
     with unconnected() as control:
         control.idle = {("a.py:loop", "a.py:look"): 1.0}
-        found = control.request(Recording(10.0, entries))
+        measured = control.request(Recording(10.0, entries))
 
-    assert found == {
+    assert measured == {
         ("", "a.py:answer"): 1,
         ("a.py:loop", "a.py:look"): 0,
         ("a.py:answer", "a.py:end"): 1,
@@ -289,9 +289,9 @@ def test_of_a_loop_only_the_busy_turn_counts() -> None:
     ]
     with unconnected() as control:
         control.idle = {("a.py:loop", "a.py:look"): 1.0}
-        found = control.activity(Recording(0.0, entries))
+        activity = control.activity(Recording(0.0, entries))
 
-    assert found == {
+    assert activity == {
         ("a.py:loop", "a.py:look"): 1,
         ("a.py:loop", "a.py:work"): 1,
         ("a.py:work", "b.py:work"): 1,
@@ -310,7 +310,7 @@ def test_the_walk_of_flags_is_printed(
     row = next(
         line for line in printed.splitlines()[::-1] if line.startswith(walk.PATHS["flags"][0])
     )
-    files, functions, calls, crossings = (int(one) for one in row.split()[-4:])
+    files, functions, calls, crossings = (int(cell) for cell in row.split()[-4:])
     assert 5 < files < functions <= calls
     assert files - 1 <= crossings < calls
 

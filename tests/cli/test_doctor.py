@@ -27,7 +27,7 @@ OPENING = b'{"status":"not ready","checks":{"records":"ok","events":"opening"}}'
 
 
 async def findings(settings: Settings) -> dict[str, Finding]:
-    return {one.what: one for one in await examine(settings, NOW)}
+    return {finding.what: finding for finding in await examine(settings, NOW)}
 
 
 @asynccontextmanager
@@ -47,20 +47,20 @@ async def answering(body: bytes) -> AsyncIterator[str]:
 
 
 async def test_a_folder_without_a_server_is_reported(tmp_path: Path) -> None:
-    found = await findings(Settings(data=tmp_path))
+    report = await findings(Settings(data=tmp_path))
 
-    assert found["server"] == Finding("server", True, "none runs on this folder")
+    assert report["server"] == Finding("server", True, "none runs on this folder")
 
 
 async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
     async with answering(READY) as address:
         settings = Settings(data=tmp_path, port=int(address.rpartition(":")[2]))
         with lock_data_dir(settings, address):
-            found = await findings(settings)
+            report = await findings(settings)
 
     runs = f"runs on this folder: process {os.getpid()}, {address}; ready: records ok, events ok"
-    assert found["server"] == Finding("server", True, runs)
-    assert found["event store"] == Finding(
+    assert report["server"] == Finding("server", True, runs)
+    assert report["event store"] == Finding(
         "event store", True, "ok, according to the server that uses it"
     )
 
@@ -71,10 +71,10 @@ async def test_a_server_at_another_address_than_the_settings_say_is_reported(
     async with answering(READY) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
-            found = await findings(settings)
+            report = await findings(settings)
 
-    assert found["server"].ok
-    assert found["server"].advice == (
+    assert report["server"].ok
+    assert report["server"].advice == (
         "It was started with another address than these settings have."
     )
 
@@ -83,11 +83,11 @@ async def test_a_server_that_is_not_ready_is_reported(tmp_path: Path) -> None:
     async with answering(OPENING) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
-            found = await findings(settings)
+            report = await findings(settings)
 
-    assert not found["server"].ok
-    assert found["server"].text.endswith("; not ready: records ok, events opening")
-    assert found["event store"] == Finding(
+    assert not report["server"].ok
+    assert report["server"].text.endswith("; not ready: records ok, events opening")
+    assert report["event store"] == Finding(
         "event store", False, "opening, according to the server that uses it"
     )
 
@@ -97,31 +97,31 @@ async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: 
     async with answering(body) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
-            found = await findings(settings)
+            report = await findings(settings)
 
-    assert not found["server"].ok
-    assert "does not answer: " in found["server"].text
-    assert found["event store"].text == "not checked: another process uses it"
+    assert not report["server"].ok
+    assert "does not answer: " in report["server"].text
+    assert report["event store"].text == "not checked: another process uses it"
 
 
 async def test_a_server_that_hangs_is_reported(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
     with lock_data_dir(settings, f"http://127.0.0.1:{free_port()}"):
-        found = await findings(settings)
+        report = await findings(settings)
 
-    assert not found["server"].ok
-    assert f"process {os.getpid()}" in found["server"].text
-    assert found["server"].advice == ("See its log. If it hangs, stop it and start it again.")
+    assert not report["server"].ok
+    assert f"process {os.getpid()}" in report["server"].text
+    assert report["server"].advice == ("See its log. If it hangs, stop it and start it again.")
 
 
 async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
     with lock_data_dir(settings):
-        found = await findings(settings)
+        report = await findings(settings)
 
     reported = f"none runs on this folder; process {os.getpid()} holds it, to copy events into it"
-    assert found["server"] == Finding("server", True, reported)
-    assert found["event store"].text == "not checked: another process uses it"
+    assert report["server"] == Finding("server", True, reported)
+    assert report["event store"].text == "not checked: another process uses it"
 
 
 @pytest.mark.parametrize(
@@ -154,24 +154,24 @@ def test_who_holds_a_folder_is_read_from_its_lock(
 async def test_a_lock_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "serving.lock").mkdir()
 
-    found = await findings(Settings(data=tmp_path))
+    report = await findings(Settings(data=tmp_path))
 
-    assert not found["server"].ok
-    assert found["server"].advice == "Run it as the user that the server runs as."
+    assert not report["server"].ok
+    assert report["server"].advice == "Run it as the user that the server runs as."
 
 
 def test_a_folder_that_was_never_set_up_stays_empty(tmp_path: Path) -> None:
-    found = asyncio.run(findings(Settings(data=tmp_path)))
+    report = asyncio.run(findings(Settings(data=tmp_path)))
 
     assert list(tmp_path.iterdir()) == []
-    assert found["records store"] == Finding(
+    assert report["records store"] == Finding(
         "records store",
         False,
         f"{tmp_path.resolve() / 'records.db'} does not exist",
         "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data.",
     )
-    assert found["flags"].text == "not checked: there is no records store"
-    assert found["event store"].text == "does not exist yet; the first `fanion serve` creates it"
+    assert report["flags"].text == "not checked: there is no records store"
+    assert report["event store"].text == "does not exist yet; the first `fanion serve` creates it"
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ async def test_settings_are_those_that_were_chosen(
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    found = await findings(read_settings({}, given))
+    report = await findings(read_settings({}, given))
 
-    assert found["settings"] == Finding("settings", True, reported)
+    assert report["settings"] == Finding("settings", True, reported)
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,9 @@ async def test_settings_are_those_that_were_chosen(
     ],
 )
 async def test_addresses_are_reported(tmp_path: Path, given: dict[str, Any], reported: str) -> None:
-    found = await findings(read_settings({}, {"data": tmp_path, **given}))
+    report = await findings(read_settings({}, {"data": tmp_path, **given}))
 
-    assert found["addresses"] == Finding("addresses", True, reported)
+    assert report["addresses"] == Finding("addresses", True, reported)
 
 
 MAILS = {"smtp_url": "smtp://mail.example.com", "mail_from": "a@example.com"}
@@ -257,9 +257,9 @@ APART = {"management_listen": "127.0.0.1:8001"}
 async def test_links_in_mails_that_lead_nowhere_are_named(
     tmp_path: Path, given: dict[str, Any], advice: str
 ) -> None:
-    found = await findings(read_settings({}, {"data": tmp_path, **given}))
+    report = await findings(read_settings({}, {"data": tmp_path, **given}))
 
-    assert (found["addresses"].ok, found["addresses"].advice) == (True, advice)
+    assert (report["addresses"].ok, report["addresses"].advice) == (True, advice)
 
 
 def test_mails_without_an_address_for_their_links_are_found(sound: Path) -> None:

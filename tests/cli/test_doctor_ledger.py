@@ -56,8 +56,8 @@ def store(settings: Settings, minutes_ago: int, number: int) -> None:
 
 
 async def stored_events(settings: Settings) -> Finding:
-    found = await examine_stores(settings, RunningServer(), {})
-    return next(one for one in found if one.what == "stored events")
+    findings = await examine_stores(settings, RunningServer(), {})
+    return next(finding for finding in findings if finding.what == "stored events")
 
 
 async def test_fewer_events_than_the_ledger_says_are_found(settings: Settings) -> None:
@@ -96,10 +96,10 @@ async def test_projects_whose_persons_were_deleted_are_not_compared(settings: Se
         )
     await records.close()
 
-    found = await stored_events(settings)
+    finding = await stored_events(settings)
 
-    assert found.ok
-    assert found.text.endswith("; projects not compared, since persons were deleted in them: 1")
+    assert finding.ok
+    assert finding.text.endswith("; projects not compared, since persons were deleted in them: 1")
 
 
 def test_what_is_missing_is_named_by_project() -> None:

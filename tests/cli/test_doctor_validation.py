@@ -44,9 +44,9 @@ async def test_stored_flags_that_validation_refuses_are_found(home: Home) -> Non
     older = await home.create_flag(key="older")
     await home.store_flag(older, filters={}, rollout_percentage=5)
 
-    found = await find_invalid_flags(home.site.records)
+    invalid = await find_invalid_flags(home.site.records)
 
-    mine = [(one.name, one.why) for one in found if one.project_id == home.project_id]
+    mine = [(row.name, row.why) for row in invalid if row.project_id == home.project_id]
     assert mine == [
         (
             "misspelt",
@@ -76,9 +76,9 @@ async def test_stored_cohorts_that_validation_refuses_are_found(home: Home) -> N
     await home.store_cohort(older, groups=[{"action_id": 5}])
     await home.store_cohort(static, is_static=True, filters=odd)
 
-    found = await find_invalid_cohorts(home.site.records)
+    invalid = await find_invalid_cohorts(home.site.records)
 
-    mine = [(one.name, one.why) for one in found if one.project_id == home.project_id]
+    mine = [(row.name, row.why) for row in invalid if row.project_id == home.project_id]
     assert mine == [
         (
             f"{less['id']} (less)",
@@ -111,9 +111,9 @@ async def test_stored_insights_that_validation_refuses_are_found(home: Home) -> 
     wide = await create_row(home, "/dashboards/", dashboards, filters={"interval": "week"})
     await create_row(home, "/dashboards/", dashboards, filters={"date_from": "-30d"})
 
-    found = await find_invalid_insights(home.site.records)
+    invalid = await find_invalid_insights(home.site.records)
 
-    mine = [(one.name, one.why) for one in found if one.project_id == home.project_id]
+    mine = [(row.name, row.why) for row in invalid if row.project_id == home.project_id]
     assert mine == [
         (
             f"insight {misspelt}",

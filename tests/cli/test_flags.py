@@ -40,12 +40,12 @@ def test_a_snapshot_holds_all_projects_with_their_flags(fanion: Fanion, tmp_path
 
 async def flags_of(copy: OfflineFlagStore) -> dict[str, list[str]]:
     """Return the keys of each project's flags, by the project's key."""
-    found = {}
+    keys = {}
     for project in await copy.projects():
         flags = await copy.get_copy(project.id)
         assert flags is not None
-        found[project.api_token] = [one.key for one in flags.definitions.flags]
-    return found
+        keys[project.api_token] = [flag.key for flag in flags.definitions.flags]
+    return keys
 
 
 def test_a_snapshot_holds_no_key_but_those_of_projects(fanion: Fanion, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_snapshot_holds_no_key_but_those_of_projects(fanion: Fanion, tmp_path:
     fanion("flags", "snapshot", "--out", str(tmp_path / "flags.db"))
 
     raw = (tmp_path / "flags.db").read_bytes()
-    keys = {one["project_api_key"].encode() for one in (project, after)}
+    keys = {created["project_api_key"].encode() for created in (project, after)}
     assert set(KEY.findall(raw)) == keys
     for key in (personal, secret["secret_api_key"]):
         assert hash_key(key).encode() not in raw

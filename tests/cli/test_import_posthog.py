@@ -57,8 +57,8 @@ def in_log(records_url: str, folder: Path) -> Sequence[LogEntry]:
         else:
             log = await open_postgres_log(records_url, bytes_max=BYTES, cut=cut)
         try:
-            found: Sequence[LogEntry] = await read_all(log, historical=True)
-            return found
+            entries: Sequence[LogEntry] = await read_all(log, historical=True)
+            return entries
         finally:
             await log.close()
 
@@ -92,7 +92,7 @@ def test_events_wait_in_the_log_for_the_next_server(
     assert reported["counts"]["flag"]["unchanged"] == 1
     entries = in_log(records_url, tmp_path)
     assert {entry.envelope.client_ip for entry in entries} == {""}
-    assert handed_in(entries) == [one["id"] for one in EVENTS]
+    assert handed_in(entries) == [event["id"] for event in EVENTS]
 
 
 COMPARED: list[tuple[Habits, int, int, str]] = [

@@ -52,8 +52,8 @@ async def stored(home: Home) -> list[Json]:
     """Return the stored events, once there are any."""
     async with asyncio.timeout(WAIT_S):
         while True:
-            if found := await home.events():
-                return found
+            if events := await home.events():
+                return events
             await asyncio.sleep(0.1)
 
 

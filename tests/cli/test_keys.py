@@ -21,8 +21,8 @@ def printed(fanion: Fanion, *arguments: str) -> Any:
 @pytest.fixture
 def project_id(fanion: Fanion) -> int:
     """Return the id of the first project, whose organization has the first user as owner."""
-    [made] = printed(fanion, "projects", "list")
-    return int(made["project_id"])
+    [project] = printed(fanion, "projects", "list")
+    return int(project["project_id"])
 
 
 def reported(records_url: str, scope: str) -> list[tuple[Any, ...]]:
@@ -42,23 +42,23 @@ def test_keys_of_the_command_line_are_reported_in_each_project(
 ) -> None:
     second = printed(fanion, "projects", "create", "Second")["project_id"]
 
-    made = printed(fanion, "keys", "create", "--label", "CI")
-    fanion("keys", "revoke", made["id"])
+    created = printed(fanion, "keys", "create", "--label", "CI")
+    fanion("keys", "revoke", created["id"])
 
     assert sorted(reported(records_url, "PersonalAPIKey")) == [
-        (activity, made["id"], project, "CI", None)
+        (activity, created["id"], project, "CI", None)
         for activity in ("created", "deleted")
         for project in (project_id, second)
     ]
 
 
 def test_a_key_of_the_command_line_may_expire(fanion: Fanion, project_id: int) -> None:
-    made = printed(fanion, "keys", "create", "--expires", "2031-05-04 08:00")
+    created = printed(fanion, "keys", "create", "--expires", "2031-05-04 08:00")
     for_ever = printed(fanion, "keys", "create")
 
-    listed = {one["id"]: one["expires_at"] for one in printed(fanion, "keys", "list")}
-    assert made["expires_at"] == "2031-05-04T08:00:00+00:00"
-    assert listed[made["id"]] == made["expires_at"]
+    listed = {key["id"]: key["expires_at"] for key in printed(fanion, "keys", "list")}
+    assert created["expires_at"] == "2031-05-04T08:00:00+00:00"
+    assert listed[created["id"]] == created["expires_at"]
     assert listed[for_ever["id"]] is None
 
 
@@ -97,14 +97,14 @@ def test_a_project_gets_another_key_of_the_command_line(
 ) -> None:
     [before] = printed(fanion, "projects", "list")
 
-    made = printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "60")
+    created = printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "60")
 
     former = rows(records_url, former_project_tokens.c.token, former_project_tokens.c.valid_until)
-    until = datetime.fromisoformat(made["former_key_valid_until"])
+    until = datetime.fromisoformat(created["former_key_valid_until"])
     assert [token for token, _ in former] == [before["project_api_key"]]
     assert abs(former[0][1] - until) < timedelta(seconds=1)
     [after] = printed(fanion, "projects", "list")
-    assert after["project_api_key"] == made["project_api_key"] != before["project_api_key"]
+    assert after["project_api_key"] == created["project_api_key"] != before["project_api_key"]
     assert [entry[0] for entry in reported(records_url, "Project")] == ["updated"]
 
     printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "0")
@@ -115,10 +115,10 @@ def test_a_project_gets_another_key_of_the_command_line(
 def test_projects_and_secret_keys_of_the_command_line_are_reported(
     fanion: Fanion, project_id: int, records_url: str
 ) -> None:
-    made = printed(fanion, "projects", "create", "Shop")["project_id"]
-    printed(fanion, "projects", "secret-key", str(made))
+    created = printed(fanion, "projects", "create", "Shop")["project_id"]
+    printed(fanion, "projects", "secret-key", str(created))
 
     assert reported(records_url, "Project") == [
-        ("created", str(made), made, "Shop", None),
-        ("updated", str(made), made, "Shop", None),
+        ("created", str(created), created, "Shop", None),
+        ("updated", str(created), created, "Shop", None),
     ]

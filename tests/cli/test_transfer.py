@@ -47,10 +47,10 @@ def fanion(records_url: str, tmp_path: Path) -> Fanion:
 
 async def set_up(records_url: str) -> None:
     """Set up like the command does, without the work that guessing the password has to cost."""
-    wanted = Installation(email="admin@fanion.local", first_name="Admin", password="p")
+    installation = Installation(email="admin@fanion.local", first_name="Admin", password="p")
     records = await open_records(records_url)
     try:
-        await admin_store.set_up(records, wanted, utc_now(), quick_hash)
+        await admin_store.set_up(records, installation, utc_now(), quick_hash)
     finally:
         await records.close()
 
@@ -80,14 +80,14 @@ def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_
     flag = {"key": "beta", "name": "Better", "created_at": "2024-01-01T00:00:00Z"}
     file = written(tmp_path / "project.json", flags=[flag], cohorts=[{"key": "vip", "name": "vip"}])
 
-    made = fanion("import", "--project", "1", file)
+    imported = fanion("import", "--project", "1", file)
     again = fanion("import", "--project", "1", file, "--json")
     reported = fanion("export", "--project", "1")
     stored = fanion("export", "--project", "1", "--output", str(tmp_path / "out.json"))
     from_input = fanion("import", "--project", "1", "-", "--json", input=reported.stdout_bytes)
 
-    assert made.exit_code == 0
-    assert [line.split() for line in made.stdout.splitlines()] == [
+    assert imported.exit_code == 0
+    assert [line.split() for line in imported.stdout.splitlines()] == [
         ["created", "updated", "unchanged", "skipped"],
         ["cohort", "1", "0", "0", "0"],
         ["flag", "1", "0", "0", "0"],

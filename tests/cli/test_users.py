@@ -26,8 +26,8 @@ ADA = "ada@example.com"
 
 def listed(fanion: Fanion) -> dict[str, tuple[str, bool, int]]:
     """Return level, activity and number of keys, by address."""
-    found = printed(fanion, "users", "list")
-    return {one["email"]: (one["level"], one["active"], one["keys"]) for one in found}
+    users = printed(fanion, "users", "list")
+    return {user["email"]: (user["level"], user["active"], user["keys"]) for user in users}
 
 
 def done(fanion: Fanion, *arguments: str) -> str:
@@ -49,22 +49,22 @@ def principal_of(records_url: str, key: str) -> Principal | None:
 
 @pytest.mark.every_engine
 def test_a_second_person_needs_no_sql(fanion: Fanion, records_url: str) -> None:
-    made = printed(fanion, "users", "add", "Ada@Example.com", "--level", "admin")
+    added = printed(fanion, "users", "add", "Ada@Example.com", "--level", "admin")
 
-    principal = principal_of(records_url, made["personal_api_key"])
+    principal = principal_of(records_url, added["personal_api_key"])
     assert principal is not None
     assert list(principal.levels.values()) == [8]
-    assert (principal.user.id, str(principal.key_id)) == (made["id"], made["key_id"])
+    assert (principal.user.id, str(principal.key_id)) == (added["id"], added["key_id"])
     assert (principal.user.email, principal.user.first_name) == (ADA, "Ada")
     assert listed(fanion) == {OWNER: ("owner", True, 1), ADA: ("admin", True, 1)}
-    keys = {one["email"]: one["label"] for one in printed(fanion, "keys", "list")}
+    keys = {key["email"]: key["label"] for key in printed(fanion, "keys", "list")}
     assert keys[ADA] == "Command line"
 
 
 def test_a_viewer_is_added_with_a_key(fanion: Fanion, records_url: str) -> None:
-    made = printed(fanion, "users", "add", ADA, "--level", "viewer")
+    added = printed(fanion, "users", "add", ADA, "--level", "viewer")
 
-    principal = principal_of(records_url, made["personal_api_key"])
+    principal = principal_of(records_url, added["personal_api_key"])
     assert principal is not None
     assert list(principal.levels.values()) == [Level.VIEWER]
     assert listed(fanion)[ADA] == ("viewer", True, 1)
@@ -101,11 +101,11 @@ def test_levels_are_set_and_users_disabled_and_removed(fanion: Fanion, records_u
 
 
 def test_a_key_of_a_new_user_may_expire_and_has_a_label(fanion: Fanion) -> None:
-    made = printed(fanion, "users", "add", ADA, "--label", "CI", "--expires", "2031-05-04 08:00")
+    added = printed(fanion, "users", "add", ADA, "--label", "CI", "--expires", "2031-05-04 08:00")
 
-    [key] = [one for one in printed(fanion, "keys", "list") if one["email"] == ADA]
+    [key] = [row for row in printed(fanion, "keys", "list") if row["email"] == ADA]
     assert (key["id"], key["label"], key["expires_at"]) == (
-        made["key_id"],
+        added["key_id"],
         "CI",
         "2031-05-04T08:00:00+00:00",
     )
@@ -118,10 +118,10 @@ def test_a_link_for_a_new_password_is_printed_and_recorded(
     fanion("users", "add", ADA)
     env = {"FANION_PUBLIC_URL": "https://fanion.example.com/app/"}
 
-    made = json.decode(fanion("users", "reset", "ADA@example.com", "--json", env=env).stdout)
+    reset = json.decode(fanion("users", "reset", "ADA@example.com", "--json", env=env).stdout)
 
-    address, _, token = made["link"].rpartition("/reset/")
-    assert (made["email"], address) == (ADA, "https://fanion.example.com/app/api")
+    address, _, token = reset["link"].rpartition("/reset/")
+    assert (reset["email"], address) == (ADA, "https://fanion.example.com/app/api")
     assert user_of(records_url, token.removesuffix("/")) == ADA
     assert [entry[0] for entry in reported(records_url, "User")] == ["password_reset_requested"]
     assert listed(fanion)[ADA] == ("member", True, 1)
@@ -199,14 +199,14 @@ def test_a_key_has_a_label_that_the_store_takes(fanion: Fanion) -> None:
 def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str) -> None:
     fanion("users", "add", ADA)
 
-    made = printed(fanion, "roles", "add", "Makers", "--access", "view")
+    added = printed(fanion, "roles", "add", "Makers", "--access", "view")
     done(fanion, "roles", "add-member", "makers", ADA)
     done(fanion, "roles", "add", "Admins")
 
     admins, makers = printed(fanion, "roles", "list")
     assert (admins["name"], admins["access"], admins["members"]) == ("Admins", "edit", [])
     assert makers == {
-        "id": made["id"],
+        "id": added["id"],
         "name": "Makers",
         "access": "view",
         "members": [ADA],
@@ -216,7 +216,7 @@ def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str
     assert done(fanion, "roles", "remove-member", "Makers", ADA) == "Removed.\n"
     assert printed(fanion, "roles", "list")[1]["members"] == []
     assert done(fanion, "roles", "remove", "MAKERS") == "Removed.\n"
-    assert [one["name"] for one in printed(fanion, "roles", "list")] == ["Admins"]
+    assert [role["name"] for role in printed(fanion, "roles", "list")] == ["Admins"]
     assert [entry[0] for entry in reported(records_url, "Role")] == [
         "created",
         "updated",
@@ -243,7 +243,7 @@ def test_what_no_role_can_be_is_refused(fanion: Fanion, arguments: list[str], sa
 
     refused(fanion("roles", *arguments), said)
 
-    assert [one["name"] for one in printed(fanion, "roles", "list")] == ["Makers"]
+    assert [role["name"] for role in printed(fanion, "roles", "list")] == ["Makers"]
 
 
 def test_a_member_is_put_into_a_role_once(fanion: Fanion) -> None:
@@ -254,10 +254,10 @@ def test_a_member_is_put_into_a_role_once(fanion: Fanion) -> None:
 
 
 def test_ids_are_whole_in_80_columns(fanion: Fanion) -> None:
-    made = printed(fanion, "users", "add", ADA)
+    added = printed(fanion, "users", "add", ADA)
     role = printed(fanion, "roles", "add", "Those who make releases on Fridays")
 
-    for name, returned in (("users", made["uuid"]), ("roles", role["id"])):
+    for name, returned in (("users", added["uuid"]), ("roles", role["id"])):
         done = fanion(name, "list", env={"COLUMNS": "80", "FORCE_COLOR": "1"})
         assert returned in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 80

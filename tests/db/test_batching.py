@@ -49,18 +49,18 @@ async def versions(records: Records) -> Versions:
 async def test_each_asker_gets_its_own_value(versions: Versions) -> None:
     lookup = DataLoader(versions.load, LIMITS)
 
-    found = await asyncio.gather(*(lookup.get(n) for n in (3, 1, 999, 2, 3)))
+    values = await asyncio.gather(*(lookup.get(n) for n in (3, 1, 999, 2, 3)))
 
-    assert found == [30, 10, None, 20, 30]
+    assert values == [30, 10, None, 20, 30]
     assert versions.statements == [[3, 1, 999, 2]]
 
 
 async def test_keys_of_one_statement_and_reads_at_a_time_are_bounded(versions: Versions) -> None:
     lookup = DataLoader(versions.load, LIMITS)
 
-    found = await asyncio.gather(*(lookup.get(n) for n in range(1, 96)))
+    values = await asyncio.gather(*(lookup.get(n) for n in range(1, 96)))
 
-    assert found == [n * 10 for n in range(1, 96)]
+    assert values == [n * 10 for n in range(1, 96)]
     assert [len(keys) for keys in versions.statements] == [10] * 9 + [5]
     assert versions.reading_max == 2
 
@@ -168,10 +168,10 @@ async def test_what_was_read_while_this_process_wrote_is_not_remembered(
     versions: Versions, records: Records
 ) -> None:
     async def load(keys: Sequence[int]) -> Mapping[int, int]:
-        found = await versions.load(keys)
+        values = await versions.load(keys)
         async with records.write() as connection:
             await connection.execute(update(flag_versions).values(version=7))
-        return found
+        return values
 
     lookup = DataLoader(load, LIMITS, records.writes)
 

@@ -30,10 +30,10 @@ async def test_every_row_comes_back_as_it_was_given(records: Records, count: int
     async with records.write() as connection:
         await connection.run_sync(insert_rows, persons, COLUMNS, rows)
 
-    wanted = select(*(persons.c[name] for name in COLUMNS)).order_by(persons.c.version)
-    found = [tuple(one) for one in await records.fetch(wanted)]
-    assert found == rows
-    assert all(one[4].tzinfo is UTC for one in found)
+    statement = select(*(persons.c[name] for name in COLUMNS)).order_by(persons.c.version)
+    stored = [tuple(row) for row in await records.fetch(statement)]
+    assert stored == rows
+    assert all(row[4].tzinfo is UTC for row in stored)
 
 
 async def test_new_numbers_are_matched_by_another_column(records: Records) -> None:
@@ -41,13 +41,13 @@ async def test_new_numbers_are_matched_by_another_column(records: Records) -> No
 
     async with records.write() as connection:
         reported = await connection.run_sync(insert_rows, persons, COLUMNS, rows, ("uuid", "id"))
-        uuids = await connection.run_sync(as_bound, persons, "uuid", [one[1] for one in rows])
+        uuids = await connection.run_sync(as_bound, persons, "uuid", [row[1] for row in rows])
 
     numbers = dict(reported)
     stored: dict[UUID, int] = {
-        one.uuid: one.id for one in await records.fetch(select(persons.c.uuid, persons.c.id))
+        row.uuid: row.id for row in await records.fetch(select(persons.c.uuid, persons.c.id))
     }
-    assert [numbers[uuid] for uuid in uuids] == [stored[one[1]] for one in rows]
+    assert [numbers[uuid] for uuid in uuids] == [stored[row[1]] for row in rows]
 
 
 async def test_a_row_that_breaks_a_constraint_leaves_none(records: Records) -> None:
@@ -70,26 +70,26 @@ async def test_rows_that_are_named_change_and_no_others(records: Records) -> Non
     numbers = dict(reported)
     changes = [
         (numbers[version], {"now": version, "text": "\0"}, True, AT + timedelta(days=1), 1, "a@b.c")
-        for version in [one[5] for one in rows[:-1]]
+        for version in [row[5] for row in rows[:-1]]
     ]
 
     async with records.write() as connection:
         await connection.run_sync(update_rows, persons, CHANGED, changes)
 
-    wanted = select(*(persons.c[name] for name in CHANGED)).order_by(persons.c.id)
-    found = {one[0]: tuple(one) for one in await records.fetch(wanted)}
-    assert [found[one[0]] for one in changes] == changes
+    statement = select(*(persons.c[name] for name in CHANGED)).order_by(persons.c.id)
+    found = {row[0]: tuple(row) for row in await records.fetch(statement)}
+    assert [found[row[0]] for row in changes] == changes
     assert found[numbers[rows[-1][5]]][1:] == (*rows[-1][2:6], None)
 
 
 async def test_rows_that_are_put_are_new_or_take_the_place_of_old_ones(records: Records) -> None:
     old, new = [[(7, uuid4(), uuid4(), version) for _ in range(501)] for version in (1, 2)]
-    moved = [(*one[:2], uuid4(), 3) for one in old[:-1]]
+    moved = [(*row[:2], uuid4(), 3) for row in old[:-1]]
     names = (("project_id", "old_person"), ("new_person", "version"))
 
     for rows in (old, moved + new):
         async with records.write() as connection:
             await connection.run_sync(put_rows, person_overrides, *names, rows)
 
-    found = await records.fetch(select(person_overrides))
-    assert sorted(map(tuple, found)) == sorted([old[-1], *moved, *new])
+    stored = await records.fetch(select(person_overrides))
+    assert sorted(map(tuple, stored)) == sorted([old[-1], *moved, *new])

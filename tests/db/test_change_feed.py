@@ -162,9 +162,9 @@ async def test_the_oldest_changes_are_deleted_and_who_missed_them_reads_everythi
     await run(records, many)
     await feed.follow()
 
-    [(kept,)] = await records.fetch(text("SELECT count(*) FROM change_feed"))
+    [(remaining,)] = await records.fetch(text("SELECT count(*) FROM change_feed"))
     assert loads.taken() == EVERYTHING
-    assert 10_000 <= kept < 11_000
+    assert 10_000 <= remaining < 11_000
 
 
 @pytest.mark.every_engine
@@ -239,16 +239,16 @@ def statements(records_url: str) -> Iterator[list[tuple[str, int]]]:
 
     Statements of servers that run in this process for other tests are left out.
     """
-    found: list[tuple[str, int]] = []
+    recorded: list[tuple[str, int]] = []
     database = make_url(records_url).database
 
     def ran(connection: Connection, cursor: Any, statement: str, *_: object) -> None:
         if connection.engine.url.database == database:
-            found.append((statement, cursor.rowcount))
+            recorded.append((statement, cursor.rowcount))
 
     event.listen(Engine, "after_cursor_execute", ran)
     try:
-        yield found
+        yield recorded
     finally:
         event.remove(Engine, "after_cursor_execute", ran)
 

@@ -51,10 +51,10 @@ async def test_what_is_written_is_read_back_as_it_was(records: Records) -> None:
 
 async def test_a_fetch_takes_parameters_and_lists(records: Records) -> None:
     await add(records, *(person(number) for number in range(1, 6)))
-    wanted = [UUID(int=2), UUID(int=4), UUID(int=99)]
+    uuids = [UUID(int=2), UUID(int=4), UUID(int=99)]
 
     rows = await records.fetch(
-        select(persons.c.uuid).where(persons.c.uuid.in_(wanted)).order_by(persons.c.id)
+        select(persons.c.uuid).where(persons.c.uuid.in_(uuids)).order_by(persons.c.id)
     )
 
     assert [row.uuid for row in rows] == [UUID(int=2), UUID(int=4)]
@@ -317,6 +317,6 @@ async def test_of_two_transactions_that_wait_for_one_another_one_fails(
     ended = await asyncio.gather(lock(1, 2), lock(2, 1), return_exceptions=True)
     await store.close()
 
-    [reported] = [one for one in ended if one is not None]
+    [reported] = [error for error in ended if error is not None]
     assert isinstance(reported, TransactionConflict)
     assert "deadlock" in str(reported)

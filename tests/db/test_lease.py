@@ -22,8 +22,8 @@ async def row(records: Records) -> None:
 
 
 async def take(records: Records, holder: str, now: datetime) -> bool:
-    taken = LEASE.taken(now + timedelta(seconds=30), holder)
-    statement = update(log_positions).where(LEASE.is_free(now)).values(**taken)
+    claimed = LEASE.taken(now + timedelta(seconds=30), holder)
+    statement = update(log_positions).where(LEASE.is_free(now)).values(**claimed)
     async with records.write() as connection:
         return (await connection.execute(statement)).rowcount == 1
 

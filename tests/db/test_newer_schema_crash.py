@@ -76,7 +76,7 @@ def check_refused(server: PreloadedServer, reported: str) -> None:
 
 
 def check_warned(server: PreloadedServer, store: str, known: str) -> None:
-    [line] = [one for one in server.log_lines() if one["event"] == "schema_newer"]
+    [line] = [entry for entry in server.log_lines() if entry["event"] == "schema_newer"]
     del line["timestamp"]
     assert line == {
         "level": "warning",

@@ -33,7 +33,7 @@ def output() -> Iterator[io.BytesIO]:
     yield io.BytesIO()
     structlog.configure(**before)
     root = logging.getLogger()
-    for handler in [one for one in root.handlers if isinstance(one, LibraryLines)]:
+    for handler in [handler for handler in root.handlers if isinstance(handler, LibraryLines)]:
         root.removeHandler(handler)
 
 
@@ -114,8 +114,8 @@ def test_a_whole_second_is_written_with_its_fraction() -> None:
 
     writer.msg({"timestamp": log_time(datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC))})
 
-    [found] = lines_of(writer, line)
-    assert found == {"timestamp": "2026-05-06T07:08:09.000001Z"}
+    [entry] = lines_of(writer, line)
+    assert entry == {"timestamp": "2026-05-06T07:08:09.000001Z"}
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_flags_are_as_old_as_in_the_process_where_they_are_oldest() -> None:
     ages = Metrics(), Metrics(), Metrics()
     for metrics, age_s in zip(ages, (3, 7, 5), strict=True):
         metrics.flags_age.set_function(partial(float, age_s))
-    ages[0].elsewhere = lambda: [one.measured() for one in ages[1:]]
+    ages[0].elsewhere = lambda: [age.measured() for age in ages[1:]]
 
     assert "fanion_flags_age_seconds 7.0" in ages[0].render().decode().splitlines()
 

@@ -60,18 +60,18 @@ def described(schema: dict[str, Any]) -> dict[str, set[str]]:
 
 def documented() -> dict[str, set[str]]:
     """Return methods by path, as the page documents the management API."""
-    found: dict[str, set[str]] = {}
+    kinds: dict[str, set[str]] = {}
     for paths, rest in rows("Management endpoints"):
         methods = METHODS.intersection(re.findall(r"\b[A-Z]+\b", rest))
         for path in set().union(*spelled_out(paths)):
-            found.setdefault(path, set()).update(methods)
-    return found
+            kinds.setdefault(path, set()).update(methods)
+    return kinds
 
 
 @pytest.fixture
 async def schema(home: Home) -> dict[str, Any]:
-    found: dict[str, Any] = (await home.public.get("/api/schema/")).json()
-    return found
+    document: dict[str, Any] = (await home.public.get("/api/schema/")).json()
+    return document
 
 
 async def test_every_path_and_method_of_the_api_is_on_the_page(schema: dict[str, Any]) -> None:
@@ -93,7 +93,8 @@ async def test_every_path_on_the_page_is_one_of_the_api(schema: dict[str, Any]) 
     unknown = [
         paths
         for paths, _ in rows("Management endpoints")
-        if not paths[0].startswith(ALIAS) and not all(known & one for one in spelled_out(paths))
+        if not paths[0].startswith(ALIAS)
+        and not all(known & spellings for spellings in spelled_out(paths))
     ]
 
     assert unknown == []

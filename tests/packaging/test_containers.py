@@ -31,8 +31,8 @@ Service = dict[str, Any]
 
 
 def composed(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(substituted((DEPLOY / name).read_text()))
-    return found
+    document: dict[str, Any] = yaml.safe_load(substituted((DEPLOY / name).read_text()))
+    return document
 
 
 def substituted(text: str) -> str:
@@ -48,7 +48,9 @@ def substituted(text: str) -> str:
 
 def ours(name: str) -> Mapping[str, Service]:
     services = composed(name)["services"]
-    return {key: one for key, one in services.items() if one["image"].startswith("fanion")}
+    return {
+        key: service for key, service in services.items() if service["image"].startswith("fanion")
+    }
 
 
 def image_environment() -> dict[str, str]:
@@ -64,31 +66,31 @@ def parsed(arguments: list[str]) -> Mapping[str, Any]:
     """
     group: Any = typer.main.get_command(app)
     command = group.commands[arguments[0]]
-    found: Mapping[str, Any] = command.make_context(arguments[0], arguments[1:]).params
-    return found
+    params: Mapping[str, Any] = command.make_context(arguments[0], arguments[1:]).params
+    return params
 
 
 @pytest.mark.parametrize(("name", "key"), [(name, key) for name in COMPOSE for key in ours(name)])
 def test_a_service_has_settings_that_the_program_takes(name: str, key: str) -> None:
     service = ours(name)[key]
     options = parsed(service.get("command", ["serve"]))
-    given = {**image_environment(), **service["environment"]}
+    environment = {**image_environment(), **service["environment"]}
 
-    settings = read_settings(given, {"role": ",".join(options.get("role") or ()) or None})
+    settings = read_settings(environment, {"role": ",".join(options.get("role") or ()) or None})
 
     assert settings.host == "0.0.0.0"
     assert settings.data == Path("/var/lib/fanion")
-    assert {n for n in given if n.startswith(PREFIX)} <= {
+    assert {n for n in environment if n.startswith(PREFIX)} <= {
         f"{PREFIX}{field.upper()}" for field in Settings.__struct_fields__
     }
 
 
 @pytest.mark.parametrize("name", COMPOSE)
 def test_every_role_is_served(name: str) -> None:
-    commands = [one.get("command", ["serve"]) for one in ours(name).values()]
+    commands = [service.get("command", ["serve"]) for service in ours(name).values()]
     roles = [parsed(one)["role"] or ["all"] for one in commands if one[0] == "serve"]
 
-    assert frozenset().union(*(read_roles(",".join(one)) for one in roles)) == ALL
+    assert frozenset().union(*(read_roles(",".join(role_names)) for role_names in roles)) == ALL
 
 
 def test_several_of_a_service_share_no_port_and_no_folder() -> None:
@@ -104,12 +106,12 @@ def test_several_of_a_service_share_no_port_and_no_folder() -> None:
 
 def test_who_serves_waits_for_the_migration() -> None:
     services = ours("compose.scaled.yaml")
-    serving = [one for one in services.values() if one["command"][0] == "serve"]
+    serving = [service for service in services.values() if service["command"][0] == "serve"]
 
     assert services["migrate"]["command"] == ["migrate"]
     assert len(serving) == len(services) - 1
-    for one in serving:
-        assert one["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    for service in serving:
+        assert service["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
 
 
 def test_volumes_are_declared() -> None:

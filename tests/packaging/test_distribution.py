@@ -67,8 +67,8 @@ def packed(folder: Path, *targets: str, **environment: str) -> "subprocess.Compl
 
 
 def only(folder: Path, pattern: str) -> Path:
-    [found] = (folder / "out").glob(pattern)
-    return found
+    [path] = (folder / "out").glob(pattern)
+    return path
 
 
 def files_of_wheel(path: Path) -> Mapping[str, bytes]:
@@ -87,16 +87,20 @@ def files_of(folder: Path) -> Mapping[str, bytes]:
 def requirements_of(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as wheel:
         [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-        found = email.message_from_bytes(wheel.read(name)).get_all("Requires-Dist")
-    assert found is not None
-    return found
+        requirements = email.message_from_bytes(wheel.read(name)).get_all("Requires-Dist")
+    assert requirements is not None
+    return requirements
 
 
 def test_the_embedded_engine_is_an_extra_of_the_wheel(built: Path) -> None:
     done = packed(built, "wheel")
 
     assert done.returncode == 0, done.stderr
-    of_engine = [one for one in requirements_of(only(built, "*.whl")) if one.startswith("chdb")]
+    of_engine = [
+        requirement
+        for requirement in requirements_of(only(built, "*.whl"))
+        if requirement.startswith("chdb")
+    ]
     assert of_engine == ["chdb-core; extra == 'embedded'"]
 
 

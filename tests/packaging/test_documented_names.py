@@ -54,12 +54,15 @@ def words() -> frozenset[str]:
     """
     tests = ROOT / "tests"
     folders = (SOURCE, ROOT / "bench", tests / "support", tests / "console")
-    files = [*(file for one in folders for file in one.rglob("*.py")), ROOT / "pyproject.toml"]
+    files = [
+        *(file for folder in folders for file in folder.rglob("*.py")),
+        ROOT / "pyproject.toml",
+    ]
     files += [CONSOLE / "package.json", CONSOLE / "vite.config.ts", *CONSOLE.glob("*.py")]
     # Leave out the types that checks generate, which name everything of the API.
     files += [one for one in (CONSOLE / "src").rglob("*.ts*") if one.name != "schema.d.ts"]
-    found = {word for file in files for word in re.findall(r"\w+", file.read_text())}
-    return frozenset(found | SETTINGS)
+    in_sources = {word for file in files for word in re.findall(r"\w+", file.read_text())}
+    return frozenset(in_sources | SETTINGS)
 
 
 def quoted(page: Path) -> set[str]:
@@ -103,7 +106,7 @@ def is_module(name: str) -> bool:
 def anchors(page: Path) -> set[str]:
     """Return the anchors that GitHub makes of headings."""
     headings = re.findall(r"(?m)^#+ (.+)$", page.read_text())
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def leads_nowhere(page: Path, target: str) -> bool:

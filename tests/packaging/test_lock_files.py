@@ -32,22 +32,22 @@ _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==[^;\s]+(?: ; ([^\\]+?))? \\$", re.MUL
 def locked(name: str) -> set[str]:
     """Return the packages that a lock file installs here."""
     text = (ROOT / name).read_text()
-    found: set[str] = set()
+    names: set[str] = set()
     for package, marker in _LOCKED.findall(text):
         requirement = Requirement(f"{package}; {marker}" if marker else package)
         if requirement.marker is None or requirement.marker.evaluate():
-            found.add(canonicalize_name(package))
-    return found
+            names.add(canonicalize_name(package))
+    return names
 
 
 def required(requirements: list[str], extras: set[str]) -> set[Requirement]:
     """Return the requirements that apply here."""
     parsed = [Requirement(text) for text in requirements]
     return {
-        one
-        for one in parsed
-        if one.marker is None
-        or any(one.marker.evaluate({"extra": extra}) for extra in (extras or {""}))
+        requirement
+        for requirement in parsed
+        if requirement.marker is None
+        or any(requirement.marker.evaluate({"extra": extra}) for extra in (extras or {""}))
     }
 
 
@@ -55,18 +55,18 @@ def missing(lock: str, requirements: list[str]) -> set[str]:
     """Return packages that are required, also indirectly, and missing in the lock file."""
     known = locked(lock)
     absent: set[str] = set()
-    seen: set[tuple[str, frozenset[str]]] = set()
+    visited: set[tuple[str, frozenset[str]]] = set()
     waiting = required(requirements, set())
     while waiting:
-        one = waiting.pop()
-        name = canonicalize_name(one.name)
-        if (name, frozenset(one.extras)) in seen or name in LEFT_OUT:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if (name, frozenset(requirement.extras)) in visited or name in LEFT_OUT:
             continue
-        seen.add((name, frozenset(one.extras)))
+        visited.add((name, frozenset(requirement.extras)))
         if name not in known:
             absent.add(name)
             continue
-        waiting |= required(distribution(name).requires or [], one.extras)
+        waiting |= required(distribution(name).requires or [], requirement.extras)
     return absent
 
 
@@ -74,10 +74,12 @@ def missing(lock: str, requirements: list[str]) -> set[str]:
 def test_a_lock_file_holds_all_that_is_required(lock: str) -> None:
     project = PROJECT["project"]
     extras = ["embedded", "build", *(["dev"] if lock == LOCKS[1] else [])]
-    more = [one for extra in extras for one in project["optional-dependencies"][extra]]
-    wanted = [*project["dependencies"], *more]
+    more = [
+        requirement for extra in extras for requirement in project["optional-dependencies"][extra]
+    ]
+    requirements = [*project["dependencies"], *more]
 
-    assert missing(lock, wanted) == set()
+    assert missing(lock, requirements) == set()
 
 
 def test_the_lock_file_of_the_image_holds_all_that_a_server_needs() -> None:
@@ -105,8 +107,8 @@ def test_all_lock_files_agree() -> None:
     ]
 
     assert server.items() <= dev.items()
-    for one in image:
-        assert one and one.items() <= server.items()
+    for package in image:
+        assert package and package.items() <= server.items()
 
 
 def test_a_lock_file_names_no_address() -> None:

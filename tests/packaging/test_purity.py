@@ -34,13 +34,13 @@ FILES = [
 
 
 def imported(source: str) -> set[str]:
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name.partition(".")[0] for name in found if not name.startswith(PURE_PARTS)}
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name.partition(".")[0] for name in modules if not name.startswith(PURE_PARTS)}
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)

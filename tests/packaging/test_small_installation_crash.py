@@ -70,8 +70,8 @@ def test_it_has_no_engine(python: Path) -> None:
         [python, "-c", tried], cwd=python.parent, capture_output=True, text=True, check=True
     )
 
-    found, origin = done.stdout.split()
-    assert found == "None"
+    module, origin = done.stdout.split()
+    assert module == "None"
     assert Path(origin).is_relative_to(python.parents[1])
 
 
@@ -100,7 +100,7 @@ def test_it_says_what_an_embedded_event_store_needs(server: RealServer, postgres
     done = server.run("serve")
 
     assert done.returncode == 2
-    [line] = [one for one in done.stderr.splitlines() if not one.startswith("{")]
+    [line] = [printed for printed in done.stderr.splitlines() if not printed.startswith("{")]
     assert line.endswith(
         "install fanion[embedded], or name a ClickHouse server in FANION_EVENTS_URL"
     )

@@ -63,9 +63,9 @@ class Line:
 @pytest.fixture
 async def line() -> AsyncIterator[Line]:
     us, them = End(), End()
-    one, other = socket.socketpair()
+    first, other = socket.socketpair()
     made = Line(
-        Channel(one, Message, us.receive, us.lost),
+        Channel(first, Message, us.receive, us.lost),
         Channel(other, Message, them.receive, them.lost),
         us,
         them,
@@ -126,9 +126,9 @@ async def test_the_end_of_the_other_process_comes_after_its_last_message(line: L
 
 async def test_a_channel_ends_when_the_other_process_does_not_read() -> None:
     us = End()
-    one, other = socket.socketpair()
+    first, other = socket.socketpair()
     before = open_files()
-    ours = Channel[Message](one, Message, us.receive, us.lost, unsent_bytes_max=3_000_000)
+    ours = Channel[Message](first, Message, us.receive, us.lost, unsent_bytes_max=3_000_000)
 
     for _ in range(8):
         ours.send(Content(b"x" * 1_000_000), file_of("lost"))
@@ -149,8 +149,8 @@ async def test_what_cannot_be_decoded_ends_the_channel(line: Line) -> None:
 
 async def test_a_large_message_may_wait_without_a_limit() -> None:
     us, them = End(), End()
-    one, other = socket.socketpair()
-    ours = Channel[Message](one, Message, us.receive, us.lost, unsent_bytes_max=None)
+    first, other = socket.socketpair()
+    ours = Channel[Message](first, Message, us.receive, us.lost, unsent_bytes_max=None)
     message = Content(b"x" * (channels.UNSENT_BYTES_MAX + 1))
 
     ours.send(message)
@@ -175,7 +175,7 @@ async def test_messages_after_its_end_are_dropped_and_their_descriptors_closed(l
 
 async def test_a_receiver_may_close_the_channel_between_two_messages() -> None:
     before = open_files()
-    one, other = socket.socketpair()
+    first, other = socket.socketpair()
     came: list[Message] = []
 
     def receive(message: Message, file: int | None) -> None:
@@ -189,7 +189,7 @@ async def test_a_receiver_may_close_the_channel_between_two_messages() -> None:
         raise AssertionError("it was closed here")
 
     closed, us = asyncio.Event(), End()
-    ours = Channel[Message](one, Message, us.receive, us.lost)
+    ours = Channel[Message](first, Message, us.receive, us.lost)
     for _ in range(3):
         ours.send(Content(b"x"), file_of("x"))
     theirs = Channel[Message](other, Message, receive, lost)
@@ -206,8 +206,8 @@ Pair = tuple[BlockingChannel, BlockingChannel]
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    one, other = socket.socketpair()
-    with BlockingChannel(one) as ours, BlockingChannel(other) as theirs:
+    first, other = socket.socketpair()
+    with BlockingChannel(first) as ours, BlockingChannel(other) as theirs:
         for end in (ours, theirs):
             end.set_timeout(60)
         yield ours, theirs
@@ -306,27 +306,27 @@ def test_waiting_has_a_timeout(pair: Pair) -> None:
 
 @pytest.mark.parametrize("size", [0, 5, 3_000_000])
 def test_the_first_frame_is_received_alone(size: int) -> None:
-    one, other = socket.socketpair()
+    first, other = socket.socketpair()
     content = os.urandom(size)
 
     def send() -> None:
         ours.send(content)
         ours.send(b"next")
 
-    with BlockingChannel(one) as ours, BlockingChannel(other) as theirs:
+    with BlockingChannel(first) as ours, BlockingChannel(other) as theirs:
         sending = threading.Thread(target=send)
         sending.start()
-        first = receive_first(other)
+        frame = receive_first(other)
         sending.join()
 
-        assert first == content
+        assert frame == content
         assert theirs.receive() == (b"next", None)
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x05", HEADER.pack(5, False) + b"half"])
 def test_there_is_no_first_frame_when_the_other_process_has_ended(sent: bytes) -> None:
-    one, other = socket.socketpair()
+    first, other = socket.socketpair()
     with other:
-        with one:
-            one.send(sent)
+        with first:
+            first.send(sent)
         assert receive_first(other) is None

@@ -10,9 +10,11 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 def test_each_subscriber_of_a_change_is_called_in_order_before_publish_returns() -> None:
     bus, calls = ChangeBus(), list[tuple[str, int]]()
     bus.subscribe(
-        Topic.FLAGS, lambda one: calls.append(("a", one)), lambda one: calls.append(("b", one))
+        Topic.FLAGS,
+        lambda change: calls.append(("a", change)),
+        lambda change: calls.append(("b", change)),
     )
-    bus.subscribe(Topic.FLAGS, lambda one: calls.append(("c", one)))
+    bus.subscribe(Topic.FLAGS, lambda change: calls.append(("c", change)))
 
     bus.publish(Topic.FLAGS, 7)
 

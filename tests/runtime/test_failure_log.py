@@ -19,8 +19,8 @@ class Clock:
 
 @pytest.fixture
 def lines() -> Iterator[list[Any]]:
-    with capture_logs() as found:
-        yield found
+    with capture_logs() as entries:
+        yield entries
 
 
 def test_a_failure_is_logged_at_once_and_then_counted_until_it_ends(lines: list[Any]) -> None:

@@ -20,13 +20,15 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreloadedServer]:
-    made = PreloadedServer(tmp_path_factory.mktemp("aborted") / "data", {"FANION_PROCESSES": "2"})
-    made.setup()
-    made.start()
+    process = PreloadedServer(
+        tmp_path_factory.mktemp("aborted") / "data", {"FANION_PROCESSES": "2"}
+    )
+    process.setup()
+    process.start()
     try:
-        yield made
+        yield process
     finally:
-        made.close()
+        process.close()
 
 
 def resident(server: PreloadedServer) -> dict[int, int]:

@@ -14,10 +14,10 @@ from tests.support.exchange import MemoryRequest
 
 
 async def test_the_application_gets_the_request_and_the_client_the_headers() -> None:
-    seen: dict[str, Any] = {}
+    received_scope: dict[str, Any] = {}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        seen.update(scope)
+        received_scope.update(scope)
         await send({"type": "http.response.start", "status": 201, "headers": []})
         await send({"type": "http.response.body", "body": b"made"})
 
@@ -34,8 +34,8 @@ async def test_the_application_gets_the_request_and_the_client_the_headers() -> 
     )
 
     assert (status, request.status, request.content) == (201, 201, b"made")
-    assert seen["state"] is state
-    assert (seen["path"], seen["query_string"]) == ("/api/x y/", b"a=1")
+    assert received_scope["state"] is state
+    assert (received_scope["path"], received_scope["query_string"]) == ("/api/x y/", b"a=1")
     assert request.response_headers == [("x-request-id", "abc-1")]
 
 
@@ -46,9 +46,9 @@ async def test_a_header_that_the_application_sets_is_sent_once() -> None:
         await send({"type": "http.response.body", "body": b""})
 
     request = MemoryRequest("GET", "/api/x/", "", {}, "127.0.0.1:50000")
-    given = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
+    bridge_headers = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
 
-    await answer(app, request, {}, path="/api/x/", headers=given)
+    await answer(app, request, {}, path="/api/x/", headers=bridge_headers)
 
     assert request.response_headers == [
         ("cache-control", "no-cache"),
@@ -123,18 +123,18 @@ async def test_a_client_that_disconnects_ends_the_pieces() -> None:
 
 
 async def test_an_application_that_waits_for_it_is_told_that_the_client_has_left() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     request = MemoryRequest("POST", "/api/x", "", {}, "127.0.0.1:50000")
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        told.append((await receive())["type"])
+        messages.append((await receive())["type"])
         asyncio.get_running_loop().call_soon(request.end_input)
-        told.append((await receive())["type"])
+        messages.append((await receive())["type"])
         await send({"type": "http.response.start", "status": 503, "headers": []})
         await send({"type": "http.response.body", "body": b"too late"})
 
     with pytest.raises(ClientDisconnected):
         await answer(app, request, {}, path="/api/x", headers=[])
 
-    assert told == ["http.request", "http.disconnect"]
+    assert messages == ["http.request", "http.disconnect"]
     assert request.status == 0

@@ -47,9 +47,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     keys = server.setup()
     server.start()
     try:
-        made = Site(server.port, ways(keys))
-        until(lambda: _process(made, "process") != _process(made, "server"), "no other process")
-        yield made
+        started = Site(server.port, ways(keys))
+        until(
+            lambda: _process(started, "process") != _process(started, "server"), "no other process"
+        )
+        yield started
     finally:
         server.close()
 
@@ -153,8 +155,8 @@ def _chunks(body: bytes) -> Callable[[Way], bytes]:
 
 def _of_1_0(fields: str, body: Callable[[Way], bytes]) -> Callable[[Way], bytes]:
     def sent(way: Way) -> bytes:
-        given = fields.replace("LENGTH", str(len(body(way))))
-        return get(way, given, line=f"POST {way.post_path} HTTP/1.0") + body(way)
+        filled = fields.replace("LENGTH", str(len(body(way))))
+        return get(way, filled, line=f"POST {way.post_path} HTTP/1.0") + body(way)
 
     return sent
 
@@ -420,11 +422,11 @@ CASES = [
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.section} {case.rule}" for case in CASES])
 def test_the_rule_is_kept(site: Site, case: Case, way: str) -> None:
-    asked = unseen(site.ways[way])
+    unseen_way = unseen(site.ways[way])
 
-    outcomes = [outcome(site, case, case.sent(asked)) for _ in range(3)]
+    outcomes = [outcome(site, case, case.sent(unseen_way)) for _ in range(3)]
 
-    expected = [_status(asked, status) for status in case.answers]
+    expected = [_status(unseen_way, status) for status in case.answers]
     for statuses, has_ended in outcomes:
         known = [
             ANY if wanted == ANY else status
@@ -499,16 +501,16 @@ def test_a_refused_key_is_answered_with_a_challenge(site: Site) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_head_is_answered_as_get_without_a_body(site: Site, way: str) -> None:
     """RFC 9110 sections 9.1, 9.3.2 and 8.6 require it."""
-    asked = unseen(site.ways[way])
+    unseen_way = unseen(site.ways[way])
     for _ in range(2):
         with Probe(site.port) as probe:
-            probe.send(get(asked, line=f"HEAD {asked.get_path} HTTP/1.1"))
+            probe.send(get(unseen_way, line=f"HEAD {unseen_way.get_path} HTTP/1.1"))
             head = probe.answer("HEAD")
-            probe.send(get(asked))
+            probe.send(get(unseen_way))
             whole = probe.answer()
 
         assert head is not None and whole is not None
-        assert (head.status, whole.status) == (asked.get_status, asked.get_status)
+        assert (head.status, whole.status) == (unseen_way.get_status, unseen_way.get_status)
         assert head.headers["content-length"] == whole.headers["content-length"]
         assert head.headers["content-type"] == whole.headers["content-type"]
 
@@ -529,18 +531,18 @@ def test_head_of_a_stream_ends(site: Site) -> None:
 @pytest.mark.parametrize("expectation", ["100-continue", "100-Continue", "100-continue, "])
 def test_leave_comes_before_the_body(site: Site, way: str, expectation: str) -> None:
     """RFC 9110 section 10.1.1 requires it."""
-    asked = unseen(site.ways[way])
-    framing = f"Content-Length: {len(asked.body)}\r\nExpect: {expectation}\r\n"
+    unseen_way = unseen(site.ways[way])
+    framing = f"Content-Length: {len(unseen_way.body)}\r\nExpect: {expectation}\r\n"
     for _ in range(2):
         with Probe(site.port) as probe:
-            probe.send(post(asked, framing, b""))
+            probe.send(post(unseen_way, framing, b""))
             leave = probe.answer()
             assert leave is not None and leave.status == 100
-            probe.send(asked.body + get(asked))
+            probe.send(unseen_way.body + get(unseen_way))
             final, following = probe.answer(), probe.answer()
 
-        assert final is not None and final.status == asked.post_status
-        assert following is not None and following.status == asked.get_status
+        assert final is not None and final.status == unseen_way.post_status
+        assert following is not None and following.status == unseen_way.get_status
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -548,14 +550,14 @@ def test_after_a_final_answer_in_place_of_leave_no_body_is_taken_for_a_request(
     site: Site, way: str
 ) -> None:
     """RFC 9110 section 10.1.1 requires it."""
-    asked = unseen(site.ways[way])
+    unseen_way = unseen(site.ways[way])
     framing = "Content-Length: 999999999\r\nExpect: 100-continue\r\n"
     for sends_body in (True, False):
         with Probe(site.port) as probe:
-            probe.send(post(asked, framing, b""))
+            probe.send(post(unseen_way, framing, b""))
             refused = probe.answer()
             if sends_body:
-                probe.send(get(asked))
+                probe.send(get(unseen_way))
             ended = probe.is_ended()
 
         # A client that may not send anything there is told so at once.
@@ -566,8 +568,12 @@ def test_after_a_final_answer_in_place_of_leave_no_body_is_taken_for_a_request(
 @pytest.mark.parametrize("way", WAYS)
 def test_a_request_that_is_cut_off_is_not_answered_as_a_whole_one(site: Site, way: str) -> None:
     """RFC 9112 section 8 requires it."""
-    asked = unseen(site.ways[way])
-    for cut in (post(asked)[:-1], chunked(asked, in_chunks(asked)), get(asked)[:-2]):
+    unseen_way = unseen(site.ways[way])
+    for cut in (
+        post(unseen_way)[:-1],
+        chunked(unseen_way, in_chunks(unseen_way)),
+        get(unseen_way)[:-2],
+    ):
         with Probe(site.port) as probe:
             probe.send(cut)
             probe.end()
@@ -579,8 +585,12 @@ def test_a_request_that_is_cut_off_is_not_answered_as_a_whole_one(site: Site, wa
 @pytest.mark.parametrize("way", WAYS)
 def test_a_client_that_has_sent_all_reads_its_answers(site: Site, way: str) -> None:
     """RFC 9112 section 9.6 requires it."""
-    asked = unseen(site.ways[way])
-    for sent, answers in ((post(asked), 1), (get(asked), 1), (post(asked) + get(asked), 2)):
+    unseen_way = unseen(site.ways[way])
+    for sent, answers in (
+        (post(unseen_way), 1),
+        (get(unseen_way), 1),
+        (post(unseen_way) + get(unseen_way), 2),
+    ):
         for _ in range(10):
             with Probe(site.port) as probe:
                 probe.send(sent)

@@ -34,14 +34,14 @@ BODY_MAX = 100_000_000
 async def echo(request: Request) -> None:
     """Answer with the request."""
     body = (await request.read(BODY_MAX)).decode("latin-1")
-    seen = {
+    shown = {
         "method": request.method,
         "path": request.path,
         "query": request.query,
         "headers": dict(request.headers.items()),
         "body": body,
     }
-    request.response_bytes(200, [JSON], json.dumps(seen).encode())
+    request.response_bytes(200, [JSON], json.dumps(shown).encode())
 
 
 @dataclass
@@ -128,12 +128,12 @@ class Client:
             return await self.reader.read() == b""
 
     async def _chunks(self) -> bytes:
-        found = b""
+        data = b""
         while size := int(await self.reader.readuntil(b"\r\n"), 16):
-            found += await self.reader.readexactly(size)
+            data += await self.reader.readexactly(size)
             assert await self.reader.readexactly(2) == b"\r\n"
         assert await self.reader.readexactly(2) == b"\r\n"
-        return found
+        return data
 
 
 @asynccontextmanager
@@ -171,9 +171,9 @@ async def test_a_request_in_single_bytes_is_one_request() -> None:
             await client.writer.drain()
         status, headers, body = await client.answer()
 
-    asked = json.loads(body)
-    assert (status, headers["content-type"], asked["body"]) == (200, "application/json", "body")
-    assert (asked["method"], asked["path"], asked["query"]) == ("POST", "/a%20b", "c=d")
+    shown = json.loads(body)
+    assert (status, headers["content-type"], shown["body"]) == (200, "application/json", "body")
+    assert (shown["method"], shown["path"], shown["query"]) == ("POST", "/a%20b", "c=d")
 
 
 async def test_requests_sent_at_once_are_answered_in_their_order() -> None:
@@ -198,29 +198,29 @@ async def test_a_chunked_body_is_joined_and_its_trailers_are_not_headers() -> No
     )
 
     async with serving() as (_, client):
-        asked = await client.asked(request)
+        shown = await client.asked(request)
         again = await client.asked(b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
 
-    assert (asked["body"], asked["headers"]["x-a"]) == ("abcde", "head")
+    assert (shown["body"], shown["headers"]["x-a"]) == ("abcde", "head")
     assert again["path"] == "/next"
 
 
 async def test_a_header_that_is_sent_twice_is_a_list() -> None:
     async with serving() as (_, client):
-        asked = await client.asked(
+        shown = await client.asked(
             b"GET / HTTP/1.1\r\nHost: x\r\n"
             b"X-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\n\r\n"
         )
 
-    assert asked["headers"]["x-forwarded-for"] == "1.2.3.4, 5.6.7.8"
+    assert shown["headers"]["x-forwarded-for"] == "1.2.3.4, 5.6.7.8"
 
 
 async def test_an_absolute_target_is_read_as_its_path() -> None:
     async with serving() as (_, client):
-        asked = await client.asked(b"GET http://home/a/?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
+        shown = await client.asked(b"GET http://home/a/?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
         bare = await client.asked(b"GET http://home HTTP/1.1\r\nHost: x\r\n\r\n")
 
-    assert (asked["path"], asked["query"], bare["path"]) == ("/a/", "b=c", "/")
+    assert (shown["path"], shown["query"], bare["path"]) == ("/a/", "b=c", "/")
 
 
 MALFORMED = {
@@ -315,10 +315,10 @@ async def test_a_client_that_expects_100_continue_gets_it_before_it_sends_its_bo
             b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
         )
         interim = await client.head()
-        asked = await client.asked(b"body")
+        shown = await client.asked(b"body")
 
     assert interim == (100, {})
-    assert asked["body"] == "body"
+    assert shown["body"] == "body"
 
 
 async def test_a_client_that_disconnects_after_an_early_response_leaves_nothing_open() -> None:
@@ -369,11 +369,11 @@ async def test_an_upgrade_is_ignored_and_the_connection_stays_open() -> None:
     upgrade = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
     async with serving() as (_, client):
-        asked = [await client.asked(upgrade) for _ in range(2)]
+        shown = [await client.asked(upgrade) for _ in range(2)]
         client.writer.write(b"\x81\x05hello")
         refused = await client.answer()
 
-    assert ([each["path"] for each in asked], refused[0]) == (["/a", "/a"], 400)
+    assert ([each["path"] for each in shown], refused[0]) == (["/a", "/a"], 400)
 
 
 async def test_an_unread_body_is_discarded_and_the_connection_stays_open() -> None:
@@ -407,22 +407,22 @@ async def test_a_large_body_is_read_in_pieces() -> None:
 
 
 async def test_a_client_that_disconnects_in_the_middle_of_its_body_is_lost() -> None:
-    seen: list[type[Exception]] = []
+    errors: list[type[Exception]] = []
 
     async def answer(request: Request) -> None:
         try:
             await request.read(BODY_MAX)
         except ClientDisconnected as error:
-            seen.append(type(error))
+            errors.append(type(error))
             raise
 
     async with serving(answer) as (stub, client):
         client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
         await client.writer.drain()
         client.writer.close()
-        await until(lambda: bool(seen) and not stub.open)
+        await until(lambda: bool(errors) and not stub.open)
 
-    assert seen == [ClientDisconnected]
+    assert errors == [ClientDisconnected]
 
 
 async def test_a_streamed_response_is_chunked_and_ends() -> None:
@@ -540,10 +540,10 @@ async def test_a_response_that_fails_midway_closes_the_connection() -> None:
 async def test_idle_clients_are_disconnected() -> None:
     async with serving() as (stub, client):
         stub.check_timeouts(IDLE_S_MAX - 1)
-        asked = await client.asked(b"GET /in-time HTTP/1.1\r\nHost: x\r\n\r\n")
+        shown = await client.asked(b"GET /in-time HTTP/1.1\r\nHost: x\r\n\r\n")
         stub.check_timeouts(IDLE_S_MAX + 1)
 
-        assert asked["path"] == "/in-time"
+        assert shown["path"] == "/in-time"
         assert await client.is_closed()
 
 

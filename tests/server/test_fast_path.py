@@ -67,43 +67,45 @@ def manual_endpoint() -> ManualEndpoint:
     lines = open_logs("info", output)
     management: AsgiApp = _nothing
     telemetry = Telemetry(Metrics(), lines)
-    made = ManualEndpoint(Application(Routes({}), management, telemetry, 1000), output, lines)
-    route = Route("captures", made.post, find_fast_endpoint=lambda query, headers: made.take)
-    made.application = Application(Routes({"/e": route}), management, telemetry, 1000)
-    return made
+    endpoint = ManualEndpoint(Application(Routes({}), management, telemetry, 1000), output, lines)
+    route = Route(
+        "captures", endpoint.post, find_fast_endpoint=lambda query, headers: endpoint.take
+    )
+    endpoint.application = Application(Routes({"/e": route}), management, telemetry, 1000)
+    return endpoint
 
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[tuple[ManualEndpoint, StubServer, Client]]:
     """Yield a server and a client whose head is known for bodies of two bytes."""
-    made = manual_endpoint()
-    async with serving(made.application.answer) as (stub, client):
-        stub.head_cache.reset(made.application.fast_path)
+    endpoint = manual_endpoint()
+    async with serving(endpoint.application.answer) as (stub, client):
+        stub.head_cache.reset(endpoint.application.fast_path)
         client.writer.write(post(b"hi"))
         assert (await client.answer())[2] == b"ordinary"
-        yield made, stub, client
-    made.lines.close()
+        yield endpoint, stub, client
+    endpoint.lines.close()
 
 
-async def taken(made: ManualEndpoint, client: Client, body: bytes) -> Reply:
+async def taken(endpoint: ManualEndpoint, client: Client, body: bytes) -> Reply:
     """Send a request and return the reply that it waits for."""
     client.writer.write(post(body))
-    before = len(made.replies)
-    await until(lambda: len(made.replies) > before)
-    return made.replies[-1]
+    before = len(endpoint.replies)
+    await until(lambda: len(endpoint.replies) > before)
+    return endpoint.replies[-1]
 
 
 async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() -> None:
-    async with opened() as (made, _, client):
+    async with opened() as (endpoint, _, client):
         for body in (b"b1", b"b2"):
-            (await taken(made, client, body))(Response(201, body, (("x-a", "b"),)))
+            (await taken(endpoint, client, body))(Response(201, body, (("x-a", "b"),)))
             status, headers, content = await client.answer()
             assert (status, content, headers["x-a"]) == (201, body, "b")
             assert headers["content-type"] == "application/json"
             assert headers["x-request-id"]
 
-        assert (made.ordinary, made.fast) == ([b"hi"], [b"b1", b"b2"])
-        requests = [line for line in made.logged() if line["event"] == "request"]
+        assert (endpoint.ordinary, endpoint.fast) == ([b"hi"], [b"b1", b"b2"])
+        requests = [line for line in endpoint.logged() if line["event"] == "request"]
         assert [(line["route"], line["status"], line["client"]) for line in requests] == [
             ("captures", 200, "127.0.0.1"),
             ("captures", 201, "127.0.0.1"),
@@ -112,35 +114,35 @@ async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() ->
 
 
 async def test_a_request_that_the_endpoint_does_not_accept_has_a_task() -> None:
-    async with opened() as (made, _, client):
+    async with opened() as (endpoint, _, client):
         client.writer.write(post(b"no"))
 
         assert (await client.answer())[2] == b"ordinary"
-        assert (made.ordinary, made.fast) == ([b"hi", b"no"], [])
+        assert (endpoint.ordinary, endpoint.fast) == ([b"hi", b"no"], [])
 
 
 async def test_an_endpoint_that_fails_is_logged_and_the_connection_stays_open() -> None:
-    async with opened() as (made, _, client):
+    async with opened() as (endpoint, _, client):
         for body, status in ((b"oh", 500), (b"no", 200)):
             client.writer.write(post(body))
             assert (await client.answer())[0] == status
-        failed = [line for line in made.logged() if line["event"] == "request_failed"]
+        failed = [line for line in endpoint.logged() if line["event"] == "request_failed"]
         assert ["ZeroDivisionError" in str(line) for line in failed] == [True]
 
 
 async def test_requests_after_it_wait_for_their_turn() -> None:
-    async with opened() as (made, _, client):
-        await taken(made, client, b"b1")
+    async with opened() as (endpoint, _, client):
+        await taken(endpoint, client, b"b1")
         client.writer.write(post(b"b2") + post(b"b3"))
         await client.writer.drain()
         await asyncio.sleep(0.05)
-        assert made.fast == [b"b1"]
+        assert endpoint.fast == [b"b1"]
 
         for number, body in enumerate((b"b1", b"b2", b"b3")):
-            await until(partial(_are_more_than, made.replies, number))
-            made.replies[number](Response(200, body))
+            await until(partial(_are_more_than, endpoint.replies, number))
+            endpoint.replies[number](Response(200, body))
             assert (await client.answer())[2] == body
-        assert (made.ordinary, made.fast) == ([b"hi"], [b"b1", b"b2", b"b3"])
+        assert (endpoint.ordinary, endpoint.fast) == ([b"hi"], [b"b1", b"b2", b"b3"])
 
 
 def _are_more_than(replies: list[Reply], number: int) -> bool:
@@ -149,8 +151,8 @@ def _are_more_than(replies: list[Reply], number: int) -> bool:
 
 @pytest.mark.parametrize("is_known", [True, False])
 async def test_a_reply_to_a_disconnected_client_does_no_harm(is_known: bool) -> None:
-    async with opened() as (made, stub, client):
-        reply = await taken(made, client, b"b1")
+    async with opened() as (endpoint, stub, client):
+        reply = await taken(endpoint, client, b"b1")
         client.writer.close()
         if is_known:
             stub.open[0].abort()
@@ -160,13 +162,13 @@ async def test_a_reply_to_a_disconnected_client_does_no_harm(is_known: bool) -> 
 
         await until(lambda: not stub.open)
         other = await stub.client()
-        (await taken(made, other, b"b2"))(Response(200, b"other"))
+        (await taken(endpoint, other, b"b2"))(Response(200, b"other"))
         assert (await other.answer())[2] == b"other"
 
 
 async def test_a_server_that_ends_sends_its_replies_first() -> None:
-    async with opened() as (made, stub, client):
-        reply = await taken(made, client, b"b1")
+    async with opened() as (endpoint, stub, client):
+        reply = await taken(endpoint, client, b"b1")
         stub.is_ending = True
         for connection in stub.open:
             connection.end()
@@ -179,8 +181,8 @@ async def test_a_server_that_ends_sends_its_replies_first() -> None:
 
 
 async def test_a_client_that_sends_nothing_more_reads_its_answer() -> None:
-    async with opened() as (made, _, client):
-        reply = await taken(made, client, b"b1")
+    async with opened() as (endpoint, _, client):
+        reply = await taken(endpoint, client, b"b1")
         client.writer.write_eof()
         await asyncio.sleep(0.05)
 
@@ -191,35 +193,35 @@ async def test_a_client_that_sends_nothing_more_reads_its_answer() -> None:
 
 
 async def test_an_error_in_place_of_a_response_is_sent() -> None:
-    async with opened() as (made, _, client):
-        (await taken(made, client, b"b1"))(Unavailable("Not now.", retry_after_s=5))
+    async with opened() as (endpoint, _, client):
+        (await taken(endpoint, client, b"b1"))(Unavailable("Not now.", retry_after_s=5))
         status, headers, content = await client.answer()
         assert (status, headers["retry-after"]) == (503, "5")
         assert json.loads(content)["detail"] == "Not now."
 
-        (await taken(made, client, b"b2"))(ZeroDivisionError("secret"))
+        (await taken(endpoint, client, b"b2"))(ZeroDivisionError("secret"))
         status, _, content = await client.answer()
         assert (status, b"secret" in content) == (500, False)
 
-        failed = [line for line in made.logged() if line["event"] == "request_failed"]
+        failed = [line for line in endpoint.logged() if line["event"] == "request_failed"]
         assert ["ZeroDivisionError" in str(line) for line in failed] == [True]
 
 
 async def test_an_answer_that_cannot_be_written_ends_the_connection() -> None:
-    async with opened() as (made, _, client):
-        (await taken(made, client, b"b1"))(Response(200, b"", (("x-a", "b\r\nx-c: d"),)))
+    async with opened() as (endpoint, _, client):
+        (await taken(endpoint, client, b"b1"))(Response(200, b"", (("x-a", "b\r\nx-c: d"),)))
 
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await client.answer()
-        assert [line["event"] for line in made.logged()].count("request_failed") == 1
+        assert [line["event"] for line in endpoint.logged()].count("request_failed") == 1
 
 
 async def test_after_a_change_of_the_application_cached_heads_are_answered_by_the_new_one() -> None:
-    async with opened() as (made, stub, client):
-        asked: list[RequestHead] = []
+    async with opened() as (endpoint, stub, client):
+        heads: list[RequestHead] = []
 
         def fast_path(head: RequestHead) -> FastRoute | None:
-            asked.append(head)
+            heads.append(head)
             return None
 
         stub.head_cache.reset(fast_path)
@@ -227,5 +229,5 @@ async def test_after_a_change_of_the_application_cached_heads_are_answered_by_th
             client.writer.write(post(b"hi"))
             assert (await client.answer())[2] == b"ordinary"
 
-        assert made.fast == []
-        assert [head.path for head in asked] == ["/e"]
+        assert endpoint.fast == []
+        assert [head.path for head in heads] == ["/e"]

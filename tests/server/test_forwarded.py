@@ -295,10 +295,10 @@ def request(forwarded: str | None = None, peer: str = PEER) -> Request:
 def test_a_client_address_is_valid_or_empty(forwarded: str | None, peer: str, address: str) -> None:
     proxies = TrustedProxies(ALL_NETWORKS)
 
-    asked = request(forwarded, peer)
+    received = request(forwarded, peer)
 
-    assert proxies.client_address(asked.peer, asked.headers) == address
-    assert proxies.client(asked) == Client(address)
+    assert proxies.client_address(received.peer, received.headers) == address
+    assert proxies.client(received) == Client(address)
 
 
 @pytest.mark.parametrize(

@@ -109,9 +109,9 @@ async def processes() -> AsyncIterator[Processes]:
     for process in (ann, ben):
         await process.http.answer_with(process)
         process.http.share_connections(process.pass_on)
-    made = Processes(ann, ben, port=port)
-    yield made
-    for client in made.clients:
+    started = Processes(ann, ben, port=port)
+    yield started
+    for client in started.clients:
         client.writer.close()
         with suppress(ConnectionError):
             await client.writer.wait_closed()
@@ -160,7 +160,7 @@ async def test_a_pipelined_request_is_handed_to_the_process_that_answers(
     received = [await client.answer() for _ in range(3)]
     afterwards = await client.asked(ANN)
 
-    assert [(one[0], one[1]) for one in received] == [
+    assert [(request[0], request[1]) for request in received] == [
         ("ben", "/ben/held"), ("ann", "/ann"), ("ben", "/ben")
     ]  # fmt: skip
     assert afterwards[0] == "ann"
@@ -188,9 +188,9 @@ async def test_many_connections_are_handed_over_at_once(processes: Processes) ->
 
     for _ in range(5):
         received = await asyncio.gather(*(client.asked(BEN) for client in clients))
-        assert {one[0] for one in received} == {"ben"}
+        assert {request[0] for request in received} == {"ben"}
         received = await asyncio.gather(*(client.asked(ANN) for client in clients))
-        assert {one[0] for one in received} == {"ann"}
+        assert {request[0] for request in received} == {"ann"}
     for client in clients:
         client.writer.close()
 

@@ -244,14 +244,14 @@ async def test_what_has_come_at_once_is_not_held_by_trickling(
 def test_no_address_takes_the_room_of_the_next() -> None:
     budget = SharedBudget(1_000)
 
-    taken = {}
+    reserved = {}
     for holder in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
         while budget.reserve(10, holder):
             pass
-        taken[holder] = budget.held_by(holder)
+        reserved[holder] = budget.held_by(holder)
     budget.release(500, "192.0.2.1")
 
-    assert taken == {"192.0.2.1": 500, "192.0.2.2": 250, "192.0.2.3": 120}
+    assert reserved == {"192.0.2.1": 500, "192.0.2.2": 250, "192.0.2.3": 120}
     assert (budget.held_by("192.0.2.1"), budget.held) == (0, 370)
     assert budget.reserve(180, "192.0.2.3")
     assert not budget.reserve(1_000_000, "192.0.2.4")
@@ -334,8 +334,8 @@ def test_connections_of_one_client_are_limited_and_those_of_a_proxy_are_not() ->
     count = ConnectionCount(10 * CONNECTIONS_PER_ADDRESS_MAX, lambda address: address == "10.0.0.1")
 
     for address, refusals in (("192.0.2.1", 5), ("2001:db8::1", 5), ("10.0.0.1", 0)):
-        found = [count.opened(address) for _ in range(CONNECTIONS_PER_ADDRESS_MAX + 5)]
-        assert len([one for one in found if one is not None]) == refusals
+        errors = [count.opened(address) for _ in range(CONNECTIONS_PER_ADDRESS_MAX + 5)]
+        assert len([error for error in errors if error is not None]) == refusals
     assert count.opened("192.0.2.2") is None
     assert count.opened("2001:db8::2") is not None  # of the same network
     for _ in range(6):
@@ -350,9 +350,9 @@ async def test_a_body_in_many_small_segments_is_joined() -> None:
         for number in range(3_000):
             client.writer.write(b"%010d" % number)
             await asyncio.sleep(0)
-        asked = json.loads((await client.answer())[2])
+        shown = json.loads((await client.answer())[2])
 
-    assert asked["body"] == "".join(f"{number:010d}" for number in range(3_000))
+    assert shown["body"] == "".join(f"{number:010d}" for number in range(3_000))
 
 
 async def test_tiny_chunks_are_decoded_with_pauses() -> None:
@@ -362,11 +362,11 @@ async def test_tiny_chunks_are_decoded_with_pauses() -> None:
         other = await stub.client()
         client.writer.write(CHUNKED + body)
         await until(lambda: stub.buffers.held > 0)
-        asked = await other.asked(b"GET /between HTTP/1.1\r\nHost: x\r\n\r\n")
+        shown = await other.asked(b"GET /between HTTP/1.1\r\nHost: x\r\n\r\n")
         was_reading = stub.open[0].parser.is_in_message
         whole = await client.answer()
 
-    assert asked["path"] == "/between"
+    assert shown["path"] == "/between"
     assert was_reading
     assert json.loads(whole[2])["body"] == "x" * 100_000
 

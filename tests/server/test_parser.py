@@ -98,7 +98,7 @@ def feed(reader: Reader, data: bytes) -> None:
 
 
 def cut(data: bytes, places: list[int]) -> Iterator[bytes]:
-    bounds = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    bounds = [0, *sorted(cut_at % (len(data) + 1) for cut_at in places), len(data)]
     return (data[a:b] for a, b in pairwise(bounds) if a < b)
 
 

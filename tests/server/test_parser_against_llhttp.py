@@ -203,8 +203,8 @@ def test_it_reads_what_llhttp_reads_or_a_stricter_rule_refuses_it(
     messages: list[bytes], edits: list[tuple[int, int, bytes]], cuts: list[int]
 ) -> None:
     stream = b"".join(messages)
-    for place, removed, added in edits:
-        at = place % (len(stream) + 1)
+    for position, removed, added in edits:
+        at = position % (len(stream) + 1)
         stream = stream[:at] + added + stream[at + removed :]
     assume(not any(rule.search(stream) for rule in UNTOLD.values()))
     known = HeadCache()
@@ -252,9 +252,9 @@ def _origin_form(target: bytes) -> bytes:
     if target[:1] in (b"/", b"*"):
         return target.rstrip(b"?")
     rest = target.partition(b"://")[2]
-    place = re.search(rb"[/?]", rest)
-    found = rest[place.start() :] if place else b""
-    return (found if found[:1] == b"/" else b"/" + found).rstrip(b"?")
+    start = re.search(rb"[/?]", rest)
+    path = rest[start.start() :] if start else b""
+    return (path if path[:1] == b"/" else b"/" + path).rstrip(b"?")
 
 
 @given(data=st.binary(max_size=200), sizes=st.lists(st.integers(1, 60), min_size=1, max_size=20))

@@ -490,9 +490,9 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
         definitions = await home.get("/event_definitions/", search=f"seen-{unique}")
         members = await client.get("/api/organizations/@current/members/?limit=1000")
         [user_uuid] = [
-            one["user"]["uuid"]
-            for one in members.json()["results"]
-            if one["user"]["id"] == colleague.user_id
+            member["user"]["uuid"]
+            for member in members.json()["results"]
+            if member["user"]["id"] == colleague.user_id
         ]
         return {
             "flag_id": flag,

@@ -75,7 +75,7 @@ def public_paths(home: Home) -> list[str]:
         ],
         "/ofrep/v1/evaluate/flags/": ["/ofrep/v1/evaluate/flags/key"],
     }
-    return sorted({one for path in found for one in filled.get(path, [path])})
+    return sorted({public_path for path in found for public_path in filled.get(path, [path])})
 
 
 async def looked_at(home: Home, method: str, path: str, body: Any, cookie: str) -> set[str]:

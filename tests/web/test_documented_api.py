@@ -47,7 +47,7 @@ class Bench:
         if whole := _NAME.fullmatch(node):
             return await self.value(whole[1])
         values = {name: str(await self.value(name)) for name in _NAME.findall(node)}
-        return _NAME.sub(lambda found: values[found[1]], node)
+        return _NAME.sub(lambda match: values[match[1]], node)
 
     async def send(self, case: Json) -> httpx.Response:
         for name in case.get("before", ()):
@@ -195,12 +195,12 @@ WRITTEN = {
     ("kind", "send"), [(kind, send) for kind, sends in WRITTEN.items() for send in sends]
 )
 async def test_every_writable_field_is_written(bench: Bench, kind: str, send: str) -> None:
-    wanted = await bench.filled(CASES["writable"][kind])
+    body = await bench.filled(CASES["writable"][kind])
 
     written = (await bench.send({"send": send, "body": kind})).json()
 
     path = send.split()[1].split("{")[0]
-    assert {name: written[name] for name in wanted} == wanted
+    assert {name: written[name] for name in body} == body
     assert {name: written[name] for name in CASES["objects"][kind]} == written
     assert await bench.home.get(f"{path}{written['id']}/") == written
 
@@ -226,10 +226,10 @@ async def test_deletion_is_a_change_that_keeps_the_record(bench: Bench, path: st
     collection = path.split("{")[0]
 
     refused = await bench.home.api.delete(address)
-    kept = (await bench.home.get(collection))["count"]
+    count = (await bench.home.get(collection))["count"]
     deleted = await bench.home.api.patch(address, json={"deleted": True})
 
-    assert (refused.status_code, refused.content, kept) == (405, b"", 1)
+    assert (refused.status_code, refused.content, count) == (405, b"", 1)
     assert (deleted.status_code, deleted.json()["deleted"]) == (200, True)
     assert (await bench.home.get(address))["deleted"] is True
     assert (await bench.home.get(collection))["count"] == 0
@@ -238,14 +238,14 @@ async def test_deletion_is_a_change_that_keeps_the_record(bench: Bench, path: st
 async def test_a_list_is_paged_by_its_links(bench: Bench) -> None:
     ids = [await bench.value(name) for name in ("flag", "second flag", "third flag")]
 
-    seen, address = [], "/feature_flags/?limit=1"
+    keys, address = [], "/feature_flags/?limit=1"
     while address:
         page = (await bench.home.api.get(address)).json()
         assert page["count"] == 3
-        seen += [flag["id"] for flag in page["results"]]
+        keys += [flag["id"] for flag in page["results"]]
         address = page["next"]
 
-    assert sorted(seen) == sorted(ids)
+    assert sorted(keys) == sorted(ids)
 
 
 # ── Events and flags ─────────────────────────────────────────────────────────────────────
@@ -296,13 +296,13 @@ async def test_flags_are_evaluated_with_properties_of_the_request(bench: Bench) 
 async def test_an_error_has_the_documented_format(bench: Bench, case: Json) -> None:
     answer = await bench.send(case)
 
-    told = answer.json()
+    body = answer.json()
     assert answer.status_code == case["status"]
-    assert told == {
+    assert body == {
         "type": case["type"],
         "code": case["code"],
-        "detail": told["detail"],
+        "detail": body["detail"],
         "attr": case["attr"],
     }
-    assert isinstance(told["detail"], str)
-    assert told["detail"]
+    assert isinstance(body["detail"], str)
+    assert body["detail"]

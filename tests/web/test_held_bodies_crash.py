@@ -27,13 +27,13 @@ FIELD = b'--b\r\nContent-Disposition: form-data; name="csv"; filename="a"\r\n\r\
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PreloadedServer, Keys]]:
     settings = {"FANION_PROCESSES": "2", "FANION_UPLOAD_BYTES_MAX": str(UPLOAD_BYTES_MAX)}
-    made = PreloadedServer(tmp_path_factory.mktemp("held") / "data", settings)
-    keys = made.setup()
-    made.start()
+    process = PreloadedServer(tmp_path_factory.mktemp("held") / "data", settings)
+    keys = process.setup()
+    process.start()
     try:
-        yield made, keys
+        yield process, keys
     finally:
-        made.close()
+        process.close()
 
 
 def unnamed_files(server: PreloadedServer) -> int:
@@ -41,15 +41,15 @@ def unnamed_files(server: PreloadedServer) -> int:
 
     The counters that the processes share are one such file of a few bytes.
     """
-    found = 0
+    total = 0
     for pid in resident(server):
         for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
             with suppress(OSError):
-                place = str(descriptor.readlink())
+                target = str(descriptor.readlink())
                 size = descriptor.stat().st_size
-                if "(deleted)" in place and "#" in place and size > len(PIECE):
-                    found += size
-    return found
+                if "(deleted)" in target and "#" in target and size > len(PIECE):
+                    total += size
+    return total
 
 
 def form_head(keys: Keys, *headers: str) -> bytes:
@@ -132,7 +132,9 @@ def test_files_with_a_key_are_held_up_to_a_share(server: tuple[PreloadedServer, 
     until(lambda: unnamed_files(running) == 0, "files are kept")
 
     refused = [answer for answer in answers if answer is not None]
-    assert {(one.status, json.loads(one.body)["code"]) for one in refused} == {(503, "files_full")}
+    assert {(answer.status, json.loads(answer.body)["code"]) for answer in refused} == {
+        (503, "files_full")
+    }
     assert size <= held <= FILES_MAX // 2
     assert answered is not None and answered.status in (201, 400), answered
 

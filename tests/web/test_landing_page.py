@@ -78,10 +78,10 @@ async def test_every_link_of_the_page_works(home: Home) -> None:
 
 async def test_the_page_contains_no_key(home: Home) -> None:
     page = (await home.public.get("/", headers=BROWSER)).text
-    found = (await home.public.get("/")).text
+    json_text = (await home.public.get("/")).text
 
     assert re.findall(r"ph[cxs]_\w*", page) == ["phc_"] * page.count("phc_…")
-    assert "phc_" not in found
+    assert "phc_" not in json_text
     assert home.token not in page
 
 
@@ -177,10 +177,10 @@ async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> No
     page = LandingPage(Probes({"events": away}, Metrics(), refresh), BaseUrl(TrustedProxies()))
 
     answer = await page.get(asked())
-    found = await page.get(asked(accept="application/json"))
+    json_answer = await page.get(asked(accept="application/json"))
 
     assert "Ready for captures and flags: event store cannot be reached." in texts(answer)
-    assert b'"status":"ready","checks":{"events":"unreachable"}' in found.body
+    assert b'"status":"ready","checks":{"events":"unreachable"}' in json_answer.body
 
 
 async def test_a_store_that_hangs_does_not_delay_the_page() -> None:
@@ -194,12 +194,12 @@ async def test_a_store_that_hangs_does_not_delay_the_page() -> None:
     page = LandingPage(stuck, BaseUrl(TrustedProxies()), wait_s=0.01)
 
     answer = await page.get(asked())
-    found = await page.get(asked(accept="application/json"))
+    json_answer = await page.get(asked(accept="application/json"))
     hanging.set()
     after = await stuck.check()
 
     assert "Not ready. Its stores do not answer in time." in texts(answer)
-    assert b'"status":"not ready","checks":null' in found.body
+    assert b'"status":"not ready","checks":null' in json_answer.body
     assert after == {"records": OK}  # the timeout has not cancelled the shared check
 
 

@@ -79,9 +79,9 @@ async def test_a_large_unclean_batch_is_stored_clean(home: Home) -> None:
     assert outcome(await send(home, "/batch/", body, home.token)) == (200, None)
     await home.site.ingested()
 
-    found = await home.events(event="odd", limit=10_000)
-    assert len(found) == 2_000
-    assert {"a": None, "b": "\ufffd"}.items() <= found[0]["properties"].items()
+    stored = await home.events(event="odd", limit=10_000)
+    assert len(stored) == 2_000
+    assert {"a": None, "b": "\ufffd"}.items() <= stored[0]["properties"].items()
 
 
 async def test_an_engage_of_a_large_object_is_an_identify(home: Home) -> None:
@@ -127,12 +127,12 @@ async def test_capture_v1_answers_for_each_of_many_events(home: Home) -> None:
 async def test_flags_check_the_key_first(home: Home, members: bytes, status: int) -> None:
     await home.create_flag(key="on", filters={"groups": [{}]})
     sent = b'{"a":[' + members + b"]}"
-    asked = b'{"person_properties":' + sent + b',"distinct_id":"u","api_key":"KEY"}'
+    body = b'{"person_properties":' + sent + b',"distinct_id":"u","api_key":"KEY"}'
     wrong_status = 400 if members is DEEP else 401
 
     for path in ("/decide?v=3", "/flags?v=2"):
-        assert (await send(home, path, asked, WRONG)).status_code == wrong_status
-        assert (await send(home, path, asked, home.token)).status_code == status
+        assert (await send(home, path, body, WRONG)).status_code == wrong_status
+        assert (await send(home, path, body, home.token)).status_code == status
     context = b'{"context":{"targetingKey":"u","plan":' + sent + b"}}"
     for path in (OFREP, f"{OFREP}/on"):
         assert (await send(home, path, context, WRONG)).status_code == 401

@@ -27,20 +27,20 @@ async def test_the_public_listener_does_not_serve_management(home: Home) -> None
     whole = home.site.application
     public, managers = for_public_listener(whole), for_management_listener(whole)
     documented = (await home.public.get("/api/schema/")).json()["paths"]
-    asked = {
+    routes = {
         (method, path.replace("{", "").replace("}", ""))
         for path, item in documented.items()
         for method in item
         if path.startswith("/api/") and method in {"get", "post", "put", "patch", "delete"}
     }
-    asked |= {("get", "/api/schema/"), ("get", "/api/docs/"), ("get", "/metrics")}
+    routes |= {("get", "/api/schema/"), ("get", "/api/docs/"), ("get", "/metrics")}
 
-    for_sdks = {one for one in asked if one[1].rstrip("/").endswith(OF_SDKS)}
-    found = {one for one in asked if await status(public, *one) != 404}
-    missing = {one for one in asked if await status(managers, *one) == 404}
+    for_sdks = {route for route in routes if route[1].rstrip("/").endswith(OF_SDKS)}
+    served = {route for route in routes if await status(public, *route) != 404}
+    missing = {route for route in routes if await status(managers, *route) == 404}
 
-    assert len(asked) > 100
-    assert found == for_sdks
+    assert len(routes) > 100
+    assert served == for_sdks
     assert missing == set()
 
 

@@ -43,8 +43,8 @@ def test_management_is_served_at_its_own_address_only(
     sent = plain_http.post(f"{management}/capture/", json=body)
 
     def arrived() -> bool:
-        found = plain_http.get(f"{management}{path}", headers=bearer(keys)).json()
-        return len(found["results"]) == 1
+        answer = plain_http.get(f"{management}{path}", headers=bearer(keys)).json()
+        return len(answer["results"]) == 1
 
     assert (captured.status_code, public.status_code, sent.status_code) == (200, 404, 404)
     until(arrived, "the event is missing")
@@ -101,8 +101,8 @@ def test_a_request_behind_a_capture_does_not_reach_management(
 
 
 def test_a_taken_port_is_reported_before_anything_is_opened(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        address = f"127.0.0.1:{holder.getsockname()[1]}"
         server = PreloadedServer(tmp_path / "data", {"FANION_MANAGEMENT_LISTEN": address})
 
         done = server.run("serve")

@@ -48,7 +48,7 @@ async def body_of(content: Any) -> tuple[bytes, list[bytes]]:
     answer = await encode_response(Response(content))
     if not isinstance(answer, Streamed):
         return cast(bytes, answer.content), []
-    pieces = [one async for one in cast("AsyncGenerator[bytes]", answer.iterator)]
+    pieces = [piece async for piece in cast("AsyncGenerator[bytes]", answer.iterator)]
     return b"".join(pieces), pieces
 
 
@@ -130,4 +130,6 @@ async def test_a_streamed_response_keeps_its_status_and_headers() -> None:
     await asgi({"type": "http", "method": "GET"}, cast(Any, None), send)  # type: ignore[arg-type]
     assert sent[0]["status"] == 201
     assert {(b"x-a", b"b"), (b"x-c", b"d")} <= set(sent[0]["headers"])
-    assert b"".join(one["body"] for one in sent[1:]) == msgspec.json.encode(response.content)
+    assert b"".join(message["body"] for message in sent[1:]) == msgspec.json.encode(
+        response.content
+    )

@@ -142,14 +142,14 @@ SETTINGS: list[tuple[Json, str, str]] = [
 async def test_a_setting_that_would_not_be_stored_is_rejected(
     home: Home, sent: Json, attr: str, detail: str
 ) -> None:
-    place = f"/api/projects/{home.project_id}/"
-    before = (await asked(home, "GET", place)).json()
+    path = f"/api/projects/{home.project_id}/"
+    before = (await asked(home, "GET", path)).json()
 
-    answer = await asked(home, "PATCH", place, json=sent)
+    answer = await asked(home, "PATCH", path, json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert detail in answer.json()["detail"]
-    assert (await asked(home, "GET", place)).json() == before
+    assert (await asked(home, "GET", path)).json() == before
 
 
 async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) -> None:
@@ -200,25 +200,25 @@ async def made(home: Home) -> dict[str, Json]:
         f"/event_definitions/{definition['id']}/",
         f"/event_definitions/{definition['id']}/marks/",
     ]
-    return {place: (await asked(home, "GET", place)).json() for place in places}
+    return {path: (await asked(home, "GET", path)).json() for path in places}
 
 
 async def test_a_response_can_be_sent_back_unchanged(home: Home) -> None:
-    for place, shown in (await made(home)).items():
-        answer = await asked(home, "PATCH", place, json=shown)
+    for path, shown in (await made(home)).items():
+        answer = await asked(home, "PATCH", path, json=shown)
 
-        assert answer.status_code == 200, (place, answer.text)
+        assert answer.status_code == 200, (path, answer.text)
         moving = {"last_updated_at", "updated_at", "last_modified_at", "last_modified_by", "tiles"}
         stored = {name: value for name, value in shown.items() if name not in moving}
-        assert stored.items() <= answer.json().items(), place
+        assert stored.items() <= answer.json().items(), path
 
 
 async def test_an_invalid_change_changes_nothing(home: Home) -> None:
-    for place, shown in (await made(home)).items():
-        answer = await asked(home, "PATCH", place, json={**shown, "nmae": "x"})
+    for path, shown in (await made(home)).items():
+        answer = await asked(home, "PATCH", path, json={**shown, "nmae": "x"})
 
-        assert (answer.status_code, answer.json()["attr"]) == (400, "nmae"), (place, answer.text)
-        assert (await asked(home, "GET", place)).json() == shown
+        assert (answer.status_code, answer.json()["attr"]) == (400, "nmae"), (path, answer.text)
+        assert (await asked(home, "GET", path)).json() == shown
 
 
 DEFINITION: list[tuple[Json, str]] = [
@@ -233,21 +233,21 @@ DEFINITION: list[tuple[Json, str]] = [
 async def test_fields_that_definitions_do_not_store_are_rejected(home: Home) -> None:
     await home.capture({"event": "seen", "distinct_id": "ann"})
     [definition] = (await home.get("/event_definitions/"))["results"]
-    place = f"/event_definitions/{definition['id']}/"
+    path = f"/event_definitions/{definition['id']}/"
 
     for sent, attr in DEFINITION:
-        answer = await home.api.patch(place, json=sent)
+        answer = await home.api.patch(path, json=sent)
         assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     nothing = {"description": "", "verified": False, "owner": None, "creation_context": "x"}
-    assert (await home.api.patch(place, json=nothing)).status_code == 200
+    assert (await home.api.patch(path, json=nothing)).status_code == 200
 
 
 async def test_invalid_tiles_are_rejected(home: Home) -> None:
     dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
     insight = {**trend(), "dashboards": [dashboard["id"]]}
     assert (await home.api.post("/insights/", json=insight)).status_code == 201
-    place = f"/dashboards/{dashboard['id']}/"
-    [tile] = (await home.get(place))["tiles"]
+    path = f"/dashboards/{dashboard['id']}/"
+    [tile] = (await home.get(path))["tiles"]
     wrong = [
         ({"id": tile["id"], "colour": "red"}, "tiles__0__colour"),
         ({"id": tile["id"], "text": {"body": "hello"}}, "text"),
@@ -255,10 +255,10 @@ async def test_invalid_tiles_are_rejected(home: Home) -> None:
     ]
 
     for sent, attr in wrong:
-        answer = await home.api.patch(place, json={"tiles": [sent]})
+        answer = await home.api.patch(path, json={"tiles": [sent]})
         assert answer.status_code == 400, answer.text
         assert answer.json()["attr"] in (attr, f"tiles__0__{attr}")
-    assert (await home.get(place))["tiles"] == [tile]
+    assert (await home.get(path))["tiles"] == [tile]
 
 
 async def store(home: Home, table: Table, row_id: int, **columns: Any) -> None:
@@ -281,7 +281,7 @@ async def test_an_old_insight_and_an_old_dashboard_can_still_be_changed(home: Ho
         f"/insights/{insight['id']}/", json={"filters": {**old, "interval": "dayly"}}
     )
     shown = await home.get(f"/insights/{insight['id']}/")
-    asked = await home.api.get(f"/insights/{insight['id']}/", params={"refresh": True})
+    answer = await home.api.get(f"/insights/{insight['id']}/", params={"refresh": True})
     named = await home.api.patch(
         f"/dashboards/{dashboard['id']}/",
         json={"filters": {"properties": [{"key": "a"}]}, "name": "n"},
@@ -293,7 +293,7 @@ async def test_an_old_insight_and_an_old_dashboard_can_still_be_changed(home: Ho
     assert (renamed.status_code, renamed.json()["name"]) == (200, "n"), renamed.text
     assert (worse.status_code, worse.json()["attr"]) == (400, "filters__no_such")
     assert shown["result"] is None
-    assert (asked.status_code, asked.json()["attr"]) == (400, "filters__display")
+    assert (answer.status_code, answer.json()["attr"]) == (400, "filters__display")
     assert (named.status_code, named.json()["name"]) == (200, "n"), named.text
     assert (other.status_code, other.json()["attr"]) == (400, "filters__properties__0__value")
 
@@ -362,7 +362,7 @@ async def test_a_cache_buster_is_not_part_of_the_query(home: Home) -> None:
 
 
 async def test_no_option_of_an_insight_is_ignored_for_a_cohort(home: Home) -> None:
-    place = '/cohorts/?insight=TRENDS&events=[{"id":"seen"}]&entity_id=seen'
+    path = '/cohorts/?insight=TRENDS&events=[{"id":"seen"}]&entity_id=seen'
     sent = {"name": "c", "is_static": True}
     wrong = {
         "aggregation_group_type_index=0": "aggregation_group_type_index",
@@ -371,7 +371,7 @@ async def test_no_option_of_an_insight_is_ignored_for_a_cohort(home: Home) -> No
     }
 
     for option, attr in wrong.items():
-        answer = await home.api.post(f"{place}&{option}", json=sent)
+        answer = await home.api.post(f"{path}&{option}", json=sent)
         assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
-    drawn = await home.api.post(f"{place}&display=ActionsLineGraph&show_legend=true", json=sent)
+    drawn = await home.api.post(f"{path}&display=ActionsLineGraph&show_legend=true", json=sent)
     assert drawn.status_code == 201, drawn.text

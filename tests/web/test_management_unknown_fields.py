@@ -50,8 +50,10 @@ def operations(schema: Json) -> Iterator[Operation]:
         for method, operation in item.items():
             name = f"{method.upper()} {path}"
             if method.upper() in _METHODS and path.startswith(MANAGED) and name not in TOLERANT:
-                asked = operation.get("parameters", ())
-                queried = frozenset(one["name"] for one in asked if one["in"] == "query")
+                parameters = operation.get("parameters", ())
+                queried = frozenset(
+                    parameter["name"] for parameter in parameters if parameter["in"] == "query"
+                )
                 of_session = operation.get("security") == [{"session": []}]
                 yield Operation(name, method.upper(), address(path), queried, of_session)
 
@@ -65,18 +67,18 @@ def address(path: str) -> str:
 @pytest.fixture
 async def managed(home: Home) -> list[Operation]:
     schema = (await home.public.get("/api/schema/")).json()
-    found = list(operations(schema))
-    assert len(found) > 100
-    return found
+    managed_operations = list(operations(schema))
+    assert len(managed_operations) > 100
+    return managed_operations
 
 
 async def sent(home: Home, operation: Operation, **request: Any) -> Any:
-    method, place = operation.method, operation.address
+    method, path = operation.method, operation.address
     if operation.of_session:
         async with await home.site.browser(home.user_id) as browser:
-            return await browser.request(method, place, **request)
+            return await browser.request(method, path, **request)
     headers = {"authorization": home.api.headers["authorization"]}
-    built = home.public.build_request(method, place, headers=headers, **request)
+    built = home.public.build_request(method, path, headers=headers, **request)
     answer = await home.public.send(built, stream=True)
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         await answer.aclose()  # it never ends
@@ -171,7 +173,7 @@ async def test_paging_parameters_of_another_list_are_rejected(home: Home, path: 
 
 async def test_an_operation_without_a_body_accepts_an_empty_one_and_a_key(home: Home) -> None:
     key = str(home.api.headers["authorization"]).removeprefix("Bearer ")
-    place = f"/api/projects/{home.project_id}/ingestion/dead_letters/retry/"
+    path = f"/api/projects/{home.project_id}/ingestion/dead_letters/retry/"
 
     for body in (b"", b"{}", b"null", b'{"personal_api_key": "' + key.encode() + b'"}'):
         answer = await home.api.post(
@@ -180,7 +182,7 @@ async def test_an_operation_without_a_body_accepts_an_empty_one_and_a_key(home: 
             headers={"content-type": "application/json"},
         )
         assert answer.status_code == 202, answer.text
-    unread = await home.public.post(place, json={"personal_api_key": key, "ids": [1]})
+    unread = await home.public.post(path, json={"personal_api_key": key, "ids": [1]})
     listed = await home.api.post("/ingestion/dead_letters/retry/", json=[1])
 
     assert (unread.status_code, unread.json()["attr"]) == (400, "ids")

@@ -150,14 +150,12 @@ async def base_flag(home: Home) -> str:
 
 @pytest.mark.parametrize("target", BODIES)
 async def test_no_body_causes_a_server_error(home: Home, target: str) -> None:
-    place = target.replace("FLAG", await base_flag(home))
+    path = target.replace("FLAG", await base_flag(home))
 
-    statuses = {
-        (await sent(home, place, odd)).status_code for odd in some_odd(BODIES[target], EACH)
-    }
+    statuses = {(await sent(home, path, odd)).status_code for odd in some_odd(BODIES[target], EACH)}
 
     assert 400 in statuses
-    listing = place.partition("#")[0].split()[1]
+    listing = path.partition("#")[0].split()[1]
     if not listing.endswith(("user_blast_radius/", "trend/", "reach/", "preview_change/")):
         await home.get(listing)
 

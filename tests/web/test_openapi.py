@@ -34,8 +34,8 @@ async def schema(workspace: Workspace) -> dict[str, Any]:
     async with workspace.client_with(None) as client:
         response = await client.get("/api/schema/")
     assert response.status_code == 200
-    found: dict[str, Any] = response.json()
-    return found
+    document: dict[str, Any] = response.json()
+    return document
 
 
 def references(node: Any) -> Iterator[str]:
@@ -111,7 +111,8 @@ async def test_lists_document_their_paging(schema: dict[str, Any]) -> None:
     paged = {
         name
         for name, operation in operations(schema)
-        if {"limit", "offset"} <= {one["name"] for one in operation.get("parameters", ())}
+        if {"limit", "offset"}
+        <= {parameter["name"] for parameter in operation.get("parameters", ())}
     }
 
     assert paged == {"GET /api/projects/", "GET /api/personal_api_keys/"}
@@ -248,11 +249,11 @@ async def test_the_document_is_built_once_in_a_thread() -> None:
     first, *others = [asyncio.create_task(documents.pages()) for _ in range(20)]
     await asyncio.sleep(0)
     first.cancel()
-    found = await asyncio.gather(*others)
+    pages = await asyncio.gather(*others)
 
     assert len(threads) == 1
     assert threads[0] != get_ident()
-    assert all(one is found[0] for one in (*found, await documents.pages()))
+    assert all(page is pages[0] for page in (*pages, await documents.pages()))
 
 
 async def test_a_failed_build_of_the_document_is_retried_by_the_next_request() -> None:

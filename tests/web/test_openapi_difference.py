@@ -78,18 +78,18 @@ def renamed(text: str) -> dict[str, Any]:
     """Return the document with other names for all components."""
     for old, new in (("Tree", "Plant"), ("Leaf", "End"), ("Error", "Failed"), ("bearer", "key")):
         text = text.replace(f'"{old}": ', f'"{new}": ').replace(f'/{old}"', f'/{new}"')
-    found: dict[str, Any] = json.loads(text)
-    return found
+    document: dict[str, Any] = json.loads(text)
+    return document
 
 
 def operation(document: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = document["paths"]["/trees/{id}/"]["get"]
-    return found
+    get: dict[str, Any] = document["paths"]["/trees/{id}/"]["get"]
+    return get
 
 
 def schema(document: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = document["components"]["schemas"][name]
-    return found
+    definition: dict[str, Any] = document["components"]["schemas"][name]
+    return definition
 
 
 def test_a_document_is_equal_to_its_copy() -> None:
@@ -107,19 +107,19 @@ def test_names_of_components_are_set_aside() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda one: one["info"].update(version="2", description="Sells more."),
-        lambda one: one["servers"].append({"url": "http://127.0.0.1:9000"}),
-        lambda one: operation(one).update(operationId="Tree", summary="One", description="Tall."),
-        lambda one: operation(one)["responses"]["200"].update(description="There it is"),
-        lambda one: operation(one)["parameters"].reverse(),
-        lambda one: schema(one, "Tree").update(title="Plant", description="Grows."),
-        lambda one: schema(one, "Tree")["properties"]["title"].update(description="Or not."),
-        lambda one: schema(one, "Tree")["required"].reverse(),
-        lambda one: schema(one, "Tree")["properties"]["title"]["type"].reverse(),
-        lambda one: schema(one, "Tree")["properties"]["branches"]["items"]["oneOf"].reverse(),
-        lambda one: schema(one, "Leaf")["enum"].reverse(),
-        lambda one: one["components"]["schemas"].update(Unused={"type": "null"}),
-        lambda one: one["components"]["securitySchemes"]["bearer"].update(description="Another"),
+        lambda spec: spec["info"].update(version="2", description="Sells more."),
+        lambda spec: spec["servers"].append({"url": "http://127.0.0.1:9000"}),
+        lambda spec: operation(spec).update(operationId="Tree", summary="One", description="Tall."),
+        lambda spec: operation(spec)["responses"]["200"].update(description="There it is"),
+        lambda spec: operation(spec)["parameters"].reverse(),
+        lambda spec: schema(spec, "Tree").update(title="Plant", description="Grows."),
+        lambda spec: schema(spec, "Tree")["properties"]["title"].update(description="Or not."),
+        lambda spec: schema(spec, "Tree")["required"].reverse(),
+        lambda spec: schema(spec, "Tree")["properties"]["title"]["type"].reverse(),
+        lambda spec: schema(spec, "Tree")["properties"]["branches"]["items"]["oneOf"].reverse(),
+        lambda spec: schema(spec, "Leaf")["enum"].reverse(),
+        lambda spec: spec["components"]["schemas"].update(Unused={"type": "null"}),
+        lambda spec: spec["components"]["securitySchemes"]["bearer"].update(description="Another"),
     ],
 )
 def test_what_no_client_sees_is_set_aside(change: Callable[[dict[str, Any]], object]) -> None:
@@ -141,70 +141,72 @@ def test_a_component_may_be_written_in_place() -> None:
     ("change", "lines"),
     [
         (
-            lambda one: one["paths"].pop("/trees/{id}/"),
+            lambda spec: spec["paths"].pop("/trees/{id}/"),
             ['paths/~1trees~1{id}~1: {"get": {"operationId": "GetTree", '],
         ),
         (
-            lambda one: one["paths"]["/trees/{id}/"].update(delete={}),
+            lambda spec: spec["paths"]["/trees/{id}/"].update(delete={}),
             ["paths/~1trees~1{id}~1/delete: (absent) -> {}"],
         ),
         (
-            lambda one: operation(one)["parameters"][1]["schema"].update(default=2),
+            lambda spec: operation(spec)["parameters"][1]["schema"].update(default=2),
             ["paths/~1trees~1{id}~1/get/parameters/query:depth/schema/default: 1 -> 2"],
         ),
         (
-            lambda one: operation(one)["parameters"][0].update(required=False),
+            lambda spec: operation(spec)["parameters"][0].update(required=False),
             ["paths/~1trees~1{id}~1/get/parameters/path:id/required: true -> false"],
         ),
         (
-            lambda one: operation(one)["parameters"][1].update(name="levels"),
+            lambda spec: operation(spec)["parameters"][1].update(name="levels"),
             [
                 'paths/~1trees~1{id}~1/get/parameters/query:depth: {"in": "query"',
                 "paths/~1trees~1{id}~1/get/parameters/query:levels: (absent) -> ",
             ],
         ),
         (
-            lambda one: schema(one, "Tree")["properties"].pop("title"),
+            lambda spec: schema(spec, "Tree")["properties"].pop("title"),
             [f'{TREE}/properties/title: {{"description": "As planted.", '],
         ),
         (
-            lambda one: schema(one, "Tree")["required"].remove("title"),
+            lambda spec: schema(spec, "Tree")["required"].remove("title"),
             [f'{TREE}/required/-: "title" -> (absent)'],
         ),
         (
-            lambda one: schema(one, "Tree")["properties"]["title"].update(type="string"),
+            lambda spec: schema(spec, "Tree")["properties"]["title"].update(type="string"),
             [f'{TREE}/properties/title/type: ["string", "null"] -> "string"'],
         ),
         (
-            lambda one: schema(one, "Leaf")["enum"].append("brown"),
+            lambda spec: schema(spec, "Leaf")["enum"].append("brown"),
             [f'{TREE}/properties/branches/items/oneOf/1/enum/-: (absent) -> "brown"'],
         ),
         (
-            lambda one: schema(one, "Leaf").update(examples=["green"]),
+            lambda spec: schema(spec, "Leaf").update(examples=["green"]),
             [f'{TREE}/properties/branches/items/oneOf/1/examples: ["red"] -> ["green"]'],
         ),
         (
-            lambda one: schema(one, "Tree")["properties"]["branches"]["items"]["oneOf"].pop(),
+            lambda spec: schema(spec, "Tree")["properties"]["branches"]["items"]["oneOf"].pop(),
             [f"{TREE}/properties/branches/items/oneOf/-: "],
         ),
         (
-            lambda one: one["components"]["responses"]["Error"].update(headers={}),
+            lambda spec: spec["components"]["responses"]["Error"].update(headers={}),
             ["paths/~1trees~1{id}~1/get/responses/default/headers: (absent) -> {}"],
         ),
         (
-            lambda one: one["components"]["securitySchemes"]["bearer"].update(scheme="basic"),
+            lambda spec: spec["components"]["securitySchemes"]["bearer"].update(scheme="basic"),
             ["security/-: ", "security/-: "],
         ),
-        (lambda one: one["info"].update(contact={}), ["info/contact: (absent) -> {}"]),
+        (lambda spec: spec["info"].update(contact={}), ["info/contact: (absent) -> {}"]),
     ],
 )
 def test_what_a_client_sees_is_reported(
     change: Callable[[dict[str, Any]], object], lines: list[str]
 ) -> None:
-    found = changed(change)
+    differences = changed(change)
 
-    assert len(found) == len(lines)
-    assert all(one.startswith(line) for one, line in zip(found, lines, strict=True)), found
+    assert len(differences) == len(lines)
+    assert all(
+        difference.startswith(line) for difference, line in zip(differences, lines, strict=True)
+    ), differences
 
 
 def test_a_difference_in_a_shared_component_is_reported_once() -> None:
@@ -218,7 +220,7 @@ def test_a_difference_in_a_shared_component_is_reported_once() -> None:
 
 def test_a_reference_to_nothing_is_an_error() -> None:
     with pytest.raises(LookupError, match="schemas/Leaf points to nothing"):
-        changed(lambda one: one["components"]["schemas"].pop("Leaf"))
+        changed(lambda spec: spec["components"]["schemas"].pop("Leaf"))
 
 
 @pytest.mark.parametrize(

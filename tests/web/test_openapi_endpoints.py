@@ -19,7 +19,11 @@ async def paths(home: Home) -> Json:
 
 def query(operation: Json) -> dict[str, Any]:
     """Return the schemas of the query parameters."""
-    return {one["name"]: one["schema"] for one in operation["parameters"] if one["in"] == "query"}
+    return {
+        parameter["name"]: parameter["schema"]
+        for parameter in operation["parameters"]
+        if parameter["in"] == "query"
+    }
 
 
 async def test_a_body_is_required_where_one_of_its_fields_is(paths: Json) -> None:
@@ -31,7 +35,7 @@ async def test_a_body_is_required_where_one_of_its_fields_is(paths: Json) -> Non
 async def test_ids_have_bounds_that_are_integers(paths: Json) -> None:
     parameters = paths[FLAGS + "{flag_id}/"]["get"]["parameters"]
 
-    [schema] = [one["schema"] for one in parameters if one["name"] == "flag_id"]
+    [schema] = [parameter["schema"] for parameter in parameters if parameter["name"] == "flag_id"]
     assert schema == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 
 
@@ -72,7 +76,7 @@ async def test_deletion_of_a_person_is_documented_as_immediate_or_pending(paths:
     responses = paths["/api/projects/{project_id}/persons/{person_id}/"]["delete"]["responses"]
 
     assert responses.keys() == {"202", "204", "default"}
-    assert not [one for one in responses.values() if "content" in one]
+    assert not [response for response in responses.values() if "content" in response]
 
 
 async def test_members_are_documented_as_json_and_csv(paths: Json) -> None:
@@ -91,9 +95,9 @@ async def test_a_stream_of_events_is_documented_as_one(paths: Json) -> None:
         "text/event-stream": {"schema": {"type": "string"}}
     }
     assert query(operation).keys() == {"event", "distinct_id", "person_id"}
-    assert {one["name"] for one in operation["parameters"] if one["in"] == "header"} == {
-        "Last-Event-ID"
-    }
+    assert {
+        parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "header"
+    } == {"Last-Event-ID"}
 
 
 async def test_values_of_properties_are_documented_as_a_list(paths: Json) -> None:
@@ -105,8 +109,8 @@ async def test_values_of_properties_are_documented_as_a_list(paths: Json) -> Non
 
 
 async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
-    one = COHORTS + "{cohort_id}/"
-    for method, path, body in (("post", COHORTS, "NewCohort"), ("patch", one, "CohortFields")):
+    address = COHORTS + "{cohort_id}/"
+    for method, path, body in (("post", COHORTS, "NewCohort"), ("patch", address, "CohortFields")):
         content = paths[path][method]["requestBody"]["content"]
 
         assert content["application/json"]["schema"] == {"$ref": f"#/components/schemas/{body}"}

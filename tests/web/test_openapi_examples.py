@@ -106,18 +106,18 @@ async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Respons
 
 
 async def test_the_page_has_a_command_for_every_public_endpoint(page: str) -> None:
-    commands = [unescape(one) for one in _COMMAND.findall(page)]
+    commands = [unescape(command) for command in _COMMAND.findall(page)]
 
-    shown = {one.rpartition(BASE_URL)[2].partition("?")[0].rstrip("'") for one in commands}
-    wanted = {f"{path}/".replace("{key}", "new-checkout") for path in POSTED_PATHS}
-    assert wanted <= shown
+    shown = {command.rpartition(BASE_URL)[2].partition("?")[0].rstrip("'") for command in commands}
+    expected = {f"{path}/".replace("{key}", "new-checkout") for path in POSTED_PATHS}
+    assert expected <= shown
     assert any("/feature_flags/" in path for path in shown)
 
 
 async def test_every_command_of_the_page_succeeds(home: Home, page: str) -> None:
     places = await objects(home)
 
-    commands = [unescape(one) for one in _COMMAND.findall(page)]
+    commands = [unescape(command) for command in _COMMAND.findall(page)]
 
     assert len(commands) > len(POSTED_PATHS)
     for command in commands:
@@ -128,13 +128,13 @@ async def test_every_command_of_the_page_succeeds(home: Home, page: str) -> None
 async def test_every_example_of_a_request_is_accepted(home: Home, document: Json) -> None:
     places = await objects(home)
 
-    found = list(examples(document))
+    requests = list(examples(document))
 
-    assert len(found) > len(POSTED_PATHS) + 15
-    for path, method, operation, sent in found:
+    assert len(requests) > len(POSTED_PATHS) + 15
+    for path, method, operation, sent in requests:
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
         assert validator(document, schema).is_valid(sent), (path, sent)
-        if path in {f"{one}/" for one in POSTED_PATHS}:
+        if path in {f"{posted_path}/" for posted_path in POSTED_PATHS}:
             continue  # the tests below send it with its key
         for name, value in places.items():
             path = path.replace(f"{{{name}}}", value)
@@ -149,9 +149,9 @@ async def test_a_public_endpoint_returns_the_documented_example(
     places = await objects(home)
     operation = document["paths"][f"{path}/"]["post"]
     [command] = [
-        one
-        for one in map(unescape, _COMMAND.findall(page))
-        if re.search(rf"{BASE_URL}{path.replace('{key}', 'new-checkout')}/['?]", one)
+        command
+        for command in map(unescape, _COMMAND.findall(page))
+        if re.search(rf"{BASE_URL}{path.replace('{key}', 'new-checkout')}/['?]", command)
     ]
 
     answer = await run(home, command, places)
@@ -196,5 +196,5 @@ async def test_the_captured_examples_are_stored(home: Home, page: str) -> None:
 
 def steady(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: 0 if name in _MOVING else steady(one) for name, one in value.items()}
-    return [steady(one) for one in value] if isinstance(value, list) else value
+        return {name: 0 if name in _MOVING else steady(item) for name, item in value.items()}
+    return [steady(item) for item in value] if isinstance(value, list) else value

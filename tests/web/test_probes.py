@@ -63,10 +63,10 @@ MOVED = {
 
 
 async def samples(site: Site) -> dict[str, float]:
-    found = {name: await site.metric(name, **labels) for name, labels in MOVED.items()}
+    values = {name: await site.metric(name, **labels) for name, labels in MOVED.items()}
     for store in ("records", "events"):
-        found[store] = await site.metric("fanion_store_seconds_count", store=store)
-    return found
+        values[store] = await site.metric("fanion_store_seconds_count", store=store)
+    return values
 
 
 async def nothing() -> None:
@@ -75,22 +75,22 @@ async def nothing() -> None:
 
 async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None:
     """The error texts of stores contain addresses, users and statements."""
-    found = [
+    reports = [
         CheckResult(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
         CheckResult(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
         OK,
     ]
 
     async def records() -> CheckResult:
-        return found.pop(0)
+        return reports.pop(0)
 
     probes = Probes({"records": records}, Metrics(), nothing)
-    asked = Request("GET", "/_ready", "", {}, "", b"")
+    request = Request("GET", "/_ready", "", {}, "", b"")
     with structlog.testing.capture_logs() as lines:
-        answers = [await probes.ready(asked) for _ in range(3)]
+        answers = [await probes.ready(request) for _ in range(3)]
 
     down = b'{"status":"not ready","checks":{"records":"unreachable"}}'
-    assert [one.body for one in answers] == [
+    assert [answer.body for answer in answers] == [
         down,
         down,
         b'{"status":"ready","checks":{"records":"ok"}}',
@@ -102,11 +102,11 @@ async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None
 
 
 async def test_concurrent_requests_share_one_check_of_the_stores() -> None:
-    asked, may_answer = 0, asyncio.Event()
+    checks, may_answer = 0, asyncio.Event()
 
     async def records() -> CheckResult:
-        nonlocal asked
-        asked += 1
+        nonlocal checks
+        checks += 1
         await may_answer.wait()
         return OK
 
@@ -118,7 +118,7 @@ async def test_concurrent_requests_share_one_check_of_the_stores() -> None:
     may_answer.set()
     answers = await asyncio.gather(*waiting[1:])
 
-    assert asked == 1
+    assert checks == 1
     assert {answer.status for answer in answers} == {200}
 
 
@@ -126,11 +126,11 @@ async def test_a_store_that_takes_long_says_again_what_it_said_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("fanion.web.probes.ANSWER_S_MAX", 0.01)
-    may_answer, found = asyncio.Event(), [OK, CheckResult(State.UNREACHABLE)]
+    may_answer, results = asyncio.Event(), [OK, CheckResult(State.UNREACHABLE)]
 
     async def slow() -> CheckResult:
         await may_answer.wait()
-        return found.pop(0)
+        return results.pop(0)
 
     async def quick() -> CheckResult:
         return OK
@@ -139,7 +139,7 @@ async def test_a_store_that_takes_long_says_again_what_it_said_last(
     states = []
     for answers in (False, True, False, True):
         may_answer.set() if answers else may_answer.clear()
-        states.append({name: one.state for name, one in (await probes.check()).items()})
+        states.append({name: result.state for name, result in (await probes.check()).items()})
 
     assert [one["records"] for one in states] == ["opening", "ok", "ok", "unreachable"]
     assert {one["events"] for one in states} == {"ok"}
@@ -230,8 +230,8 @@ async def test_a_request_id_is_echoed_or_generated(home: Home, method: str, path
         return str(answer.headers["x-request-id"])
 
     assert await echoed(**{"x-request-id": "abc-123"}) == "abc-123"
-    made = [await echoed(), await echoed(), await echoed(**{"x-request-id": "x" * 129})]
-    assert len({*made, "x" * 129}) == 4
+    request_ids = [await echoed(), await echoed(), await echoed(**{"x-request-id": "x" * 129})]
+    assert len({*request_ids, "x" * 129}) == 4
 
 
 async def test_each_request_is_one_line_of_the_log(

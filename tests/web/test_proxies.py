@@ -75,7 +75,7 @@ async def send(home: Home, path: str, name: str, peer: str, headers: dict[str, s
 
 async def stored_addresses(home: Home) -> dict[str, object]:
     await home.site.ingested()
-    return {one["distinct_id"]: one["properties"].get("$ip") for one in await home.events()}
+    return {event["distinct_id"]: event["properties"].get("$ip") for event in await home.events()}
 
 
 async def test_on_every_path_only_a_trusted_proxy_sets_the_client_address(proxied: Home) -> None:
@@ -85,8 +85,8 @@ async def test_on_every_path_only_a_trusted_proxy_sets_the_client_address(proxie
         unknown = {"x-forwarded-for": "192.0.2.44, unknown"}
         assert await send(proxied, path, f"unknown {path}", PROXY, unknown) == 200
 
-    found = await stored_addresses(proxied)
-    assert found == {
+    addresses = await stored_addresses(proxied)
+    assert addresses == {
         **{f"stranger {path}": "203.0.113.9" for path in PATHS},
         **{f"proxy {path}": "192.0.2.44" for path in PATHS},
         **{f"unknown {path}": None for path in PATHS},
@@ -98,11 +98,11 @@ async def test_by_default_forwarded_headers_are_ignored(home: Home) -> None:
     async with client_at(home, PROXY) as client:
         path = f"/api/projects/{home.project_id}/events/?limit=1"
         await send(home, "/capture/", "b", PROXY, FORWARDED)
-        found = await stored_addresses(home)
+        addresses = await stored_addresses(home)
         plain = (await client.get(path)).json()
         forwarded = (await client.get(path, headers=FORWARDED)).json()
 
-    assert found == {"a": "127.0.0.1", "b": "127.0.0.1"}
+    assert addresses == {"a": "127.0.0.1", "b": "127.0.0.1"}
     assert forwarded["next"].startswith(f"{BASE_URL}/api/projects/")
     assert forwarded == plain
 
@@ -115,10 +115,10 @@ async def test_a_copy_may_say_that_its_sender_is_not_the_client(home: Home, path
 
 
 async def test_only_one_thing_can_be_said_of_the_address(home: Home) -> None:
-    said = {"fanion-client-address": "192.0.2.44"}
+    headers = {"fanion-client-address": "192.0.2.44"}
     async with client_at(home, STRANGER) as client:
         body = {"api_key": home.token, "event": "a", "distinct_id": "u"}
-        answer = await client.post("/capture/", json=body, headers=said)
+        answer = await client.post("/capture/", json=body, headers=headers)
 
     detail = "fanion-client-address: '192.0.2.44' is not allowed, only none."
     assert answer.status_code == 400
@@ -177,7 +177,7 @@ async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Home, size: 
     envelope = proxied.site.log.last
     assert envelope is not None
     assert (envelope.client_ip, envelope.user_agent) == ("", "x" * USER_AGENT_CHARS_MAX)
-    assert [one["properties"] for one in await proxied.events()] == [{"n": "y" * size}] * 2
+    assert [event["properties"] for event in await proxied.events()] == [{"n": "y" * size}] * 2
 
 
 async def test_the_first_ignored_header_is_reported_once(
@@ -195,9 +195,9 @@ async def test_the_first_ignored_header_is_reported_once(
         await send(home, "/e/", "a", "198.51.100.7:1", FORWARDED)
         await home.site.ingested()
 
-    found = ignored_headers(tmp_path)
-    assert isinstance(found, IgnoredForwarding)
-    assert found.peer == "203.0.113.9"
+    ignored = ignored_headers(tmp_path)
+    assert isinstance(ignored, IgnoredForwarding)
+    assert ignored.peer == "203.0.113.9"
 
 
 async def test_events_that_a_command_copies_are_not_given_its_address(home: Home) -> None:
@@ -208,7 +208,8 @@ async def test_events_that_a_command_copies_are_not_given_its_address(home: Home
     async with listening(home) as url, AsyncExitStack() as stack:
         sink = await http_sink(stack, url, project, 10**6)
         assert (
-            await sink.write_events([json.dumps(one).encode() for one in (without, with_one)]) == 0
+            await sink.write_events([json.dumps(event).encode() for event in (without, with_one)])
+            == 0
         )
 
     assert await stored_addresses(home) == {"without": None, "with": "192.0.2.44"}

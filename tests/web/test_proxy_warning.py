@@ -30,7 +30,7 @@ def settings_in(folder: Path, **given: str) -> Settings:
 
 
 async def found(settings: Settings) -> Finding:
-    return next(one for one in await examine(settings, NOW) if one.what == "proxies")
+    return next(finding for finding in await examine(settings, NOW) if finding.what == "proxies")
 
 
 def test_the_first_ignored_header_of_a_process_is_logged_and_written_to_a_file(

@@ -51,14 +51,19 @@ async def addresses(home: Home) -> list[str]:
     schema = (await home.public.get("/api/schema/")).json()
     known = await things(home)
     return [
-        path.format(**{one["name"]: known.get(one["name"], "1") for one in _in_path(item["get"])})
+        path.format(
+            **{
+                parameter["name"]: known.get(parameter["name"], "1")
+                for parameter in _in_path(item["get"])
+            }
+        )
         for path, item in schema["paths"].items()
         if "get" in item
     ]
 
 
 def _in_path(operation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [one for one in operation.get("parameters", ()) if one["in"] == "path"]
+    return [parameter for parameter in operation.get("parameters", ()) if parameter["in"] == "path"]
 
 
 async def rows(records: Records) -> dict[str, list[str]]:

@@ -31,15 +31,15 @@ LISTS: dict[str, dict[str, list[Any]]] = {
 async def test_a_browser_reads_its_configuration(home: Home, slash: str) -> None:
     answer = await home.public.get(f"/array/{home.token}/config{slash}", headers={"origin": ORIGIN})
 
-    found = answer.json()
+    config = answer.json()
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == ORIGIN
-    assert found["token"] == home.token
-    assert found["hasFeatureFlags"] is True
-    assert found["supportedCompression"] == ["gzip", "gzip-js", "lz64"]
-    assert found["analytics"] == {"endpoint": "/i/v0/e/"}
+    assert config["token"] == home.token
+    assert config["hasFeatureFlags"] is True
+    assert config["supportedCompression"] == ["gzip", "gzip-js", "lz64"]
+    assert config["analytics"] == {"endpoint": "/i/v0/e/"}
     for product in ("surveys", "productTours", "sessionRecording", "heatmaps", "conversations"):
-        assert found[product] is False
+        assert config[product] is False
 
 
 async def test_the_script_sets_the_same_configuration(home: Home) -> None:
@@ -48,7 +48,9 @@ async def test_the_script_sets_the_same_configuration(home: Home) -> None:
 
     assert answer.headers["content-type"].startswith("application/javascript")
     assert answer.headers["access-control-allow-origin"] == ORIGIN
-    line = next(one for one in answer.text.splitlines() if f'"{home.token}"] = ' in one)
+    line = next(
+        candidate for candidate in answer.text.splitlines() if f'"{home.token}"] = ' in candidate
+    )
     assert json.loads(line.partition(" = ")[2].rstrip(";")) == {"config": config, "siteApps": []}
 
 
@@ -152,9 +154,9 @@ def test_web_workers_answer_captures_and_flags_that_no_limit_leaves_to_the_serve
     routes = worker_routes(capture, flags, evaluation)
 
     evaluating = {"/decide", "/flags", "/ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags/key"}
-    found = {path: route.answered_by for path in POSTED if (route := routes.find(path))}
+    answered_by = {path: route.answered_by for path in POSTED if (route := routes.find(path))}
     expected = {path: AnsweredBy.WORKER for path in POSTED if path not in evaluating}
     if evaluation is AnsweredBy.HERE:
         expected |= dict.fromkeys(evaluating, evaluation)
-    assert found == expected
+    assert answered_by == expected
     assert routes.find("/api/projects/") is None

@@ -100,9 +100,9 @@ async def test_what_depends_on_no_session_may_be_kept_by_a_browser(home: Home, p
     again = await home.public.get(path, headers={"if-none-match": answer.headers["etag"]})
 
     assert (answer.status_code, again.status_code) == (200, 304)
-    for one in (answer, again):
-        assert one.headers.get_list("cache-control") == ["no-cache"]
-        assert found(one, OF_ALL) == OF_ALL
+    for response in (answer, again):
+        assert response.headers.get_list("cache-control") == ["no-cache"]
+        assert found(response, OF_ALL) == OF_ALL
 
 
 @pytest.mark.parametrize("path", ["/capture/", "/decide/", "/flags/", "/ofrep/v1/evaluate/flags"])

@@ -49,11 +49,13 @@ def test_a_huge_header_of_a_batch_costs_its_events_nothing(tmp_path: Path, trust
 
 def ingested(server: RealServer) -> float:
     text = plain_http.get(f"{server.url}/metrics").text
-    [line] = [one for one in text.splitlines() if one.startswith("fanion_events_ingested_total ")]
+    [line] = [
+        sample for sample in text.splitlines() if sample.startswith("fanion_events_ingested_total ")
+    ]
     return float(line.rpartition(" ")[2])
 
 
 def highest_memory(server: RealServer) -> int:
     status = Path(f"/proc/{server.pid}/status").read_text()
-    [line] = [one for one in status.splitlines() if one.startswith("VmHWM:")]
+    [line] = [field for field in status.splitlines() if field.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024

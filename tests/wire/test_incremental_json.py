@@ -120,9 +120,9 @@ def test_the_estimate_is_no_less_than_what_values_take_up(name: str) -> None:
     tracemalloc.start()
     try:
         value = load(BIG[name], 2**30)
-        taken = tracemalloc.get_traced_memory()[0]
+        allocated = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
 
     assert value
-    assert taken <= decoded_bytes(BIG[name]) + DECODED_BYTES_MAX // 64
+    assert allocated <= decoded_bytes(BIG[name]) + DECODED_BYTES_MAX // 64
