@@ -74,14 +74,6 @@ POST_READS = {
         "person:read",
     ),
     "/query/": "query:read",
-    **dict.fromkeys(
-        (
-            *("/persons/trends/", "/persons/funnel/", "/persons/funnel/correlation/"),
-            *("/persons/retention/", "/persons/path/", "/persons/stickiness/"),
-            "/persons/lifecycle/",
-        ),
-        "person:read",
-    ),
 }
 # Endpoints that change only the caller's own account.
 OWN = {
