@@ -1,4 +1,5 @@
-# Two commands matter: `make run` serves, `make test` tests. Both do all set-up.
+# Three commands matter: `make run` serves, `make test` tests in minutes all that decides behaviour,
+# `make test-all` tests everything. Each does all set-up.
 PYTHON ?= python3
 BIN := .venv/bin
 TESTS ?= tests
@@ -10,7 +11,10 @@ NPM := tests/clients/npm
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
 COMPILE := -$(BIN)/python -m compileall -q src
 
-.PHONY: run test test-browser test-cluster check console-packages format lock screenshots bench console clean
+# A file of tests stays with one process, which starts what its tests share.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --dist loadfile --no-loadscope-reorder
+
+.PHONY: run test test-all test-browser test-cluster check console-packages format lock screenshots bench console clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -21,22 +25,27 @@ run: .venv/.installed
 console: .venv/.installed
 	@$(BIN)/python console/build.py
 
-# Without a built console its tests are skipped and say so.
+# Without a built console its tests are skipped and say so. Marks say what is long, and why.
 test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed console-packages
 	$(COMPILE)
 	@$(BIN)/python console/build.py || true
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not cluster" $(TESTS)
+	$(PYTEST) -n 2 -m "not long or quick" $(TESTS)
+
+# `make test`, then the rest: a few minutes of it with both cores for servers of a cluster.
+test-all: test
+	$(PYTEST) -n 2 -m "long and not quick and not cluster" $(TESTS)
+	$(PYTEST) -m "long and cluster" $(TESTS)
 
 # The console alone, in Chromium. Three processes, since each waits for its browser now and then.
 test-browser: .venv/.installed-dev console-packages
 	$(COMPILE)
 	@$(BIN)/python console/build.py
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m browser tests/console
+	$(PYTEST) -n 3 -m browser tests/console
 
 # Several servers, PostgreSQL with a standby, and faults; FANION_TEST_CLUSTER_SEEDS: how often each.
 test-cluster: .venv/.installed-dev
 	$(COMPILE)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m cluster tests/cluster
+	$(PYTEST) -m cluster tests/cluster
 
 # Of the console's checks, and of its tests in a browser, which are skipped without them.
 console-packages: .venv/.installed-dev

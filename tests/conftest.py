@@ -9,14 +9,16 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
 from tests.support.events_engine import (
+    AGAIN,
     EVERY_ENGINE,
     EVERY_LAYOUT,
     chdb_events,
@@ -34,7 +36,6 @@ from tests.support.events_engine import (
 from tests.support.lending import Lending
 from tests.support.memory_folder import write_to_memory
 from tests.support.postgres import (
-    ENGINES,
     POSTGRESQL,
     SQLITE,
     TEMPLATE,
@@ -84,9 +85,20 @@ __all__ = [
 
 HERE, BROWSER = Path(__file__).parent, "browser"
 
-# The duration of an example depends on the load of the machine.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# To shrink an example may take more minutes than a test has. A failure prints the one it has found,
+# and keeps it: `pytest --hypothesis-profile=shrink` with the name of the test shrinks it.
+settings.register_profile(
+    "shrink",
+    deadline=timedelta(seconds=60),  # of one example, on a machine that runs other tests too
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "tell",
+    settings.get_profile("shrink"),
+    phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
+)
+settings.load_profile("tell")
 
 
 def pytest_configure() -> None:
@@ -108,14 +120,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, engines_for(metafunc.function, stores), indirect=True)
 
 
-def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
+BOTH = (SQLITE, pytest.param(POSTGRESQL, marks=AGAIN))
+
+
+def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str | pytest.ParameterSet]:
     """Return a test's engines by its nearest mark; one for only PostgreSQL always decides."""
     for mark in item.iter_markers():
         if mark.name == "postgresql":
             return (POSTGRESQL,)
         if mark.name == "every_engine":
-            return ENGINES
-    return ENGINES if is_every else (SQLITE,)
+            return BOTH
+    return BOTH if is_every else (SQLITE,)
 
 
 # The folders whose tests drive a browser, and those that they import.

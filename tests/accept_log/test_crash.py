@@ -24,6 +24,8 @@ from tests.support.accept_logs import (
     read_all,
 )
 
+pytestmark = pytest.mark.long("kills the process that writes, again and again")
+
 ROOT = Path(__file__).parents[2]
 KILLS = 4
 APPENDERS = 16
@@ -52,6 +54,7 @@ async def acknowledged_until_killed(writer: Process, lines: int) -> dict[int, by
     return {int(entry_id): name for entry_id, name in pairs}
 
 
+@pytest.mark.quick
 async def test_every_acknowledged_append_survives_a_kill(place: str) -> None:
     moments = random.Random(20240506)
     acknowledged: dict[int, bytes] = {}

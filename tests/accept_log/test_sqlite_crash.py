@@ -15,6 +15,8 @@ from fanion.accept_log.sqlite import SqliteAppender, SqliteLog, open_sqlite_log
 from tests.accept_log.test_crash import writer_of
 from tests.support.accept_logs import envelope, ids, read_all
 
+pytestmark = pytest.mark.long("kills the process that writes")
+
 WAIT_S = 60
 
 

@@ -12,6 +12,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer
 from tests.support.smtp_server import MailServer, smtp_server
 
+pytestmark = pytest.mark.long("starts real servers")
+
 OWNER = "admin@fanion.local"
 PUBLIC_URL = "https://fanion.example.com"
 NEW = {"password": "quite another passphrase"}

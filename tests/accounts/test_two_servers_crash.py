@@ -13,7 +13,7 @@ from tests.support.management import CONSOLE
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.long("starts real servers")]
 
 EMAIL, PASSWORD = "ada@example.com", "correct horse battery"
 ME = "/api/users/@me/"

@@ -13,6 +13,8 @@ from fanion.db.file_check import find_damage_at_start
 from tests.support.awaited import until
 from tests.support.server import RealServer
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 PAGE_BYTES = 4096
 
 

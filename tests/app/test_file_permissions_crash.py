@@ -14,6 +14,8 @@ from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers")
+
 OTHERS = 0o077
 USUAL = 0o022
 # The server's children: a web worker, and the writer of the accept log.

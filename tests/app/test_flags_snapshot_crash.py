@@ -13,6 +13,8 @@ from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import START_S, Keys, free_port
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 FLAG = "answered-from-the-snapshot"
 HOUR_S = 3600
 

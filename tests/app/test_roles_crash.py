@@ -18,6 +18,8 @@ from tests.support.postgres import Outage, Postgres
 from tests.support.preloaded import PreloadedServer, run_fanion
 from tests.support.server import Keys, RealServer, free_port, project_client
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 Json = dict[str, Any]
 # Starts a process with a role and further settings, and returns once it is ready.
 Start = Callable[..., RealServer]

@@ -16,6 +16,8 @@ from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import STOP_S, Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 STARTING = error("server_error", "unavailable", "The server is still starting. Please retry.")
 
 

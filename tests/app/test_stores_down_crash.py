@@ -17,6 +17,8 @@ from tests.support.postgres import Outage, Postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 UNAVAILABLE = error(
     "server_error", "unavailable", "The service is temporarily unavailable. Please retry."
 )

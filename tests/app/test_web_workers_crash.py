@@ -25,6 +25,8 @@ from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 IS_ON: dict[str, Any] = {"groups": [{"properties": [], "rollout_percentage": 100}]}
 IS_OFF: dict[str, Any] = {"groups": [{"properties": [], "rollout_percentage": 0}]}
 

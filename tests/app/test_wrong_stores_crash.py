@@ -25,6 +25,8 @@ from tests.support.postgres import Postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer, free_port
 
+pytestmark = pytest.mark.long("starts real servers")
+
 ROLES = ("all", "web", "api", "ingest", "jobs")
 HOURS_S = 3 * 3600
 

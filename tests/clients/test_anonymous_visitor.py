@@ -11,6 +11,8 @@ from tests.clients.journey import PACKAGES
 from tests.clients.management import Api, Json
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("real clients in Chromium")
+
 HERE = Path(__file__).parent / "npm"
 USER = "js-visitor-user"
 OURS = [{"key": "journey", "value": USER, "operator": "exact", "type": "event"}]

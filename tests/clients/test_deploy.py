@@ -38,6 +38,8 @@ from tests.support.proxies import (
 )
 from tests.support.server import free_port
 
+pytestmark = pytest.mark.long("starts real proxies")
+
 CLAIMED = {
     "x-forwarded-for": "203.0.113.9",
     "x-forwarded-host": "evil.example",

@@ -40,6 +40,8 @@ from tests.support.management import password_matches
 from tests.support.preloaded import is_readable, run_fanion
 from tests.support.server import RealServer, free_port
 
+pytestmark = pytest.mark.long("starts a command for each test")
+
 GREETED_S = 120
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 ANY = UUID(int=1)

@@ -10,7 +10,7 @@ from tests.clients.test_forged_requests import FETCH, FORM, KINDS
 from tests.clients.victim import COOKIE, EMAIL, FLAGS, PASSWORD, SIGN_IN, WHO, Victim, call
 from tests.support import plain_http
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long("attacks through Chromium")]
 
 LOGIN = "/api/login/"
 CREDENTIALS = {"email": EMAIL, "password": PASSWORD}

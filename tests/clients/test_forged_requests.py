@@ -11,7 +11,7 @@ import pytest
 from tests.clients.victim import EMAIL, WHO, Victim, call
 from tests.support.awaited import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long("attacks through Chromium")]
 
 FORM = """(url, kind) => {
   const form = document.createElement("form");

@@ -20,7 +20,7 @@ from tests.clients.test_forged_requests import FETCH, FORM, KINDS, OWN
 from tests.clients.victim import COHORTS, COOKIE, EMAIL, PASSWORD, SIGN_IN, WHO, Victim, call
 from tests.support.awaited import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long("attacks through Chromium")]
 
 # Another origin of the same site, which the browser sends cookies to, and another site.
 HOSTS = ("evil.fanion.test", "evil.test")

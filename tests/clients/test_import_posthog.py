@@ -23,6 +23,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.rich_project import PERSONS, Site, make_rich_project
 from tests.support.server import Keys
 
+pytestmark = pytest.mark.long("copies from one real server to another")
+
 Json = dict[str, Any]
 
 FIRST = datetime(2021, 1, 1, tzinfo=UTC)

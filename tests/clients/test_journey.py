@@ -25,14 +25,27 @@ from tests.clients.journey import (
 from tests.clients.management import Api, Json
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("real clients of a real server")
+
 # Some clients send the time of sending: the delay until receipt moves the event's own time.
 TRANSPORT = timedelta(seconds=5)
-# The clients with their marks.
-MARKED = [
-    pytest.param(client, marks=pytest.mark.browser if client.runtime == "browser" else ())
+# The clients that `make test` runs: one of each language.
+QUICK = {"python-new", "node-new", "js-new"}
+
+
+def marks_of(client: Client) -> list[pytest.MarkDecorator]:
+    return [
+        *([pytest.mark.browser] if client.runtime == "browser" else []),
+        *([pytest.mark.quick] if client.name in QUICK else []),
+    ]
+
+
+MARKED = [pytest.param(client, marks=marks_of(client)) for client in CLIENTS]
+BROWSERS = [
+    pytest.param(client, marks=marks_of(client))
     for client in CLIENTS
+    if client.runtime == "browser"
 ]
-BROWSERS = [marked for marked in MARKED if marked.marks]
 NEWEST_PROTOCOL = [client for client in CLIENTS if client.mode == "v1"]
 # Paths that show that a release sends the requests that the reference describes.
 PATHS = {

@@ -16,7 +16,10 @@ from tests.support.server import Keys, RealServer
 USERS = 2_000
 GROUP = "organization"
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning"),
+    pytest.mark.long("real clients of a real server"),
+]
 
 Json = dict[str, Any]
 

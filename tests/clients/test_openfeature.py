@@ -17,6 +17,8 @@ from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("real clients of a real server")
+
 VARIANTS = {"variants": [{"key": "blue", "rollout_percentage": 100}]}
 PRO = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
 FLAGS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,10 @@ from tests.support.awaited import until
 from tests.support.server import Keys, RealServer
 
 # The package announces a newer method to read flags; both send the same request.
-pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning"),
+    pytest.mark.long("real clients of a real server"),
+]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
-pytestmark = pytest.mark.every_engine
+pytestmark = [pytest.mark.every_engine, pytest.mark.long("thousands of requests to real servers")]
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("schemathesis.toml")

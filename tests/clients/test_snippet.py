@@ -11,6 +11,8 @@ from tests.clients.management import Api
 from tests.support.built_console import require_built_console
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("real clients in Chromium")
+
 HERE = Path(__file__).parent / "npm"
 FLAG = "snippet-flag"
 SCRIPT = {"older": "/static/array.js", "newer": "/array/TOKEN/array.js"}

@@ -17,7 +17,11 @@ from tests.support.postgres import NoPostgres
 from tests.support.server import project_client
 
 # By the other servers' clocks, leases of a server whose clock is ahead last that long.
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(400),
+    pytest.mark.long("many servers, and PostgreSQL with a standby"),
+]
 
 SEEDS = int(os.environ.get("FANION_TEST_CLUSTER_SEEDS", "1"))
 # The requests before a fault and after it.

@@ -21,7 +21,11 @@ from tests.support.outcome import events, get
 from tests.support.postgres import NoPostgres, Postgres, private_postgres
 from tests.support.server import Keys, RealServer, project_client
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(400),
+    pytest.mark.long("many servers, and PostgreSQL with a standby"),
+]
 
 Json = dict[str, Any]
 

@@ -313,7 +313,6 @@ asked_of_all = st.tuples(
 
 @settings(
     max_examples=12,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(seed=st.integers(0, 2**32), asked=asked_of_all)

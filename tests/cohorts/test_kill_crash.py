@@ -22,6 +22,8 @@ from tests.support.awaited import has_caught_up, until
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, project_client
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 PERSONS = 8_000
 # Ids without a person: they take time to import and make no members.
 UNKNOWN = 100_000

@@ -12,6 +12,8 @@ from tests.console.screen import Console, open_console
 from tests.support.proxies import CADDY_SAMPLES, NGINX_SAMPLES, scheme_of, started_proxy
 from tests.support.server import free_port
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 BELOW = "/fanion"
 # An address at which a browser trusts the page even without a certificate.
 LOOPBACK = "127.0.0.1"

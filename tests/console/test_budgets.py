@@ -7,6 +7,8 @@ from tests.console.many import add_flags, add_persons
 from tests.console.project import Project
 from tests.console.screen import Console
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 FLAGS, PERSONS = 5_000, 100_000
 NODES_MAX = 3_000
 # Requests of a whole visit, including scripts and styles.

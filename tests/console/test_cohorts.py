@@ -10,6 +10,8 @@ from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 
 @pytest.fixture
 def people(project: Project) -> Project:

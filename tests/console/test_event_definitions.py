@@ -1,5 +1,6 @@
 """Events and properties: their volume, values and uses, and what users note about them."""
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import Visit
@@ -7,6 +8,8 @@ from tests.console.installation import Installation
 from tests.console.project import Project, has
 from tests.console.screen import Console
 from tests.support.awaited import until
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 
 def names(page: Page) -> Locator:

@@ -12,6 +12,8 @@ from tests.console.screen import Console, narrow, zoomed
 from tests.console.screens import SCREENS, Screen, as_opened
 from tests.console.showcase import Showcase
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 PHONE, ZOOM = 360, 200
 # Limits of a screen with everything around it: with HTTP/1.1 six requests run at a time.
 REQUESTS_MAX, NODES_MAX = 60, 3_000

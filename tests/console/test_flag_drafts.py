@@ -11,6 +11,8 @@ from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 BAR = "Unsaved changes"
 
 

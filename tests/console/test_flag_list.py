@@ -2,6 +2,7 @@
 
 import csv
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.console.conftest import Visit
@@ -9,6 +10,8 @@ from tests.console.installation import Installation
 from tests.console.many import add_flags
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 OLD = "2024-01-01T00:00:00Z"
 NODES_MAX = 3_000

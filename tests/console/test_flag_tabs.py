@@ -2,12 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
 from tests.support.awaited import until
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 
 def open_tab(console: Console, project: Project, flag: Json, tab: str) -> None:

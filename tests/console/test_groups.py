@@ -6,6 +6,8 @@ from playwright.sync_api import expect
 from tests.console.project import Project, has, when
 from tests.console.screen import Console
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 HOSTILE = "a/b?<b>"
 
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.console.conftest import Visit
@@ -9,6 +10,8 @@ from tests.console.dead_letters import put_aside
 from tests.console.installation import Installation
 from tests.console.project import Project
 from tests.console.screen import Console
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 # posthog-js sends nothing from a browser that says that it is driven by a program.
 PLAIN_BROWSER = """

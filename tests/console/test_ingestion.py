@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.conftest import Visit
@@ -10,6 +11,8 @@ from tests.console.installation import Installation
 from tests.console.project import Project
 from tests.console.screen import Console
 from tests.support.awaited import until
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 LATE = {"event": "late", "distinct_id": "ann", "properties": {"amount": 7}}
 

@@ -3,6 +3,7 @@
 These are the end of a session, a server that stops, and another user's change of the same flag.
 """
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from fanion.accounts.sessions.cookies import PLAIN_NAME
@@ -12,6 +13,8 @@ from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
 from tests.support import plain_http
 from tests.support.management import CONSOLE
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 
 def end_sessions(installation: Installation, account: Account) -> None:

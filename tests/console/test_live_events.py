@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.installation import Installation
 from tests.console.project import Project
 from tests.console.screen import Console
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 
 def row(page: Page, event: str) -> Locator:

@@ -11,6 +11,8 @@ from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 HOSTILE = '<img src=x onerror="document.title=1">'
 LAST_WEEK = datetime.now(UTC) - timedelta(days=7)
 

@@ -1,6 +1,7 @@
 """Settings: of the account, of the organization and of a project."""
 
 import pyotp
+import pytest
 from playwright.sync_api import expect
 
 from fanion.projects.model import Level
@@ -8,6 +9,8 @@ from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Project, has
 from tests.console.screen import Console, narrow
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 PHONE = 390
 

@@ -1,11 +1,14 @@
 """The frame of every screen: sign-in, navigation, projects, the command menu, themes, keys."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Project
 from tests.console.screen import Console
+
+pytestmark = pytest.mark.long("drives Chromium")
 
 
 def test_stranger_signs_in_and_comes_to_where_the_link_led(

@@ -6,6 +6,8 @@ from tests.console.hostile import HOSTILE
 from tests.console.installation import Installation
 from tests.console.showcase import Showcase
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 
 def test_the_showcase_has_everything(showcase: Showcase, installation: Installation) -> None:
     project = showcase.project

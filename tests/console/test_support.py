@@ -11,6 +11,8 @@ from tests.console.many import add_flags, add_persons
 from tests.console.project import Project, has, when
 from tests.console.screen import Console
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 POLICY = "default-src 'self'; script-src 'nonce-known'; style-src 'self' 'nonce-known'"
 SOUND = '<html lang="en"><head><title>Sound</title></head><body><main>{}</main></body></html>'
 Show = Callable[[str], Console]

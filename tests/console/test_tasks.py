@@ -15,6 +15,8 @@ from tests.console.many import add_persons
 from tests.console.project import Project, has, when
 from tests.console.screen import Console
 
+pytestmark = pytest.mark.long("drives Chromium")
+
 PEOPLE = 200
 
 
@@ -86,6 +88,7 @@ def test_a_flag_is_raised_and_who_changes_is_seen_before(hand: Hand, project: Pr
     assert group["rollout_percentage"] == 50
 
 
+@pytest.mark.quick
 def test_a_flag_for_people_on_a_plan_is_made(hand: Hand, project: Project) -> None:
     project.persons(ann={"plan": "pro"}, bob={"plan": "free"})
     page = hand.console.page

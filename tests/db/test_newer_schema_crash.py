@@ -14,6 +14,8 @@ from fanion.db.migrate import NEWEST
 from fanion.events.storage.schema import MIGRATIONS
 from tests.support.preloaded import PreloadedServer
 
+pytestmark = pytest.mark.long("starts real servers")
+
 LATER = 9999
 # Runs in another process, because the engine opens one folder in each.
 WRITE_VERSION = """

@@ -15,6 +15,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
 from tests.support.sse import Message
 
+pytestmark = pytest.mark.long("starts real servers")
+
 SOON_S = 60
 
 

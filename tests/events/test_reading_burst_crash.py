@@ -12,10 +12,13 @@ from select import select
 from urllib.parse import quote
 
 import httpx
+import pytest
 
 from tests.support import plain_http
 from tests.support.awaited import has_caught_up, until
 from tests.support.server import Keys, RealServer
+
+pytestmark = pytest.mark.long("starts real servers")
 
 LISTS = 60
 EVENTS = 6_000

@@ -19,9 +19,12 @@ PLACE = "/feature_flags/preview_change/"
 # The client of a question disconnects after 0.2 s.
 LEFT_AFTER = httpx.Timeout(60, read=0.2)
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="only Linux lists what a process has started"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not Path("/proc/self/task").exists(), reason="only Linux lists what a process has started"
+    ),
+    pytest.mark.long("starts real servers and kills them"),
+]
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from fanion.db.schema.flags import scheduled_changes
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer, created, project_client
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 DONE_S = 100
 
 Json = dict[str, Any]

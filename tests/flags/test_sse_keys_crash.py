@@ -4,11 +4,14 @@ import asyncio
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.flags.test_sse_shutdown_crash import SOON_S, Listener
 from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
+
+pytestmark = pytest.mark.long("starts real servers")
 
 
 async def test_listeners_leave_when_their_key_is_revoked(tmp_path: Path) -> None:

@@ -4,9 +4,13 @@ import asyncio
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
+
+pytestmark = pytest.mark.long("starts real servers")
 
 SOON_S = 60
 LISTENERS = 40

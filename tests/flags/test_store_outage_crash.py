@@ -19,6 +19,8 @@ from tests.support.postgres import NoPostgres, Postgres, private_postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 Json = dict[str, Any]
 
 REQUESTS = 300

@@ -12,6 +12,8 @@ from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, created, project_client
 
+pytestmark = pytest.mark.long("starts real servers")
+
 DONE_S = 100
 POLL_S = 0.1
 NEVER_PAID = {

@@ -17,6 +17,8 @@ from tests.support.application import error
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers")
+
 BODY_BYTES_MAX = 20 * 1024**2 - 1
 MEMORY_BYTES_MAX = 1_500_000_000
 VISIBLE_S = 60

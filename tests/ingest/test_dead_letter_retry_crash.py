@@ -22,6 +22,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, project_client
 from tests.support.traffic import AGE_ROUNDS, Request, Traffic
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 # As many as in test_kill_crash.py, which kills the same server without dead letters.
 ROUNDS, WRITERS, LETTERS = 12, 4, 8
 

@@ -36,7 +36,6 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTINGS = settings(
     max_examples=25,
     stateful_step_count=30,
-    deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )

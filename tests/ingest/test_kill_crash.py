@@ -13,8 +13,11 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import project_client
 from tests.support.traffic import Traffic
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 # As many again are in test_dead_letter_retry_crash.py, which another worker may run meanwhile.
-ROUNDS, WRITERS = 12, 6
+KILLS = [pytest.param(1, marks=pytest.mark.quick), 12]
+WRITERS = 6
 
 
 @pytest.fixture
@@ -24,15 +27,19 @@ def server(tmp_path: Path) -> Iterator[PreloadedServer]:
     server.close()
 
 
-async def test_what_was_acknowledged_is_there_once_after_12_kills(server: PreloadedServer) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+async def test_what_was_acknowledged_is_there_once_after_kills(
+    server: PreloadedServer, kills: int
+) -> None:
+    """Kill the embedded accept log and the embedded event store with the server that holds them."""
     keys, traffic = server.setup(), Traffic(WRITERS, seed=25)
     chance = random.Random(25)
 
-    for round_number in range(ROUNDS):
+    for round_number in range(kills):
         server.start()
         writing = asyncio.create_task(traffic.write_until_killed(server, keys, round_number))
         # Only a slow machine has to be waited for; others acknowledged more in the previous rounds.
-        await acknowledged(traffic, ENOUGH * (round_number + 1) // ROUNDS)
+        await acknowledged(traffic, ENOUGH * (round_number + 1) // kills)
         await asyncio.sleep(chance.uniform(0.02, 0.4))
         server.kill()
         await writing
@@ -51,6 +58,7 @@ async def acknowledged(traffic: Traffic, number: int) -> None:
     await until_soon(are_enough, "too few requests are acknowledged")
 
 
+@pytest.mark.quick
 async def test_sigterm_drains_and_exits_with_0(server: PreloadedServer) -> None:
     keys, traffic = server.setup(), Traffic(WRITERS, seed=0)
 

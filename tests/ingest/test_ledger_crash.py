@@ -11,6 +11,8 @@ from tests.support.application import Json, Site, open_home, open_site
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 BATCH: list[Json] = [
     {"event": "a", "distinct_id": "u1"},
     {"event": "b", "distinct_id": "u2"},

@@ -25,6 +25,8 @@ from tests.support.awaited import until_soon
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 # After a kill another server waits for 6 s of silence and looks; after a server was asked to end,
 # it only looks. That takes 8 s and 1 s at most on an idle machine; these limits leave room for
 # other tests. Less than 6 s show that no silence was awaited.

@@ -24,6 +24,8 @@ from tests.support.postgres import (
 )
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 # With half a second between attempts, this is longer than a server may be silent before it is taken
 # to be dead and must take its place again.
 ATTEMPTS_MIN = 20

@@ -21,6 +21,8 @@ from tests.support.outcome import caught_up, events
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, project_client
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 ROUNDS = 3
 # One request is a full batch, however fast or slow this machine is: the body has half of the bytes
 # that a batch may have.

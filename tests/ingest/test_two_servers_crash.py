@@ -18,6 +18,8 @@ from tests.support.awaited import until_soon
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
+pytestmark = pytest.mark.long("starts real servers")
+
 Json = dict[str, Any]
 
 # Much longer than a standby server waits before it looks again.

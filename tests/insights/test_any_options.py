@@ -243,9 +243,7 @@ WEB_KINDS: dict[str, st.SearchStrategy[Json]] = {
         goals=st.lists(GOAL, max_size=2), orderBy=(["ConversionRate", "ASC"],), **WEB
     ),
 }
-BOUNDED = settings(
-    max_examples=6, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
+BOUNDED = settings(max_examples=6, database=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

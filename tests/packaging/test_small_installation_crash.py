@@ -14,7 +14,7 @@ from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.server import RealServer, free_port
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.long("starts real servers")]
 
 ROOT = Path(__file__).parents[2]
 

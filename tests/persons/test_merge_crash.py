@@ -20,6 +20,8 @@ from tests.support.awaited import has_caught_up, until_soon
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, project_client
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 ROUNDS = 8
 GROUPS, SIZE = 6, 4  # requests of each round, and persons of each request
 POLL_S = 0.001

@@ -11,6 +11,8 @@ from tests.support.command import fanion
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer
 
+pytestmark = pytest.mark.long("starts real servers")
+
 ADA = "ada@example.com"
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.support.http_probe import Probe
 from tests.support.preloaded import PreloadedServer
 
+pytestmark = pytest.mark.long("fills the memory of real servers")
+
 BODY_BYTES = 19_000_000
 PIECE = b"x" * 65_536
 CLIENTS = 50

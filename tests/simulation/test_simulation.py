@@ -15,6 +15,8 @@ from tests.simulation.checker import Violation
 from tests.simulation.world import Simulation
 
 SEEDS = int(os.environ.get("FANION_TEST_SIMULATION_SEEDS", "30"))
+# As many as `make test` runs.
+QUICK = 5
 FILTER_BITS = 16
 
 
@@ -25,7 +27,13 @@ def small_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deduplication_store, "_MASK", np.uint64((1 << FILTER_BITS) - 1))
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(seed, marks=() if seed < QUICK else pytest.mark.long("more of the same"))
+        for seed in range(SEEDS)
+    ],
+)
 def test_what_was_accepted_is_there_once_and_in_order(seed: int) -> None:
     simulation = Simulation(seed)
     try:

@@ -24,6 +24,9 @@ EVERY_ENGINE = (*ENGINES, SERVER, DISTRIBUTED)
 # tables, not on the way to the engine.
 EVERY_LAYOUT = (*ENGINES, DISTRIBUTED)
 
+# What a test decides on one engine, it decides on the others.
+AGAIN = pytest.mark.long("the same on another engine")
+
 _projects = count(int.from_bytes(os.urandom(4)) << 16)
 
 
@@ -32,9 +35,10 @@ def next_project() -> int:
     return next(_projects)
 
 
-def engines_for(test: Callable[..., Any], engines: Sequence[str]) -> Sequence[str]:
-    """Return a test's engines; random examples run only on chDB, or they would take minutes."""
-    return (CHDB,) if getattr(test, "is_hypothesis_test", False) else engines
+def engines_for(test: Callable[..., Any], engines: Sequence[str]) -> Sequence[pytest.ParameterSet]:
+    """Return a test's engines, of which only chDB runs random examples; the others are long."""
+    named = (CHDB,) if getattr(test, "is_hypothesis_test", False) else engines
+    return [pytest.param(name, marks=() if name == CHDB else AGAIN) for name in named]
 
 
 @pytest.fixture(scope="session", params=ENGINES)

@@ -3,10 +3,13 @@
 import time
 from pathlib import Path
 
+import pytest
 from msgspec import json
 
 from tests.support.command import fanion
 from tests.support.preloaded import PreloadedServer
+
+pytestmark = pytest.mark.long("starts real servers and kills them")
 
 FLAGS = 300
 PAYLOAD = f'"{"x" * 20_000}"'  # so that much is on disk before the end

@@ -14,6 +14,8 @@ from tests.support.http_probe import Answer, Probe
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
 
+pytestmark = pytest.mark.long("starts real servers")
+
 # Loopback has more than one address; each stands for a client.
 ATTACKER, OTHER = "127.0.0.7", "127.0.0.8"
 PIECE = b"x" * 65_536

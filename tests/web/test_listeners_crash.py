@@ -12,6 +12,8 @@ from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, free_port
 
+pytestmark = pytest.mark.long("starts real servers")
+
 
 @pytest.fixture(scope="module")
 def server(

@@ -11,6 +11,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.receiver import open_receiver
 from tests.support.server import RealServer, created, free_port, project_client
 
+pytestmark = pytest.mark.long("starts real servers and kills them")
+
 # A delivery in flight at the kill is sent again when its lease ends; then others follow.
 DONE_S = 100
 

@@ -12,6 +12,8 @@ from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer
 
+pytestmark = pytest.mark.long("fills the memory of real servers")
+
 EVENTS = 60_000
 SENT_BYTES_MAX = 70_000  # the batch
 # With chDB the process has 460 MB afterwards. Headers copied to each event would come to 3.6 GB of

@@ -13,6 +13,8 @@ from tests.ingest.test_bad_input_crash import peak_bytes
 from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 
+pytestmark = pytest.mark.long("fills the memory of real servers")
+
 AT_ONCE, ROUNDS = 6, 2
 OBJECTS = b"{}," * 6_600_000 + b"{}"
 BODIES = {

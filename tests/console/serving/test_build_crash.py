@@ -21,7 +21,7 @@ from tests.support.built_console import require_built_console
 
 BUILD_S_MAX = 500
 # Two builds, each of which takes a minute on a busy machine.
-pytestmark = pytest.mark.timeout(2 * BUILD_S_MAX)
+pytestmark = [pytest.mark.timeout(2 * BUILD_S_MAX), pytest.mark.long("builds the console")]
 COPIED = shutil.ignore_patterns("node_modules", "dist")
 
 
