@@ -13,7 +13,7 @@ from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.events.event import EventStoreUnavailable
-from fanion.events.storage.compiled_query import Found
+from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
 from fanion.insights.statements_service import Statements
 from fanion.projects.cache import Projects
@@ -124,8 +124,8 @@ class FailingEvents:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._events, name)
 
-    async def ask(self, *_: Any, **_named: Any) -> Found:
-        found: Found = await self._events.ask(self._statement, {}, 1)
+    async def ask(self, *_: Any, **_named: Any) -> StatementResult:
+        found: StatementResult = await self._events.ask(self._statement, {}, 1)
         return found
 
 
@@ -162,9 +162,9 @@ class ObservedEvents:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._events, name)
 
-    async def ask(self, *statement: Any, **named: Any) -> Found:
+    async def ask(self, *statement: Any, **named: Any) -> StatementResult:
         self.asked.set()
-        found: Found = await self._events.ask(*statement, **named)
+        found: StatementResult = await self._events.ask(*statement, **named)
         return found
 
 

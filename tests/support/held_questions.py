@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fanion.events.storage.client import Rows
-from fanion.events.storage.compiled_query import Found, QuestionLimits
+from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
 from fanion.insights.statements_service import QuestionStore
 from tests.support.application import Home
 from tests.support.awaited import SOON_S
@@ -28,7 +28,7 @@ class Held:
 
     async def ask(
         self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /
-    ) -> Found:
+    ) -> StatementResult:
         return await self._real.ask(statement, parameters, seconds_max)
 
     async def question(

@@ -238,10 +238,10 @@ async def trim_some(connection: Any, after: Positions, upto: Positions, historic
     Args:
         after: What was trimmed before, in the same partitions.
     """
-    gone: int = await connection.fetchval(
+    trimmed: int = await connection.fetchval(
         _TRIM, historical, *_columns(after), list(upto.values()), TRIM_ROWS, ROW_BYTES
     )
-    return gone == TRIM_ROWS
+    return trimmed == TRIM_ROWS
 
 
 async def backlog(connection: Any, after: Positions, historical: bool) -> Backlog:

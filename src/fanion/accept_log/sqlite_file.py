@@ -299,15 +299,15 @@ class LogFileWriter:
         lane = lane_table(historical)
         try:
             db = self.open()
-            gone = db.execute(_TRIM.format(lane=lane), (upto, TRIM_GROUPS)).fetchall()
-            self._envelopes[lane] -= sum(row[0] for row in gone)
-            self._bytes[lane] -= sum(row[1] for row in gone)
+            trimmed = db.execute(_TRIM.format(lane=lane), (upto, TRIM_GROUPS)).fetchall()
+            self._envelopes[lane] -= sum(row[0] for row in trimmed)
+            self._bytes[lane] -= sum(row[1] for row in trimmed)
             [free] = db.execute("PRAGMA freelist_count").fetchone()
             if free > FREE_PAGES_MAX:
                 db.execute(f"PRAGMA incremental_vacuum({free - FREE_PAGES_MAX})").fetchall()
         except sqlite3.Error as error:
             raise self._failed(error) from error
-        return len(gone) == TRIM_GROUPS
+        return len(trimmed) == TRIM_GROUPS
 
     def backlog(self, after: int, *, historical: bool) -> Backlog:
         """Return the backlog, from counts in memory.

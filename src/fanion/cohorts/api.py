@@ -50,7 +50,7 @@ from fanion.cohorts.validation import (
     require_cohorts,
 )
 from fanion.errors import Invalid, NotFound
-from fanion.events.storage.compiled_query import Found
+from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Project
@@ -89,7 +89,7 @@ class AskPreview(Protocol):
 
     def __call__(
         self, project_id: int, text: str, parameters: Mapping[str, Any], seconds_max: int, /
-    ) -> Coroutine[Any, Any, Found]: ...
+    ) -> Coroutine[Any, Any, StatementResult]: ...
 
 
 @dataclass(frozen=True, slots=True)

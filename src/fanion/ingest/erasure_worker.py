@@ -179,8 +179,8 @@ async def scrub_stored_items(records: Records, erasure: Erasure) -> None:
     while letters := await _read_letters(records, erasure, after):
         changed = await asyncio.to_thread(_scrub_letters, letters, erasure)
         async with records.write() as connection:
-            for letter, left in changed:
-                await connection.run_sync(_replace_letter, letter, left)
+            for letter, remaining in changed:
+                await connection.run_sync(_replace_letter, letter, remaining)
         after = letters[-1].id
     async with records.write() as connection:
         await connection.run_sync(_scrub_examples, erasure)
@@ -203,27 +203,27 @@ def _scrub_letters(
     letters: Sequence[Row[Any]], erasure: Erasure
 ) -> list[tuple[Row[Any], Scrubbed]]:
     return [
-        (letter, left)
+        (letter, remaining)
         for letter in letters
-        if (left := scrub_body(bytes(letter.body), erasure.distinct_ids)) is not None
+        if (remaining := scrub_body(bytes(letter.body), erasure.distinct_ids)) is not None
     ]
 
 
-def _replace_letter(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
+def _replace_letter(connection: Connection, letter: Row[Any], remaining: Scrubbed) -> None:
     """Replace or delete a dead letter. The ledger then counts its deleted items as erased."""
     of_letter = _letter.id == letter.id
     counted = connection.scalar(select(_letter["items"]).where(of_letter).with_for_update())
     if counted is None:
         return  # it was ingested or discarded meanwhile
-    if left.body is None:
+    if remaining.body is None:
         connection.execute(delete(dead_letters).where(of_letter))
     else:
-        values = {_letter.body: left.body, _letter["items"]: left.items}
+        values = {_letter.body: remaining.body, _letter["items"]: remaining.items}
         connection.execute(update(dead_letters).where(of_letter).values(values))
-    gone = max(0, counted - left.items)
+    erased = max(0, counted - remaining.items)
     write_tally(
         connection,
-        moved_from_dead_letters(letter.project_id, letter.received_at, gone, Drop.ERASED),
+        moved_from_dead_letters(letter.project_id, letter.received_at, erased, Drop.ERASED),
     )
 
 

@@ -65,12 +65,12 @@ class MirrorWorker:
         """
         async with self.records.read() as connection:
             versions = await connection.run_sync(unmirrored_versions)
-        left = [version for version in versions if version in self._pending]
+        due = [version for version in versions if version in self._pending]
         self._pending = frozenset(versions)
-        for version in left:
+        for version in due:
             await self._send(version)
-        if left:
-            structlog.get_logger().info("changes_mirrored", changes=len(left))
+        if due:
+            structlog.get_logger().info("changes_mirrored", changes=len(due))
 
     async def _send(self, version: int) -> None:
         """Send the records in their present state, which may be newer than the note."""

@@ -51,10 +51,10 @@ def cut(envelope: Envelope, partitions: int) -> Sequence[tuple[int, Envelope]]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pieces = {}
     if len(pieces) < 2:
-        return [(next(iter(pieces), _place(of_project, "", partitions)), envelope)]
+        return [(next(iter(pieces), _partition_of_id(of_project, "", partitions)), envelope)]
     return [
-        (number, structs.replace(envelope, body=b"[" + b",".join(some) + b"]"))
-        for number, some in pieces.items()
+        (number, structs.replace(envelope, body=b"[" + b",".join(raw_items) + b"]"))
+        for number, raw_items in pieces.items()
     ]
 
 
@@ -73,9 +73,9 @@ def _partition(of_project: int, item: _Item, partitions: int) -> int:
     """
     properties = item.properties.distinct_id if item.properties is not None else None
     given = item.given or properties or item.distinct_id or ""
-    return _place(of_project, given, partitions)
+    return _partition_of_id(of_project, given, partitions)
 
 
-def _place(of_project: int, distinct_id: Any, partitions: int) -> int:
+def _partition_of_id(of_project: int, distinct_id: Any, partitions: int) -> int:
     key = stored_distinct_id(distinct_id).encode("utf-8", "surrogatepass")
     return crc32(key, of_project) % partitions + 1

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected, StatementFailed
 from fanion.events.storage.client import Rows
-from fanion.events.storage.compiled_query import Found, QuestionLimits
+from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
 from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
 from fanion.insights.sql.compiler import Statement
@@ -29,7 +29,7 @@ class QuestionStore(Protocol):
 
     async def ask(
         self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /
-    ) -> Found: ...
+    ) -> StatementResult: ...
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Statements:
         text: str,
         parameters: Mapping[str, Any],
         seconds_max: int = SECONDS_MAX,
-    ) -> Found:
+    ) -> StatementResult:
         """Return the answer to a statement of a cohort, with the limits of calculations.
 
         Raises as `EventStore.ask` does, and Unavailable.

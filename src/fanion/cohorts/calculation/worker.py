@@ -43,7 +43,7 @@ from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.storage.compiled_query import Found
+from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
 from fanion.projects.cache import Projects
 from fanion.runtime.background import run_loop
@@ -82,7 +82,7 @@ class FoundMembers:
 FindPersons = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
 NO_FINDERS: Mapping[ImportQueryKind, FindPersons] = {}
 # Runs a statement of a project, with its parameters, on the event store when its turn comes.
-AskMembers = Callable[[int, str, Mapping[str, Any]], Awaitable[Found]]
+AskMembers = Callable[[int, str, Mapping[str, Any]], Awaitable[StatementResult]]
 
 
 class Calculator:

@@ -301,9 +301,11 @@ class EventDefinitionsApi(Controller):
         definitions: NamedDependency[Definitions],
     ) -> MarksBody:
         """Change the marks. Omitted fields stay unchanged."""
-        given = given_fields(data)
+        new_marks = given_fields(data)
         author = request.author
-        return _marks_body(await change_marks(definitions.records, author, definition_id, given))
+        return _marks_body(
+            await change_marks(definitions.records, author, definition_id, new_marks)
+        )
 
     @get("/{definition_id:str}/volume", summary="Count an event by day")
     async def volume(

@@ -82,14 +82,14 @@ class PropertyQuery:
 
 
 def load_properties(
-    connection: Connection, project_id: int, events: Collection[str], known: PropertyCache
+    connection: Connection, project_id: int, events: Collection[str], cache: PropertyCache
 ) -> ProjectProperties:
     """Return the stored properties of the project and these events, reading those not cached."""
-    recorded = known.of_project(project_id)
+    recorded = cache.of_project(project_id)
     if recorded is None:
         rows = connection.execute(_TYPES, {"project_id": project_id})
         recorded = ProjectProperties({row.name: _property_type(row.property_type) for row in rows})
-        known.put_project(project_id, recorded)
+        cache.put_project(project_id, recorded)
     unread = [event for event in events if event not in recorded.carried]
     if unread:
         recorded.carried.update({event: set() for event in unread})
@@ -131,9 +131,9 @@ def record_properties(
 
 def _put_types(dialect: Dialect) -> Any:
     statement = upsert(dialect, property_definitions)
-    known = func.coalesce(_definition.property_type, statement.excluded.property_type)
+    property_type = func.coalesce(_definition.property_type, statement.excluded.property_type)
     return statement.on_conflict_do_update(
-        index_elements=["project_id", "name"], set_={"property_type": known}
+        index_elements=["project_id", "name"], set_={"property_type": property_type}
     )
 
 

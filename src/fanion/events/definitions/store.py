@@ -186,7 +186,7 @@ async def get_marks(records: Records, project_id: int, definition_id: UUID) -> M
 
 
 async def change_marks(
-    records: Records, author: Author, definition_id: UUID, given: Mapping[str, bool]
+    records: Records, author: Author, definition_id: UUID, new_marks: Mapping[str, bool]
 ) -> Marks | None:
     """Change the marks of a definition.
 
@@ -197,7 +197,7 @@ async def change_marks(
         Invalid: Both marks would be set.
     """
     async with records.write() as connection:
-        return await connection.run_sync(update_marks, author, definition_id, given)
+        return await connection.run_sync(update_marks, author, definition_id, new_marks)
 
 
 def update_definition(
@@ -239,7 +239,7 @@ def _delete_definition(connection: Connection, author: Author, definition_id: UU
 
 
 def update_marks(
-    connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
+    connection: Connection, author: Author, definition_id: UUID, new_marks: Mapping[str, bool]
 ) -> Marks | None:
     """Change the marks of a definition in the caller's transaction; see `change_marks`."""
     definition = _load_definition(connection, author.project_id, definition_id, for_update=True)
@@ -247,7 +247,7 @@ def update_marks(
     if definition is None or before is None:
         return None
     old = {"hidden": before.hidden, "verified": before.verified}
-    new = {**old, **given}
+    new = {**old, **new_marks}
     if new["hidden"] and new["verified"]:
         raise Invalid("An event cannot be both hidden and verified.")
     statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)

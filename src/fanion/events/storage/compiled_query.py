@@ -37,7 +37,7 @@ class QuestionLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StatementResult:
     """The answer to a statement.
 
     Attributes:
@@ -55,14 +55,14 @@ def run_compiled(
     parameters: Mapping[str, Any],
     seconds_max: int,
     estimated: bool,
-) -> Found:
+) -> StatementResult:
     settings = {"max_execution_time": seconds_max}
     answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
     if not estimated:
-        return Found(answer.result_columns, 0)
+        return StatementResult(answer.result_columns, 0)
     # The embedded engine's own figure counts the rows of the answer.
     tables = client.query(f"EXPLAIN ESTIMATE {statement}", dict(parameters))
-    return Found(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
+    return StatementResult(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
 
 
 def run_question(

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fanion.events.event import Days
 from fanion.events.storage.client import Read
-from fanion.events.storage.compiled_query import Found
+from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.native_format import micros
 
 COUNT = """
@@ -67,7 +67,7 @@ class Ask(Protocol):
 
     async def __call__(
         self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /, *, estimated: bool
-    ) -> Found: ...
+    ) -> StatementResult: ...
 
 
 class Counts:

@@ -163,8 +163,10 @@ class Listing:
         keys = await self._keys(parameters, conditions + behind, query.ascending)
         events: list[Event] = []
         for first in range(0, len(keys), KEYS_READ_MAX):
-            some = await self._by_key(parameters, conditions, keys[first : first + KEYS_READ_MAX])
-            events += await self._survivors(project_id, some)
+            page_rows = await self._by_key(
+                parameters, conditions, keys[first : first + KEYS_READ_MAX]
+            )
+            events += await self._survivors(project_id, page_rows)
         return events
 
     async def get(self, project_id: int, uuid: UUID) -> Event | None:

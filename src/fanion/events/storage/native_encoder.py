@@ -111,17 +111,17 @@ class DraftBuilder:
         self._columns: list[tuple[Column, ...]] = []
         self._attributes = JsonColumn()
 
-    def add_events(self, some: Sequence[Placed]) -> list[Placed]:
+    def add_events(self, placed_events: Sequence[Placed]) -> list[Placed]:
         """Add events, and return those whose properties the engine must parse.
 
         Raises:
             EventRejected: A number does not fit its column.
         """
-        order, left = self._attributes.add_objects([event.values for _, event in some])
+        order, left = self._attributes.add_objects([event.values for _, event in placed_events])
         if order:
-            self._order += [some[at][0] for at in order]
-            self._columns.append(_event_columns([some[at][1] for at in order]))
-        return [some[at] for at in left]
+            self._order += [placed_events[at][0] for at in order]
+            self._columns.append(_event_columns([placed_events[at][1] for at in order]))
+        return [placed_events[at] for at in left]
 
     def take_draft(self) -> Iterator[Draft]:
         """Yield the draft, if it is not empty. Further events start another one."""
@@ -135,22 +135,24 @@ def text_drafts(
     left: Sequence[Placed], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
 ) -> Iterator[Draft]:
     """Yield drafts of events whose properties the engine must parse."""
-    some: list[Placed] = []
+    block_events: list[Placed] = []
     size = 0
     for placed in left:
         length = len(placed[1].properties)
-        if len(some) == rows_max or (some and size + length > bytes_max):
-            yield _text_draft(some)
-            some, size = [], 0
-        some.append(placed)
+        if len(block_events) == rows_max or (block_events and size + length > bytes_max):
+            yield _text_draft(block_events)
+            block_events, size = [], 0
+        block_events.append(placed)
         size += length
-    if some:
-        yield _text_draft(some)
+    if block_events:
+        yield _text_draft(block_events)
 
 
-def _text_draft(some: Sequence[Placed]) -> Draft:
-    events = [event for _, event in some]
-    return _draft([index for index, _ in some], (*_event_columns(events), *_shallow(events)))
+def _text_draft(placed_events: Sequence[Placed]) -> Draft:
+    events = [event for _, event in placed_events]
+    return _draft(
+        [index for index, _ in placed_events], (*_event_columns(events), *_shallow(events))
+    )
 
 
 def _draft(order: list[int], columns: Sequence[Column]) -> Draft:

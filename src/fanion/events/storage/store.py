@@ -42,7 +42,12 @@ from fanion.events.storage.client import (
     open_clients,
     read_rows,
 )
-from fanion.events.storage.compiled_query import Found, QuestionLimits, run_compiled, run_question
+from fanion.events.storage.compiled_query import (
+    QuestionLimits,
+    StatementResult,
+    run_compiled,
+    run_question,
+)
 from fanion.events.storage.counts_query import Counts
 from fanion.events.storage.encoder import Batch, Block, EventEncoder, TextEncoder
 from fanion.events.storage.list_query import Listing
@@ -405,7 +410,7 @@ class EventStore:
         seconds_max: int = SECONDS_MAX,
         *,
         estimated: bool = True,
-    ) -> Found:
+    ) -> StatementResult:
         """Run a statement that was compiled from the conditions of a cohort.
 
         Args:

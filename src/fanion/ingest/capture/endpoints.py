@@ -111,8 +111,8 @@ class CaptureEndpoints:
 
     async def v1(self, request: Request) -> Response:
         """Capture events in the newest protocol, with an answer and an error shape of its own."""
-        known = request.headers.get("posthog-request-id")
-        echoed = (("posthog-request-id", known),) if known else ()
+        request_id = request.headers.get("posthog-request-id")
+        echoed = (("posthog-request-id", request_id),) if request_id else ()
         try:
             answer = await _or_later(self._capture_v1(request))
         except AppError as error:
@@ -212,9 +212,9 @@ class CaptureEndpoints:
 
         Source: capture.md section 1.5.
         """
-        known = self.projects.known.get(token)
-        if known is not None:
-            return known
+        project = self.projects.known.get(token)
+        if project is not None:
+            return project
         if not token.strip():
             raise MissingApiKey
         return await project_of_key(

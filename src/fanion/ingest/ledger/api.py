@@ -187,9 +187,11 @@ class IngestionApi(Controller):
         turns: NamedDependency[Turns],
     ) -> Paged[DeadLetterBody]:
         """List requests that were accepted but could not be ingested, newest first."""
-        page, chosen = request.page, DeadLetterFilter(request.project.id)
+        page, letter_filter = request.page, DeadLetterFilter(request.project.id)
         async with turns.turn(request.project.id):
-            letters, count = await ingestion.letters.read_page(chosen, page.limit, page.offset)
+            letters, count = await ingestion.letters.read_page(
+                letter_filter, page.limit, page.offset
+            )
         return page.of([_letter_body(letter) for letter in letters], count)
 
     @post("/dead_letters/retry", summary="Retry all dead letters", status_code=202)
@@ -197,9 +199,11 @@ class IngestionApi(Controller):
         self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
     ) -> Affected:
         """Retry all dead letters within seconds. Those that fail again stay, with a new error."""
-        chosen = DeadLetterFilter(request.project.id)
+        letter_filter = DeadLetterFilter(request.project.id)
         return Affected(
-            dead_letters=await ingestion.letters.mark_for_retry(chosen, request.app.state.now())
+            dead_letters=await ingestion.letters.mark_for_retry(
+                letter_filter, request.app.state.now()
+            )
         )
 
     @get("/dead_letters/{letter_id:str}", summary="Retrieve a dead letter")

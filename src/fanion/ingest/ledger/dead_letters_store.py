@@ -103,34 +103,38 @@ class DeadLetters:
     records: Records
 
     async def read_page(
-        self, chosen: DeadLetterFilter, limit: int, offset: int
+        self, letter_filter: DeadLetterFilter, limit: int, offset: int
     ) -> tuple[list[DeadLetter], int]:
         """Return a page of the newest letters first, and the number of all letters."""
-        conditions = chosen.conditions()
+        conditions = letter_filter.conditions()
         count = select(func.count()).select_from(dead_letters).where(*conditions)
         statement = select(*_SHOWN).where(*conditions).order_by(_letter.id.desc())
         [(total,)] = await self.records.fetch(count)
         rows: Sequence[Any] = await self.records.fetch(statement.limit(limit).offset(offset))
         return [DeadLetter(*row) for row in rows], total
 
-    async def read_body(self, chosen: DeadLetterFilter) -> bytes | None:
+    async def read_body(self, letter_filter: DeadLetterFilter) -> bytes | None:
         """Return the accepted body of the selected letter."""
-        rows = await self.records.fetch(select(_letter.body).where(*chosen.conditions()).limit(1))
+        rows = await self.records.fetch(
+            select(_letter.body).where(*letter_filter.conditions()).limit(1)
+        )
         return bytes(rows[0].body) if rows else None
 
-    async def mark_for_retry(self, chosen: DeadLetterFilter, now: datetime) -> int:
+    async def mark_for_retry(self, letter_filter: DeadLetterFilter, now: datetime) -> int:
         """Mark letters for a retry by the server that ingests; return their number."""
         async with self.records.write() as connection:
             marked = await connection.execute(
-                update(dead_letters).where(*chosen.conditions()).values(retry_requested_at=now)
+                update(dead_letters)
+                .where(*letter_filter.conditions())
+                .values(retry_requested_at=now)
             )
             return marked.rowcount
 
-    async def discard_letters(self, chosen: DeadLetterFilter) -> int:
+    async def discard_letters(self, letter_filter: DeadLetterFilter) -> int:
         """Discard letters, which the ledger counts; return their number."""
         dropped = 0
-        while some := await self._drop_some(chosen):
-            dropped += some
+        while number := await self._drop_some(letter_filter):
+            dropped += number
         return dropped
 
     async def retry_marks(self) -> frozenset[tuple[int, datetime]]:
@@ -175,9 +179,9 @@ class DeadLetters:
                 )
             )
 
-    async def _drop_some(self, chosen: DeadLetterFilter) -> int:
+    async def _drop_some(self, letter_filter: DeadLetterFilter) -> int:
         async with self.records.write() as connection:
-            return await connection.run_sync(_drop_some, chosen)
+            return await connection.run_sync(_drop_some, letter_filter)
 
 
 def insert_dead_letter(
@@ -212,26 +216,28 @@ def delete_retried(connection: Connection, letter: MarkedLetter) -> Tally:
     Raises:
         LetterGone: The letter was discarded or ingested meanwhile.
     """
-    gone = connection.execute(
+    deleted = connection.execute(
         delete(dead_letters).where(_letter.id == letter.id, _letter.retry_requested_at.is_not(None))
     )
-    if gone.rowcount != 1:
+    if deleted.rowcount != 1:
         raise LetterGone(f"dead letter {letter.id}")
     envelope = letter.entry.envelope
     return moved_from_dead_letters(envelope.project_id, envelope.received_at, letter.items, None)
 
 
-def _drop_some(connection: Connection, chosen: DeadLetterFilter) -> int:
-    ids = select(_letter.id).where(*chosen.conditions()).order_by(_letter.id).limit(DROPS_MAX)
-    gone = connection.execute(
+def _drop_some(connection: Connection, letter_filter: DeadLetterFilter) -> int:
+    ids = (
+        select(_letter.id).where(*letter_filter.conditions()).order_by(_letter.id).limit(DROPS_MAX)
+    )
+    deleted = connection.execute(
         delete(dead_letters)
         .where(_letter.id.in_(ids))
         .returning(_letter.project_id, _letter.received_at, _letter["items"])
     ).all()
     write_tally(
-        connection, joined_tallies(*(moved_from_dead_letters(*row, DISCARDED) for row in gone))
+        connection, joined_tallies(*(moved_from_dead_letters(*row, DISCARDED) for row in deleted))
     )
-    return len(gone)
+    return len(deleted)
 
 
 def _split(

@@ -97,7 +97,7 @@ def _put_examples(
     connection: Connection, examples: Mapping[tuple[int, str], Sequence[Example]]
 ) -> None:
     projects = _not_locked(connection, sorted({project_id for project_id, _ in examples}))
-    examples = {kind: some for kind, some in examples.items() if kind[0] in projects}
+    examples = {kind: newer for kind, newer in examples.items() if kind[0] in projects}
     if not examples:
         return
     known = _stored_examples(connection, examples)
@@ -253,7 +253,7 @@ def _add_up_some(connection: Connection, before: int, rows_max: int) -> int:
     """
     count = ingestion_counts.c
     key = tuple_(*ingestion_counts.primary_key)
-    chosen = (
+    keys = (
         select(*ingestion_counts.primary_key)
         .where(count.minute < before)
         .limit(rows_max)
@@ -261,7 +261,7 @@ def _add_up_some(connection: Connection, before: int, rows_max: int) -> int:
     )
     taken = connection.execute(
         delete(ingestion_counts)
-        .where(key.in_(chosen))
+        .where(key.in_(keys))
         .returning(count.project_id, count.minute, count.outcome, count["items"])
     ).all()
     summed: Counter[tuple[int, int, str]] = Counter()
@@ -276,12 +276,12 @@ def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:
 
     Rows are deleted first, so that each of two concurrent servers adds up what it has deleted.
     """
-    chosen = select(_row.project_id, _row.minute, _row.outcome).where(
+    keys = select(_row.project_id, _row.minute, _row.outcome).where(
         _row.minute < before, _row.minute % _HOUR != 0
     )
     taken = connection.execute(
         delete(ingestion_ledger)
-        .where(_KEY.in_(chosen.limit(rows_max)))
+        .where(_KEY.in_(keys.limit(rows_max)))
         .returning(_row.project_id, _row.minute, _row.outcome, _row["items"])
     ).all()
     counts: dict[tuple[int, int, str], int] = {}
@@ -293,9 +293,9 @@ def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:
 
 
 def _forget_some(connection: Connection, before: int, rows_max: int) -> int:
-    chosen = select(_row.project_id, _row.minute, _row.outcome).where(_row.minute < before)
-    gone = connection.execute(delete(ingestion_ledger).where(_KEY.in_(chosen.limit(rows_max))))
-    return gone.rowcount
+    keys = select(_row.project_id, _row.minute, _row.outcome).where(_row.minute < before)
+    deleted = connection.execute(delete(ingestion_ledger).where(_KEY.in_(keys.limit(rows_max))))
+    return deleted.rowcount
 
 
 # ── Summaries, for the API and the command line ──────────────────────────────────────────

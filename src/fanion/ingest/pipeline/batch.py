@@ -312,12 +312,12 @@ def divide_entry(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
     if not items:
         return [entry]
     divided: list[LogEntry] = []
-    for some in _chunks(items[start:], budget):
-        body = b"[" + b",".join(some) + b"]"
+    for chunk in _chunks(items[start:], budget):
+        body = b"[" + b",".join(chunk) + b"]"
         divided.append(
             structs.replace(entry, start=start, envelope=structs.replace(entry.envelope, body=body))
         )
-        start += len(some)
+        start += len(chunk)
     return divided
 
 
@@ -327,8 +327,8 @@ def named_before(entry: LogEntry, start: int) -> set[UUID]:
 
 
 def ids_of(items: Collection[Raw]) -> set[UUID]:
-    given = (msgspec.json.decode(item, type=_Named).uuid for item in items)
-    return {uuid for text in given if text and (uuid := parse_uuid(text))}
+    texts = (msgspec.json.decode(item, type=_Named).uuid for item in items)
+    return {uuid for text in texts if text and (uuid := parse_uuid(text))}
 
 
 def with_ids(piece: LogEntry) -> LogEntry:
@@ -364,14 +364,14 @@ def _raw_items(body: bytes) -> list[Raw] | None:
 
 
 def _chunks(items: Sequence[Raw], budget: Budget) -> Iterator[list[Raw]]:
-    some: list[Raw] = []
+    chunk: list[Raw] = []
     size = 0
     for item in items:
         cost = budget.cost(bytes(item))
-        if some and size + cost > budget.bytes:
-            yield some
-            some, size = [], 0
-        some.append(item)
+        if chunk and size + cost > budget.bytes:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(item)
         size += cost
-    if some:
-        yield some
+    if chunk:
+        yield chunk

@@ -208,8 +208,8 @@ class BatchWriter:
         if not self._is_above_mirror:
             await self._store.versions.draw(await self._events.newest_version())
             self._is_above_mirror = True
-        known = await self._store.load_states(batch, now)
-        return await asyncio.to_thread(_resolutions, batch, known)
+        states = await self._store.load_states(batch, now)
+        return await asyncio.to_thread(_resolutions, batch, states)
 
     async def _create_types(self, resolutions: Sequence[Resolution]) -> None:
         if types := {
@@ -277,10 +277,10 @@ class BatchWriter:
         )
 
 
-def _resolutions(batch: PreparedBatch, known: Mapping[int, ProjectState]) -> list[Resolution]:
+def _resolutions(batch: PreparedBatch, states: Mapping[int, ProjectState]) -> list[Resolution]:
     samples = {} if batch.preparer_result is None else batch.preparer_result.projects
     return [
-        Resolution(project_id, arrived, known[project_id], samples.get(project_id))
+        Resolution(project_id, arrived, states[project_id], samples.get(project_id))
         for project_id, arrived in batch.arrived.items()
     ]
 

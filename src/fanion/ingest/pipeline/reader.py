@@ -279,8 +279,8 @@ class BatchReader:
 
     async def _rules(self, entries: Sequence[LogEntry]) -> Mapping[int, IngestionSettings]:
         projects = {entry.envelope.project_id for entry in entries}
-        known = await self._retry.call(self._projects.by_ids, projects)
-        rules = {project_id: project.ingestion for project_id, project in known.items()}
+        projects_by_id = await self._retry.call(self._projects.by_ids, projects)
+        rules = {project_id: project.ingestion for project_id, project in projects_by_id.items()}
         return dict.fromkeys(projects, DEFAULT_INGESTION) | rules  # a deleted project has no rules
 
     async def _is_full(self, entries: Sequence[LogEntry]) -> bool:

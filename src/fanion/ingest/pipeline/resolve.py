@@ -208,18 +208,18 @@ class Resolution:
         self,
         project_id: int,
         arrived: Sequence[ReceivedEvent],
-        known: ProjectState,
+        state: ProjectState,
         samples: ProjectSamples | None = None,
     ) -> None:
         self.project_id = project_id
-        self.arrived = without_erased(arrived, known.erasures)
+        self.arrived = without_erased(arrived, state.erasures)
         self._erased = len(arrived) - len(self.arrived)
-        self._known = known
+        self._known = state
         self._samples = samples
-        self._population = Population(project_id, known.persons)
+        self._population = Population(project_id, state.persons)
         named = named_types(self.arrived) if samples is None else samples.types
-        self.new_types = new_types(known.types, named)
-        self.types: Mapping[str, int] = {**known.types, **self.new_types}
+        self.new_types = new_types(state.types, named)
+        self.types: Mapping[str, int] = {**state.types, **self.new_types}
         self._given = arrived
 
     @property
