@@ -30,14 +30,14 @@ class InvitePages(Protocol):
 
     def is_wanted(self, accept: str) -> bool: ...
 
-    def form(self, found: OpenInvite, problem: str, status: int) -> Response[Any]:
+    def form(self, open_invite: OpenInvite, problem: str, status: int) -> Response[Any]:
         """Return the page that asks for name and password.
 
         Args:
             problem: What is wrong with the values that were sent; "" for none.
         """
 
-    def signed_in(self, found: OpenInvite, email: str) -> Response[Any]:
+    def signed_in(self, open_invite: OpenInvite, email: str) -> Response[Any]:
         """Return the page for a user who is signed in already.
 
         Args:

@@ -251,15 +251,15 @@ def project_body(project: Project, now: datetime) -> ProjectBody:
         name=project.name,
         api_token=project.api_token,
         former_api_tokens=[
-            FormerTokenBody(api_token=one.token, valid_until=one.valid_until)
-            for one in project.former_tokens
-            if one.valid_until > now
+            FormerTokenBody(api_token=entry.token, valid_until=entry.valid_until)
+            for entry in project.former_tokens
+            if entry.valid_until > now
         ],
         created_at=project.created_at,
         timezone=project.timezone,
         organization=project.organization_id,
         ingestion=msgspec.convert(project.ingestion, IngestionBody, from_attributes=True),
-        test_account_filters=[dict(one) for one in project.test_account_filters],
+        test_account_filters=[dict(entry) for entry in project.test_account_filters],
         week_start_day=project.week_start_day,
-        path_cleaning_filters=[dict(one) for one in project.path_cleaning_filters],
+        path_cleaning_filters=[dict(entry) for entry in project.path_cleaning_filters],
     )

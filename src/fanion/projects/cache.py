@@ -71,7 +71,7 @@ class Projects:
         self._bus = bus or ChangeBus()
 
     def restore(self, project: Project) -> None:
-        """Cache a project as of the last run of this server. A later read replaces it."""
+        """Cache a project from this server's last run. A later read replaces it."""
         self._cache_read(project)
 
     async def by_token(self, token: str, caller: Caller | None = None) -> Project:
@@ -242,7 +242,7 @@ class Projects:
             await self._refresh(cached[start : start + READ_KEYS_MAX])
 
     async def _refresh(self, ids: Sequence[int]) -> None:
-        """Read projects, again if this process changes one meanwhile: the result may be older."""
+        """Read projects, and read again if this process changes one meanwhile."""
         while True:
             changes = self._changes
             projects = await self.store.by_ids(ids)
@@ -285,7 +285,7 @@ class Projects:
         raise InvalidApiKey
 
     async def _read_project(self, reads: SerialDataLoader[K, Project], key: K) -> Project | None:
-        """Read a project, again if projects are invalidated meanwhile."""
+        """Read a project, and read again if projects are invalidated meanwhile."""
         while True:
             forgotten = self._forgotten
             project = await reads.get(key)

@@ -349,7 +349,7 @@ class Principal:
 
         Args:
             project: None for a request without a project.
-            scope: As for `require_scope`.
+            scope: Passed to `require_scope`.
             changes: Whether the request may change something, which a viewer may not.
             organization_id: The organization that the request names in place of a project.
         """
@@ -363,8 +363,8 @@ class Principal:
     def level_in(self, organization_id: UUID | None) -> int:
         """Return the caller's level in an organization.
 
-        For None, for objects that belong to no organization, and for an organization that the user
-        is not in, this is the highest level of the user.
+        For None, which stands for objects of no organization, and for an organization that the
+        user is not in, this is the highest level of the user.
         """
         highest = max(self.levels.values(), default=Level.MEMBER)
         return highest if organization_id is None else self.levels.get(organization_id, highest)

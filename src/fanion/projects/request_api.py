@@ -116,7 +116,7 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def client_address(self) -> str:
-        """The normalised address of the client, as of `TrustedProxies.client_address`."""
+        """The normalised address of the client; see `TrustedProxies.client_address`."""
         return self.remote_client.address
 
     @property
@@ -192,7 +192,7 @@ class ManagementRequest(Request[User, Principal, State]):
             BodyTooLarge: The body is larger than the handler allows.
             ClientLeft: The client has disconnected.
             Unavailable: The server has no room for the body.
-            AppError: The body cannot be decoded, as of `read_body` and `read_form`.
+            AppError: The body cannot be decoded; see `read_body` and `read_form`.
         """
         known: Body | None = self._state_body
         if known is None:

@@ -121,17 +121,17 @@ class LinkPage(FormPages):
 class InvitePage(FormPages):
     """The page that accepts an invite; implements `accounts.signup_api.InvitePages`."""
 
-    def form(self, found: OpenInvite, problem: str, status: int) -> Response[Any]:
-        title = f"Join {found.organization.name}"
+    def form(self, open_invite: OpenInvite, problem: str, status: int) -> Response[Any]:
+        title = f"Join {open_invite.organization.name}"
         problem_html = f'<p class="bad" role="alert">{escape(problem)}</p>' if problem else ""
         return form_page(
             title,
             f"""<h1>{escape(title)}</h1>
-<p>{escape(found.invite.created_by.first_name)} invites you, as
-{escape(masked_email(found.invite.target_email))}.</p>{problem_html}
+<p>{escape(open_invite.invite.created_by.first_name)} invites you, as
+{escape(masked_email(open_invite.invite.target_email))}.</p>{problem_html}
 <form method="post">
 <label>First name
-<input name="first_name" value="{escape(found.invite.first_name)}" autocomplete="given-name"
+<input name="first_name" value="{escape(open_invite.invite.first_name)}" autocomplete="given-name"
  maxlength="{FIRST_NAME_CHARS_MAX}" required></label>
 <label>Password, {PASSWORD_CHARS_MIN} characters or more
 <input type="password" name="password" minlength="{PASSWORD_CHARS_MIN}"
@@ -141,12 +141,13 @@ class InvitePage(FormPages):
             status,
         )
 
-    def signed_in(self, found: OpenInvite, email: str) -> Response[Any]:
-        title = f"Join {found.organization.name}"
+    def signed_in(self, open_invite: OpenInvite, email: str) -> Response[Any]:
+        title = f"Join {open_invite.organization.name}"
+        invited = masked_email(open_invite.invite.target_email)
         return form_page(
             title,
             f"""<h1>{escape(title)}</h1>
-<p>The invite is for {escape(masked_email(found.invite.target_email))}, and you are signed in as
+<p>The invite is for {escape(invited)}, and you are signed in as
 {escape(email)}. With this account, accept it from where you are signed in. To make another account,
 sign out, and open this link again.</p>""",
             200,

@@ -75,7 +75,7 @@ class MailWorker:
         return True
 
     def send(self, kind: str, to: str, subject: str, text: str) -> bool:
-        """Queue a mail, for packages that cannot import `Mail`.
+        """Queue a mail, for packages below this one, which cannot import `Mail`.
 
         Args:
             kind: Names the mail in the log, for example `password_reset`.

@@ -242,9 +242,14 @@ async def _me_body(
     levels = principal.levels
     names = await organization_names(own_accounts.records, list(levels))
     all_of_them = [
-        OrganizationBody(id=one, name=name, membership_level=levels[one]) for one, name in names
+        OrganizationBody(id=organization_id, name=name, membership_level=levels[organization_id])
+        for organization_id, name in names
     ]
-    current = [one for one in all_of_them if organization and one.id == organization.id]
+    current = [
+        organization_id
+        for organization_id in all_of_them
+        if organization and organization_id.id == organization.id
+    ]
     return MeBody(
         **structs.asdict(principal.user.summary()),
         has_password=account is not None and own_accounts.sign_in.asks_password_of(account),
