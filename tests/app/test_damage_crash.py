@@ -25,14 +25,14 @@ def server(tmp_path: Path) -> RealServer:
     return server
 
 
-def use(server: RealServer) -> None:
+def run_once(server: RealServer) -> None:
     """Start and stop a server, so that it has all its stores."""
     server.start()
     server.close()
     until(lambda: not any(server.data.glob("accept-log.db-*")), "the log's writer goes on")
 
 
-def refusal(done: "subprocess.CompletedProcess[str]") -> str:
+def refusal_line(done: "subprocess.CompletedProcess[str]") -> str:
     """Return the only line besides those of the log."""
     lines = [line for line in done.stderr.splitlines() if not line.startswith("{")]
     assert done.returncode == 2, done.stderr
@@ -48,7 +48,7 @@ def findings(done: "subprocess.CompletedProcess[str]") -> dict[str, str]:
     return {line[4:18].strip(): line[19:] for line in wrong}
 
 
-def advice(done: "subprocess.CompletedProcess[str]", what: str) -> str:
+def advice_of(done: "subprocess.CompletedProcess[str]", what: str) -> str:
     lines = done.stdout.splitlines()
     [row] = [number for number, line in enumerate(lines) if line[4:18].strip() == what]
     return lines[row + 1].partition("-> ")[2]
@@ -81,18 +81,18 @@ def test_a_damaged_page_of_the_records_is_found_in_one_line(server: RealServer, 
 
     started, examined = server.run("serve"), server.run("doctor")
 
-    line, report = refusal(started), findings(examined)
+    line, report = refusal_line(started), findings(examined)
     assert line.startswith(f"fanion: {path} is damaged: ")
     assert line.endswith(
         ". Restore the file from a backup, with the files beside it that begin with its name."
     )
     assert list(report) == ["records store"]
     assert report["records store"].startswith(f"{path} is damaged: ")
-    assert advice(examined, "records store").startswith("Restore the file from a backup")
+    assert advice_of(examined, "records store").startswith("Restore the file from a backup")
 
 
 def test_a_damaged_accept_log_is_found_in_one_line(server: RealServer) -> None:
-    use(server)
+    run_once(server)
     path = server.data.resolve() / "accept-log.db"
     with closing(sqlite3.connect(path)) as db:
         [name] = db.execute(
@@ -102,7 +102,7 @@ def test_a_damaged_accept_log_is_found_in_one_line(server: RealServer) -> None:
 
     started, examined = server.run("serve"), server.run("doctor")
 
-    assert refusal(started).startswith(f"fanion: {path} is damaged: ")
+    assert refusal_line(started).startswith(f"fanion: {path} is damaged: ")
     assert list(findings(examined)) == ["accept log"]
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_is_cut_short_is_found(server: RealServer) -> None:
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // PAGE_BYTES // 2 * PAGE_BYTES)
 
-    assert "is damaged" in refusal(server.run("serve"))
+    assert "is damaged" in refusal_line(server.run("serve"))
     assert list(findings(server.run("doctor"))) == ["records store"]
 
 
@@ -144,7 +144,7 @@ def test_a_start_looks_at_little_of_a_large_file(
 def test_events_that_were_deleted_after_use_are_missed(
     server: RealServer, keeps_folder: bool
 ) -> None:
-    use(server)
+    run_once(server)
     folder = server.data.resolve() / "events"
     shutil.rmtree(folder)
     if keeps_folder:
@@ -158,8 +158,8 @@ def test_events_that_were_deleted_after_use_are_missed(
         "`fanion stores adopt`."
     )
     assert findings(examined) == {"event store": gone}
-    assert advice(examined, "event store") == todo
-    assert refusal(started) == f"fanion: FANION_EVENTS_URL: the event store in {gone}. {todo}"
+    assert advice_of(examined, "event store") == todo
+    assert refusal_line(started) == f"fanion: FANION_EVENTS_URL: the event store in {gone}. {todo}"
     assert folder.exists() is keeps_folder  # no other store was created in its place
     server.command("stores", "adopt")
     assert server.run("doctor").returncode == 0
@@ -172,6 +172,6 @@ def test_a_taken_port_is_found_by_the_doctor(server: RealServer) -> None:
     assert findings(examined) == {
         "addresses": f"cannot listen on 127.0.0.1:{server.port}: Address already in use"
     }
-    assert advice(examined, "addresses") == (
+    assert advice_of(examined, "addresses") == (
         "Stop the process that uses it, or choose another address with FANION_HOST and FANION_PORT."
     )

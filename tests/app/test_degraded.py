@@ -68,7 +68,7 @@ print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 
 
-def loaded_by(program: str) -> set[str]:
+def modules_loaded_by(program: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
@@ -76,21 +76,21 @@ def loaded_by(program: str) -> set[str]:
 
 
 def test_the_records_store_is_asked_before_the_rest_is_loaded() -> None:
-    loaded = loaded_by(LOADED)
+    loaded = modules_loaded_by(LOADED)
 
     assert "fanion.db.engine" in loaded
     assert sorted(loaded & (LATER | MEANWHILE)) == []
 
 
 def test_serving_begins_without_what_capture_and_flags_do_not_need() -> None:
-    loaded = loaded_by(THE_STAGES_TOO)
+    loaded = modules_loaded_by(THE_STAGES_TOO)
 
     assert loaded >= MEANWHILE
     assert sorted(loaded & LATER) == []
 
 
 def test_a_web_worker_loads_no_more_than_capture_and_flags_need() -> None:
-    loaded = loaded_by(
+    loaded = modules_loaded_by(
         "import sys\nimport fanion.app.web_worker\nprint(*sys.modules, file=sys.stderr)"
     )
 
@@ -98,7 +98,7 @@ def test_a_web_worker_loads_no_more_than_capture_and_flags_need() -> None:
 
 
 def test_the_writer_of_the_accept_log_loads_next_to_nothing() -> None:
-    loaded = loaded_by(
+    loaded = modules_loaded_by(
         "import sys\nimport fanion.accept_log.writer_main\nprint(*sys.modules, file=sys.stderr)"
     )
 
@@ -127,7 +127,7 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
     async with degraded_application(context) as application:
         transport = MemoryTransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://home") as client:
-            answers = [await decided(client, each) for each in ("81.2.69.142", "81.2.70.1")]
+            answers = [await decide_flags(client, each) for each in ("81.2.69.142", "81.2.70.1")]
             page = await client.get("/", headers={"accept": "text/html"})
     writer.close()
 
@@ -140,7 +140,7 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
     ]
 
 
-async def decided(client: httpx.AsyncClient, address: str) -> dict[str, object]:
+async def decide_flags(client: httpx.AsyncClient, address: str) -> dict[str, object]:
     body = {"api_key": PROJECT.api_token, "distinct_id": "u"}
     headers = {"x-forwarded-for": address}
     answer = (await client.post("/decide?v=3", json=body, headers=headers)).json()

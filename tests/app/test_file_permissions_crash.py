@@ -55,7 +55,7 @@ def modes(folder: Path) -> Iterator[tuple[Path, int]]:
                     yield path, mode
 
 
-def open_ones(folder: Path) -> list[str]:
+def paths_open_to_others(folder: Path) -> list[str]:
     """Return what others may read, without the server's log, which the test itself opens."""
     return [
         str(path.relative_to(folder))
@@ -64,7 +64,7 @@ def open_ones(folder: Path) -> list[str]:
     ]
 
 
-def children(parent: int) -> dict[str, str]:
+def umasks_of_children(parent: int) -> dict[str, str]:
     """Return command line and umask of each child of a process."""
     programs = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -81,13 +81,13 @@ def children(parent: int) -> dict[str, str]:
     return programs
 
 
-def loosen(folder: Path) -> None:
+def loosen_permissions(folder: Path) -> None:
     """Loosen permissions to those of earlier versions. No server may run there."""
     for path, mode in modes(folder):
         path.chmod(0o755 if stat.S_ISDIR(mode) else 0o644)
 
 
-def use(server: LooseServer, keys: Keys) -> None:
+def use_server(server: LooseServer, keys: Keys) -> None:
     """Send requests, so that all files exist, including write-ahead logs."""
     key = {"api_key": keys.project_api_key}
     body = key | {"event": "seen", "distinct_id": "ann"}
@@ -107,17 +107,17 @@ def use(server: LooseServer, keys: Keys) -> None:
 
 def test_nothing_that_a_server_makes_is_open_to_others(server: LooseServer) -> None:
     keys = server.setup()
-    loosen(server.data)
-    before = open_ones(server.data)
+    loosen_permissions(server.data)
+    before = paths_open_to_others(server.data)
 
     server.start()
-    use(server, keys)
+    use_server(server, keys)
     pid = server.pid
     until(
-        lambda: all(any(name in line for line in children(pid)) for name in CHILDREN),
+        lambda: all(any(name in line for line in umasks_of_children(pid)) for name in CHILDREN),
         "a process of the server is missing",
     )
-    open_paths, umasks = open_ones(server.data), set(children(pid).values())
+    open_paths, umasks = paths_open_to_others(server.data), set(umasks_of_children(pid).values())
 
     assert "records.db" in before
     assert open_paths == []
@@ -130,7 +130,7 @@ def test_nothing_that_a_server_makes_is_open_to_others(server: LooseServer) -> N
 def test_a_fresh_folder_is_closed_from_its_first_moment(server: LooseServer) -> None:
     server.start()
 
-    assert open_ones(server.data) == []
+    assert paths_open_to_others(server.data) == []
     assert stat.S_IMODE(server.data.stat().st_mode) == 0o700
 
 
@@ -140,13 +140,13 @@ def test_an_event_store_of_an_earlier_version_is_closed_whole(tmp_path: Path) ->
     part.mkdir(parents=True)
     (part / "data.bin").write_bytes(b"")
     (tmp_path / "data" / "records.db-wal").write_bytes(b"")
-    loosen(settings.data)
+    loosen_permissions(settings.data)
 
     before = find_readable_by_others(settings)
     left = restrict_to_owner(settings)
 
     assert {path.name for path in before} == {"data", "events", "records.db-wal"}
-    assert (left, open_ones(settings.data)) == ([], [])
+    assert (left, paths_open_to_others(settings.data)) == ([], [])
 
 
 def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path
     (folder / "events").mkdir(parents=True)
     (folder / "records.db").write_bytes(b"")
     (folder / "of another user").write_bytes(b"")
-    loosen(folder)
+    loosen_permissions(folder)
     settings = Settings(
         data=tmp_path / "data",
         database_url=f"sqlite:///{folder}/records.db",
@@ -164,7 +164,7 @@ def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path
     left = restrict_to_owner(settings)
 
     assert left == []
-    assert open_ones(folder) == [".", "of another user"]
+    assert paths_open_to_others(folder) == [".", "of another user"]
 
 
 def test_a_folder_that_is_shared_is_left_as_it_is_and_reported(tmp_path: Path) -> None:

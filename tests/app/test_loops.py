@@ -18,7 +18,7 @@ HEAD = "| Loop | Role | Runs on | What it does |"
 NO_MAIL = {"mails"}
 
 
-def documented() -> list[tuple[str, ...]]:
+def documented_loops() -> list[tuple[str, ...]]:
     lines = iter(OPERATIONS.read_text().splitlines())
     for line in lines:
         if line == HEAD:
@@ -38,10 +38,10 @@ def test_the_documentation_lists_every_loop_in_order() -> None:
         for loop in LOOPS
     ]
 
-    assert documented() == listed
+    assert documented_loops() == listed
 
 
-async def started(records_url: str, events: EventStore, folder: Path, role: str) -> set[str]:
+async def started_loops(records_url: str, events: EventStore, folder: Path, role: str) -> set[str]:
     """Return the names of the loops of a process with this role."""
     async with open_site(records_url, events, folder, role=role) as site:
         running = site.running
@@ -56,7 +56,7 @@ async def test_every_loop_is_started_by_its_role_alone(
     records_url: str, events: EventStore, tmp_path: Path
 ) -> None:
     for role in (*Role, "all"):
-        running = await started(records_url, events, tmp_path / role, role)
+        running = await started_loops(records_url, events, tmp_path / role, role)
         roles = ALL if role == "all" else {role}
 
         expected = {loop.name for loop in LOOPS if loop.role is None or loop.role in roles}

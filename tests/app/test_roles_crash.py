@@ -33,7 +33,7 @@ def loads_engine(server: RealServer) -> bool:
 
 
 @pytest.fixture
-def launched(tmp_path: Path, postgres_url: str) -> Iterator[Start]:
+def launch(tmp_path: Path, postgres_url: str) -> Iterator[Start]:
     with ExitStack() as stack:
 
         def launch(role: str, name: str = "", **settings: str) -> RealServer:
@@ -80,7 +80,7 @@ def capture(server: RealServer, keys: Keys, event: str) -> int:
         return int(client.post(f"{server.url}/capture/", json=body).status_code)
 
 
-def decided(server: RealServer, keys: Keys) -> Json:
+def decide_flags(server: RealServer, keys: Keys) -> Json:
     body = {"api_key": keys.project_api_key, "distinct_id": "u"}
     with plain_http.Client() as client:
         answer = client.post(f"{server.url}/decide?v=3", json=body)
@@ -130,37 +130,37 @@ def test_without_the_embedded_engine_its_extra_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.postgresql
 def test_web_starts_and_serves_without_the_event_store(
-    launched: Start, keys: Keys, no_events: dict[str, str]
+    launch: Start, keys: Keys, no_events: dict[str, str]
 ) -> None:
-    web = launched("web", **no_events)
+    web = launch("web", **no_events)
 
     checks = {"records": "ok", "accept_log": "ok"}
     assert ready(web) == (200, {"status": "ready", "checks": checks})
-    assert (capture(web, keys, "seen"), decided(web, keys)) == (200, {})
+    assert (capture(web, keys, "seen"), decide_flags(web, keys)) == (200, {})
     assert [status(web, path) for path in ("/", "/api/projects/", "/metrics")] == [404, 404, 200]
     assert not loads_engine(web)
 
 
 @pytest.mark.postgresql
 async def test_web_answers_flags_and_stays_ready_without_postgresql(
-    launched: Start,
+    launch: Start,
     keys: Keys,
     no_events: dict[str, str],
     postgres: Postgres,
     postgres_url: str,
 ) -> None:
-    web, api = launched("web", **no_events), launched("api", **no_events)
+    web, api = launch("web", **no_events), launch("api", **no_events)
     await create_flag(api, keys, FLAG)
-    until(lambda: decided(web, keys) == {FLAG: True}, "the flag is not answered")
-    until(lambda: FLAG.encode() in flags_kept(web), "the flag is not kept")
+    until(lambda: decide_flags(web, keys) == {FLAG: True}, "the flag is not answered")
+    until(lambda: FLAG.encode() in offline_flags(web), "the flag is not kept")
 
     async with Outage(postgres, postgres_url):
-        during = ready(web), ready(api)[0], decided(web, keys), capture(web, keys, "lost")
+        during = ready(web), ready(api)[0], decide_flags(web, keys), capture(web, keys, "lost")
         exposed = metrics(web)
         web.stop()
         web.launch()
         until(lambda: is_up(web), "web does not start without PostgreSQL")
-        again = ready(web), decided(web, keys), capture(web, keys, "lost")
+        again = ready(web), decide_flags(web, keys), capture(web, keys, "lost")
     until(lambda: capture(web, keys, "kept") == 200, "web does not resume")
 
     gone = {"records": "unreachable"}
@@ -182,7 +182,7 @@ def metrics(server: RealServer) -> dict[str, float]:
     return {name: float(value) for name, value in samples if "{" not in name}
 
 
-def flags_kept(server: RealServer) -> bytes:
+def offline_flags(server: RealServer) -> bytes:
     """Return the offline copy, including its journal while there is one."""
     return b"".join(file.read_bytes() for file in server.data.glob("kept-flags.db*"))
 
@@ -196,11 +196,11 @@ def is_up(server: RealServer) -> bool:
 
 @pytest.mark.postgresql
 async def test_each_role_does_its_part(
-    launched: Start, keys: Keys, events_url: dict[str, str]
+    launch: Start, keys: Keys, events_url: dict[str, str]
 ) -> None:
-    web, api, ingest, jobs = (launched(role, **events_url) for role in ROLES)
+    web, api, ingest, jobs = (launch(role, **events_url) for role in ROLES)
     await create_flag(api, keys, "on")
-    until(lambda: decided(web, keys) == {"on": True}, "the flag is not answered")
+    until(lambda: decide_flags(web, keys) == {"on": True}, "the flag is not answered")
     assert capture(web, keys, "seen") == 200
 
     async def is_read() -> bool:
@@ -246,10 +246,10 @@ async def test_each_role_does_its_part(
 
 @pytest.mark.postgresql
 async def test_two_servers_of_the_api_share_results_and_what_has_changed(
-    launched: Start, keys: Keys, events_url: dict[str, str]
+    launch: Start, keys: Keys, events_url: dict[str, str]
 ) -> None:
-    first = launched("api", "one", **events_url)
-    other = launched("api", "other", **events_url)
+    first = launch("api", "one", **events_url)
+    other = launch("api", "other", **events_url)
     query = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event": "seen"}]}
 
     async def asked(server: RealServer) -> bool:

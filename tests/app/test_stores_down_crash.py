@@ -44,12 +44,12 @@ async def send(home: Home, name: str, **properties: Any) -> httpx.Response:
     return await home.public.post("/capture/", json=body)
 
 
-def refused(answer: httpx.Response, body: Json) -> None:
+def expect_refused(answer: httpx.Response, body: Json) -> None:
     assert (answer.status_code, answer.json()) == (503, body)
     assert answer.headers["retry-after"] == "5"
 
 
-async def names(home: Home) -> list[str]:
+async def stored_event_names(home: Home) -> list[str]:
     return sorted(event["event"] for event in await home.events())
 
 
@@ -64,9 +64,9 @@ async def test_while_the_event_store_is_down_capture_goes_on(home: Home) -> None
     await home.site.ingested()
 
     assert captured == [200, 200, 200]
-    refused(listed, UNAVAILABLE)
+    expect_refused(listed, UNAVAILABLE)
     assert decided["featureFlags"] == {"on": True}
-    assert await names(home) == ["a", "b", "c"]
+    assert await stored_event_names(home) == ["a", "b", "c"]
 
 
 async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(home: Home) -> None:
@@ -84,11 +84,11 @@ async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(home: Home)
     again = await send(home, "again")
     await home.site.ingested()
 
-    refused(answer, LOG_FULL)
+    expect_refused(answer, LOG_FULL)
     assert 0 < len(acknowledged) < 100
     assert ready.status_code == 503
     assert again.status_code == 200
-    assert await names(home) == [*acknowledged, "again"]
+    assert await stored_event_names(home) == [*acknowledged, "again"]
 
 
 @pytest.mark.postgresql
@@ -113,16 +113,16 @@ async def test_while_postgresql_is_down_clients_are_asked_to_retry(
     after = await send(home, "after")
     await home.site.ingested()
 
-    refused(captured, NOT_STORED)
-    refused(unknown, NO_PROJECT)
-    refused(listed, UNAVAILABLE)
+    expect_refused(captured, NOT_STORED)
+    expect_refused(unknown, NO_PROJECT)
+    expect_refused(listed, UNAVAILABLE)
     assert (decided["featureFlags"], decided["errorComputingFlags"]) == ({"on": True}, True)
     assert reported["featureFlags"] == {"on": True, "pro": True}
     assert reported["errorsWhileComputingFlags"] is False
     assert ready.status_code == 503
     assert ready.json()["checks"]["records"] != "ok"
     assert after.status_code == 200
-    assert await names(home) == ["after", "before"]
+    assert await stored_event_names(home) == ["after", "before"]
 
 
 @pytest.fixture
@@ -145,14 +145,14 @@ async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
         # No file may grow beyond this, which looks like a full disk to a store.
         before = limit_files(pid, (65_536, resource.RLIM_INFINITY))
         full = await capture(client, keys, range(20, 40))
-        last = await client.post("/capture/", json=item(keys, 99))
+        last = await client.post("/capture/", json=large_item(keys, 99))
         limit_files(pid, before)
 
         again = await capture(client, keys, range(40, 60))
         stored = await stored_names(client, keys, len(first) + len(again))
 
     assert (len(first), full, len(again)) == (20, [], 20)
-    refused(last, NOT_STORED)
+    expect_refused(last, NOT_STORED)
     assert stored == first + again
 
 
@@ -164,7 +164,7 @@ def limit_files(server: int, limits: tuple[int, int]) -> tuple[int, int]:
     return resource.prlimit(server, resource.RLIMIT_FSIZE, limits)
 
 
-def item(keys: Keys, number: int) -> Json:
+def large_item(keys: Keys, number: int) -> Json:
     """Return an item of 100 kB that cannot be compressed."""
     properties = {"noise": os.urandom(50_000).hex()}
     key = {"api_key": keys.project_api_key, "distinct_id": "u"}
@@ -173,7 +173,7 @@ def item(keys: Keys, number: int) -> Json:
 
 async def capture(client: httpx.AsyncClient, keys: Keys, numbers: range) -> list[str]:
     """Return the names of the items that were acknowledged."""
-    answers = [await client.post("/capture/", json=item(keys, number)) for number in numbers]
+    answers = [await client.post("/capture/", json=large_item(keys, number)) for number in numbers]
     assert {answer.status_code for answer in answers} <= {200, 503}
     return [f"{n:03}" for n, answer in zip(numbers, answers, strict=True) if answer.is_success]
 

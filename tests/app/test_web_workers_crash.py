@@ -52,11 +52,13 @@ class House:
             yield client
 
     def await_worker(self, client: httpx.Client) -> None:
-        until(lambda: process_of(self.capture(client, "anyone")) != self.own(), "no web worker")
+        until(
+            lambda: answering_process(self.capture(client, "anyone")) != self.own(), "no web worker"
+        )
 
     def own(self) -> str:
         """Return the start of the request ids of the server itself."""
-        return process_of(plain_http.get(f"{self.server.url}/_health"))
+        return answering_process(plain_http.get(f"{self.server.url}/_health"))
 
     def capture(self, client: httpx.Client, distinct_id: str, **more: Any) -> httpx.Response:
         body = {"api_key": self.keys.project_api_key, "event": "seen", "distinct_id": distinct_id}
@@ -90,15 +92,15 @@ class House:
 
     def process(self, program: str) -> int | None:
         """Return the id of this server's process that runs the program."""
-        return child(self.server.pid, program)
+        return child_process(self.server.pid, program)
 
 
-def process_of(answer: httpx.Response) -> str:
+def answering_process(answer: httpx.Response) -> str:
     """Return the process that has answered: its request ids have the same start."""
     return answer.headers["x-request-id"].partition("-")[0]
 
 
-def child(parent: int, program: str) -> int | None:
+def child_process(parent: int, program: str) -> int | None:
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             its_parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
@@ -120,7 +122,7 @@ def add_flags(path: Path, project_id: int, flags: int) -> None:
         )
 
 
-def metric(text: str, name: str) -> float:
+def metric_value(text: str, name: str) -> float:
     match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
     return float(match[1]) if match else 0.0
 
@@ -155,7 +157,7 @@ def test_one_connection_may_ask_for_everything(house: House) -> None:
     assert [answer.status_code for answer in answers] == [
         answer.status_code for answer in answers[:5]
     ] * 5
-    assert [process_of(answer) == own for answer in answers[:2]] == [False, True]
+    assert [answering_process(answer) == own for answer in answers[:2]] == [False, True]
 
 
 def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(house: House) -> None:
@@ -244,7 +246,7 @@ def test_a_limited_project_has_one_limit_in_all_processes(house: House) -> None:
 
 def test_metrics_are_those_of_all_processes(house: House) -> None:
     def accepted() -> float:
-        return metric(client.get("/metrics").text, "fanion_items_accepted_total")
+        return metric_value(client.get("/metrics").text, "fanion_items_accepted_total")
 
     with house.client() as client, house.client_of_worker() as worker:
         until(lambda: accepted() > 0, "nothing was counted")
@@ -259,7 +261,7 @@ def test_clients_that_ask_for_very_many_flags_ask_the_server(house: House) -> No
     def is_own(client: httpx.Client, token: str) -> bool:
         """Return whether the server itself has answered."""
         body = {"api_key": token, "distinct_id": "ann"}
-        return process_of(client.post("/decide/?v=3", json=body)) == house.own()
+        return answering_process(client.post("/decide/?v=3", json=body)) == house.own()
 
     with house.client() as managing, house.client() as small, house.client() as large:
         project = managing.post("/api/projects/", json={"name": "large"}).json()
@@ -312,7 +314,7 @@ def test_a_writer_of_the_log_that_dies_is_started_again_for_the_web_worker(house
         os.kill(writer, signal.SIGKILL)
 
         until(lambda: house.capture(client, "afterwards").status_code == 200, "nothing is taken")
-        assert process_of(house.capture(client, "afterwards")) != house.own()
+        assert answering_process(house.capture(client, "afterwards")) != house.own()
 
 
 @pytest.fixture
@@ -343,14 +345,14 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(fresh: House) -> No
         sent_names = [name for name in names if fresh.capture(client, name).status_code == 200]
         parts = [fresh.process("web_worker"), fresh.process("writer_main")]
         fresh.server.kill()
-    until(lambda: not any(map(runs, parts)), "processes are left over")
+    until(lambda: not any(map(is_running, parts)), "processes are left over")
 
     fresh.server.start()
     until(lambda: set(sent_names) <= set(fresh.events()), "events are missing", look_s=0.1)
     assert len(sent_names) == 50
 
 
-def runs(process: int | None) -> bool:
+def is_running(process: int | None) -> bool:
     """Return whether the process runs; one that has ended and was not waited for does not."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()

@@ -31,7 +31,7 @@ ROLES = ("all", "web", "api", "ingest", "jobs")
 HOURS_S = 3 * 3600
 
 
-def refusal(done: "subprocess.CompletedProcess[str]") -> str:
+def refusal_line(done: "subprocess.CompletedProcess[str]") -> str:
     """Return the only line besides those of the log."""
     lines = [line for line in done.stderr.splitlines() if not line.startswith("{")]
     assert done.returncode == 2, done.stderr
@@ -53,7 +53,7 @@ def is_up(server: RealServer) -> bool:
         return False
 
 
-class Refusing(BaseHTTPRequestHandler):
+class RefusingClickHouse(BaseHTTPRequestHandler):
     """A ClickHouse server that refuses the password."""
 
     TEXT = (
@@ -78,7 +78,7 @@ class Refusing(BaseHTTPRequestHandler):
 
 @contextmanager
 def refusing_events() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), RefusingClickHouse) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"clickhouse://fanion:s3cret@127.0.0.1:{server.server_port}/fanion"
         server.shutdown()
@@ -116,13 +116,13 @@ def test_postgresql_that_refuses(
     settings = {"FANION_DATABASE_URL": url, "FANION_EVENTS_URL": events, "FANION_ROLE": role}
     server = PreloadedServer(tmp_path / "data", settings)
 
-    line = refusal(server.run("serve"))
+    line = refusal_line(server.run("serve"))
 
     assert line.startswith("fanion: FANION_DATABASE_URL: PostgreSQL answers and refuses: ")
     assert line.endswith(reported)
     assert not server.data.exists()
     if role == "all":
-        assert refusal(server.run("setup")) == line
+        assert refusal_line(server.run("setup")) == line
         report = findings(server.run("doctor"))
         assert report["records store"].endswith(reported)
         assert "Connection refused" in report["event store"]
@@ -138,7 +138,7 @@ async def test_an_account_without_rights_is_refused(
     server = PreloadedServer(tmp_path / "data", {"FANION_DATABASE_URL": url})
 
     for command in ("serve", "migrate"):
-        line = refusal(server.run(command))
+        line = refusal_line(server.run(command))
 
         assert line.endswith("permission denied for schema public")
     await postgres.drop_database(database)
@@ -156,7 +156,7 @@ def test_postgresql_that_cannot_be_reached(tmp_path: Path, role: str) -> None:
     }
     server = PreloadedServer(tmp_path / "data", settings)
 
-    line = refusal(server.run("serve"))
+    line = refusal_line(server.run("serve"))
 
     assert line.startswith("fanion: the records store cannot be used: ")
     assert "s3cret" not in line
@@ -176,7 +176,7 @@ def test_an_event_store_that_refuses(tmp_path: Path, postgres_url: str, role: st
             until(lambda: is_up(server), "the role web waits for an event store")
             return
 
-        line = refusal(server.run("serve"))
+        line = refusal_line(server.run("serve"))
         report = findings(server.run("doctor"))
 
     assert line.startswith("fanion: FANION_EVENTS_URL: the event store at 127.0.0.1:")
@@ -193,7 +193,7 @@ def test_a_database_of_events_that_is_not_there(
     settings = {"FANION_DATABASE_URL": postgres_url, "FANION_EVENTS_URL": events}
     server = PreloadedServer(tmp_path / "data", settings)
 
-    line = refusal(server.run("serve"))
+    line = refusal_line(server.run("serve"))
 
     assert line.endswith(", database none, cannot be used: there is no such database")
 
@@ -205,7 +205,7 @@ def test_an_embedded_event_store_of_another_process(tmp_path: Path, closing: Exi
     first.setup()
     first.start()
 
-    line = refusal(second.run("serve"))
+    line = refusal_line(second.run("serve"))
     report = findings(second.run("doctor"))
 
     assert line == (
@@ -226,7 +226,7 @@ def test_a_second_server_with_an_embedded_event_store_of_its_own(
     first.setup()
     first.start()
 
-    line = refusal(second.run("serve"))
+    line = refusal_line(second.run("serve"))
 
     assert line == (
         "fanion: FANION_EVENTS_URL and FANION_DATABASE_URL disagree: the event store in "
@@ -246,7 +246,7 @@ def test_two_installations_on_one_event_store(
         server.setup_anew()
     first.start()
 
-    line = refusal(second.run("serve"))
+    line = refusal_line(second.run("serve"))
     report = findings(second.run("doctor"))
     went_on = is_up(first)
     first.stop()
@@ -258,7 +258,9 @@ def test_two_installations_on_one_event_store(
     assert f"fanion: {report['event store']}" == line
     assert went_on
     assert adopted.startswith("Installation ") and "has its events in the event store at" in adopted
-    assert refusal(first.run("serve")).startswith("fanion: FANION_EVENTS_URL and FANION_DATABASE")
+    assert refusal_line(first.run("serve")).startswith(
+        "fanion: FANION_EVENTS_URL and FANION_DATABASE"
+    )
 
 
 def test_the_accept_log_of_another_installation(tmp_path: Path, closing: ExitStack) -> None:
@@ -277,7 +279,7 @@ def test_the_accept_log_of_another_installation(tmp_path: Path, closing: ExitSta
     shutil.copyfile(first.data / "accept-log.db", second.data / "accept-log.db")
     before = (second.data / "accept-log.db").read_bytes()
 
-    line = refusal(second.run("serve"))
+    line = refusal_line(second.run("serve"))
     report = findings(second.run("doctor"))
 
     assert line.startswith("fanion: FANION_DATA and FANION_DATABASE_URL disagree: ")
@@ -326,7 +328,7 @@ async def test_a_clock_that_is_wrong_ends_the_start(tmp_path: Path, postgres: Po
     server = RealServer(tmp_path / "data", {"FANION_DATABASE_URL": postgres.url(database)})
     server.settings = {**server.settings, **clock_off_by(HOURS_S)}
 
-    line = refusal(server.run("serve"))
+    line = refusal_line(server.run("serve"))
 
     assert line.startswith("fanion: the clock of this server is 10,")
     assert line.endswith(

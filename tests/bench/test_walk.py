@@ -47,7 +47,9 @@ MAIN = """
 
 
 @contextmanager
-def traced(folder: Path, **files: str) -> Iterator[tuple[Controller, "subprocess.Popen[str]"]]:
+def traced_program(
+    folder: Path, **files: str
+) -> Iterator[tuple[Controller, "subprocess.Popen[str]"]]:
     """Start the program, which waits for its first line.
 
     Args:
@@ -76,12 +78,12 @@ def traced(folder: Path, **files: str) -> Iterator[tuple[Controller, "subprocess
 
 
 def calls_of(folder: Path, **files: str) -> Calls:
-    return recorded(folder, **files).until(float("inf"))
+    return recorded_calls(folder, **files).until(float("inf"))
 
 
-def recorded(folder: Path, **files: str) -> Recording:
+def recorded_calls(folder: Path, **files: str) -> Recording:
     """Return the calls of one answer."""
-    with traced(folder, **files) as (control, program):
+    with traced_program(folder, **files) as (control, program):
         assert program.stdin is not None
         assert program.stdout is not None
         recording = control.begin()
@@ -223,7 +225,7 @@ def test_an_activity_includes_what_it_starts(tmp_path: Path) -> None:
         following = asyncio.get_running_loop().create_task(follow())
     """
 
-    entries = recorded(tmp_path, front=front).entries
+    entries = recorded_calls(tmp_path, front=front).entries
 
     activities = {name: activity for _, activity, _, name in entries}
     assert activities.keys() == {

@@ -31,7 +31,7 @@ async def findings(settings: Settings) -> dict[str, Finding]:
 
 
 @asynccontextmanager
-async def answering(body: bytes) -> AsyncIterator[str]:
+async def answering_server(body: bytes) -> AsyncIterator[str]:
     """Yield the address of a server that answers each request with `body`."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -53,7 +53,7 @@ async def test_a_folder_without_a_server_is_reported(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
-    async with answering(READY) as address:
+    async with answering_server(READY) as address:
         settings = Settings(data=tmp_path, port=int(address.rpartition(":")[2]))
         with lock_data_dir(settings, address):
             report = await findings(settings)
@@ -68,7 +68,7 @@ async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
 async def test_a_server_at_another_address_than_the_settings_say_is_reported(
     tmp_path: Path,
 ) -> None:
-    async with answering(READY) as address:
+    async with answering_server(READY) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
             report = await findings(settings)
@@ -80,7 +80,7 @@ async def test_a_server_at_another_address_than_the_settings_say_is_reported(
 
 
 async def test_a_server_that_is_not_ready_is_reported(tmp_path: Path) -> None:
-    async with answering(OPENING) as address:
+    async with answering_server(OPENING) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
             report = await findings(settings)
@@ -94,7 +94,7 @@ async def test_a_server_that_is_not_ready_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"status": 1}', b"[]"])
 async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: bytes) -> None:
-    async with answering(body) as address:
+    async with answering_server(body) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
             report = await findings(settings)
@@ -262,9 +262,9 @@ async def test_links_in_mails_that_lead_nowhere_are_named(
     assert (report["addresses"].ok, report["addresses"].advice) == (True, advice)
 
 
-def test_mails_without_an_address_for_their_links_are_found(sound: Path) -> None:
-    code, out = doctor(
-        sound,
+def test_mails_without_an_address_for_their_links_are_found(sound_folder: Path) -> None:
+    code, out = run_doctor(
+        sound_folder,
         FANION_SMTP_URL="smtp://mail.example.com",
         FANION_MAIL_FROM="a@example.com",
         FANION_MANAGEMENT_LISTEN="127.0.0.1:8001",
@@ -275,14 +275,14 @@ def test_mails_without_an_address_for_their_links_are_found(sound: Path) -> None
     assert "FANION_PUBLIC_URL is needed with SMTP_URL" in line
 
 
-def doctor(data: Path, **environment: str) -> tuple[int, str]:
+def run_doctor(data: Path, **environment: str) -> tuple[int, str]:
     unset: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
     done = CliRunner().invoke(app, ["doctor", "--data", str(data)], env=unset | environment)
     return done.exit_code, done.stdout
 
 
 @pytest.fixture
-def sound(tmp_path: Path) -> Path:
+def sound_folder(tmp_path: Path) -> Path:
     """Return a folder with a records store that no other user may read."""
     asyncio.run(migrate(Settings(data=tmp_path).records_url))
     for file in tmp_path.iterdir():
@@ -290,8 +290,8 @@ def sound(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_terminal_shows_a_table(sound: Path) -> None:
-    code, out = doctor(sound, COLUMNS="80", FORCE_COLOR="1", TERM="xterm", NO_COLOR="1")
+def test_a_terminal_shows_a_table(sound_folder: Path) -> None:
+    code, out = run_doctor(sound_folder, COLUMNS="80", FORCE_COLOR="1", TERM="xterm", NO_COLOR="1")
 
     lines = re.sub(r"\x1b\[[\d;]*m", "", out).splitlines()
     assert code == 0
@@ -305,7 +305,7 @@ def test_a_terminal_shows_a_table(sound: Path) -> None:
 
 
 def test_a_pipe_gets_a_line_for_each_check_and_one_for_what_to_do(tmp_path: Path) -> None:
-    code, out = doctor(tmp_path, COLUMNS="80", FORCE_COLOR="")
+    code, out = run_doctor(tmp_path, COLUMNS="80", FORCE_COLOR="")
 
     lines = out.splitlines()
     assert code == 1

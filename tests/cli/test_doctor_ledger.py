@@ -40,7 +40,7 @@ async def settings(tmp_path: Path, own_events_url: str) -> Settings:
     return settings
 
 
-async def count(settings: Settings, minutes_ago: int, items: int) -> None:
+async def count_items(settings: Settings, minutes_ago: int, items: int) -> None:
     """Count items in the ledger."""
     minute = minute_of(utc_now() - timedelta(minutes=minutes_ago))
     tally = Tally(Counter({(1, minute, STORED): items, (1, minute, "no_name"): 7}))
@@ -50,7 +50,7 @@ async def count(settings: Settings, minutes_ago: int, items: int) -> None:
     await records.close()
 
 
-def store(settings: Settings, minutes_ago: int, number: int) -> None:
+def store_events(settings: Settings, minutes_ago: int, number: int) -> None:
     with closing(connect(engine_at(settings.event_store_url))) as client:
         client.command(INSERT.format(minutes=minutes_ago, number=number))
 
@@ -62,15 +62,15 @@ async def stored_events(settings: Settings) -> Finding:
 
 async def test_fewer_events_than_the_ledger_says_are_found(settings: Settings) -> None:
     for minutes_ago in (60, 3_000):
-        await count(settings, minutes_ago, 20)
-    store(settings, 3_000, 20)
-    store(settings, 60, 12)
+        await count_items(settings, minutes_ago, 20)
+    store_events(settings, 3_000, 20)
+    store_events(settings, 60, 12)
 
     missing = await stored_events(settings)
-    store(settings, 60, 8)
+    store_events(settings, 60, 8)
     complete = await stored_events(settings)
-    await count(settings, 1, 5)  # perhaps not yet ingested everywhere
-    await count(settings, 60 * 24 * 31, 5)  # about to be forgotten
+    await count_items(settings, 1, 5)  # perhaps not yet ingested everywhere
+    await count_items(settings, 60 * 24 * 31, 5)  # about to be forgotten
     settled = await stored_events(settings)
 
     since = counted_time(utc_now())[0].isoformat(timespec="minutes")
@@ -85,7 +85,7 @@ async def test_fewer_events_than_the_ledger_says_are_found(settings: Settings) -
 
 
 async def test_projects_whose_persons_were_deleted_are_not_compared(settings: Settings) -> None:
-    await count(settings, 60, 20)
+    await count_items(settings, 60, 20)
     records = await open_records(settings.records_url)
     async with records.write() as connection:
         organization = (await connection.exec_driver_sql("SELECT id FROM organizations")).scalar()

@@ -10,8 +10,8 @@ import pytest
 from fanion.flags.evaluation.offline_store import OfflineFlagStore
 from fanion.flags.evaluation.snapshot_store import take_over_snapshot
 from fanion.projects.auth.keys import hash_key, mask
-from tests.cli.test_keys import printed
-from tests.cli.test_transfer import Fanion, written
+from tests.cli.test_keys import run_for_json
+from tests.cli.test_transfer import Fanion, write_document
 from tests.cli.test_transfer import fanion as fanion  # the fixture
 
 KEY = re.compile(rb"ph[a-z]_\w+")
@@ -19,10 +19,10 @@ KEY = re.compile(rb"ph[a-z]_\w+")
 
 @pytest.mark.every_engine
 def test_a_snapshot_holds_all_projects_with_their_flags(fanion: Fanion, tmp_path: Path) -> None:
-    [first] = printed(fanion, "projects", "list")
-    second = printed(fanion, "projects", "create", "Second")
+    [first] = run_for_json(fanion, "projects", "list")
+    second = run_for_json(fanion, "projects", "create", "Second")
     flag = {"key": "beta", "name": "", "created_at": "2024-01-01T00:00:00Z"}
-    document = written(tmp_path / "flags.json", flags=[flag])
+    document = write_document(tmp_path / "flags.json", flags=[flag])
     assert fanion("import", document, "--project", str(second["project_id"])).exit_code == 0
     out = tmp_path / "flags.db"
 
@@ -49,11 +49,11 @@ async def flags_of(copy: OfflineFlagStore) -> dict[str, list[str]]:
 
 
 def test_a_snapshot_holds_no_key_but_those_of_projects(fanion: Fanion, tmp_path: Path) -> None:
-    [project] = printed(fanion, "projects", "list")
-    personal = printed(fanion, "keys", "create")["personal_api_key"]
-    secret = printed(fanion, "projects", "secret-key", str(project["project_id"]))
+    [project] = run_for_json(fanion, "projects", "list")
+    personal = run_for_json(fanion, "keys", "create")["personal_api_key"]
+    secret = run_for_json(fanion, "projects", "secret-key", str(project["project_id"]))
     fanion("projects", "reset-key", str(project["project_id"]))
-    [after] = printed(fanion, "projects", "list")
+    [after] = run_for_json(fanion, "projects", "list")
 
     fanion("flags", "snapshot", "--out", str(tmp_path / "flags.db"))
 

@@ -15,7 +15,7 @@ from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.config import Settings
 from fanion.ingest.partitioning import cut
 from fanion.runtime.data_dir import lock_data_dir
-from tests.cli.test_transfer import Fanion, fanion, refused
+from tests.cli.test_transfer import Fanion, expect_refused, fanion
 from tests.support.accept_logs import read_all
 from tests.support.foreign_events import YEAR_2024, ForeignEvents, Habits, event
 from tests.support.scripted_source import Answer, Asked, Script, scripted
@@ -29,7 +29,7 @@ SOURCE = ("--personal-key", "phx_key", "--project", "1", "--into", "1")
 EVENTS = [event(n, YEAR_2024 + timedelta(hours=n)) for n in range(3)]
 
 
-def a_source(
+def source_script(
     events: list[Any], *flags: Any, habits: Habits = COUNTING, uncounted: int = 0
 ) -> Script:
     """Return a source with these flags and events, and no other objects."""
@@ -50,7 +50,7 @@ def a_source(
     return script
 
 
-def in_log(records_url: str, folder: Path) -> Sequence[LogEntry]:
+def accepted_entries(records_url: str, folder: Path) -> Sequence[LogEntry]:
     async def read() -> Sequence[LogEntry]:
         if records_url.startswith("sqlite"):
             log: Any = await open_sqlite_log(folder / "accept-log.db", bytes_max=BYTES)
@@ -65,7 +65,7 @@ def in_log(records_url: str, folder: Path) -> Sequence[LogEntry]:
     return asyncio.run(read())
 
 
-def handed_in(entries: Sequence[LogEntry]) -> list[str]:
+def event_ids(entries: Sequence[LogEntry]) -> list[str]:
     """Return the ids of the events, in order."""
     items = [item for entry in entries for item in json.decode(entry.envelope.body)]
     return [item["uuid"] for item in items]
@@ -77,7 +77,7 @@ def test_events_wait_in_the_log_for_the_next_server(
 ) -> None:
     flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
 
-    with scripted(a_source(EVENTS, flag)) as source:
+    with scripted(source_script(EVENTS, flag)) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
         again = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--json")
 
@@ -90,9 +90,9 @@ def test_events_wait_in_the_log_for_the_next_server(
     reported = json.decode(again.stdout)
     assert reported["events"]["events"] == 0
     assert reported["counts"]["flag"]["unchanged"] == 1
-    entries = in_log(records_url, tmp_path)
+    entries = accepted_entries(records_url, tmp_path)
     assert {entry.envelope.client_ip for entry in entries} == {""}
-    assert handed_in(entries) == [event["id"] for event in EVENTS]
+    assert event_ids(entries) == [event["id"] for event in EVENTS]
 
 
 COMPARED: list[tuple[Habits, int, int, str]] = [
@@ -112,7 +112,7 @@ COMPARED: list[tuple[Habits, int, int, str]] = [
 def test_the_number_is_compared_with_the_count_of_the_source(
     fanion: Fanion, habits: Habits, uncounted: int, exit_code: int, said: str
 ) -> None:
-    with scripted(a_source(EVENTS, habits=habits, uncounted=uncounted)) as source:
+    with scripted(source_script(EVENTS, habits=habits, uncounted=uncounted)) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
     assert (done.exit_code, done.stderr) == (exit_code, "")
@@ -122,20 +122,20 @@ def test_the_number_is_compared_with_the_count_of_the_source(
 
 
 def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
-    with scripted(a_source(EVENTS)) as source:
+    with scripted(source_script(EVENTS)) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--dry-run")
 
-    assert (done.exit_code, in_log(records_url, tmp_path)) == (0, [])
+    assert (done.exit_code, accepted_entries(records_url, tmp_path)) == (0, [])
     assert done.stdout.endswith("This was a dry run: nothing was changed.\n")
 
 
 def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
     between = ("--since", "2024-01-01T01:00:00", "--until", "2024-01-01T03:00:00+01:00")
 
-    with scripted(a_source(EVENTS)) as source:
+    with scripted(source_script(EVENTS)) as source:
         fanion("import-posthog", "--host", source.url, *SOURCE, "--events", *between)
 
-    assert handed_in(in_log(records_url, tmp_path)) == [EVENTS[1]["id"]]
+    assert event_ids(accepted_entries(records_url, tmp_path)) == [EVENTS[1]["id"]]
 
 
 def test_a_copy_that_ends_early_reports_what_was_done(fanion: Fanion) -> None:
@@ -144,7 +144,7 @@ def test_a_copy_that_ends_early_reports_what_was_done(fanion: Fanion) -> None:
     def script(asked: Asked) -> Answer | None:
         if asked.path.endswith("/events/"):
             return Answer(401, {"detail": "The key has ended."})
-        return a_source([], flag)(asked)
+        return source_script([], flag)(asked)
 
     with scripted(script) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
@@ -182,14 +182,14 @@ REFUSALS: list[tuple[list[str], str]] = [
 
 @pytest.mark.parametrize(("arguments", "said"), REFUSALS)
 def test_what_makes_no_sense_is_refused(fanion: Fanion, arguments: list[str], said: str) -> None:
-    refused(fanion("import-posthog", *SOURCE, *arguments), said)
+    expect_refused(fanion("import-posthog", *SOURCE, *arguments), said)
 
 
 @pytest.mark.every_engine
 def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
-    with scripted(a_source(EVENTS)) as source, lock_data_dir(Settings(data=tmp_path)):
+    with scripted(source_script(EVENTS)) as source, lock_data_dir(Settings(data=tmp_path)):
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
     if records_url.startswith("sqlite"):
@@ -199,4 +199,4 @@ def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
             "another folder with --data\n",
         )
     else:
-        assert (done.exit_code, len(handed_in(in_log(records_url, tmp_path)))) == (0, 3)
+        assert (done.exit_code, len(event_ids(accepted_entries(records_url, tmp_path)))) == (0, 3)

@@ -48,7 +48,7 @@ async def put_aside(home: Home, count: int) -> None:
     await home.site.ingested()
 
 
-async def stored(home: Home) -> list[Json]:
+async def stored_events(home: Home) -> list[Json]:
     """Return the stored events, once there are any."""
     async with asyncio.timeout(WAIT_S):
         while True:
@@ -76,7 +76,7 @@ async def test_dead_letters_are_listed_dropped_and_retried_while_the_server_runs
         async with site.records.write() as connection:
             await connection.execute(update(dead_letters).values(body=READABLE))
         retried = await command("dead-letters", "retry", "--all", "--project", str(project_id))
-        ingested = await stored(home)
+        ingested = await stored_events(home)
         left = await command("dead-letters", "list")
         reported = await command("ingestion", "--json", "--minutes", "100000000")
 

@@ -8,7 +8,7 @@ import pytest
 
 from fanion.cli.migrate import UP_TO_DATE
 from fanion.db.migrate import NEWEST, REVISIONS
-from tests.cli.test_progress import an_old_store
+from tests.cli.test_progress import create_old_store
 from tests.support.awaited import SOON_S
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import free_port
@@ -21,7 +21,7 @@ def old(tmp_path: Path) -> PreloadedServer:
     """Return a server whose records store has only the first migration."""
     folder = tmp_path / "old"
     folder.mkdir()
-    return PreloadedServer(folder, {"FANION_DATABASE_URL": an_old_store(folder)})
+    return PreloadedServer(folder, {"FANION_DATABASE_URL": create_old_store(folder)})
 
 
 @pytest.mark.parametrize("option", [["--check"], ["--wait", "--timeout-s", "0"]], ids=" ".join)

@@ -13,8 +13,8 @@ from sqlalchemy import create_engine
 from typer.testing import Result
 
 from fanion.db.migrate import REVISIONS, alembic_config, migrate
-from tests.cli.test_import_posthog import EVENTS, SOURCE, a_source
-from tests.cli.test_transfer import Fanion, written
+from tests.cli.test_import_posthog import EVENTS, SOURCE, source_script
+from tests.cli.test_transfer import Fanion, write_document
 from tests.cli.test_transfer import fanion as fanion  # the fixture
 from tests.support.scripted_source import scripted
 
@@ -27,7 +27,7 @@ Work = Callable[[Fanion, Path], Result]
 
 def import_document(fanion: Fanion, folder: Path) -> Result:
     vip = {"key": "vip", "name": "vip", "is_static": True, "members": MEMBERS}
-    file = written(folder / "project.json", flags=FLAGS, cohorts=[vip])
+    file = write_document(folder / "project.json", flags=FLAGS, cohorts=[vip])
     return fanion("import", "--project", "1", file)
 
 
@@ -37,7 +37,7 @@ def export_document(fanion: Fanion, folder: Path) -> Result:
 
 
 def copy_events(fanion: Fanion, folder: Path) -> Result:
-    with scripted(a_source(EVENTS)) as source:
+    with scripted(source_script(EVENTS)) as source:
         return fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
 
@@ -79,7 +79,7 @@ def test_without_a_terminal_no_progress_is_shown(fanion: Fanion, tmp_path: Path,
     assert lines_of(work(fanion, tmp_path)) == []
 
 
-def an_old_store(folder: Path) -> str:
+def create_old_store(folder: Path) -> str:
     """Create a store with only the first migration, and return its URL."""
     engine = create_engine(f"sqlite:///{folder}/records.db")
     with engine.begin() as connection:
@@ -90,7 +90,7 @@ def an_old_store(folder: Path) -> str:
 
 def test_a_migration_reports_each_step(tmp_path: Path) -> None:
     reported: list[tuple[int, int]] = []
-    url, missing = an_old_store(tmp_path), len(REVISIONS) - 1
+    url, missing = create_old_store(tmp_path), len(REVISIONS) - 1
 
     asyncio.run(migrate(url, lambda *step: reported.append(step)))
     asyncio.run(migrate(url, lambda *step: reported.append(step)))
@@ -106,7 +106,7 @@ def test_migrate_shows_its_steps_on_a_terminal(
         monkeypatch.setenv("FORCE_COLOR", "1")
     folder = tmp_path / "old"
     folder.mkdir()
-    url = an_old_store(folder)
+    url = create_old_store(folder)
 
     done: Any = fanion("migrate", "--data", str(folder), env={"FANION_DATABASE_URL": url})
 

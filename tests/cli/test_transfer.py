@@ -55,12 +55,12 @@ async def set_up(records_url: str) -> None:
         await records.close()
 
 
-def written(path: Path, **sections: Any) -> str:
+def write_document(path: Path, **sections: Any) -> str:
     path.write_bytes(json.encode({**HEAD, **sections}))
     return str(path)
 
 
-def refused(done: Result, text: str) -> None:
+def expect_refused(done: Result, text: str) -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"fanion: {text}\n")
 
 
@@ -78,7 +78,9 @@ def rows(records_url: str, *columns: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.every_engine
 def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
     flag = {"key": "beta", "name": "Better", "created_at": "2024-01-01T00:00:00Z"}
-    file = written(tmp_path / "project.json", flags=[flag], cohorts=[{"key": "vip", "name": "vip"}])
+    file = write_document(
+        tmp_path / "project.json", flags=[flag], cohorts=[{"key": "vip", "name": "vip"}]
+    )
 
     imported = fanion("import", "--project", "1", file)
     again = fanion("import", "--project", "1", file, "--json")
@@ -118,7 +120,7 @@ def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_
 
 
 def test_a_trial_writes_nothing(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
-    file = written(tmp_path / "project.json", flags=[{"key": "beta"}])
+    file = write_document(tmp_path / "project.json", flags=[{"key": "beta"}])
 
     done = fanion("import", "--project", "1", file, "--dry-run")
 
@@ -160,7 +162,7 @@ def test_what_cannot_be_imported_is_refused_in_one_line(
 ) -> None:
     done = fanion("import", "-", "--project", *arguments, input=document)
 
-    refused(done, said)
+    expect_refused(done, said)
 
 
 def test_files_that_cannot_be_used_are_refused(fanion: Fanion, tmp_path: Path) -> None:
@@ -170,19 +172,19 @@ def test_files_that_cannot_be_used_are_refused(fanion: Fanion, tmp_path: Path) -
     with huge.open("wb") as file:
         file.truncate(DOCUMENT_BYTES_MAX + 1)
 
-    refused(
+    expect_refused(
         fanion("import", "--project", "1", str(huge)),
         f"{huge} is larger than the maximum of {DOCUMENT_BYTES_MAX} bytes",
     )
-    refused(
+    expect_refused(
         fanion("import", "--project", "1", str(missing)),
         f"{missing} cannot be read: No such file or directory",
     )
-    refused(
+    expect_refused(
         fanion("export", "--project", "1", "--output", str(folder)),
         f"{folder} cannot be written: Is a directory",
     )
-    refused(
+    expect_refused(
         fanion("export", "--project", "9"),
         "There is no project 9; `fanion projects list` shows them.",
     )
@@ -192,7 +194,7 @@ def test_files_that_cannot_be_used_are_refused(fanion: Fanion, tmp_path: Path) -
 def test_the_activity_names_whom_the_operator_names(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "project.json", flags=[{"key": "beta"}])
+    file = write_document(tmp_path / "project.json", flags=[{"key": "beta"}])
 
     done = fanion("import", "--project", "1", file, "--email", "Admin@fanion.local")
 

@@ -16,21 +16,21 @@ from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Level, Principal
 from fanion.runtime.clock import utc_now
-from tests.cli.test_keys import printed, reported
-from tests.cli.test_transfer import Fanion, refused
+from tests.cli.test_keys import activity_entries, run_for_json
+from tests.cli.test_transfer import Fanion, expect_refused
 from tests.cli.test_transfer import fanion as fanion  # the fixture
 
 OWNER = "admin@fanion.local"
 ADA = "ada@example.com"
 
 
-def listed(fanion: Fanion) -> dict[str, tuple[str, bool, int]]:
+def listed_users(fanion: Fanion) -> dict[str, tuple[str, bool, int]]:
     """Return level, activity and number of keys, by address."""
-    users = printed(fanion, "users", "list")
+    users = run_for_json(fanion, "users", "list")
     return {user["email"]: (user["level"], user["active"], user["keys"]) for user in users}
 
 
-def done(fanion: Fanion, *arguments: str) -> str:
+def run_for_text(fanion: Fanion, *arguments: str) -> str:
     result = fanion(*arguments)
     assert (result.exit_code, result.stderr) == (0, "")
     return result.stdout
@@ -49,49 +49,57 @@ def principal_of(records_url: str, key: str) -> Principal | None:
 
 @pytest.mark.every_engine
 def test_a_second_person_needs_no_sql(fanion: Fanion, records_url: str) -> None:
-    added = printed(fanion, "users", "add", "Ada@Example.com", "--level", "admin")
+    added = run_for_json(fanion, "users", "add", "Ada@Example.com", "--level", "admin")
 
     principal = principal_of(records_url, added["personal_api_key"])
     assert principal is not None
     assert list(principal.levels.values()) == [8]
     assert (principal.user.id, str(principal.key_id)) == (added["id"], added["key_id"])
     assert (principal.user.email, principal.user.first_name) == (ADA, "Ada")
-    assert listed(fanion) == {OWNER: ("owner", True, 1), ADA: ("admin", True, 1)}
-    keys = {key["email"]: key["label"] for key in printed(fanion, "keys", "list")}
+    assert listed_users(fanion) == {OWNER: ("owner", True, 1), ADA: ("admin", True, 1)}
+    keys = {key["email"]: key["label"] for key in run_for_json(fanion, "keys", "list")}
     assert keys[ADA] == "Command line"
 
 
 def test_a_viewer_is_added_with_a_key(fanion: Fanion, records_url: str) -> None:
-    added = printed(fanion, "users", "add", ADA, "--level", "viewer")
+    added = run_for_json(fanion, "users", "add", ADA, "--level", "viewer")
 
     principal = principal_of(records_url, added["personal_api_key"])
     assert principal is not None
     assert list(principal.levels.values()) == [Level.VIEWER]
-    assert listed(fanion)[ADA] == ("viewer", True, 1)
-    assert done(fanion, "users", "set-level", ADA, "member") == f"{ADA} has the level member.\n"
-    assert done(fanion, "users", "set-level", ADA, "viewer") == f"{ADA} has the level viewer.\n"
+    assert listed_users(fanion)[ADA] == ("viewer", True, 1)
+    assert (
+        run_for_text(fanion, "users", "set-level", ADA, "member")
+        == f"{ADA} has the level member.\n"
+    )
+    assert (
+        run_for_text(fanion, "users", "set-level", ADA, "viewer")
+        == f"{ADA} has the level viewer.\n"
+    )
 
 
 @pytest.mark.every_engine
 def test_levels_are_set_and_users_disabled_and_removed(fanion: Fanion, records_url: str) -> None:
-    key = printed(fanion, "users", "add", ADA, "--name", "Ada")["personal_api_key"]
+    key = run_for_json(fanion, "users", "add", ADA, "--name", "Ada")["personal_api_key"]
 
-    assert done(fanion, "users", "set-level", ADA, "owner") == f"{ADA} has the level owner.\n"
-    assert done(fanion, "users", "disable", OWNER) == f"{OWNER} is disabled.\n"
-    assert listed(fanion) == {OWNER: ("owner", False, 1), ADA: ("owner", True, 1)}
-    refused(
+    assert (
+        run_for_text(fanion, "users", "set-level", ADA, "owner") == f"{ADA} has the level owner.\n"
+    )
+    assert run_for_text(fanion, "users", "disable", OWNER) == f"{OWNER} is disabled.\n"
+    assert listed_users(fanion) == {OWNER: ("owner", False, 1), ADA: ("owner", True, 1)}
+    expect_refused(
         fanion("users", "disable", ADA),
         f"{ADA} is the last active owner. Make another member an owner first.",
     )
-    assert done(fanion, "users", "enable", OWNER) == f"{OWNER} is active.\n"
-    assert done(fanion, "users", "remove", ADA.upper()) == "Removed.\n"
-    assert listed(fanion) == {OWNER: ("owner", True, 1)}
+    assert run_for_text(fanion, "users", "enable", OWNER) == f"{OWNER} is active.\n"
+    assert run_for_text(fanion, "users", "remove", ADA.upper()) == "Removed.\n"
+    assert listed_users(fanion) == {OWNER: ("owner", True, 1)}
     assert principal_of(records_url, key) is None
-    refused(
+    expect_refused(
         fanion("keys", "create", "--email", ADA),
         f"There is no active user {ADA}; `fanion users list` shows them.",
     )
-    assert [entry[0] for entry in reported(records_url, "OrganizationMembership")] == [
+    assert [entry[0] for entry in activity_entries(records_url, "OrganizationMembership")] == [
         "created",
         "updated",
         "updated",
@@ -101,9 +109,11 @@ def test_levels_are_set_and_users_disabled_and_removed(fanion: Fanion, records_u
 
 
 def test_a_key_of_a_new_user_may_expire_and_has_a_label(fanion: Fanion) -> None:
-    added = printed(fanion, "users", "add", ADA, "--label", "CI", "--expires", "2031-05-04 08:00")
+    added = run_for_json(
+        fanion, "users", "add", ADA, "--label", "CI", "--expires", "2031-05-04 08:00"
+    )
 
-    [key] = [row for row in printed(fanion, "keys", "list") if row["email"] == ADA]
+    [key] = [row for row in run_for_json(fanion, "keys", "list") if row["email"] == ADA]
     assert (key["id"], key["label"], key["expires_at"]) == (
         added["key_id"],
         "CI",
@@ -123,8 +133,10 @@ def test_a_link_for_a_new_password_is_printed_and_recorded(
     address, _, token = reset["link"].rpartition("/reset/")
     assert (reset["email"], address) == (ADA, "https://fanion.example.com/app/api")
     assert user_of(records_url, token.removesuffix("/")) == ADA
-    assert [entry[0] for entry in reported(records_url, "User")] == ["password_reset_requested"]
-    assert listed(fanion)[ADA] == ("member", True, 1)
+    assert [entry[0] for entry in activity_entries(records_url, "User")] == [
+        "password_reset_requested"
+    ]
+    assert listed_users(fanion)[ADA] == ("member", True, 1)
 
 
 def user_of(records_url: str, token: str) -> str | None:
@@ -146,9 +158,11 @@ def test_a_disabled_user_gets_no_link(fanion: Fanion, records_url: str) -> None:
     fanion("users", "add", ADA)
     fanion("users", "disable", ADA)
 
-    refused(fanion("users", "reset", ADA), f"{ADA} is disabled; use `fanion users enable` first.")
+    expect_refused(
+        fanion("users", "reset", ADA), f"{ADA} is disabled; use `fanion users enable` first."
+    )
 
-    assert reported(records_url, "User") == []
+    assert activity_entries(records_url, "User") == []
 
 
 REFUSALS: list[tuple[list[str], str]] = [
@@ -183,14 +197,14 @@ REFUSALS: list[tuple[list[str], str]] = [
 
 @pytest.mark.parametrize(("arguments", "said"), REFUSALS)
 def test_what_cannot_be_is_refused(fanion: Fanion, arguments: list[str], said: str) -> None:
-    refused(fanion("users", *arguments), said)
+    expect_refused(fanion("users", *arguments), said)
 
-    assert listed(fanion) == {OWNER: ("owner", True, 1)}
+    assert listed_users(fanion) == {OWNER: ("owner", True, 1)}
 
 
 @pytest.mark.every_engine
 def test_a_key_has_a_label_that_the_store_takes(fanion: Fanion) -> None:
-    refused(
+    expect_refused(
         fanion("keys", "create", "--label", "x" * 41), "--label: a label has 1 to 40 characters."
     )
 
@@ -199,11 +213,11 @@ def test_a_key_has_a_label_that_the_store_takes(fanion: Fanion) -> None:
 def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str) -> None:
     fanion("users", "add", ADA)
 
-    added = printed(fanion, "roles", "add", "Makers", "--access", "view")
-    done(fanion, "roles", "add-member", "makers", ADA)
-    done(fanion, "roles", "add", "Admins")
+    added = run_for_json(fanion, "roles", "add", "Makers", "--access", "view")
+    run_for_text(fanion, "roles", "add-member", "makers", ADA)
+    run_for_text(fanion, "roles", "add", "Admins")
 
-    admins, makers = printed(fanion, "roles", "list")
+    admins, makers = run_for_json(fanion, "roles", "list")
     assert (admins["name"], admins["access"], admins["members"]) == ("Admins", "edit", [])
     assert makers == {
         "id": added["id"],
@@ -212,12 +226,12 @@ def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str
         "members": [ADA],
         "flags": [],
     }
-    assert ADA in done(fanion, "roles", "list")
-    assert done(fanion, "roles", "remove-member", "Makers", ADA) == "Removed.\n"
-    assert printed(fanion, "roles", "list")[1]["members"] == []
-    assert done(fanion, "roles", "remove", "MAKERS") == "Removed.\n"
-    assert [role["name"] for role in printed(fanion, "roles", "list")] == ["Admins"]
-    assert [entry[0] for entry in reported(records_url, "Role")] == [
+    assert ADA in run_for_text(fanion, "roles", "list")
+    assert run_for_text(fanion, "roles", "remove-member", "Makers", ADA) == "Removed.\n"
+    assert run_for_json(fanion, "roles", "list")[1]["members"] == []
+    assert run_for_text(fanion, "roles", "remove", "MAKERS") == "Removed.\n"
+    assert [role["name"] for role in run_for_json(fanion, "roles", "list")] == ["Admins"]
+    assert [entry[0] for entry in activity_entries(records_url, "Role")] == [
         "created",
         "updated",
         "created",
@@ -241,39 +255,41 @@ ROLE_REFUSALS: list[tuple[list[str], str]] = [
 def test_what_no_role_can_be_is_refused(fanion: Fanion, arguments: list[str], said: str) -> None:
     fanion("roles", "add", "Makers")
 
-    refused(fanion("roles", *arguments), said)
+    expect_refused(fanion("roles", *arguments), said)
 
-    assert [role["name"] for role in printed(fanion, "roles", "list")] == ["Makers"]
+    assert [role["name"] for role in run_for_json(fanion, "roles", "list")] == ["Makers"]
 
 
 def test_a_member_is_put_into_a_role_once(fanion: Fanion) -> None:
     fanion("roles", "add", "Makers")
-    done(fanion, "roles", "add-member", "Makers", OWNER)
+    run_for_text(fanion, "roles", "add-member", "Makers", OWNER)
 
-    refused(fanion("roles", "add-member", "Makers", OWNER), "User is already part of the role.")
+    expect_refused(
+        fanion("roles", "add-member", "Makers", OWNER), "User is already part of the role."
+    )
 
 
 def test_ids_are_whole_in_80_columns(fanion: Fanion) -> None:
-    added = printed(fanion, "users", "add", ADA)
-    role = printed(fanion, "roles", "add", "Those who make releases on Fridays")
+    added = run_for_json(fanion, "users", "add", ADA)
+    role = run_for_json(fanion, "roles", "add", "Those who make releases on Fridays")
 
     for name, returned in (("users", added["uuid"]), ("roles", role["id"])):
-        done = fanion(name, "list", env={"COLUMNS": "80", "FORCE_COLOR": "1"})
-        assert returned in done.stdout
-        assert max(map(len, done.stdout.splitlines())) <= 80
+        listing = fanion(name, "list", env={"COLUMNS": "80", "FORCE_COLOR": "1"})
+        assert returned in listing.stdout
+        assert max(map(len, listing.stdout.splitlines())) <= 80
 
 
 @pytest.mark.every_engine
 def test_a_second_factor_is_removed_by_the_operator(fanion: Fanion, records_url: str) -> None:
-    user_id = printed(fanion, "users", "add", ADA)["id"]
+    user_id = run_for_json(fanion, "users", "add", ADA)["id"]
 
-    refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
+    expect_refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
     add_second_factor(records_url, user_id)
-    removed = done(fanion, "users", "remove-second-factor", ADA.upper())
+    removed = run_for_text(fanion, "users", "remove-second-factor", ADA.upper())
 
     assert removed == "Removed.\n"
-    refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
-    refused(
+    expect_refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
+    expect_refused(
         fanion("users", "remove-second-factor", "bob@example.com"),
         "There is no user bob@example.com; `fanion users list` shows them.",
     )
@@ -281,13 +297,13 @@ def test_a_second_factor_is_removed_by_the_operator(fanion: Fanion, records_url:
 
 def test_a_removed_user_leaves_no_way_to_sign_in(fanion: Fanion, records_url: str) -> None:
     """The address may pass to another user, who must not inherit a second factor."""
-    user_id = printed(fanion, "users", "add", ADA)["id"]
+    user_id = run_for_json(fanion, "users", "add", ADA)["id"]
     add_second_factor(records_url, user_id)
 
-    done(fanion, "users", "remove", ADA)
-    done(fanion, "users", "add", ADA)
+    run_for_text(fanion, "users", "remove", ADA)
+    run_for_text(fanion, "users", "add", ADA)
 
-    refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
+    expect_refused(fanion("users", "remove-second-factor", ADA), f"{ADA} has no second factor.")
 
 
 def add_second_factor(records_url: str, user_id: int) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.every_engine
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 
 
-def person(number: int, **values: Any) -> dict[str, Any]:
+def person_row(number: int, **values: Any) -> dict[str, Any]:
     return {
         "project_id": 1,
         "uuid": UUID(int=number),
@@ -31,7 +31,7 @@ def person(number: int, **values: Any) -> dict[str, Any]:
     } | values
 
 
-async def add(records: Records, *rows: dict[str, Any]) -> None:
+async def insert_persons(records: Records, *rows: dict[str, Any]) -> None:
     async with records.write() as connection:
         await connection.execute(insert(persons), list(rows))
 
@@ -40,7 +40,7 @@ async def test_what_is_written_is_read_back_as_it_was(records: Records) -> None:
     properties = {"name": "Zoë \x00 \u2028", "n": 12345678901234567890, "deep": [None, {"a": 1.5}]}
     elsewhere = NOW.astimezone(timezone(timedelta(hours=5)))
 
-    await add(records, person(7, properties=properties, created_at=elsewhere))
+    await insert_persons(records, person_row(7, properties=properties, created_at=elsewhere))
 
     [row] = await records.fetch(
         select(persons.c.uuid, persons.c.properties, persons.c.created_at, persons.c.is_identified)
@@ -50,7 +50,7 @@ async def test_what_is_written_is_read_back_as_it_was(records: Records) -> None:
 
 
 async def test_a_fetch_takes_parameters_and_lists(records: Records) -> None:
-    await add(records, *(person(number) for number in range(1, 6)))
+    await insert_persons(records, *(person_row(number) for number in range(1, 6)))
     uuids = [UUID(int=2), UUID(int=4), UUID(int=99)]
 
     rows = await records.fetch(
@@ -63,17 +63,17 @@ async def test_a_fetch_takes_parameters_and_lists(records: Records) -> None:
 async def test_an_exception_rolls_everything_back(records: Records) -> None:
     with pytest.raises(KeyError):
         async with records.write() as connection:
-            await connection.execute(insert(persons), [person(1)])
+            await connection.execute(insert(persons), [person_row(1)])
             raise KeyError
 
     assert await records.fetch(select(persons.c.id)) == []
 
 
 async def test_a_broken_constraint_is_not_a_failing_store(records: Records) -> None:
-    await add(records, person(1))
+    await insert_persons(records, person_row(1))
 
     with pytest.raises(IntegrityError):
-        await add(records, person(2), person(1))
+        await insert_persons(records, person_row(2), person_row(1))
 
     assert len(await records.fetch(select(persons.c.id))) == 1
 
@@ -94,15 +94,15 @@ async def test_a_wrong_statement_is_not_a_failing_store(records: Records) -> Non
 async def test_reading_transactions_cannot_write(records: Records) -> None:
     with pytest.raises(Exception, match=r"readonly|read-only"):
         async with records.read() as connection:
-            await connection.execute(insert(persons), [person(1)])
+            await connection.execute(insert(persons), [person_row(1)])
 
 
 async def test_a_read_sees_one_moment_while_others_write(records: Records) -> None:
-    await add(records, person(1))
+    await insert_persons(records, person_row(1))
 
     async with records.read() as connection:
         before = (await connection.execute(select(persons.c.id))).all()
-        await add(records, person(2))
+        await insert_persons(records, person_row(2))
         after = (await connection.execute(select(persons.c.id))).all()
 
     assert len(before) == len(after) == 1
@@ -130,7 +130,7 @@ async def test_a_cancelled_writer_writes_nothing_and_delays_no_other(records: Re
 
     async def write_and_wait() -> None:
         async with records.write() as connection:
-            await connection.execute(insert(persons), [person(1)])
+            await connection.execute(insert(persons), [person_row(1)])
             is_writing.set()
             await asyncio.Event().wait()
 
@@ -140,7 +140,7 @@ async def test_a_cancelled_writer_writes_nothing_and_delays_no_other(records: Re
         await is_writing.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    await add(records, person(2))
+    await insert_persons(records, person_row(2))
 
     assert [row.uuid for row in await records.fetch(select(persons.c.uuid))] == [UUID(int=2)]
 
@@ -148,7 +148,7 @@ async def test_a_cancelled_writer_writes_nothing_and_delays_no_other(records: Re
 async def test_a_statement_cancelled_midway_leaves_a_usable_store(records: Records) -> None:
     async def write_often() -> None:
         for number in range(1000):
-            await add(records, person(number + 1))
+            await insert_persons(records, person_row(number + 1))
 
     for delay in range(1, 6):
         task = asyncio.create_task(write_often())
@@ -159,7 +159,7 @@ async def test_a_statement_cancelled_midway_leaves_a_usable_store(records: Recor
         async with records.write() as connection:
             await connection.execute(text("DELETE FROM persons"))
 
-    await add(records, person(1))
+    await insert_persons(records, person_row(1))
     assert len(await records.fetch(select(persons.c.id))) == 1
 
 
@@ -173,7 +173,7 @@ async def test_a_write_cancelled_while_it_reads_leaves_a_usable_store(records: R
 
     async def write_and_read() -> None:
         async with records.write() as connection:
-            await connection.execute(insert(persons), [person(1)])
+            await connection.execute(insert(persons), [person_row(1)])
             is_reading.set()
             await connection.execute(counting)
 
@@ -186,18 +186,18 @@ async def test_a_write_cancelled_while_it_reads_leaves_a_usable_store(records: R
             await asyncio.sleep(0)
         cancelled[-1].cancel()
         await asyncio.wait([cancelled[-1]])
-        await add(records, person(2 + turns))
+        await insert_persons(records, person_row(2 + turns))
 
     assert len(await records.fetch(select(persons.c.id))) == 5
 
 
 async def test_ids_are_never_used_again(records: Records) -> None:
-    await add(records, person(1), person(2))
+    await insert_persons(records, person_row(1), person_row(2))
     [*_, newest] = await records.fetch(select(persons.c.id).order_by(persons.c.id))
     async with records.write() as connection:
         await connection.execute(text("DELETE FROM persons"))
 
-    await add(records, person(3))
+    await insert_persons(records, person_row(3))
 
     [row] = await records.fetch(select(persons.c.id))
     assert row.id > newest.id
@@ -220,10 +220,10 @@ async def test_a_lost_connection_is_unavailable_and_the_next_one_works(
 
     with pytest.raises(RecordsUnavailable):
         async with records.write() as connection:
-            await connection.execute(insert(persons), [person(1)])
+            await connection.execute(insert(persons), [person_row(1)])
             await postgres.run(end_the_others, database)
-            await connection.execute(insert(persons), [person(2)])
-    await add(records, person(3))
+            await connection.execute(insert(persons), [person_row(2)])
+    await insert_persons(records, person_row(3))
 
     rows = await records.fetch(select(persons.c.uuid))
     await records.close()
@@ -244,13 +244,13 @@ async def test_a_statement_over_its_time_is_unavailable(postgres_url: str) -> No
 
 async def test_a_full_disk_is_unavailable_and_keeps_what_was_there(sqlite_url: str) -> None:
     records = await open_records(sqlite_url)
-    await add(records, person(1))
+    await insert_persons(records, person_row(1))
 
     with pytest.raises(RecordsUnavailable, match="full"):
         async with records.write() as connection:
             await connection.run_sync(_leave_no_room)
             await connection.execute(
-                insert(persons), [person(n, properties={"a": "x" * 9000}) for n in range(2, 50)]
+                insert(persons), [person_row(n, properties={"a": "x" * 9000}) for n in range(2, 50)]
             )
 
     rows = await records.fetch(select(persons.c.uuid))

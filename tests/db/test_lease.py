@@ -21,39 +21,39 @@ async def row(records: Records) -> None:
         await connection.execute(insert(log_positions).values(values))
 
 
-async def take(records: Records, holder: str, now: datetime) -> bool:
+async def take_lease(records: Records, holder: str, now: datetime) -> bool:
     claimed = LEASE.taken(now + timedelta(seconds=30), holder)
     statement = update(log_positions).where(LEASE.is_free(now)).values(**claimed)
     async with records.write() as connection:
         return (await connection.execute(statement)).rowcount == 1
 
 
-async def renew(records: Records, holder: str, until: datetime) -> bool:
+async def renew_lease(records: Records, holder: str, until: datetime) -> bool:
     statement = update(log_positions).where(LEASE.is_held_by(holder)).values(**LEASE.taken(until))
     async with records.write() as connection:
         return (await connection.execute(statement)).rowcount == 1
 
 
 async def test_one_of_several_servers_takes_a_lease(records: Records, row: None) -> None:
-    assert await take(records, "a", NOW)
-    assert not await take(records, "b", NOW)
+    assert await take_lease(records, "a", NOW)
+    assert not await take_lease(records, "b", NOW)
 
 
 async def test_an_expired_lease_can_be_taken_and_its_former_holder_has_lost_it(
     records: Records, row: None
 ) -> None:
-    await take(records, "a", NOW)
+    await take_lease(records, "a", NOW)
 
-    assert not await take(records, "b", LATER - timedelta(microseconds=1))
-    assert await take(records, "b", LATER)
-    assert not await renew(records, "a", LATER)
+    assert not await take_lease(records, "b", LATER - timedelta(microseconds=1))
+    assert await take_lease(records, "b", LATER)
+    assert not await renew_lease(records, "a", LATER)
 
 
 async def test_a_renewed_lease_expires_later(records: Records, row: None) -> None:
-    await take(records, "a", NOW)
+    await take_lease(records, "a", NOW)
 
-    assert await renew(records, "a", LATER + timedelta(seconds=30))
-    assert not await take(records, "b", LATER)
+    assert await renew_lease(records, "a", LATER + timedelta(seconds=30))
+    assert not await take_lease(records, "b", LATER)
 
 
 def test_a_released_lease_names_no_holder() -> None:

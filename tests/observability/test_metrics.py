@@ -8,7 +8,7 @@ from fanion.observability.metrics import Measured, Metrics, summed, without_ages
 from fanion.server.head import path_of
 
 
-def counted(route: str, requests: int) -> Metrics:
+def counted_metrics(route: str, requests: int) -> Metrics:
     metrics = Metrics()
     answered, seconds = metrics.hot.requests(route, 200)
     for _ in range(requests):
@@ -19,8 +19,8 @@ def counted(route: str, requests: int) -> Metrics:
 
 
 def test_what_others_have_counted_is_added() -> None:
-    metrics = counted("decide", 3)
-    others = [counted("decide", 4).measured(), counted("capture", 5).measured()]
+    metrics = counted_metrics("decide", 3)
+    others = [counted_metrics("decide", 4).measured(), counted_metrics("capture", 5).measured()]
     metrics.elsewhere = lambda: others
 
     lines = metrics.render().decode().splitlines()
@@ -47,9 +47,9 @@ def test_flags_are_as_old_as_in_the_process_where_they_are_oldest() -> None:
 
 
 def test_of_a_process_that_has_ended_counts_stay_and_the_age_does_not() -> None:
-    ended = counted("decide", 4)
+    ended = counted_metrics("decide", 4)
     ended.flags_age.set(300)
-    metrics = counted("decide", 3)
+    metrics = counted_metrics("decide", 3)
     metrics.elsewhere = lambda: [without_ages(ended.measured())]
 
     lines = metrics.render().decode().splitlines()
@@ -59,7 +59,7 @@ def test_of_a_process_that_has_ended_counts_stay_and_the_age_does_not() -> None:
 
 
 def test_alone_a_process_reports_the_same() -> None:
-    metrics = counted("decide", 3)
+    metrics = counted_metrics("decide", 3)
     alone = metrics.render()
     metrics.elsewhere = lambda: [{}]
 
@@ -73,7 +73,7 @@ def test_when_a_number_began_is_not_added() -> None:
 
 
 def test_requests_of_other_processes_count_as_answered() -> None:
-    metrics = counted("decide", 3)
+    metrics = counted_metrics("decide", 3)
     metrics.hot.answered_elsewhere = lambda: 4
 
     assert metrics.hot.answered == 7

@@ -27,7 +27,7 @@ def rows(title: str) -> Iterator[tuple[list[str], str]]:
             yield re.findall(r"`([^`]+)`", paths), rest
 
 
-def plain(path: str) -> str:
+def plain_path(path: str) -> str:
     """Return a path without names of parameters, query and last slash."""
     path = path.partition("?")[0].replace("@current", "{}")
     return re.sub(r"\{[^}]*\}", "{}", path).rstrip("/")
@@ -39,7 +39,7 @@ def spelled_out(paths: list[str]) -> Iterator[set[str]]:
     `…/x/` is below the path before it, or replaces its last part.
     """
     full = ""
-    for path in map(plain, paths):
+    for path in map(plain_path, paths):
         if not path.startswith("…"):
             full = path
             yield {path}
@@ -50,15 +50,15 @@ def spelled_out(paths: list[str]) -> Iterator[set[str]]:
         yield {below, beside}
 
 
-def described(schema: dict[str, Any]) -> dict[str, set[str]]:
+def methods_in_schema(schema: dict[str, Any]) -> dict[str, set[str]]:
     """Return methods by path, without the project's prefix of paths below a project."""
     return {
-        re.sub(r"^/api/projects/\{\}(?=/)", "", plain(path)): set(map(str.upper, methods))
+        re.sub(r"^/api/projects/\{\}(?=/)", "", plain_path(path)): set(map(str.upper, methods))
         for path, methods in schema["paths"].items()
     }
 
 
-def documented() -> dict[str, set[str]]:
+def methods_on_page() -> dict[str, set[str]]:
     """Return methods by path, as the page documents the management API."""
     kinds: dict[str, set[str]] = {}
     for paths, rest in rows("Management endpoints"):
@@ -75,12 +75,12 @@ async def schema(home: Home) -> dict[str, Any]:
 
 
 async def test_every_path_and_method_of_the_api_is_on_the_page(schema: dict[str, Any]) -> None:
-    public = {plain(path) for paths, _ in rows("Public endpoints") for path in paths}
-    page = documented()
+    public = {plain_path(path) for paths, _ in rows("Public endpoints") for path in paths}
+    page = methods_on_page()
 
     missing = {
         path: methods - page.get(path, set())
-        for path, methods in described(schema).items()
+        for path, methods in methods_in_schema(schema).items()
         if path not in public and not methods <= page.get(path, set())
     }
 
@@ -88,7 +88,7 @@ async def test_every_path_and_method_of_the_api_is_on_the_page(schema: dict[str,
 
 
 async def test_every_path_on_the_page_is_one_of_the_api(schema: dict[str, Any]) -> None:
-    known = described(schema).keys()
+    known = methods_in_schema(schema).keys()
 
     unknown = [
         paths

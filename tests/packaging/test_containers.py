@@ -30,12 +30,12 @@ VARIABLES = {
 Service = dict[str, Any]
 
 
-def composed(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load(substituted((DEPLOY / name).read_text()))
+def compose_file(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(substitute_variables((DEPLOY / name).read_text()))
     return document
 
 
-def substituted(text: str) -> str:
+def substitute_variables(text: str) -> str:
     """Replace `${NAME}`, `${NAME:-default}` and `${NAME:?problem}` like Compose does."""
 
     def value(match: re.Match[str]) -> str:
@@ -46,8 +46,8 @@ def substituted(text: str) -> str:
     return re.sub(r"\$\{(\w+)(?:(:[-?])([^}]*))?\}", value, text)
 
 
-def ours(name: str) -> Mapping[str, Service]:
-    services = composed(name)["services"]
+def own_services(name: str) -> Mapping[str, Service]:
+    services = compose_file(name)["services"]
     return {
         key: service for key, service in services.items() if service["image"].startswith("fanion")
     }
@@ -58,7 +58,7 @@ def image_environment() -> dict[str, str]:
     return dict(part.split("=", 1) for part in line.split())
 
 
-def parsed(arguments: list[str]) -> Mapping[str, Any]:
+def parsed_options(arguments: list[str]) -> Mapping[str, Any]:
     """Return the options of the command.
 
     Raises:
@@ -70,10 +70,12 @@ def parsed(arguments: list[str]) -> Mapping[str, Any]:
     return params
 
 
-@pytest.mark.parametrize(("name", "key"), [(name, key) for name in COMPOSE for key in ours(name)])
+@pytest.mark.parametrize(
+    ("name", "key"), [(name, key) for name in COMPOSE for key in own_services(name)]
+)
 def test_a_service_has_settings_that_the_program_takes(name: str, key: str) -> None:
-    service = ours(name)[key]
-    options = parsed(service.get("command", ["serve"]))
+    service = own_services(name)[key]
+    options = parsed_options(service.get("command", ["serve"]))
     environment = {**image_environment(), **service["environment"]}
 
     settings = read_settings(environment, {"role": ",".join(options.get("role") or ()) or None})
@@ -87,14 +89,14 @@ def test_a_service_has_settings_that_the_program_takes(name: str, key: str) -> N
 
 @pytest.mark.parametrize("name", COMPOSE)
 def test_every_role_is_served(name: str) -> None:
-    commands = [service.get("command", ["serve"]) for service in ours(name).values()]
-    roles = [parsed(one)["role"] or ["all"] for one in commands if one[0] == "serve"]
+    commands = [service.get("command", ["serve"]) for service in own_services(name).values()]
+    roles = [parsed_options(one)["role"] or ["all"] for one in commands if one[0] == "serve"]
 
     assert frozenset().union(*(read_roles(",".join(role_names)) for role_names in roles)) == ALL
 
 
 def test_several_of_a_service_share_no_port_and_no_folder() -> None:
-    for service in ours("compose.scaled.yaml").values():
+    for service in own_services("compose.scaled.yaml").values():
         count = service.get("deploy", {}).get("replicas", 1)
         if count == 1:
             continue
@@ -105,7 +107,7 @@ def test_several_of_a_service_share_no_port_and_no_folder() -> None:
 
 
 def test_who_serves_waits_for_the_migration() -> None:
-    services = ours("compose.scaled.yaml")
+    services = own_services("compose.scaled.yaml")
     serving = [service for service in services.values() if service["command"][0] == "serve"]
 
     assert services["migrate"]["command"] == ["migrate"]
@@ -116,7 +118,7 @@ def test_who_serves_waits_for_the_migration() -> None:
 
 def test_volumes_are_declared() -> None:
     for name in COMPOSE:
-        file = composed(name)
+        file = compose_file(name)
         named = {
             volume.partition(":")[0]
             for service in file["services"].values()
@@ -126,7 +128,7 @@ def test_volumes_are_declared() -> None:
 
 
 def test_the_version_of_clickhouse_is_one_that_the_tests_know() -> None:
-    image = composed("compose.scaled.yaml")["services"]["clickhouse"]["image"]
+    image = compose_file("compose.scaled.yaml")["services"]["clickhouse"]["image"]
 
     assert f"{image.partition(':')[2]}.".startswith(NATIVE_VERSIONS)
 
@@ -141,7 +143,7 @@ def test_the_image_has_settings_and_a_command_of_the_program() -> None:
     assert f"EXPOSE {settings.port}" in DOCKERFILE
     assert f"VOLUME {settings.data}" in DOCKERFILE
     assert entry == ["fanion"]
-    parsed(command)
+    parsed_options(command)
 
 
 def test_the_image_does_not_run_as_root() -> None:

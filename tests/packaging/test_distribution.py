@@ -36,7 +36,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def built(checkout: Path) -> Path:
+def built_checkout(checkout: Path) -> Path:
     """Return a checkout like after `make console`; the files are made up."""
     static = checkout / STATIC
     for name, content in {
@@ -53,7 +53,9 @@ def built(checkout: Path) -> Path:
     return checkout
 
 
-def packed(folder: Path, *targets: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def run_build(
+    folder: Path, *targets: str, **environment: str
+) -> "subprocess.CompletedProcess[str]":
     options = [option for target in targets for option in ("-t", target)]
     return subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-d", "out", *options],
@@ -66,7 +68,7 @@ def packed(folder: Path, *targets: str, **environment: str) -> "subprocess.Compl
     )
 
 
-def only(folder: Path, pattern: str) -> Path:
+def only_file(folder: Path, pattern: str) -> Path:
     [path] = (folder / "out").glob(pattern)
     return path
 
@@ -92,39 +94,45 @@ def requirements_of(path: Path) -> list[str]:
     return requirements
 
 
-def test_the_embedded_engine_is_an_extra_of_the_wheel(built: Path) -> None:
-    done = packed(built, "wheel")
+def test_the_embedded_engine_is_an_extra_of_the_wheel(built_checkout: Path) -> None:
+    done = run_build(built_checkout, "wheel")
 
     assert done.returncode == 0, done.stderr
     of_engine = [
         requirement
-        for requirement in requirements_of(only(built, "*.whl"))
+        for requirement in requirements_of(only_file(built_checkout, "*.whl"))
         if requirement.startswith("chdb")
     ]
     assert of_engine == ["chdb-core; extra == 'embedded'"]
 
 
-def test_a_wheel_and_the_sources_carry_the_console(built: Path) -> None:
-    done = packed(built, "wheel", "sdist")
+def test_a_wheel_and_the_sources_carry_the_console(built_checkout: Path) -> None:
+    done = run_build(built_checkout, "wheel", "sdist")
 
     assert done.returncode == 0, done.stderr
-    assert files_of_wheel(only(built, "*.whl")) == files_of(built)
-    with tarfile.open(only(built, "*.tar.gz")) as archive:
+    assert files_of_wheel(only_file(built_checkout, "*.whl")) == files_of(built_checkout)
+    with tarfile.open(only_file(built_checkout, "*.tar.gz")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {str(STATIC / name.removeprefix("static/")) for name in files_of(built)} <= names
+    assert {
+        str(STATIC / name.removeprefix("static/")) for name in files_of(built_checkout)
+    } <= names
     assert f"{STATIC}.lock" not in names and f"{STATIC}.failed" not in names
 
 
-def test_a_wheel_from_the_sources_needs_no_node(built: Path, tmp_path: Path) -> None:
-    assert packed(built, "sdist").returncode == 0
+def test_a_wheel_from_the_sources_needs_no_node(built_checkout: Path, tmp_path: Path) -> None:
+    assert run_build(built_checkout, "sdist").returncode == 0
     (tmp_path / "unpacked").mkdir()
-    subprocess.run(["tar", "-xzf", only(built, "*.tar.gz")], cwd=tmp_path / "unpacked", check=True)
+    subprocess.run(
+        ["tar", "-xzf", only_file(built_checkout, "*.tar.gz")],
+        cwd=tmp_path / "unpacked",
+        check=True,
+    )
     [unpacked] = (tmp_path / "unpacked").iterdir()
 
-    done = packed(unpacked, "wheel")
+    done = run_build(unpacked, "wheel")
 
     assert done.returncode == 0, done.stderr
-    assert files_of_wheel(only(unpacked, "*.whl")) == files_of(built)
+    assert files_of_wheel(only_file(unpacked, "*.whl")) == files_of(built_checkout)
 
 
 @pytest.fixture
@@ -140,7 +148,7 @@ def failing_npm(tmp_path: Path) -> str:
 
 def test_a_package_without_the_console_is_refused(checkout: Path, failing_npm: str) -> None:
     for target in ("wheel", "sdist"):
-        done = packed(checkout, target, PATH=failing_npm)
+        done = run_build(checkout, target, PATH=failing_npm)
 
         assert "npm ci failed" in done.stdout + done.stderr
         assert done.returncode == 1
@@ -149,15 +157,15 @@ def test_a_package_without_the_console_is_refused(checkout: Path, failing_npm: s
 
 
 def test_it_can_be_left_out_on_purpose(checkout: Path) -> None:
-    done = packed(checkout, "wheel", FANION_CONSOLE="off")
+    done = run_build(checkout, "wheel", FANION_CONSOLE="off")
 
     assert done.returncode == 0, done.stderr
-    assert files_of_wheel(only(checkout, "*.whl")) == {}
+    assert files_of_wheel(only_file(checkout, "*.whl")) == {}
 
 
 def test_an_editable_installation_builds_nothing(checkout: Path) -> None:
-    done = packed(checkout, "wheel:editable")
+    done = run_build(checkout, "wheel:editable")
 
     assert done.returncode == 0, done.stderr
     assert not (checkout / STATIC).exists()
-    assert only(checkout, "*.whl").exists()
+    assert only_file(checkout, "*.whl").exists()

@@ -65,26 +65,26 @@ def words() -> frozenset[str]:
     return frozenset(in_sources | SETTINGS)
 
 
-def quoted(page: Path) -> set[str]:
+def quoted_texts(page: Path) -> set[str]:
     """Return the text between backticks, without blocks of code."""
     text = re.sub(r"(?ms)^```.*?^```", "", page.read_text())
     return set(re.findall(r"`([^`\n]+)`", text))
 
 
-def paths(page: Path) -> set[str]:
+def quoted_paths(page: Path) -> set[str]:
     """Return quoted paths whose first part is a folder of the repository or of the package."""
     return {
         name
-        for name in quoted(page) - DATA_FOLDER
+        for name in quoted_texts(page) - DATA_FOLDER
         if re.fullmatch(r"\.?\w+(/[\w.-]*)+", name) and name.partition("/")[0] in FOLDERS
     }
 
 
-def identifiers(page: Path) -> set[str]:
+def quoted_identifiers(page: Path) -> set[str]:
     """Return quoted classes, constants and names with an underscore; of dotted names each part."""
     parts = {
         part
-        for name in quoted(page)
+        for name in quoted_texts(page)
         if re.fullmatch(r"\w+(\.\w+)*(\(\))?", name)
         for part in name.removesuffix("()").split(".")
     }
@@ -117,19 +117,21 @@ def leads_nowhere(page: Path, target: str) -> bool:
 
 @every_page
 def test_every_path_exists(page: Path) -> None:
-    assert {name for name in paths(page) if not is_file(name)} == set()
+    assert {name for name in quoted_paths(page) if not is_file(name)} == set()
 
 
 @every_page
 def test_every_module_exists(page: Path) -> None:
-    named = {name for name in quoted(page) if MODULE.fullmatch(name)}
+    named = {name for name in quoted_texts(page) if MODULE.fullmatch(name)}
 
     assert {name for name in named if not is_module(name)} - {"fanion.service"} == set()
 
 
 @every_page
 def test_every_identifier_exists(page: Path) -> None:
-    named = {name if name in words() else name.removesuffix(TOTAL) for name in identifiers(page)}
+    named = {
+        name if name in words() else name.removesuffix(TOTAL) for name in quoted_identifiers(page)
+    }
 
     assert named - words() - FOREIGN == set()
 
@@ -142,7 +144,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def test_limits_of_the_page_on_security_are_settings_or_constants() -> None:
-    names = {name for name in identifiers(ROOT / "docs" / "security.md") if name.isupper()}
+    names = {name for name in quoted_identifiers(ROOT / "docs" / "security.md") if name.isupper()}
     source = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
     constants = set(re.findall(r"(?m)^([A-Z][A-Z0-9_]+)\b.* = ", source))
 
@@ -151,7 +153,7 @@ def test_limits_of_the_page_on_security_are_settings_or_constants() -> None:
 
 
 def test_foreign_identifiers_are_named_by_a_page() -> None:
-    named = {name for page in PAGES for name in identifiers(page)}
+    named = {name for page in PAGES for name in quoted_identifiers(page)}
 
     assert named >= FOREIGN
     assert FOREIGN.isdisjoint(words())
@@ -163,7 +165,7 @@ def test_what_is_missing_is_found(tmp_path: Path) -> None:
         "`wire/json` `fanion.wire.json` `JsonOfWire` [gone](other.md) `wire/offload.py`\n"
     )
 
-    assert [is_file(name) for name in sorted(paths(page))] == [False, True]
+    assert [is_file(name) for name in sorted(quoted_paths(page))] == [False, True]
     assert not is_module("fanion.wire.json") and is_module("fanion.wire.offload")
-    assert "JsonOfWire" in identifiers(page) - words()
+    assert "JsonOfWire" in quoted_identifiers(page) - words()
     assert leads_nowhere(page, "other.md") and leads_nowhere(page, "#none")

@@ -29,7 +29,7 @@ SMALL_MIB_MAX = 265
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==[^;\s]+(?: ; ([^\\]+?))? \\$", re.MULTILINE)
 
 
-def locked(name: str) -> set[str]:
+def locked_packages(name: str) -> set[str]:
     """Return the packages that a lock file installs here."""
     text = (ROOT / name).read_text()
     names: set[str] = set()
@@ -40,7 +40,7 @@ def locked(name: str) -> set[str]:
     return names
 
 
-def required(requirements: list[str], extras: set[str]) -> set[Requirement]:
+def applicable_requirements(requirements: list[str], extras: set[str]) -> set[Requirement]:
     """Return the requirements that apply here."""
     parsed = [Requirement(text) for text in requirements]
     return {
@@ -51,12 +51,12 @@ def required(requirements: list[str], extras: set[str]) -> set[Requirement]:
     }
 
 
-def missing(lock: str, requirements: list[str]) -> set[str]:
+def missing_packages(lock: str, requirements: list[str]) -> set[str]:
     """Return packages that are required, also indirectly, and missing in the lock file."""
-    known = locked(lock)
+    known = locked_packages(lock)
     absent: set[str] = set()
     visited: set[tuple[str, frozenset[str]]] = set()
-    waiting = required(requirements, set())
+    waiting = applicable_requirements(requirements, set())
     while waiting:
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
@@ -66,7 +66,7 @@ def missing(lock: str, requirements: list[str]) -> set[str]:
         if name not in known:
             absent.add(name)
             continue
-        waiting |= required(distribution(name).requires or [], requirement.extras)
+        waiting |= applicable_requirements(distribution(name).requires or [], requirement.extras)
     return absent
 
 
@@ -79,25 +79,25 @@ def test_a_lock_file_holds_all_that_is_required(lock: str) -> None:
     ]
     requirements = [*project["dependencies"], *more]
 
-    assert missing(lock, requirements) == set()
+    assert missing_packages(lock, requirements) == set()
 
 
 def test_the_lock_file_of_the_image_holds_all_that_a_server_needs() -> None:
-    assert missing(IMAGE_LOCKS[0], PROJECT["project"]["dependencies"]) == set()
-    assert locked(IMAGE_LOCKS[0]).isdisjoint({"chdb-core", "hatchling"})
+    assert missing_packages(IMAGE_LOCKS[0], PROJECT["project"]["dependencies"]) == set()
+    assert locked_packages(IMAGE_LOCKS[0]).isdisjoint({"chdb-core", "hatchling"})
 
 
 def test_the_lock_files_of_the_image_are_together_that_of_the_server() -> None:
-    together = set().union(*map(locked, IMAGE_LOCKS))
+    together = set().union(*map(locked_packages, IMAGE_LOCKS))
 
-    assert together == locked(LOCKS[0]) - NOT_IN_IMAGE
-    assert locked(IMAGE_LOCKS[1]) == {"chdb-core"}
-    assert missing(IMAGE_LOCKS[2], PROJECT["build-system"]["requires"]) == set()
+    assert together == locked_packages(LOCKS[0]) - NOT_IN_IMAGE
+    assert locked_packages(IMAGE_LOCKS[1]) == {"chdb-core"}
+    assert missing_packages(IMAGE_LOCKS[2], PROJECT["build-system"]["requires"]) == set()
 
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_what_is_left_out_is_not_locked(lock: str) -> None:
-    assert locked(lock).isdisjoint(LEFT_OUT)
+    assert locked_packages(lock).isdisjoint(LEFT_OUT)
 
 
 def test_all_lock_files_agree() -> None:
@@ -121,7 +121,7 @@ def test_a_lock_file_names_no_address() -> None:
 )
 def test_the_server_needs_little_room(lock: str, mib_max: int) -> None:
     bytes_used = 0
-    for name in locked(lock):
+    for name in locked_packages(lock):
         try:
             files = distribution(name).files or []
         except PackageNotFoundError:

@@ -33,7 +33,7 @@ FILES = [
 ]
 
 
-def imported(source: str) -> set[str]:
+def imported_packages(source: str) -> set[str]:
     modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -45,7 +45,7 @@ def imported(source: str) -> set[str]:
 
 @pytest.mark.parametrize("file", FILES, ids=str)
 def test_a_file_without_a_kind_in_its_name_is_pure(file: Path) -> None:
-    assert imported((SOURCE / file).read_text()) & IMPURE == set()
+    assert imported_packages((SOURCE / file).read_text()) & IMPURE == set()
 
 
 def test_every_package_holds_pure_files() -> None:
@@ -53,4 +53,7 @@ def test_every_package_holds_pure_files() -> None:
 
 
 def test_imports_within_functions_count() -> None:
-    assert imported("def f():\n    import os.path\n    from time import sleep") == {"os", "time"}
+    assert imported_packages("def f():\n    import os.path\n    from time import sleep") == {
+        "os",
+        "time",
+    }

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.packaging.test_lock_files import IMAGE_LOCKS, locked
+from tests.packaging.test_lock_files import IMAGE_LOCKS, locked_packages
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.server import RealServer, free_port
@@ -28,7 +28,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     [packages] = (folder / "venv" / "lib").glob("python3*/site-packages")
-    for name in locked(IMAGE_LOCKS[0]):
+    for name in locked_packages(IMAGE_LOCKS[0]):
         for file in distribution(name).files or ():
             top = file.parts[0]
             if top not in ("..", "__pycache__") and not (packages / top).exists():

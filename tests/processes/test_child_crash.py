@@ -40,7 +40,7 @@ class Clock:
 
 
 @asynccontextmanager
-async def started(child: Child) -> AsyncIterator[BlockingChannel]:
+async def started_child(child: Child) -> AsyncIterator[BlockingChannel]:
     channel = BlockingChannel(await child.start())
     channel.set_timeout(60)
     try:
@@ -58,7 +58,7 @@ def echoed(channel: BlockingChannel, content: bytes) -> bytes | None:
 
 async def test_a_child_answers_and_ends_at_the_end_of_its_channel() -> None:
     child = Child(ECHO, ["0"])
-    async with started(child) as channel:
+    async with started_child(child) as channel:
         assert echoed(channel, b"hello") == b"hello"
 
     assert not child.is_running
@@ -67,7 +67,7 @@ async def test_a_child_answers_and_ends_at_the_end_of_its_channel() -> None:
 
 async def test_a_child_gets_and_sends_descriptors() -> None:
     reading, writing = os.pipe()
-    async with started(Child(ECHO, ["0"])) as channel:
+    async with started_child(Child(ECHO, ["0"])) as channel:
         channel.send(b"take", writing)
         os.close(writing)
         frame = channel.receive()
@@ -83,7 +83,7 @@ async def test_a_child_gets_and_sends_descriptors() -> None:
 async def test_a_child_inherits_the_descriptors_it_is_given_and_no_other(tmp_path: Path) -> None:
     with (tmp_path / "given").open("w") as given, (tmp_path / "other").open("w") as other:
         child = Child(ECHO, ["0"], [given.fileno()])
-        async with started(child) as channel:
+        async with started_child(child) as channel:
             assert echoed(channel, b"started") == b"started"
             links = open_files(child.pid)
         names = Path(given.name), Path(other.name)
@@ -93,7 +93,7 @@ async def test_a_child_inherits_the_descriptors_it_is_given_and_no_other(tmp_pat
 
 async def test_a_child_ignores_the_signals_that_its_parent_handles() -> None:
     child = Child(ECHO, ["0"])
-    async with started(child) as channel:
+    async with started_child(child) as channel:
         assert echoed(channel, b"started") == b"started"
         assert child.pid is not None
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -105,7 +105,7 @@ async def test_a_child_ignores_the_signals_that_its_parent_handles() -> None:
 
 async def test_a_child_that_does_not_end_is_killed() -> None:
     child = Child(ECHO, ["600"], end_s_max=0.05)
-    async with started(child) as channel:
+    async with started_child(child) as channel:
         assert echoed(channel, b"started") == b"started"
 
     assert await child.wait() == -signal.SIGKILL
@@ -113,7 +113,7 @@ async def test_a_child_that_does_not_end_is_killed() -> None:
 
 async def test_a_child_that_is_killed_within_a_frame_ends_the_channel() -> None:
     child = Child(ECHO, ["0"])
-    async with started(child) as channel:
+    async with started_child(child) as channel:
         assert echoed(channel, b"whole") == b"whole"
         assert child.pid is not None
         os.kill(child.pid, signal.SIGSTOP)
@@ -131,7 +131,7 @@ async def test_a_child_that_ends_is_started_again_with_backoff() -> None:
 
     waits = []
     for _ in range(5):
-        async with started(child) as channel:
+        async with started_child(child) as channel:
             channel.send(b"exit 1")
             assert await child.wait() == 1
         waits.append(child.restart_in_s)
@@ -150,16 +150,16 @@ async def test_backoff_begins_anew_after_a_success_or_a_long_run(
     clock = Clock()
     child = Child(ECHO, ["0"], now=clock)
     for _ in range(3):
-        async with started(child) as channel:
+        async with started_child(child) as channel:
             channel.send(b"exit 1")
             await child.wait()
         clock.seconds += child.restart_in_s
-    async with started(child) as channel:
+    async with started_child(child) as channel:
         channel.send(b"exit %d" % code)
         await child.wait()
     clock.seconds += max(lasted_s, child.restart_in_s)
 
-    async with started(child):
+    async with started_child(child):
         pass
 
     assert child.restart_in_s == 0

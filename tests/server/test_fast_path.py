@@ -76,7 +76,7 @@ def manual_endpoint() -> ManualEndpoint:
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[tuple[ManualEndpoint, StubServer, Client]]:
+async def opened_endpoint() -> AsyncIterator[tuple[ManualEndpoint, StubServer, Client]]:
     """Yield a server and a client whose head is known for bodies of two bytes."""
     endpoint = manual_endpoint()
     async with serving(endpoint.application.answer) as (stub, client):
@@ -87,7 +87,7 @@ async def opened() -> AsyncIterator[tuple[ManualEndpoint, StubServer, Client]]:
     endpoint.lines.close()
 
 
-async def taken(endpoint: ManualEndpoint, client: Client, body: bytes) -> Reply:
+async def send_and_take_reply(endpoint: ManualEndpoint, client: Client, body: bytes) -> Reply:
     """Send a request and return the reply that it waits for."""
     client.writer.write(post(body))
     before = len(endpoint.replies)
@@ -96,9 +96,11 @@ async def taken(endpoint: ManualEndpoint, client: Client, body: bytes) -> Reply:
 
 
 async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() -> None:
-    async with opened() as (endpoint, _, client):
+    async with opened_endpoint() as (endpoint, _, client):
         for body in (b"b1", b"b2"):
-            (await taken(endpoint, client, body))(Response(201, body, (("x-a", "b"),)))
+            (await send_and_take_reply(endpoint, client, body))(
+                Response(201, body, (("x-a", "b"),))
+            )
             status, headers, content = await client.answer()
             assert (status, content, headers["x-a"]) == (201, body, "b")
             assert headers["content-type"] == "application/json"
@@ -114,7 +116,7 @@ async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() ->
 
 
 async def test_a_request_that_the_endpoint_does_not_accept_has_a_task() -> None:
-    async with opened() as (endpoint, _, client):
+    async with opened_endpoint() as (endpoint, _, client):
         client.writer.write(post(b"no"))
 
         assert (await client.answer())[2] == b"ordinary"
@@ -122,7 +124,7 @@ async def test_a_request_that_the_endpoint_does_not_accept_has_a_task() -> None:
 
 
 async def test_an_endpoint_that_fails_is_logged_and_the_connection_stays_open() -> None:
-    async with opened() as (endpoint, _, client):
+    async with opened_endpoint() as (endpoint, _, client):
         for body, status in ((b"oh", 500), (b"no", 200)):
             client.writer.write(post(body))
             assert (await client.answer())[0] == status
@@ -131,8 +133,8 @@ async def test_an_endpoint_that_fails_is_logged_and_the_connection_stays_open() 
 
 
 async def test_requests_after_it_wait_for_their_turn() -> None:
-    async with opened() as (endpoint, _, client):
-        await taken(endpoint, client, b"b1")
+    async with opened_endpoint() as (endpoint, _, client):
+        await send_and_take_reply(endpoint, client, b"b1")
         client.writer.write(post(b"b2") + post(b"b3"))
         await client.writer.drain()
         await asyncio.sleep(0.05)
@@ -151,8 +153,8 @@ def _are_more_than(replies: list[Reply], number: int) -> bool:
 
 @pytest.mark.parametrize("is_known", [True, False])
 async def test_a_reply_to_a_disconnected_client_does_no_harm(is_known: bool) -> None:
-    async with opened() as (endpoint, stub, client):
-        reply = await taken(endpoint, client, b"b1")
+    async with opened_endpoint() as (endpoint, stub, client):
+        reply = await send_and_take_reply(endpoint, client, b"b1")
         client.writer.close()
         if is_known:
             stub.open[0].abort()
@@ -162,13 +164,13 @@ async def test_a_reply_to_a_disconnected_client_does_no_harm(is_known: bool) -> 
 
         await until(lambda: not stub.open)
         other = await stub.client()
-        (await taken(endpoint, other, b"b2"))(Response(200, b"other"))
+        (await send_and_take_reply(endpoint, other, b"b2"))(Response(200, b"other"))
         assert (await other.answer())[2] == b"other"
 
 
 async def test_a_server_that_ends_sends_its_replies_first() -> None:
-    async with opened() as (endpoint, stub, client):
-        reply = await taken(endpoint, client, b"b1")
+    async with opened_endpoint() as (endpoint, stub, client):
+        reply = await send_and_take_reply(endpoint, client, b"b1")
         stub.is_ending = True
         for connection in stub.open:
             connection.end()
@@ -181,8 +183,8 @@ async def test_a_server_that_ends_sends_its_replies_first() -> None:
 
 
 async def test_a_client_that_sends_nothing_more_reads_its_answer() -> None:
-    async with opened() as (endpoint, _, client):
-        reply = await taken(endpoint, client, b"b1")
+    async with opened_endpoint() as (endpoint, _, client):
+        reply = await send_and_take_reply(endpoint, client, b"b1")
         client.writer.write_eof()
         await asyncio.sleep(0.05)
 
@@ -193,13 +195,15 @@ async def test_a_client_that_sends_nothing_more_reads_its_answer() -> None:
 
 
 async def test_an_error_in_place_of_a_response_is_sent() -> None:
-    async with opened() as (endpoint, _, client):
-        (await taken(endpoint, client, b"b1"))(Unavailable("Not now.", retry_after_s=5))
+    async with opened_endpoint() as (endpoint, _, client):
+        (await send_and_take_reply(endpoint, client, b"b1"))(
+            Unavailable("Not now.", retry_after_s=5)
+        )
         status, headers, content = await client.answer()
         assert (status, headers["retry-after"]) == (503, "5")
         assert json.loads(content)["detail"] == "Not now."
 
-        (await taken(endpoint, client, b"b2"))(ZeroDivisionError("secret"))
+        (await send_and_take_reply(endpoint, client, b"b2"))(ZeroDivisionError("secret"))
         status, _, content = await client.answer()
         assert (status, b"secret" in content) == (500, False)
 
@@ -208,8 +212,10 @@ async def test_an_error_in_place_of_a_response_is_sent() -> None:
 
 
 async def test_an_answer_that_cannot_be_written_ends_the_connection() -> None:
-    async with opened() as (endpoint, _, client):
-        (await taken(endpoint, client, b"b1"))(Response(200, b"", (("x-a", "b\r\nx-c: d"),)))
+    async with opened_endpoint() as (endpoint, _, client):
+        (await send_and_take_reply(endpoint, client, b"b1"))(
+            Response(200, b"", (("x-a", "b\r\nx-c: d"),))
+        )
 
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await client.answer()
@@ -217,7 +223,7 @@ async def test_an_answer_that_cannot_be_written_ends_the_connection() -> None:
 
 
 async def test_after_a_change_of_the_application_cached_heads_are_answered_by_the_new_one() -> None:
-    async with opened() as (endpoint, stub, client):
+    async with opened_endpoint() as (endpoint, stub, client):
         heads: list[RequestHead] = []
 
         def fast_path(head: RequestHead) -> FastRoute | None:

@@ -372,7 +372,7 @@ def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
     return path.format(**values)
 
 
-async def _asked(client: httpx.AsyncClient, endpoint: Endpoint) -> httpx.Response:
+async def _response_of(client: httpx.AsyncClient, endpoint: Endpoint) -> httpx.Response:
     """Return the response; for a stream, its beginning."""
     request = client.build_request(
         endpoint.method, endpoint.address, json=ADMINISTRATORS_ONLY.get(endpoint.name, {})
@@ -408,7 +408,7 @@ async def test_each_caller_is_admitted_by_key_project_and_scope_only(
         (
             caller,
             endpoint,
-            await _asked(callers[caller], endpoint),
+            await _response_of(callers[caller], endpoint),
         )
         for caller in EXPECTED
         for endpoint in known
@@ -427,11 +427,12 @@ async def test_what_is_dangerous_needs_a_fresh_sign_in(
     found = {
         endpoint.name
         for endpoint in known
-        if (answer := await _asked(callers["an owner's session"], endpoint)).status_code == STALE[0]
+        if (answer := await _response_of(callers["an owner's session"], endpoint)).status_code
+        == STALE[0]
         and answer.json() == STALE[1]
     }
     by_key = [
-        (await _asked(callers["an owner"], endpoint)).status_code
+        (await _response_of(callers["an owner"], endpoint)).status_code
         for endpoint in known
         if endpoint.name in NEEDS_FRESH_SIGN_IN and endpoint.security != [{"session": []}]
     ]
@@ -457,7 +458,7 @@ NEVER = {405, 404, 400}
 LEFT_OUT = {"POST /api/projects/", "POST /api/personal_api_keys/"}
 
 
-async def _things(home: Home, unique: str) -> dict[str, str]:
+async def _create_objects(home: Home, unique: str) -> dict[str, str]:
     """Create one object of each kind, and return ids by their names in paths."""
     person = f"u-{unique}"
     colleague = await add_member(
@@ -521,7 +522,7 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
 async def test_each_caller_may_use_existing_objects_as_permitted(
     home: Home, callers: Mapping[str, httpx.AsyncClient], caller: str
 ) -> None:
-    things = await _things(home, f"x{uuid4().hex[:8]}")
+    things = await _create_objects(home, f"x{uuid4().hex[:8]}")
     fixed = {"project_id": str(home.project_id), "organization": str(home.organization_id)}
     schema = (await home.public.get("/api/schema/")).json()
     known = [

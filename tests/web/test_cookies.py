@@ -78,7 +78,7 @@ def public_paths(home: Home) -> list[str]:
     return sorted({public_path for path in found for public_path in filled.get(path, [path])})
 
 
-async def looked_at(home: Home, method: str, path: str, body: Any, cookie: str) -> set[str]:
+async def headers_read(home: Home, method: str, path: str, body: Any, cookie: str) -> set[str]:
     """Return the headers that the answer depends on, and the status as `:status`."""
     headers = WatchedHeaders(
         host="fanion.test",
@@ -112,9 +112,9 @@ async def test_public_routes_never_look_at_a_cookie(home: Home) -> None:
         for method in ("GET", "POST", "OPTIONS")
         for path in paths
         for body in bodies
-        if "cookie" in (seen := await looked_at(home, method, path, body, cookie))
+        if "cookie" in (seen := await headers_read(home, method, path, body, cookie))
     }
-    managed = await looked_at(home, "GET", "/api/users/@me/", {}, cookie)
+    managed = await headers_read(home, "GET", "/api/users/@me/", {}, cookie)
 
     assert found == {}
     assert len(paths) > 20

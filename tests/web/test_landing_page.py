@@ -42,12 +42,12 @@ def probes(**states: State) -> Probes:
     return Probes(checks, Metrics(), refresh)
 
 
-def asked(**headers: str) -> Request:
+def page_request(**headers: str) -> Request:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Request("GET", "/", "", HeaderFields({"host": "fanion.test", **BROWSER, **named}), PROXY)
 
 
-def texts(answer: Response) -> str:
+def text_without_tags(answer: Response) -> str:
     """Return the text without tags."""
     return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", answer.body.decode(), flags=re.S))
 
@@ -163,11 +163,11 @@ def test_html_is_only_sent_to_clients_that_prefer_it(accept: str) -> None:
 async def test_the_page_names_a_store_that_is_not_ready(state: State, found: str) -> None:
     page = LandingPage(probes(records=State.OK, events=state), BaseUrl(TrustedProxies()))
 
-    answer = await page.get(asked())
+    answer = await page.get(page_request())
 
     assert answer.status == 200
-    assert found in texts(answer)
-    assert "healthy" not in texts(answer)
+    assert found in text_without_tags(answer)
+    assert "healthy" not in text_without_tags(answer)
 
 
 async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> None:
@@ -176,10 +176,12 @@ async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> No
 
     page = LandingPage(Probes({"events": away}, Metrics(), refresh), BaseUrl(TrustedProxies()))
 
-    answer = await page.get(asked())
-    json_answer = await page.get(asked(accept="application/json"))
+    answer = await page.get(page_request())
+    json_answer = await page.get(page_request(accept="application/json"))
 
-    assert "Ready for captures and flags: event store cannot be reached." in texts(answer)
+    assert "Ready for captures and flags: event store cannot be reached." in text_without_tags(
+        answer
+    )
     assert b'"status":"ready","checks":{"events":"unreachable"}' in json_answer.body
 
 
@@ -193,12 +195,12 @@ async def test_a_store_that_hangs_does_not_delay_the_page() -> None:
     stuck = Probes({"records": hang}, Metrics(), refresh)
     page = LandingPage(stuck, BaseUrl(TrustedProxies()), wait_s=0.01)
 
-    answer = await page.get(asked())
-    json_answer = await page.get(asked(accept="application/json"))
+    answer = await page.get(page_request())
+    json_answer = await page.get(page_request(accept="application/json"))
     hanging.set()
     after = await stuck.check()
 
-    assert "Not ready. Its stores do not answer in time." in texts(answer)
+    assert "Not ready. Its stores do not answer in time." in text_without_tags(answer)
     assert b'"status":"not ready","checks":null' in json_answer.body
     assert after == {"records": OK}  # the timeout has not cancelled the shared check
 
@@ -209,7 +211,7 @@ ODD = "/a&b'c;d$(e)"
 async def test_an_address_is_written_as_text_and_quoted_in_each_language() -> None:
     base_url = BaseUrl(TrustedProxies(), f"https://example.com{ODD}")
 
-    page = (await LandingPage(probes(), base_url).get(asked())).body.decode()
+    page = (await LandingPage(probes(), base_url).get(page_request())).body.decode()
 
     assert f'href="{escape(f"https://example.com{ODD}")}/api/docs/"' in page
     assert ODD not in page
@@ -221,7 +223,7 @@ async def test_an_address_is_written_as_text_and_quoted_in_each_language() -> No
 async def test_a_host_is_never_markup() -> None:
     page = LandingPage(probes(), BaseUrl(TrustedProxies()))
 
-    answer = await page.get(asked(host='"><script>alert(1)</script>'))
+    answer = await page.get(page_request(host='"><script>alert(1)</script>'))
 
     assert b"<script" not in answer.body
     assert b"&lt;script&gt;" in answer.body
@@ -237,7 +239,7 @@ async def test_the_address_is_the_one_that_a_trusted_proxy_forwards(
     page = LandingPage(probes(), BaseUrl(proxies))
 
     answer = await page.get(
-        asked(
+        page_request(
             x_forwarded_host="example.com",
             x_forwarded_proto="https",
             x_forwarded_prefix="/fanion",
@@ -245,7 +247,7 @@ async def test_the_address_is_the_one_that_a_trusted_proxy_forwards(
     )
 
     assert f'href="{base}/api/docs/"' in answer.body.decode()
-    assert f"{base}/capture/" in texts(answer)
+    assert f"{base}/capture/" in text_without_tags(answer)
 
 
 SETTINGS: list[tuple[dict[str, Any], str, str]] = [
@@ -280,10 +282,10 @@ async def test_with_an_address_of_its_own_management_names_the_public_one_in_sni
 ) -> None:
     page = landing_page(read_settings({}, given), probes(), TrustedProxies())
 
-    answer = await page.get(asked())
+    answer = await page.get(page_request())
 
     assert f'href="{links}/api/docs/"' in answer.body.decode()
-    assert f'host="{capture}"' in texts(answer)
+    assert f'host="{capture}"' in text_without_tags(answer)
 
 
 async def test_a_request_without_a_host_gets_the_address_of_the_listener() -> None:

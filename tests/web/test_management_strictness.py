@@ -102,25 +102,25 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
 CASES = [(path, *case) for path, cases in CREATED.items() for case in cases]
 
 
-def place_of(home: Home, path: str) -> str:
+def url_of(home: Home, path: str) -> str:
     return path if path.startswith("/api/") else f"/api/projects/{home.project_id}{path}"
 
 
-async def asked(home: Home, method: str, path: str, **request: Any) -> Any:
+async def send_request(home: Home, method: str, path: str, **request: Any) -> Any:
     headers = {"authorization": home.api.headers["authorization"]}
-    return await home.public.request(method, place_of(home, path), headers=headers, **request)
+    return await home.public.request(method, url_of(home, path), headers=headers, **request)
 
 
 @pytest.mark.parametrize(("path", "sent", "attr", "detail"), CASES)
 async def test_an_invalid_body_creates_nothing(
     home: Home, path: str, sent: Json, attr: str, detail: str
 ) -> None:
-    answer = await asked(home, "POST", path, json=sent)
+    answer = await send_request(home, "POST", path, json=sent)
 
     assert (answer.status_code, answer.json().get("attr")) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
     assert detail in answer.json()["detail"]
-    listed = await asked(home, "GET", path)
+    listed = await send_request(home, "GET", path)
     if listed.status_code == 200 and path not in ("/api/projects/", "/api/personal_api_keys/"):
         assert listed.json()["count"] == 0
 
@@ -143,13 +143,13 @@ async def test_a_setting_that_would_not_be_stored_is_rejected(
     home: Home, sent: Json, attr: str, detail: str
 ) -> None:
     path = f"/api/projects/{home.project_id}/"
-    before = (await asked(home, "GET", path)).json()
+    before = (await send_request(home, "GET", path)).json()
 
-    answer = await asked(home, "PATCH", path, json=sent)
+    answer = await send_request(home, "PATCH", path, json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert detail in answer.json()["detail"]
-    assert (await asked(home, "GET", path)).json() == before
+    assert (await send_request(home, "GET", path)).json() == before
 
 
 async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) -> None:
@@ -162,11 +162,11 @@ async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) ->
         "product_description": "",
     }
 
-    answer = await asked(home, "PATCH", f"/api/projects/{home.project_id}/", json=idle)
-    form = await asked(
+    answer = await send_request(home, "PATCH", f"/api/projects/{home.project_id}/", json=idle)
+    form = await send_request(
         home, "PATCH", f"/api/projects/{home.project_id}/", data={"anonymize_ips": "False"}
     )
-    wrong = await asked(
+    wrong = await send_request(
         home, "PATCH", f"/api/projects/{home.project_id}/", data={"anonymize_ips": "True"}
     )
 
@@ -174,7 +174,7 @@ async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) ->
     assert (wrong.status_code, wrong.json()["attr"]) == (400, "anonymize_ips")
 
 
-async def made(home: Home) -> dict[str, Json]:
+async def create_objects(home: Home) -> dict[str, Json]:
     """Return one object of each kind that can be changed, by address, as it is read."""
     await home.capture({"event": "seen", "distinct_id": "ann", "$set": {"plan": "pro"}})
     await home.capture({"event": "seen", "distinct_id": "ann", "properties": {"a": 1}})
@@ -187,8 +187,8 @@ async def made(home: Home) -> dict[str, Json]:
     [definition] = (await home.get("/event_definitions/"))["results"]
     insight_id = (await home.api.post("/insights/", json=insight)).json()["id"]
     hook_id = (await home.api.post("/webhooks/", json=HOOK)).json()["id"]
-    role_id = (await asked(home, "POST", roles, json={"name": "r"})).json()["id"]
-    access_id = (await asked(home, "POST", access, json=allowed)).json()["id"]
+    role_id = (await send_request(home, "POST", roles, json={"name": "r"})).json()["id"]
+    access_id = (await send_request(home, "POST", access, json=allowed)).json()["id"]
     places = [
         f"/api/projects/{home.project_id}/",
         f"{roles}{role_id}/",
@@ -200,12 +200,12 @@ async def made(home: Home) -> dict[str, Json]:
         f"/event_definitions/{definition['id']}/",
         f"/event_definitions/{definition['id']}/marks/",
     ]
-    return {path: (await asked(home, "GET", path)).json() for path in places}
+    return {path: (await send_request(home, "GET", path)).json() for path in places}
 
 
 async def test_a_response_can_be_sent_back_unchanged(home: Home) -> None:
-    for path, shown in (await made(home)).items():
-        answer = await asked(home, "PATCH", path, json=shown)
+    for path, shown in (await create_objects(home)).items():
+        answer = await send_request(home, "PATCH", path, json=shown)
 
         assert answer.status_code == 200, (path, answer.text)
         moving = {"last_updated_at", "updated_at", "last_modified_at", "last_modified_by", "tiles"}
@@ -214,11 +214,11 @@ async def test_a_response_can_be_sent_back_unchanged(home: Home) -> None:
 
 
 async def test_an_invalid_change_changes_nothing(home: Home) -> None:
-    for path, shown in (await made(home)).items():
-        answer = await asked(home, "PATCH", path, json={**shown, "nmae": "x"})
+    for path, shown in (await create_objects(home)).items():
+        answer = await send_request(home, "PATCH", path, json={**shown, "nmae": "x"})
 
         assert (answer.status_code, answer.json()["attr"]) == (400, "nmae"), (path, answer.text)
-        assert (await asked(home, "GET", path)).json() == shown
+        assert (await send_request(home, "GET", path)).json() == shown
 
 
 DEFINITION: list[tuple[Json, str]] = [

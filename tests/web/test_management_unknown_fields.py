@@ -72,7 +72,7 @@ async def managed(home: Home) -> list[Operation]:
     return managed_operations
 
 
-async def sent(home: Home, operation: Operation, **request: Any) -> Any:
+async def send_request(home: Home, operation: Operation, **request: Any) -> Any:
     method, path = operation.method, operation.address
     if operation.of_session:
         async with await home.site.browser(home.user_id) as browser:
@@ -99,7 +99,7 @@ async def test_every_operation_rejects_an_unknown_query_parameter(
 ) -> None:
     ignored = []
     for operation in managed:
-        answer = await sent(home, operation, params={UNKNOWN: "1"})
+        answer = await send_request(home, operation, params={UNKNOWN: "1"})
         refused = answer.json() if answer.status_code == 400 else {}
         reported = (refused.get("type"), refused.get("attr"))
         if reported != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
@@ -116,7 +116,9 @@ async def test_every_operation_rejects_an_unknown_name_in_its_body(
         if operation.method == "GET":
             continue
         is_list = operation.name in LISTS
-        answer = await sent(home, operation, json=[{UNKNOWN: 1}] if is_list else {UNKNOWN: 1})
+        answer = await send_request(
+            home, operation, json=[{UNKNOWN: 1}] if is_list else {UNKNOWN: 1}
+        )
         refused = answer.json() if answer.status_code == 400 else {}
         reported = (refused.get("type"), refused.get("attr"))
         name = f"0__{UNKNOWN}" if is_list else UNKNOWN
@@ -137,7 +139,7 @@ async def test_every_operation_accepts_its_own_query_parameters_and_those_of_cli
             continue
         own = dict.fromkeys(operation.parameters - everywhere.keys(), "1")
         for query in (everywhere, own):
-            answer = await sent(home, operation, params=query)
+            answer = await send_request(home, operation, params=query)
             if "Unknown query parameter" in answer.text:
                 refused.append((operation.name, answer.text))
 

@@ -134,7 +134,7 @@ BODIES: dict[str, Json] = {
 }
 
 
-async def sent(home: Home, target: str, body: Any) -> httpx.Response:
+async def send_request(home: Home, target: str, body: Any) -> httpx.Response:
     method, path = target.partition("#")[0].split()
     answer = await home.api.request(method, path, json=body)
     assert answer.status_code < 500, (target, body, answer.text)
@@ -152,7 +152,9 @@ async def base_flag(home: Home) -> str:
 async def test_no_body_causes_a_server_error(home: Home, target: str) -> None:
     path = target.replace("FLAG", await base_flag(home))
 
-    statuses = {(await sent(home, path, odd)).status_code for odd in some_odd(BODIES[target], EACH)}
+    statuses = {
+        (await send_request(home, path, odd)).status_code for odd in some_odd(BODIES[target], EACH)
+    }
 
     assert 400 in statuses
     listing = path.partition("#")[0].split()[1]
@@ -170,7 +172,7 @@ async def test_every_flag_that_is_accepted_is_computed(home: Home) -> None:
     for number, odd in enumerate(some_odd(body, EACH)):
         if isinstance(odd, dict) and odd.get("key") == "KEY":
             odd["key"] = f"flag-{number}"
-        accepted += (await sent(home, "POST /feature_flags/", odd)).status_code == 201
+        accepted += (await send_request(home, "POST /feature_flags/", odd)).status_code == 201
 
     assert accepted > 20
     decided = await home.decide("u", person_properties={"plan": "pro"})

@@ -67,14 +67,14 @@ DOCUMENT: dict[str, Any] = {
 TREE = "paths/~1trees~1{id}~1/get/responses/200/content/application~1json/schema"
 
 
-def changed(change: Callable[[dict[str, Any]], object]) -> list[str]:
+def differences_after(change: Callable[[dict[str, Any]], object]) -> list[str]:
     """Return the differences after a change to a copy."""
     after = deepcopy(DOCUMENT)
     change(after)
     return differences(DOCUMENT, after)
 
 
-def renamed(text: str) -> dict[str, Any]:
+def with_renamed_components(text: str) -> dict[str, Any]:
     """Return the document with other names for all components."""
     for old, new in (("Tree", "Plant"), ("Leaf", "End"), ("Error", "Failed"), ("bearer", "key")):
         text = text.replace(f'"{old}": ', f'"{new}": ').replace(f'/{old}"', f'/{new}"')
@@ -97,7 +97,7 @@ def test_a_document_is_equal_to_its_copy() -> None:
 
 
 def test_names_of_components_are_set_aside() -> None:
-    after = renamed(json.dumps(DOCUMENT))
+    after = with_renamed_components(json.dumps(DOCUMENT))
 
     assert set(after["components"]["schemas"]) == {"Plant", "End"}
     assert after["security"] == [{"key": []}]
@@ -123,7 +123,7 @@ def test_names_of_components_are_set_aside() -> None:
     ],
 )
 def test_what_no_client_sees_is_set_aside(change: Callable[[dict[str, Any]], object]) -> None:
-    assert changed(change) == []
+    assert differences_after(change) == []
 
 
 def test_a_component_may_be_written_in_place() -> None:
@@ -134,7 +134,7 @@ def test_a_component_may_be_written_in_place() -> None:
         items["oneOf"][1] = document["components"]["schemas"].pop("Leaf")
         schema(document, "Tree")["properties"]["branches"]["items"] = items
 
-    assert changed(write_in_place) == []
+    assert differences_after(write_in_place) == []
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_component_may_be_written_in_place() -> None:
 def test_what_a_client_sees_is_reported(
     change: Callable[[dict[str, Any]], object], lines: list[str]
 ) -> None:
-    differences = changed(change)
+    differences = differences_after(change)
 
     assert len(differences) == len(lines)
     assert all(
@@ -220,7 +220,7 @@ def test_a_difference_in_a_shared_component_is_reported_once() -> None:
 
 def test_a_reference_to_nothing_is_an_error() -> None:
     with pytest.raises(LookupError, match="schemas/Leaf points to nothing"):
-        changed(lambda spec: spec["components"]["schemas"].pop("Leaf"))
+        differences_after(lambda spec: spec["components"]["schemas"].pop("Leaf"))
 
 
 @pytest.mark.parametrize(

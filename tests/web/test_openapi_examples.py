@@ -79,7 +79,7 @@ def keys_of(home: Home, text: str) -> str:
     return text.replace(PROJECT_KEY, home.token).replace(PERSONAL_KEY, personal)
 
 
-async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Response:
+async def run_command(home: Home, command: str, places: dict[str, str]) -> httpx.Response:
     """Run a command of the page.
 
     Raises:
@@ -121,7 +121,7 @@ async def test_every_command_of_the_page_succeeds(home: Home, page: str) -> None
 
     assert len(commands) > len(POSTED_PATHS)
     for command in commands:
-        answer = await run(home, command, places)
+        answer = await run_command(home, command, places)
         assert answer.is_success, f"{command}\n{answer.text}"
 
 
@@ -154,13 +154,15 @@ async def test_a_public_endpoint_returns_the_documented_example(
         if re.search(rf"{BASE_URL}{path.replace('{key}', 'new-checkout')}/['?]", command)
     ]
 
-    answer = await run(home, command, places)
+    answer = await run_command(home, command, places)
 
     documented = operation["responses"]["200"]
     assert answer.status_code == 200, answer.text
     schema = documented["content"]["application/json"]["schema"]
     validator(document, schema).validate(answer.json())
-    assert holds(steady(answer.json()), steady(example_of(documented, {}))), answer.text
+    assert holds(
+        without_moving_values(answer.json()), without_moving_values(example_of(documented, {}))
+    ), answer.text
 
 
 @pytest.mark.parametrize("path", POSTED_PATHS)
@@ -183,7 +185,7 @@ async def test_the_captured_examples_are_stored(home: Home, page: str) -> None:
     places = await objects(home)
     for command in map(unescape, _COMMAND.findall(page)):
         if re.search(rf"{BASE_URL}/(capture|batch|engage|i)/", command):
-            await run(home, command, places)
+            await run_command(home, command, places)
     await home.site.ingested()
 
     names = sorted(event["event"] for event in await home.events())
@@ -194,7 +196,10 @@ async def test_the_captured_examples_are_stored(home: Home, page: str) -> None:
     assert person["properties"]["plan"] == "pro"
 
 
-def steady(value: Any) -> Any:
+def without_moving_values(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: 0 if name in _MOVING else steady(item) for name, item in value.items()}
-    return [steady(item) for item in value] if isinstance(value, list) else value
+        return {
+            name: 0 if name in _MOVING else without_moving_values(item)
+            for name, item in value.items()
+        }
+    return [without_moving_values(item) for item in value] if isinstance(value, list) else value

@@ -69,7 +69,7 @@ async def samples(site: Site) -> dict[str, float]:
     return values
 
 
-async def nothing() -> None:
+async def refresh_nothing() -> None:
     """Refresh nothing."""
 
 
@@ -84,7 +84,7 @@ async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None
     async def records() -> CheckResult:
         return reports.pop(0)
 
-    probes = Probes({"records": records}, Metrics(), nothing)
+    probes = Probes({"records": records}, Metrics(), refresh_nothing)
     request = Request("GET", "/_ready", "", {}, "", b"")
     with structlog.testing.capture_logs() as lines:
         answers = [await probes.ready(request) for _ in range(3)]
@@ -110,7 +110,7 @@ async def test_concurrent_requests_share_one_check_of_the_stores() -> None:
         await may_answer.wait()
         return OK
 
-    probes = Probes({"records": records}, Metrics(), nothing)
+    probes = Probes({"records": records}, Metrics(), refresh_nothing)
     request = Request("GET", "/_ready", "", {}, "", b"")
     waiting = [asyncio.create_task(probes.ready(request)) for _ in range(50)]
     waiting[0].cancel()  # a client that disconnects does not cancel the shared check
@@ -135,7 +135,7 @@ async def test_a_store_that_takes_long_says_again_what_it_said_last(
     async def quick() -> CheckResult:
         return OK
 
-    probes = Probes({"records": slow, "events": quick}, Metrics(), nothing)
+    probes = Probes({"records": slow, "events": quick}, Metrics(), refresh_nothing)
     states = []
     for answers in (False, True, False, True):
         may_answer.set() if answers else may_answer.clear()

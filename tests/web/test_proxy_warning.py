@@ -29,7 +29,7 @@ def settings_in(folder: Path, **given: str) -> Settings:
     return read_settings({}, {"data": folder, "events_url": gone, **given})
 
 
-async def found(settings: Settings) -> Finding:
+async def proxies_finding(settings: Settings) -> Finding:
     return next(finding for finding in await examine(settings, NOW) if finding.what == "proxies")
 
 
@@ -66,16 +66,16 @@ def test_a_folder_that_cannot_be_written_fails_no_request(tmp_path: Path) -> Non
 async def test_an_unreadable_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ignored-forwarding.json").write_bytes(content)
 
-    assert await found(settings_in(tmp_path)) == Finding("proxies", True, "trusted: none")
+    assert await proxies_finding(settings_in(tmp_path)) == Finding("proxies", True, "trusted: none")
 
 
 async def test_doctor_names_the_peer_whose_headers_were_ignored(tmp_path: Path) -> None:
     IgnoredHeaders(tmp_path)("203.0.113.9")
     until(lambda: ignored_headers(tmp_path) is not None, "nothing is noted")
 
-    none = await found(settings_in(tmp_path))
-    other = await found(settings_in(tmp_path, trusted_proxies="10.0.0.0/8, ::1"))
-    mended = await found(settings_in(tmp_path, trusted_proxies="203.0.113.0/24"))
+    none = await proxies_finding(settings_in(tmp_path))
+    other = await proxies_finding(settings_in(tmp_path, trusted_proxies="10.0.0.0/8, ::1"))
+    mended = await proxies_finding(settings_in(tmp_path, trusted_proxies="203.0.113.0/24"))
 
     assert none.text.startswith("trusted: none; forwarded headers from 203.0.113.9 were ignored")
     assert none.advice == "If 203.0.113.9 is your proxy, add it to FANION_TRUSTED_PROXIES."
@@ -85,7 +85,7 @@ async def test_doctor_names_the_peer_whose_headers_were_ignored(tmp_path: Path) 
 
 
 async def test_doctor_names_the_successor_of_the_old_setting(tmp_path: Path) -> None:
-    finding = await found(settings_in(tmp_path, trust_forwarded_for="true"))
+    finding = await proxies_finding(settings_in(tmp_path, trust_forwarded_for="true"))
 
     assert finding.text == "trusted: 0.0.0.0/0, ::/0"
     assert finding.advice == (

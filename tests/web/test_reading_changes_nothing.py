@@ -23,7 +23,7 @@ _OVERRIDES = {
 }
 
 
-async def things(home: Home) -> Mapping[str, str]:
+async def object_ids(home: Home) -> Mapping[str, str]:
     """Create objects, and return their ids by the names of parameters in paths."""
     async with home.site.client(home.key) as client:
 
@@ -49,7 +49,7 @@ async def things(home: Home) -> Mapping[str, str]:
 async def addresses(home: Home) -> list[str]:
     """Return every address that can be read, with the test's objects where there are some."""
     schema = (await home.public.get("/api/schema/")).json()
-    known = await things(home)
+    known = await object_ids(home)
     return [
         path.format(
             **{
@@ -79,7 +79,7 @@ async def rows(records: Records) -> dict[str, list[str]]:
     return found
 
 
-async def by_link(home: Home) -> httpx.AsyncClient:
+async def cookie_browser(home: Home) -> httpx.AsyncClient:
     """Return a signed-in browser that sends nothing but the cookie."""
     own = await home.site.browser(home.user_id)
     client = home.site.client()
@@ -99,7 +99,7 @@ async def test_nothing_that_is_read_with_a_session_changes(home: Home, method: s
     known = await addresses(home)
     before = await rows(home.site.records)
 
-    async with await by_link(home) as browser:
+    async with await cookie_browser(home) as browser:
         before["sessions"] = (await rows(home.site.records))["sessions"]
         statuses = {address: await follow(browser, method, address) for address in known}
 
@@ -112,10 +112,10 @@ async def test_nothing_that_is_read_with_a_session_changes(home: Home, method: s
 
 async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Home) -> None:
     """PostHog has such a path too."""
-    cohort = (await things(home))["cohort_id"]
+    cohort = (await object_ids(home))["cohort_id"]
     path = f"/api/projects/@current/cohorts/{cohort}/duplicate_as_static_cohort/"
 
-    async with await by_link(home) as browser:
+    async with await cookie_browser(home) as browser:
         linked = await browser.get(path)
         typed = await browser.get(path, headers={"sec-fetch-site": "none"})
     async with await home.site.browser(home.user_id) as page:
@@ -128,7 +128,7 @@ async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Ho
 
 async def test_head_of_what_makes_something_is_refused(home: Home) -> None:
     """HEAD is refused with a key, from a page of ours, and without either."""
-    known = await things(home)
+    known = await object_ids(home)
     makes = [
         f"/api/projects/{home.project_id}/cohorts/{known['cohort_id']}/duplicate_as_static_cohort/",
         "/api/login/oidc/",

@@ -19,7 +19,7 @@ OF_MANAGEMENT = {**OF_ALL, "content-security-policy": NOTHING, "cache-control": 
 NEVER = ("access-control-allow-origin", "access-control-allow-credentials")
 
 
-def found(answer: httpx.Response, names: Mapping[str, str]) -> dict[str, str]:
+def headers_of(answer: httpx.Response, names: Mapping[str, str]) -> dict[str, str]:
     """Return each header once: browsers join those that are sent twice."""
     return {name: ", ".join(answer.headers.get_list(name)) for name in names}
 
@@ -47,7 +47,7 @@ async def test_every_answer_of_management_has_them(
         answer = await home.api.request(method, f"http://fanion.test{path}", headers=origin)
 
         assert answer.status_code == status
-        assert found(answer, OF_MANAGEMENT) == OF_MANAGEMENT
+        assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
         assert not set(NEVER) & set(answer.headers)
 
 
@@ -55,7 +55,7 @@ async def test_an_answer_without_a_key_has_them_too(home: Home) -> None:
     answer = await home.public.get("/api/projects/")
 
     assert answer.status_code == 401
-    assert found(answer, OF_MANAGEMENT) == OF_MANAGEMENT
+    assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
 
 
 async def test_a_preflight_of_management_allows_nothing(home: Home) -> None:
@@ -69,7 +69,7 @@ async def test_a_preflight_of_management_allows_nothing(home: Home) -> None:
     )
 
     assert not [name for name in answer.headers if name.startswith("access-control-")]
-    assert found(answer, OF_MANAGEMENT) == OF_MANAGEMENT
+    assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
 
 
 async def test_a_table_has_them_and_is_stored_nowhere(home: Home) -> None:
@@ -79,7 +79,7 @@ async def test_a_table_has_them_and_is_stored_nowhere(home: Home) -> None:
     answer = await home.api.get(f"/cohorts/{cohort['id']}/persons/?format=csv")
 
     assert answer.headers["content-type"].startswith("text/csv")
-    assert found(answer, OF_MANAGEMENT) == OF_MANAGEMENT
+    assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
 
 
 @pytest.mark.parametrize("path", ["/", "/api/docs/"])
@@ -88,7 +88,7 @@ async def test_a_page_has_a_policy_of_its_own(home: Home, path: str) -> None:
 
     policy = answer.headers["content-security-policy"].split("; ")
     assert answer.headers["content-type"].startswith("text/html")
-    assert found(answer, OF_ALL) == OF_ALL
+    assert headers_of(answer, OF_ALL) == OF_ALL
     assert len(answer.headers.get_list("content-security-policy")) == 1
     assert {"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} < set(policy)
     assert "unsafe" not in answer.headers["content-security-policy"]
@@ -102,7 +102,7 @@ async def test_what_depends_on_no_session_may_be_kept_by_a_browser(home: Home, p
     assert (answer.status_code, again.status_code) == (200, 304)
     for response in (answer, again):
         assert response.headers.get_list("cache-control") == ["no-cache"]
-        assert found(response, OF_ALL) == OF_ALL
+        assert headers_of(response, OF_ALL) == OF_ALL
 
 
 @pytest.mark.parametrize("path", ["/capture/", "/decide/", "/flags/", "/ofrep/v1/evaluate/flags"])

@@ -34,7 +34,7 @@ RAW = st.binary(max_size=40) | st.text('[]{}",:\\ue1 \t', max_size=40).map(str.e
 
 
 @st.composite
-def damaged(draw: st.DrawFn) -> bytes:
+def damaged_json(draw: st.DrawFn) -> bytes:
     """Draw JSON with some bytes replaced."""
     text = draw(CLEAN | SPACED | ESCAPED)
     start = draw(st.integers(0, len(text)))
@@ -50,7 +50,7 @@ def outcome(read: Any, text: bytes) -> Any:
 
 
 @settings(max_examples=300)
-@given(st.sampled_from([16, 17, 31, 64, 500]), CLEAN | SPACED | ESCAPED | damaged() | RAW)
+@given(st.sampled_from([16, 17, 31, 64, 500]), CLEAN | SPACED | ESCAPED | damaged_json() | RAW)
 @example(16, b'{"a":1,"a":[2],"b":{"a":NaN}}')
 @example(16, b'["\\ud83d\\ude00\\ud83d","\\\\ud83d\\\\","\\u00e9"]')
 @example(16, b'["0123456789abc\xed\xa0\xbd\xed\xb8\x80","0123456789ab\xed\xa0\xbd\xed\xb8\x80"]')
