@@ -121,7 +121,7 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
     stored = open_offline_flags(settings)
     flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
     stored.put_definitions(PROJECT.id, FlagDefinitions([flag], version=1))
-    await stored.write(project)
+    await stored.write_queued(project)
 
     context = AppContext(settings, Metrics(), writer, lambda: NOW)
     async with degraded_application(context) as application:

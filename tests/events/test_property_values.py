@@ -374,10 +374,10 @@ def test_a_counter_holds_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fanion.properties.value_counts.COUNTED_BYTES_MAX", 1_000)
     counter = ValueCounter(ValueSearch("p"))
     for number in range(100):
-        counter.add(msgspec.json.encode({"p": f"value {number:03}"}).decode())
-    counter.add('{"p": "value 000"}')
+        counter.count_values(msgspec.json.encode({"p": f"value {number:03}"}).decode())
+    counter.count_values('{"p": "value 000"}')
 
-    most = counter.most()
+    most = counter.most_frequent()
 
     assert 1 < len(most) < 12
     assert most[0].count == 2

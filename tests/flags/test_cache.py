@@ -205,7 +205,7 @@ async def test_stored_flags_answer_when_the_store_is_down(
 ) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
     await keys(FlagSets(store, stored))
-    await stored.write(known)
+    await stored.write_queued(known)
 
     store.is_down = True
     started_later = FlagSets(store, OfflineFlagStore(tmp_path / "kept.db"))
@@ -223,12 +223,12 @@ async def test_flags_are_as_old_as_the_last_poll_or_as_the_copy(
     stored = OfflineFlagStore(tmp_path / "kept.db", clock.now)
     flag_sets = FlagSets(store, stored, now=clock.now)
     await keys(flag_sets)
-    await stored.write(known)
+    await stored.write_queued(known)
     clock.move(seconds=100)
     before = flag_sets.age_s
     await flag_sets.catch_up(set())
     polled = flag_sets.age_s
-    await stored.renew(*flag_sets.current())
+    await stored.renew_times(*flag_sets.current_projects())
 
     store.is_down = True
     clock.move(seconds=30)
@@ -251,21 +251,21 @@ async def test_flags_are_current_once_they_were_read_again(
     store.is_down = True
     flag_sets = FlagSets(store, stored)
     await keys(flag_sets)
-    from_copy = set(flag_sets.current()[0])
+    from_copy = set(flag_sets.current_projects()[0])
 
     store.is_down = False
     await flag_sets.catch_up(set())
-    read = set(flag_sets.current()[0])
+    read = set(flag_sets.current_projects()[0])
     flag_sets.invalidate(PROJECT)
 
-    assert (from_copy, read, set(flag_sets.current()[0])) == (set(), {PROJECT}, set())
+    assert (from_copy, read, set(flag_sets.current_projects()[0])) == (set(), {PROJECT}, set())
 
 
 async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
         stored.put_definitions(number, definitions(number))
-    await stored.write(known)
+    await stored.write_queued(known)
 
     later = OfflineFlagStore(tmp_path / "kept.db")
 
@@ -276,10 +276,10 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     assert restored.group_types == {0: "company"}
     assert list(restored.cohorts) == [CohortRow(1, is_static=True)]
     assert restored.version == PROJECT
-    assert await later.project("phc_8") == project(8)
+    assert await later.project_of_token("phc_8") == project(8)
     assert await later.projects() == [project(PROJECT), project(8)]
     assert await later.get_copy(9) is None
-    assert await later.project("phc_none") is None
+    assert await later.project_of_token("phc_none") is None
     assert (tmp_path / "kept.db").stat().st_mode & 0o077 == 0
 
 
@@ -287,7 +287,7 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
     stored = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
         stored.put_definitions(number, definitions(number))
-    await stored.write(known)
+    await stored.write_queued(known)
     former = FormerToken(f"phc_{PROJECT}", datetime(2024, 3, 2, tzinfo=UTC))
     changed = replace(project(), api_token="phc_new", former_tokens=(former,))
 
@@ -298,24 +298,24 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
     async def project_of(project_id: int) -> Project | None:
         return now_known.get(project_id)
 
-    await stored.write(project_of)
+    await stored.write_queued(project_of)
 
     later = OfflineFlagStore(tmp_path / "kept.db")
     for token in ("phc_new", f"phc_{PROJECT}"):
-        assert await later.project(token) == changed
+        assert await later.project_of_token(token) == changed
     assert await later.projects() == [changed, project(8)]
-    assert await later.project("phc_") is None  # a prefix of every token
+    assert await later.project_of_token("phc_") is None  # a prefix of every token
 
 
 async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
     stored = OfflineFlagStore(tmp_path / "kept.db")
 
     stored.put_definitions(PROJECT, definitions(1))
-    await stored.write(known)
+    await stored.write_queued(known)
     stored.put_definitions(PROJECT, definitions(2))
     stored.put_definitions(PROJECT, definitions(3))
     before_it_is_written = await stored.get_copy(PROJECT)
-    await stored.write(known)
+    await stored.write_queued(known)
     copy = await OfflineFlagStore(tmp_path / "kept.db").get_copy(PROJECT)
 
     assert before_it_is_written is not None and before_it_is_written.definitions.version == 3
@@ -332,7 +332,7 @@ async def test_a_broken_file_counts_as_empty_and_is_replaced(
 
     assert await stored.projects() == []
     stored.put_definitions(PROJECT, definitions(1))
-    await stored.write(known)
+    await stored.write_queued(known)
 
     assert await OfflineFlagStore(path).projects() == [project()]
 
@@ -343,9 +343,9 @@ async def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> Non
     stored.put_definitions(PROJECT, definitions(1))
     path.mkdir()
 
-    await stored.write(known)
+    await stored.write_queued(known)
     path.rmdir()
-    await stored.write(known)
+    await stored.write_queued(known)
 
     with sqlite3.connect(path) as file:
         assert file.execute("SELECT count(*) FROM kept").fetchone() == (1,)

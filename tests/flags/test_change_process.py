@@ -130,9 +130,9 @@ async def test_all_are_evaluated_up_to_the_limit_and_then_a_fixed_sample(
     await store_persons(records, PERSONS)
     on = on_by_evaluator(PERSONS)
 
-    whole = await previews.compute(1, replace_limits(PERSONS, 100))
-    sampled = await previews.compute(1, replace_limits(PERSONS - 1, 400))
-    again = await previews.compute(1, replace_limits(PERSONS - 1, 400))
+    whole = await previews.compute_change(1, replace_limits(PERSONS, 100))
+    sampled = await previews.compute_change(1, replace_limits(PERSONS - 1, 400))
+    again = await previews.compute_change(1, replace_limits(PERSONS - 1, 400))
 
     assert whole == Result(PERSONS, PERSONS, whole.transitions)
     assert set(whole.transitions) == {(False, True, on), (False, False, PERSONS - on)}
@@ -156,8 +156,8 @@ async def test_of_many_groups_a_fixed_sample_is_evaluated(
     filters = {"groups": [{"properties": [leaf]}], "aggregation_group_type_index": 0}
     question = Question(1, Version("", b"{}"), version(filters, types={0: "org"}), 0, NOW)
 
-    whole = await previews.compute(1, question)
-    sampled = await previews.compute(1, replace_limits(100, 250, question))
+    whole = await previews.compute_change(1, question)
+    sampled = await previews.compute_change(1, replace_limits(100, 250, question))
 
     assert whole == Result(PERSONS, PERSONS, [(False, True, PERSONS)])
     assert sampled == Result(PERSONS, 250, [(False, True, 250)])
@@ -166,19 +166,19 @@ async def test_of_many_groups_a_fixed_sample_is_evaluated(
 async def test_no_person_is_counted_where_there_is_none(
     records: Records, previews: ChangePreviews
 ) -> None:
-    assert await previews.compute(1, QUESTION) == Result(0, 0, [])
+    assert await previews.compute_change(1, QUESTION) == Result(0, 0, [])
 
 
 async def test_one_asked_again_abandons_what_was_asked_before(
     records: Records, previews: ChangePreviews
 ) -> None:
     await store_persons(records, 3)
-    await previews.compute("ann", QUESTION)
+    await previews.compute_change("ann", QUESTION)
 
     with process_stopped(pid_of(previews)):
-        first = asyncio.create_task(previews.compute("ann", QUESTION))
+        first = asyncio.create_task(previews.compute_change("ann", QUESTION))
         await question_arrives(previews)
-        second = asyncio.create_task(previews.compute("ann", QUESTION))
+        second = asyncio.create_task(previews.compute_change("ann", QUESTION))
         with pytest.raises(Superseded) as refusal:
             await first
 
@@ -195,14 +195,14 @@ async def test_who_waits_for_a_turn_is_superseded_too(
     records: Records, previews: ChangePreviews
 ) -> None:
     await store_persons(records, 3)
-    await previews.compute("ann", QUESTION)
+    await previews.compute_change("ann", QUESTION)
 
     with process_stopped(pid_of(previews)):
-        running = asyncio.create_task(previews.compute("ann", QUESTION))
+        running = asyncio.create_task(previews.compute_change("ann", QUESTION))
         await question_arrives(previews)
-        first = asyncio.create_task(previews.compute("bob", QUESTION))
+        first = asyncio.create_task(previews.compute_change("bob", QUESTION))
         await asyncio.sleep(0)
-        second = asyncio.create_task(previews.compute("bob", QUESTION))
+        second = asyncio.create_task(previews.compute_change("bob", QUESTION))
         with pytest.raises(Superseded):
             await first
 
@@ -211,16 +211,16 @@ async def test_who_waits_for_a_turn_is_superseded_too(
 
 async def test_what_is_cancelled_is_abandoned(records: Records, previews: ChangePreviews) -> None:
     await store_persons(records, 3)
-    await previews.compute("ann", QUESTION)
+    await previews.compute_change("ann", QUESTION)
     pid = pid_of(previews)
 
     with process_stopped(pid):
-        first = asyncio.create_task(previews.compute("ann", QUESTION))
+        first = asyncio.create_task(previews.compute_change("ann", QUESTION))
         await question_arrives(previews)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-    result = await previews.compute("bob", QUESTION)
+    result = await previews.compute_change("bob", QUESTION)
 
     assert result.total == 3
     assert pid_of(previews) == pid
@@ -229,12 +229,12 @@ async def test_what_is_cancelled_is_abandoned(records: Records, previews: Change
 async def test_more_than_may_wait_are_refused(records: Records, records_url: str) -> None:
     previews = ChangePreviews(records_url, ChangeLimits(asked_max=2))
     try:
-        await previews.compute(0, QUESTION)
+        await previews.compute_change(0, QUESTION)
         with process_stopped(pid_of(previews)):
-            waiting = [asyncio.create_task(previews.compute(n, QUESTION)) for n in (1, 2)]
+            waiting = [asyncio.create_task(previews.compute_change(n, QUESTION)) for n in (1, 2)]
             await question_arrives(previews)
             with pytest.raises(Throttled):
-                await previews.compute(3, QUESTION)
+                await previews.compute_change(3, QUESTION)
         assert await asyncio.gather(*waiting) == [Result(0, 0, [])] * 2
     finally:
         await previews.close()
@@ -244,19 +244,19 @@ async def test_a_killed_process_is_an_error_and_the_next_question_is_answered(
     records: Records, previews: ChangePreviews
 ) -> None:
     await store_persons(records, 3)
-    await previews.compute(1, QUESTION)
+    await previews.compute_change(1, QUESTION)
 
     for _ in range(2):
         pid = pid_of(previews)
         with pytest.raises(Unavailable) as error:
             os.kill(pid, signal.SIGSTOP)
-            work = asyncio.create_task(previews.compute(1, QUESTION))
+            work = asyncio.create_task(previews.compute_change(1, QUESTION))
             await question_arrives(previews)
             os.kill(pid, signal.SIGKILL)
             await work
 
         assert fields(error.value) == (503, "server_error", "preview_failed", ENDED)
-        assert (await previews.compute(1, QUESTION)).total == 3
+        assert (await previews.compute_change(1, QUESTION)).total == 3
         assert pid_of(previews) != pid
 
 
@@ -264,7 +264,7 @@ async def test_a_process_that_died_while_idle_is_replaced(
     records: Records, previews: ChangePreviews
 ) -> None:
     await store_persons(records, 3)
-    await previews.compute(1, QUESTION)
+    await previews.compute_change(1, QUESTION)
     former = pid_of(previews)
     os.kill(former, signal.SIGKILL)
 
@@ -273,7 +273,7 @@ async def test_a_process_that_died_while_idle_is_replaced(
 
     await until_soon(is_noticed, "the end was not noticed")
 
-    assert (await previews.compute(1, QUESTION)).total == 3
+    assert (await previews.compute_change(1, QUESTION)).total == 3
     assert pid_of(previews) != former
 
 
@@ -281,13 +281,13 @@ async def test_what_takes_too_long_is_an_error(records: Records, records_url: st
     await store_persons(records, 3)
     previews = ChangePreviews(records_url, ChangeLimits(abandon_s_max=0.05))
     try:
-        await previews.compute(1, QUESTION)
+        await previews.compute_change(1, QUESTION)
         pid = pid_of(previews)
         os.kill(pid, signal.SIGSTOP)
         late = ChangePreviews(records_url, ChangeLimits(seconds_max=0.05))
         late.process = previews.process
         with pytest.raises(Unavailable) as error:
-            await late.compute(1, QUESTION)
+            await late.compute_change(1, QUESTION)
 
         assert fields(error.value) == (
             503,
@@ -296,7 +296,7 @@ async def test_what_takes_too_long_is_an_error(records: Records, records_url: st
             "The change could not be evaluated within 0.05 seconds.",
         )
         # The process does not abandon the question either, so it is killed and another one answers.
-        assert (await previews.compute(1, QUESTION)).total == 3
+        assert (await previews.compute_change(1, QUESTION)).total == 3
         assert pid_of(previews) != pid
     finally:
         await previews.close()
@@ -310,7 +310,7 @@ async def test_the_process_ends_when_nothing_is_asked(records: Records, records_
 
     try:
         for _ in range(2):
-            await previews.compute(1, QUESTION)
+            await previews.compute_change(1, QUESTION)
             await until_soon(has_ended, "the process has not ended")
     finally:
         await previews.close()
@@ -320,7 +320,7 @@ async def test_a_store_that_does_not_answer_is_an_error_of_its_own(tmp_path: Any
     previews = ChangePreviews(f"sqlite:///{tmp_path}/none/records.db")
     try:
         with pytest.raises(Unavailable) as error:
-            await previews.compute(1, QUESTION)
+            await previews.compute_change(1, QUESTION)
     finally:
         await previews.close()
 
@@ -334,10 +334,10 @@ async def test_what_cannot_be_read_is_an_error_and_not_the_end(
     broken = msgspec.structs.replace(QUESTION, saved=Version("flag", b"no JSON"))
 
     with pytest.raises(Unavailable) as error:
-        await previews.compute(1, broken)
+        await previews.compute_change(1, broken)
 
     assert error.value.code == "preview_failed"
-    assert (await previews.compute(1, QUESTION)).total == 3
+    assert (await previews.compute_change(1, QUESTION)).total == 3
 
 
 def test_its_memory_has_a_limit() -> None:

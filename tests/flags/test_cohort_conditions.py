@@ -7,7 +7,7 @@ import pytest
 
 from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition
 from fanion.flags.engine.definition import FlagRow, compile_flag
-from fanion.flags.engine.evaluate import evaluate, needs
+from fanion.flags.engine.evaluate import evaluate, find_needs
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
 from fanion.properties.filters import parse_tree
@@ -79,8 +79,8 @@ def test_a_cohort_on_events_is_answered_from_its_stored_members() -> None:
 
     assert value(flags, cohorts=frozenset({1})) is True
     assert value(flags, sent={"plan": "pro"}) is False
-    assert needs(flags, Subject("u")).cohorts == {1}
-    assert not needs(flags, Subject("u")).person
+    assert find_needs(flags, Subject("u")).cohorts == {1}
+    assert not find_needs(flags, Subject("u")).person
 
 
 def test_a_cohort_on_events_inside_makes_the_outer_one_stored() -> None:
@@ -91,7 +91,7 @@ def test_a_cohort_on_events_inside_makes_the_outer_one_stored() -> None:
 
     assert value(flags, cohorts=frozenset({1})) is True
     assert value(flags, sent={"plan": "pro"}, cohorts=frozenset({2, 3})) is False
-    assert needs(flags, Subject("u")).cohorts == {1}
+    assert find_needs(flags, Subject("u")).cohorts == {1}
 
 
 def test_a_nested_cohort_is_followed_and_may_be_negated() -> None:
@@ -102,7 +102,7 @@ def test_a_nested_cohort_is_followed_and_may_be_negated() -> None:
     assert value(flags, sent={"age": 20}) is True
     assert value(flags, sent={"age": 20, "plan": "pro"}) is False
     assert value(flags, sent={"age": 2}) is False
-    assert needs(flags, Subject("u", sent={"age": 1})).person
+    assert find_needs(flags, Subject("u", sent={"age": 1})).person
 
 
 def test_a_nested_static_cohort_is_a_lookup_too() -> None:
@@ -113,7 +113,7 @@ def test_a_nested_static_cohort_is_a_lookup_too() -> None:
     assert value(flags, cohorts=frozenset({2})) is True
     assert value(flags, sent={"plan": "pro"}) is True
     assert value(flags) is False
-    assert needs(flags, Subject("u")).cohorts == {2}
+    assert find_needs(flags, Subject("u")).cohorts == {2}
 
 
 @pytest.mark.parametrize("condition", [inside(1, operator="not_in"), inside(1, negation=True)])

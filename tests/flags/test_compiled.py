@@ -11,7 +11,12 @@ import pytest
 from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.model import Subject
-from fanion.flags.evaluation.compiled import CompiledFlags, PackedRows, build, written
+from fanion.flags.evaluation.compiled import (
+    CompiledFlags,
+    PackedRows,
+    build_compiled_flags,
+    encode_packed_rows,
+)
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 PRO = {"key": "plan", "type": "person", "value": "pro"}
@@ -37,18 +42,18 @@ def compiled_anew(former: CompiledFlags, built: CompiledFlags) -> set[str]:
 
 
 def test_only_the_flag_that_changed_is_compiled_anew() -> None:
-    former = build(FlagDefinitions([flag(1), flag(2, PRO), flag(3)]))
+    former = build_compiled_flags(FlagDefinitions([flag(1), flag(2, PRO), flag(3)]))
 
-    built = build(FlagDefinitions([flag(1), flag(2, version=2), flag(3)]), former)
+    built = build_compiled_flags(FlagDefinitions([flag(1), flag(2, version=2), flag(3)]), former)
 
     assert compiled_anew(former, built) == {"flag-2"}
     assert (on(former), on(built)) == ({"flag-1", "flag-3"}, {"flag-1", "flag-2", "flag-3"})
 
 
 def test_flags_come_and_go_while_others_stay() -> None:
-    former = build(FlagDefinitions([flag(1), flag(2), flag(4, active=False)]))
+    former = build_compiled_flags(FlagDefinitions([flag(1), flag(2), flag(4, active=False)]))
 
-    built = build(FlagDefinitions([flag(2), flag(3), flag(4)]), former)
+    built = build_compiled_flags(FlagDefinitions([flag(2), flag(3), flag(4)]), former)
 
     assert list(built.flag_set.flags) == ["flag-2", "flag-3", "flag-4"]
     assert compiled_anew(former, built) == {"flag-3", "flag-4"}
@@ -56,11 +61,13 @@ def test_flags_come_and_go_while_others_stay() -> None:
 
 def test_a_flag_follows_the_one_that_it_depends_on() -> None:
     rows = [flag(1, PRO), flag(2, on_flag(1)), flag(3)]
-    former = build(FlagDefinitions(rows))
+    former = build_compiled_flags(FlagDefinitions(rows))
 
-    built = build(FlagDefinitions([flag(1), *rows[1:]]), former)
-    switched_off = build(FlagDefinitions([replace(rows[0], active=False), *rows[1:]]), former)
-    without = build(FlagDefinitions(rows[1:]), former)
+    built = build_compiled_flags(FlagDefinitions([flag(1), *rows[1:]]), former)
+    switched_off = build_compiled_flags(
+        FlagDefinitions([replace(rows[0], active=False), *rows[1:]]), former
+    )
+    without = build_compiled_flags(FlagDefinitions(rows[1:]), former)
 
     assert compiled_anew(former, built) == {"flag-1", "flag-2"}
     assert on(built) == {"flag-1", "flag-2", "flag-3"}
@@ -81,20 +88,25 @@ def test_a_change_of_a_cohort_compiles_all(former: list[Any], later: list[Any]) 
         cohorts = [CohortRow(1, [PRO | {"value": value}]) for value in values]
         return FlagDefinitions([flag(1, COHORT), flag(2)], cohorts=cohorts)
 
-    before = build(definitions(former))
-    built = build(definitions(later), before)
+    before = build_compiled_flags(definitions(former))
+    built = build_compiled_flags(definitions(later), before)
 
     assert compiled_anew(before, built) == {"flag-1", "flag-2"}
     assert on(built, plan=later[0]) == {"flag-1", "flag-2"}
 
 
 def test_a_change_of_the_group_types_compiles_all() -> None:
-    former = build(FlagDefinitions([flag(1)], {0: "company"}))
+    former = build_compiled_flags(FlagDefinitions([flag(1)], {0: "company"}))
 
-    assert compiled_anew(former, build(FlagDefinitions([flag(1)], {0: "team"}), former)) == {
-        "flag-1"
-    }
-    assert compiled_anew(former, build(FlagDefinitions([flag(1)], {0: "company"}), former)) == set()
+    assert compiled_anew(
+        former, build_compiled_flags(FlagDefinitions([flag(1)], {0: "team"}), former)
+    ) == {"flag-1"}
+    assert (
+        compiled_anew(
+            former, build_compiled_flags(FlagDefinitions([flag(1)], {0: "company"}), former)
+        )
+        == set()
+    )
 
 
 ODD: dict[str, Any] = {
@@ -113,12 +125,17 @@ def test_odd_rows_come_back_as_they_went_in(name: str) -> None:
 
     assert list(rows) == [flag(1), row]
     assert (rows[1], rows[-2:], len(rows)) == (row, [flag(1), row], 2)
-    assert "odd" in build(FlagDefinitions([row]), build(FlagDefinitions([row]))).flag_set.flags
+    assert (
+        "odd"
+        in build_compiled_flags(
+            FlagDefinitions([row]), build_compiled_flags(FlagDefinitions([row]))
+        ).flag_set.flags
+    )
 
 
 def test_packed_rows_are_written_as_rows_are() -> None:
     rows = [flag(1, PRO), flag(2)]
 
-    packed = msgspec.msgpack.Encoder(enc_hook=written).encode(PackedRows(rows))
+    packed = msgspec.msgpack.Encoder(enc_hook=encode_packed_rows).encode(PackedRows(rows))
 
     assert packed == msgspec.msgpack.encode(rows)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.flags.engine.definition import FlagRow, compile_flag
-from fanion.flags.engine.evaluate import evaluate, needs
+from fanion.flags.engine.evaluate import evaluate, find_needs
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
 
@@ -61,7 +61,7 @@ def test_a_chain_is_decided_from_its_end() -> None:
 
         assert evaluate(flags, subject, NOW).decisions["a"].value is answer
         assert evaluate(flags, subject, NOW, ["a"]).decisions["a"].value is answer
-    assert needs(flags, Subject("u"), ["a"]).person
+    assert find_needs(flags, Subject("u"), ["a"]).person
 
 
 def test_a_long_chain_is_no_burden() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fanion.flags.engine.conditions import CohortDefinition
 from fanion.flags.engine.definition import FlagRow, compile_flag
-from fanion.flags.engine.evaluate import NOTHING, Needs, needs
+from fanion.flags.engine.evaluate import NOTHING, Needs, find_needs
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
 from fanion.properties.filters import parse_tree
@@ -45,7 +45,7 @@ def cohort(number: int) -> dict[str, Any]:
     ],
 )
 def test_flags_that_look_at_the_request_alone_need_nothing(filters: dict[str, Any]) -> None:
-    missing = needs(build(filters), Subject("u", groups={"project": "p"}))
+    missing = find_needs(build(filters), Subject("u", groups={"project": "p"}))
 
     assert missing is NOTHING
     assert missing.nothing
@@ -54,22 +54,24 @@ def test_flags_that_look_at_the_request_alone_need_nothing(filters: dict[str, An
 def test_the_person_is_read_unless_every_property_is_sent() -> None:
     flags = build(with_properties(PLAN), with_properties(ADULT))
 
-    assert needs(flags, Subject("u")) == Needs(person=True)
-    assert needs(flags, Subject("u", sent={"plan": 1})) == Needs(person=True)
-    assert needs(flags, Subject("u", sent={"plan": 1, "age": None})).nothing
-    assert needs(flags, Subject("u", sent={"plan": 1}, geoip={"age": 1})).nothing
+    assert find_needs(flags, Subject("u")) == Needs(person=True)
+    assert find_needs(flags, Subject("u", sent={"plan": 1})) == Needs(person=True)
+    assert find_needs(flags, Subject("u", sent={"plan": 1, "age": None})).nothing
+    assert find_needs(flags, Subject("u", sent={"plan": 1}, geoip={"age": 1})).nothing
 
 
 def test_properties_of_dynamic_cohorts_and_early_access_count() -> None:
     early = {"groups": [{}], "super_groups": [{"properties": [PLAN]}]}
 
-    assert needs(build(with_properties(cohort(1))), Subject("u", sent={"plan": 1})).person
-    assert needs(build(early), Subject("u")).person
-    assert needs(build(early), Subject("u", sent={"plan": 1})).nothing
+    assert find_needs(build(with_properties(cohort(1))), Subject("u", sent={"plan": 1})).person
+    assert find_needs(build(early), Subject("u")).person
+    assert find_needs(build(early), Subject("u", sent={"plan": 1})).nothing
 
 
 def test_members_of_static_cohorts_are_read() -> None:
-    assert needs(build(with_properties(cohort(2))), Subject("u")) == Needs(cohorts=frozenset({2}))
+    assert find_needs(build(with_properties(cohort(2))), Subject("u")) == Needs(
+        cohorts=frozenset({2})
+    )
 
 
 def test_groups_of_the_request_are_read_unless_their_properties_are_sent() -> None:
@@ -80,26 +82,28 @@ def test_groups_of_the_request_are_read_unless_their_properties_are_sent() -> No
     )
     groups = {"organization": "o", "project": "p", "unknown": "x"}
 
-    every = needs(flags, Subject("u", groups=groups))
-    partly = needs(flags, Subject("u", groups=groups, group_properties={"project": {"age": 1}}))
+    every = find_needs(flags, Subject("u", groups=groups))
+    partly = find_needs(
+        flags, Subject("u", groups=groups, group_properties={"project": {"age": 1}})
+    )
 
     assert every == Needs(groups=frozenset({(0, "o"), (3, "p")}))
     assert partly == Needs(groups=frozenset({(0, "o")}))
-    assert needs(flags, Subject("u")).nothing
-    assert needs(flags, Subject("u", groups={"unknown": "x"})).nothing
+    assert find_needs(flags, Subject("u")).nothing
+    assert find_needs(flags, Subject("u", groups={"unknown": "x"})).nothing
 
 
 def test_the_key_of_a_group_is_known() -> None:
     key = {"type": "group", "key": "$group_key", "value": "o", "group_type_index": 0}
     flags = build(with_properties(key, aggregation_group_type_index=0))
 
-    assert needs(flags, Subject("u", groups={"organization": "o"})).nothing
+    assert find_needs(flags, Subject("u", groups={"organization": "o"})).nothing
 
 
 def test_stored_identities_are_read_where_a_hash_decides() -> None:
     flags = build(with_properties(), {"groups": [{}]}, ensure_experience_continuity=True)
 
-    assert needs(flags, Subject("u")) == Needs(continuity=frozenset({"f0"}))
+    assert find_needs(flags, Subject("u")) == Needs(continuity=frozenset({"f0"}))
     assert flags.continuity == {"f0", "f1"}
 
 
@@ -108,16 +112,16 @@ def test_groups_keep_no_identities() -> None:
         with_properties(aggregation_group_type_index=0), ensure_experience_continuity=True
     )
 
-    assert needs(flags, Subject("u", groups={"organization": "o"})).nothing
+    assert find_needs(flags, Subject("u", groups={"organization": "o"})).nothing
     assert flags.continuity == set()
 
 
 def test_only_the_flags_asked_for_count() -> None:
     flags = build(with_properties(PLAN), with_properties(cohort(2)), {"groups": [{}]})
 
-    assert needs(flags, Subject("u"), ["f1"]) == Needs(cohorts=frozenset({2}))
-    assert needs(flags, Subject("u"), ["f2", "unknown"]).nothing
-    assert needs(flags, Subject("u"), ["f0", "f1"]) == Needs(True, frozenset({2}))
+    assert find_needs(flags, Subject("u"), ["f1"]) == Needs(cohorts=frozenset({2}))
+    assert find_needs(flags, Subject("u"), ["f2", "unknown"]).nothing
+    assert find_needs(flags, Subject("u"), ["f0", "f1"]) == Needs(True, frozenset({2}))
 
 
 def test_flags_that_are_off_or_broken_need_nothing() -> None:
@@ -127,4 +131,4 @@ def test_flags_that_are_off_or_broken_need_nothing() -> None:
         FlagRow(3, "broken", {"groups": [{"properties": [PLAN], "rollout_percentage": "x"}]}),
     ]
 
-    assert needs(build_flag_set(map(compile_flag, rows), TYPES, COHORTS), Subject("u")).nothing
+    assert find_needs(build_flag_set(map(compile_flag, rows), TYPES, COHORTS), Subject("u")).nothing

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
-from fanion.flags.evaluation.compiled import build
+from fanion.flags.evaluation.compiled import build_compiled_flags
 from fanion.flags.sdk.local_evaluation import definitions_document
 from fanion.server.response import is_known_version
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 def document(*flags: FlagRow, newer: bool = True, cohorts: tuple[CohortRow, ...] = ()) -> Json:
     definitions = FlagDefinitions(flags, {0: "company"}, cohorts, 1)
-    flag_set = build(definitions).flag_set
+    flag_set = build_compiled_flags(definitions).flag_set
     made = definitions_document(7, definitions, flag_set, with_cohorts=True, newer=newer)
     sent_document: Json = json.loads(made.body)
     return sent_document

@@ -18,7 +18,7 @@ from fanion.flags.blast_radius.by_condition import (
     ladder_of,
     reach_of,
 )
-from fanion.flags.blast_radius.query import moment
+from fanion.flags.blast_radius.query import moment_at
 from fanion.flags.engine.definition import FlagRow, compile_flag, parse_rules
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import build_flag_set
@@ -240,7 +240,7 @@ def test_the_estimate_is_what_the_evaluator_does_to_many(
 
 def counted(filters: Json, many: int) -> LadderReach:
     ladder = ladder_of(parse_rules(filters))
-    tests, where = LadderTests(ladder), moment(NOW)
+    tests, where = LadderTests(ladder), moment_at(NOW)
     values = ({"k": VALUES[number % 3], "$group_key": f"o{number}"} for number in range(many))
     return reach_of(ladder, Counter(tests.combination(properties, where) for properties in values))
 
@@ -277,7 +277,7 @@ async def test_the_event_store_counts_as_one_by_one(home: Home) -> None:
         early = [{"properties": [person(key=choose.choice("abc"), value="pro")]}]
         more = {"super_groups": choose.choice([None, early])}
         ladder = ladder_of(parse_rules({"groups": conditions, **more}))
-        tests, where = LadderTests(ladder), moment(NOW)
+        tests, where = LadderTests(ladder), moment_at(NOW)
         expected = reach_of(
             ladder, Counter(tests.combination(properties, where) for properties in known)
         )

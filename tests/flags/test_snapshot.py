@@ -49,7 +49,7 @@ async def kept_at(folder: Path, taken_at: datetime, *project_ids: int) -> Offlin
     offline = OfflineFlagStore(folder / KEPT, lambda: taken_at)
     for project_id in project_ids:
         offline.put_definitions(project_id, definitions(9))
-    await offline.write(known)
+    await offline.write_queued(known)
     return offline
 
 
@@ -85,11 +85,11 @@ async def test_a_snapshot_fills_an_empty_copy(tmp_path: Path) -> None:
     take_over_snapshot(path, offline)
 
     assert await offline.projects() == [project(7), project(8)]
-    assert await offline.project("phc_former_8") == project(8)
+    assert await offline.project_of_token("phc_former_8") == project(8)
     copy = await offline.get_copy(7)
     assert copy is not None and copy.taken_at == TAKEN
     assert list(copy.definitions.flags) == list(definitions(1).flags)
-    assert await offline.oldest() == TAKEN
+    assert await offline.oldest_known_at() == TAKEN
 
 
 def test_only_the_owner_can_read_a_snapshot_and_the_copy(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_an_older_copy_is_replaced(tmp_path: Path) -> None:
     take_over_snapshot(snapshot_of(tmp_path, 7, 8), offline)
 
     assert await versions(offline) == {7: (1, TAKEN), 8: (1, TAKEN)}
-    assert await offline.oldest() == TAKEN
+    assert await offline.oldest_known_at() == TAKEN
 
 
 async def test_into_a_newer_copy_missing_projects_are_inserted(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ async def test_into_a_newer_copy_missing_projects_are_inserted(tmp_path: Path) -
 
     newer = (9, TAKEN + AN_HOUR)
     assert await versions(offline) == {6: newer, 7: newer, 8: (1, TAKEN)}
-    assert await offline.oldest() == TAKEN
+    assert await offline.oldest_known_at() == TAKEN
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ async def test_a_copy_of_an_earlier_version_is_as_old_as_its_file(
     seconds = (TAKEN + changed).timestamp()
     os.utime(tmp_path / KEPT, (seconds, seconds))
 
-    offline.complete()
-    completed = await offline.oldest()
+    offline.add_missing_times()
+    completed = await offline.oldest_known_at()
     take_over_snapshot(snapshot_of(tmp_path, 7), offline)
 
     assert completed == TAKEN + changed
@@ -144,8 +144,8 @@ async def test_only_flags_that_are_known_to_be_current_are_renewed(tmp_path: Pat
     offline = await kept_at(tmp_path, TAKEN, 7, 8)
     offline.put_definitions(8, definitions(10))  # not written yet
 
-    await offline.renew([7, 8], TAKEN + AN_HOUR)
-    await offline.renew([7], TAKEN)
+    await offline.renew_times([7, 8], TAKEN + AN_HOUR)
+    await offline.renew_times([7], TAKEN)
 
     later = OfflineFlagStore(tmp_path / KEPT)
     assert await versions(later) == {7: (9, TAKEN + AN_HOUR), 8: (9, TAKEN)}

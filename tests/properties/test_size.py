@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fanion.properties.size import (
     bytes_after,
-    differing,
-    fitting,
+    changed_properties,
+    fitting_properties,
     is_size_allowed,
     json_bytes,
     text_bytes,
@@ -54,7 +54,7 @@ def test_what_fits_fits_and_nothing_that_was_there_is_replaced(
 ) -> None:
     before = json_bytes(properties)
 
-    taken, size = fitting(before, properties, offered, bytes_max)
+    taken, size = fitting_properties(before, properties, offered, bytes_max)
 
     assert not taken.keys() & properties.keys()
     assert all(taken[name] is offered[name] for name in taken)
@@ -81,5 +81,5 @@ def test_equal_is_what_is_equal_as_json() -> None:
     same = {"a": 1, "b": True, "c": {"y": 2, "x": [1]}, "d": None}
     other = {"a": 1.0, "b": 1, "c": {"x": [True], "y": 2}, "e": None}
 
-    assert differing(there, same) == {}
-    assert list(differing(there, other)) == ["a", "b", "c", "e"]
+    assert changed_properties(there, same) == {}
+    assert list(changed_properties(there, other)) == ["a", "b", "c", "e"]

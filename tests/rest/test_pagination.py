@@ -49,7 +49,7 @@ def test_what_makes_no_sense_counts_as_not_given(query: str, limit: int, offset:
 def test_neighbours_are_linked(
     query: str, count: int, following: str | None, previous: str | None
 ) -> None:
-    paged = read_page(ADDRESS, query).of(["row"], count)
+    paged = read_page(ADDRESS, query).with_results(["row"], count)
 
     assert (paged.count, paged.results) == (count, ["row"])
     assert paged.next == (following and f"{ADDRESS}?{following}")
@@ -59,7 +59,10 @@ def test_neighbours_are_linked(
 def test_a_page_that_ends_early_is_followed_by_what_it_lacks() -> None:
     page = read_page(ADDRESS, "limit=50&offset=10")
 
-    early, last = page.of(["row"] * 7, 30, seen=7), page.of(["row"] * 20, 30, seen=20)
+    early, last = (
+        page.with_results(["row"] * 7, 30, seen=7),
+        page.with_results(["row"] * 20, 30, seen=20),
+    )
 
     assert early.next == f"{ADDRESS}?limit=50&offset=17"
     assert last.next is None

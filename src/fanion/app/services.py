@@ -222,7 +222,7 @@ def prepare_offline_flags(settings: Settings) -> None:
         SettingsError: The snapshot is broken.
     """
     offline = open_offline_flags(settings)
-    offline.complete()
+    offline.add_missing_times()
     if settings.flags_snapshot:
         take_over_snapshot(Path(settings.flags_snapshot), offline)
 
@@ -312,8 +312,8 @@ def build_flag_services(
             "key_use": readers.authentication.run,
             "changes": feed.run,
             "flag_streams": broadcaster.run_heartbeat,
-            "flag_stream_keys": partial(broadcaster.run_grant_checks, readers.holds),
-            "kept_flags": partial(offline.run, projects.by_id, flag_sets.current),
+            "flag_stream_keys": partial(broadcaster.run_grant_checks, readers.grant_holds),
+            "kept_flags": partial(offline.run, projects.by_id, flag_sets.current_projects),
             "flag_usage": EvaluationCountStore(records, counts, projects.by_id, now).run,
         },
     )
@@ -335,7 +335,7 @@ def _build_readers(
     failures = FailedAttempts(proxies, count=count)
     wait_s, store = context.waits.project_s, ProjectStore(records)
     return DefinitionReaders(
-        Projects(store, clock, offline.project, failures, now, bus, wait_s),
+        Projects(store, clock, offline.project_of_token, failures, now, bus, wait_s),
         Authentication(PersonalKeyStore(records), now, clock, failures, bus),
         SecretKeys(SecretKeyStore(records), now, clock, failures, bus),
     )
@@ -365,7 +365,7 @@ def _subscribe(
     bus: ChangeBus, flag_sets: FlagSets, broadcaster: Broadcaster, offline: OfflineFlagStore
 ) -> None:
     bus.subscribe(Topic.FLAGS, flag_sets.invalidate)
-    bus.subscribe(Topic.FLAGS_LOADED, broadcaster.notify)
+    bus.subscribe(Topic.FLAGS_LOADED, broadcaster.notify_project)
     bus.subscribe(Topic.GROUP_TYPES, partial(bus.publish, Topic.FLAGS))
     bus.subscribe(Topic.PROJECT_LOADED, offline.project_changed)
     bus.subscribe(Topic.PERSONAL_KEYS, broadcaster.check_grants)

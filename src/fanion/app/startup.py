@@ -180,7 +180,7 @@ async def degraded_application(context: AppContext) -> AsyncGenerator[Applicatio
     offline = open_offline_flags(context.settings)
     for project in await offline.projects():
         flags.projects.restore(project)
-    if (oldest := await offline.oldest()) is not None:
+    if (oldest := await offline.oldest_known_at()) is not None:
         flags.flag_sets.answer_from_copy(oldest)
 
     checks = {"records": unreachable_check(context.settings, flags)}

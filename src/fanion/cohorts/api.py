@@ -148,7 +148,7 @@ class CohortsApi(Controller):
         matching, count = await cohorts.store.find_cohorts(
             request.project.id, query, page.limit, page.offset
         )
-        return page.of([cohort_body(cohort, basic=basic) for cohort in matching], count)
+        return page.with_results([cohort_body(cohort, basic=basic) for cohort in matching], count)
 
     @post(
         "/",

@@ -104,7 +104,7 @@ class CohortExplanationsApi(Controller):
         runs = read_runs(await cohorts.store.load_runs(request.project.id, cohort_id))
         page = request.page
         some = runs[page.offset : page.offset + page.limit]
-        return page.of([calculation_body(run) for run in some], len(runs))
+        return page.with_results([calculation_body(run) for run in some], len(runs))
 
     @post("/preview", status_code=200, summary="Preview criteria", reads=True)
     async def preview(

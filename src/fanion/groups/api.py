@@ -60,7 +60,7 @@ class GroupsApi(Controller):
         query = GroupQuery(_parse_index(group_type_index), search or "", page.limit, page.offset)
         async with turns.turn(request.project.id):
             listed, count = await find_groups(records, request.project.id, query)
-        return page.of([_group_body(group) for group in listed], count, len(listed))
+        return page.with_results([_group_body(group) for group in listed], count, len(listed))
 
     @get("/find", summary="Retrieve a group")
     async def retrieve_group(

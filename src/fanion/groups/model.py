@@ -13,7 +13,7 @@ from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
     SizedProperties,
     bytes_after,
-    differing,
+    changed_properties,
     is_size_allowed,
 )
 
@@ -112,7 +112,7 @@ def merge_group(
 
     Source: capture.md section 5.
     """
-    put = differing(group.properties, identify.properties)
+    put = changed_properties(group.properties, identify.properties)
     if not put:
         return GroupChange.NONE
     size = bytes_after(group.properties_bytes, group.properties, put)

@@ -120,7 +120,7 @@ def load_groups(
                 group = GroupState(_decode(row.text), row.created_at, row.version)
                 group.properties_bytes = text_bytes(row.text)
                 loaded[index, row.group_key] = group
-                allowance.take(group.properties_bytes)
+                allowance.spend(group.properties_bytes)
     return loaded
 
 

@@ -44,9 +44,9 @@ async def group_values(
         after = page.where(_group.group_key > rows[-1].group_key)
         seen += len(rows)
         size += sum(len(row.text) for row in rows)
-    return await asyncio.to_thread(counter.most)
+    return await asyncio.to_thread(counter.most_frequent)
 
 
 def _add_values(counter: ValueCounter, texts: Sequence[str]) -> None:
     for text in texts:
-        counter.add(text)
+        counter.count_values(text)

@@ -106,7 +106,7 @@ class InsightsApi(Controller):
             insight_body(insight, viewer, answer)
             for insight, answer in zip(stored, answers, strict=True)
         ]
-        return page.of(bodies, count)
+        return page.with_results(bodies, count)
 
     @post("/", summary="Create an insight")
     async def create(

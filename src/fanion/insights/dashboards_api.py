@@ -180,7 +180,9 @@ class DashboardsApi(Controller):
         stored, count = await dashboards.store.list_dashboards(
             request.project.id, page.limit, page.offset
         )
-        return page.of([dashboard_summary(dashboard, viewer) for dashboard in stored], count)
+        return page.with_results(
+            [dashboard_summary(dashboard, viewer) for dashboard in stored], count
+        )
 
     @post("/", summary="Create a dashboard")
     async def create(

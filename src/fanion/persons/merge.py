@@ -25,8 +25,8 @@ from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
     SizedProperties,
     bytes_after,
-    differing,
-    fitting,
+    changed_properties,
+    fitting_properties,
     is_size_allowed,
 )
 
@@ -287,7 +287,7 @@ class Population:
 
         The distinct ids of `other` are resolved when they are looked up.
         """
-        taken, size = fitting(
+        taken, size = fitting_properties(
             survivor.properties_bytes, survivor.properties, other.properties, self._bytes_max
         )
         left_out = [
@@ -424,7 +424,7 @@ def edit_of(person: PersonState, update: PersonUpdate, is_new: bool) -> Edit | N
         put = {**update.set_once, **update.set}
     else:
         put = {name: value for name, value in update.set_once.items() if name not in properties}
-        put.update(differing(properties, update.set))
+        put.update(changed_properties(properties, update.set))
     removed: tuple[str, ...] = ()
     if update.unset and not is_new:
         for name in update.unset:

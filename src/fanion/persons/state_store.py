@@ -189,7 +189,7 @@ def load_states(
             person = known.get(columns[0])
             if person is None:
                 person = known[columns[0]] = read_state(*columns)
-                allowance.take(person.properties_bytes)
+                allowance.spend(person.properties_bytes)
             states[distinct_id] = person
             chars += len(columns[2])  # of each row, even if a person has many
         start += len(some)
@@ -256,7 +256,7 @@ def load_by_uuid(
     for some in in_chunks(uuids):
         for row in connection.execute(_BY_UUID, {"project_id": project_id, "persons": some}):
             person = read_state(*row)
-            allowance.take(person.properties_bytes)
+            allowance.spend(person.properties_bytes)
             states.append(person)
     return states
 

@@ -157,7 +157,7 @@ class ProjectsApi(Controller):
         page = request.page
         rows, count = await projects.page(request.principal, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([project_body(project, now) for project in rows], count)
+        return page.with_results([project_body(project, now) for project in rows], count)
 
     @post("/", summary="Create a project")
     async def create(

@@ -104,7 +104,7 @@ class InvitesApi(Controller):
         resolved = await organizations.find_organization(request.principal, organization)
         rows, count = await organizations.invites.page(resolved.id, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([_invite_body(invite, now) for invite in rows], count)
+        return page.with_results([_invite_body(invite, now) for invite in rows], count)
 
     @post("/", summary="Invite a user", **FRESH)
     async def create(

@@ -44,7 +44,7 @@ class MembersApi(Controller):
         resolved = await organizations.find_organization(request.principal, organization)
         records = organizations.records
         rows, count = await members_page(records, resolved.id, page.limit, page.offset)
-        return page.of(list(rows), count)
+        return page.with_results(list(rows), count)
 
     @patch("/{user_uuid:str}", summary="Change the level of a member", **FRESH)
     async def change(

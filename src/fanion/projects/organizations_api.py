@@ -187,7 +187,7 @@ class OrganizationsApi(Controller):
         resolved = await organizations.find_organization(request.principal, organization)
         settings = await organizations.access.all_settings(resolved.id)
         part = settings[page.offset : page.offset + page.limit]
-        return page.of(list(part), len(settings))
+        return page.with_results(list(part), len(settings))
 
     @post("/resource_access", summary="Set a default access level")
     async def add_setting(

@@ -71,7 +71,7 @@ class RolesApi(Controller):
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
         rows, count = await organizations.roles.page(resolved.id, page.limit, page.offset)
-        return page.of(list(rows), count)
+        return page.with_results(list(rows), count)
 
     @post("/", summary="Create a role")
     async def create(
@@ -155,7 +155,7 @@ class RoleMembershipsApi(Controller):
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
         members = (await organizations.roles.get_role(resolved.id, role_id)).members
-        return page.of(members[page.offset : page.offset + page.limit], len(members))
+        return page.with_results(members[page.offset : page.offset + page.limit], len(members))
 
     @post("/", summary="Add a member to a role")
     async def add(

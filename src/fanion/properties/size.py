@@ -51,7 +51,7 @@ class ByteBudget:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = self._left = bytes_max
 
-    def take(self, size: int) -> None:
+    def spend(self, size: int) -> None:
         """Take bytes from the budget; raise ByteBudgetExceeded if too few are left."""
         self._left -= size
         if self._left < 0:
@@ -103,7 +103,7 @@ def is_size_allowed(after: int, before: int, bytes_max: int = PROPERTIES_BYTES_M
     return after <= bytes_max or after <= before
 
 
-def fitting(
+def fitting_properties(
     size: int, properties: Properties, offered: Properties, bytes_max: int = PROPERTIES_BYTES_MAX
 ) -> tuple[dict[str, Any], int]:
     """Return the offered properties that are new and fit, in their order, and the resulting size.
@@ -126,7 +126,7 @@ def fitting(
     return fits, size
 
 
-def differing(properties: Properties, given: Properties) -> dict[str, Any]:
+def changed_properties(properties: Properties, given: Properties) -> dict[str, Any]:
     """Return the given properties that are missing, or have another value as JSON.
 
     Python considers True, 1 and 1.0 equal. The loop calls no function per property, because most

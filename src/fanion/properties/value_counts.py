@@ -87,7 +87,7 @@ class ValueCounter:
         self._counts: Counter[Value] = Counter()
         self._bytes = 0
 
-    def add(self, properties: str) -> None:
+    def count_values(self, properties: str) -> None:
         """Count the values in one JSON object of properties."""
         raw = msgspec.json.decode(properties, type=dict[str, Raw]).get(self._key)
         if raw is None:
@@ -99,7 +99,7 @@ class ValueCounter:
                 self._bytes += 4 * len(value[1]) + 100
                 self._counts[value] = 1
 
-    def most(self) -> list[PropertyValue]:
+    def most_frequent(self) -> list[PropertyValue]:
         """Return the most frequent values; equally frequent ones are ordered by text."""
         ordered = sorted(self._counts.items(), key=lambda pair: (-pair[1], pair[0][1]))
         return [property_value(value, count) for value, count in ordered[:VALUES_MAX]]

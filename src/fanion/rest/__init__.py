@@ -20,7 +20,7 @@ An endpoint group is a Litestar `Controller` in the `api.py` of its package:
         ) -> Paged[CohortBody]:
             page = request.page
             rows, count = await store.page(request.project.id, page.limit, page.offset)
-            return page.of([shown(row) for row in rows], count)
+            return page.with_results([shown(row) for row in rows], count)
 
         @patch("/{cohort_id:str}", summary="Update a cohort")
         async def change(

@@ -68,22 +68,22 @@ def read_body(content_type: str, raw: bytes) -> Body:
     """
     if not raw:
         return EMPTY_BODY
-    if _media(content_type) == "application/x-www-form-urlencoded":
+    if _media_type(content_type) == "application/x-www-form-urlencoded":
         return Body(_urlencoded(raw), form=True)
     _require_json(content_type)
     return Body(_json(raw))
 
 
 def is_multipart(content_type: str) -> bool:
-    return _media(content_type) == MULTIPART
+    return _media_type(content_type) == MULTIPART
 
 
-def _media(content_type: str) -> str:
+def _media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
 def _require_json(content_type: str) -> None:
-    media = _media(content_type)
+    media = _media_type(content_type)
     if media not in {"", "application/json"} and not media.endswith("+json"):
         raise UnsupportedMediaType(content_type)
 
@@ -165,12 +165,12 @@ async def read_form(
             buffered += piece
             hold(form.memory + len(buffered), form.disk)
             if len(buffered) >= PIECE_BYTES:
-                await asyncio.to_thread(form.take, bytes(buffered))
+                await asyncio.to_thread(form.parse_piece, bytes(buffered))
                 buffered.clear()
         if not size:
             return EMPTY_BODY
-        await asyncio.to_thread(form.take, bytes(buffered))
-        form.end()
+        await asyncio.to_thread(form.parse_piece, bytes(buffered))
+        form.finish()
         body = form.body()
         texts = sum(sys.getsizeof(text) for [text] in body.values.values())
         hold(form.memory + texts, form.disk)
@@ -211,7 +211,7 @@ class _MultipartForm:
         except multipart.MultipartError as error:
             raise _malformed(error) from None
 
-    def take(self, piece: bytes) -> None:
+    def parse_piece(self, piece: bytes) -> None:
         """Parse the next piece.
 
         Raises:
@@ -236,7 +236,7 @@ class _MultipartForm:
         if texts > TEXTS_BYTES_MAX:
             raise BodyTooLarge(TEXTS_BYTES_MAX)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """End the form; raise ParseError if it is incomplete."""
         try:
             self._parser.close()

@@ -38,7 +38,7 @@ class Page:
     address: str
     query: tuple[tuple[str, str], ...]
 
-    def of(self, results: list[T], count: int, seen: int = 0) -> Paged[T]:
+    def with_results(self, results: list[T], count: int, seen: int = 0) -> Paged[T]:
         """Return the body of the page.
 
         Args:

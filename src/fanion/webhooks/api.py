@@ -143,7 +143,7 @@ class WebhooksApi(Controller):
         page = request.page
         rows, count = await webhooks.store.page(request.project.id, page.limit, page.offset)
         now = request.app.state.now()
-        return page.of([_webhook_body(webhook, now) for webhook in rows], count)
+        return page.with_results([_webhook_body(webhook, now) for webhook in rows], count)
 
     @post("/", summary="Create a webhook")
     async def create(
@@ -235,7 +235,7 @@ class WebhooksApi(Controller):
         rows, count = await webhooks.store.deliveries(
             project_id, webhook_id, page.limit, page.offset
         )
-        return page.of([_delivery_body(delivery) for delivery in rows], count)
+        return page.with_results([_delivery_body(delivery) for delivery in rows], count)
 
 
 def _require_administrator(request: ManagementRequest) -> None:

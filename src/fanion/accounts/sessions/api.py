@@ -46,7 +46,9 @@ class SessionsApi(Controller):
         rows, count = await sign_in.sessions.store.page(
             principal.user.id, request.app.state.now(), page.limit, page.offset
         )
-        return page.of([_session_body(session, principal.session_id) for session in rows], count)
+        return page.with_results(
+            [_session_body(session, principal.session_id) for session in rows], count
+        )
 
     @delete("/", summary="Sign out everywhere else", own=True)
     async def end_others(

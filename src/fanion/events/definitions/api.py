@@ -223,7 +223,7 @@ class EventDefinitionsApi(Controller):
             offset=page.offset,
         )
         listed, count = await find_definitions(definitions.records, request.project.id, query)
-        return page.of([_definition_body(definition) for definition in listed], count)
+        return page.with_results([_definition_body(definition) for definition in listed], count)
 
     @get("/volumes", summary="Count all events by day")
     async def volumes(

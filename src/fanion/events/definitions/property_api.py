@@ -72,7 +72,7 @@ class PropertyDefinitionsApi(Controller):
             offset=page.offset,
         )
         definitions, count = await find_properties(records, request.project.id, query)
-        return page.of([_property_body(definition) for definition in definitions], count)
+        return page.with_results([_property_body(definition) for definition in definitions], count)
 
     @get("/{definition_id:str}", summary="Retrieve a property definition")
     async def property_definition(

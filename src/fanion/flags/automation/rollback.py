@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from fanion.errors import Invalid
-from fanion.flags.validation.filters import same
+from fanion.flags.validation.filters import same_json
 from fanion.flags.validation.posthog_fields import OF_ROLLBACK_CONDITION
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.trends.query import TrendsQuery, parse_trends
@@ -93,7 +93,7 @@ def check_conditions(sent: object, stored: object) -> None:
     Args:
         sent: Any JSON.
     """
-    if sent is None or same(sent, stored):
+    if sent is None or same_json(sent, stored):
         return
     if isinstance(sent, Mapping):
         sent = [sent] if sent else []
@@ -108,7 +108,7 @@ def check_conditions(sent: object, stored: object) -> None:
     former = [stored] if isinstance(stored, Mapping) else stored
     known = former if isinstance(former, list) else []
     for index, condition in enumerate(sent):
-        if not any(same(condition, known_condition) for known_condition in known):
+        if not any(same_json(condition, known_condition) for known_condition in known):
             _check_condition(condition, f"{_FIELD}__{index}")
 
 

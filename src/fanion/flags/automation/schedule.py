@@ -92,7 +92,7 @@ def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Schedul
     """
     sent = data.payload
     _refuse_recurrence(data)
-    steps = _steps(data)
+    steps = _steps_of_change(data)
     before, attr = now, "payload__steps" if sent.steps else "scheduled_at"
     for step in steps:
         if not before < step.scheduled_at <= now + DELAY_MAX:
@@ -147,11 +147,11 @@ def planned_values(payload: Mapping[str, Any], flag: FlagRow) -> dict[str, Any]:
         raise Invalid("The feature flag is deleted.")
     value = payload["value"]
     if payload["operation"] == "update_status":
-        return switched(value)
+        return columns_of_switch(value)
     return {"filters": _with_rollout(grouped_filters(flag), payload.get("condition_index"), value)}
 
 
-def switched(active: bool) -> dict[str, Any]:
+def columns_of_switch(active: bool) -> dict[str, Any]:
     """Return the columns that switch a flag on or off; switching it on ends its rollback.
 
     Source: flags.md section 17.
@@ -172,7 +172,7 @@ def _with_rollout(filters: dict[str, Any], index: int | None, percentage: float)
     return {**filters, "groups": groups}
 
 
-def _steps(data: NewScheduledChange) -> list[Step]:
+def _steps_of_change(data: NewScheduledChange) -> list[Step]:
     """Return the steps of a new change.
 
     Raises:
@@ -184,7 +184,7 @@ def _steps(data: NewScheduledChange) -> list[Step]:
             raise _required("scheduled_at")
         if sent.value is UNSET:
             raise _required("payload__value")
-        value = _value(sent.operation, sent.value, "payload__value")
+        value = _value_of_operation(sent.operation, sent.value, "payload__value")
         return [Step(scheduled_at=data.scheduled_at, value=value)]
     if data.scheduled_at is not UNSET:
         raise Invalid("Set scheduled_at inside each step, not on the change.", attr="scheduled_at")
@@ -198,13 +198,15 @@ def _steps(data: NewScheduledChange) -> list[Step]:
     return [
         Step(
             scheduled_at=step.scheduled_at,
-            value=_value(sent.operation, step.value, f"payload__steps__{index}__value"),
+            value=_value_of_operation(
+                sent.operation, step.value, f"payload__steps__{index}__value"
+            ),
         )
         for index, step in enumerate(sent.steps)
     ]
 
 
-def _value(operation: Operation, value: object, attr: str) -> Value:
+def _value_of_operation(operation: Operation, value: object, attr: str) -> Value:
     if operation == "update_status":
         if not isinstance(value, bool):
             raise Invalid("Must be a valid boolean.", attr=attr)

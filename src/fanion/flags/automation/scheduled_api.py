@@ -59,7 +59,7 @@ class ScheduledChangesApi(Controller):
         changes, count = await _store(flags).changes_page(
             project_id, flag_id, page.limit, page.offset
         )
-        return page.of([_change_body(change) for change in changes], count)
+        return page.with_results([_change_body(change) for change in changes], count)
 
     @post("/", summary="Schedule a change of a flag")
     async def create(

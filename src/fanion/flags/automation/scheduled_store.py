@@ -200,7 +200,7 @@ def _create_change(
         author,
         flag_id,
         flag.definition.key,
-        [related_change("scheduled_change", None, _recorded(change))],
+        [related_change("scheduled_change", None, _recorded_change(change))],
     )
     return change
 
@@ -241,7 +241,7 @@ def _cancel_change(connection: Connection, author: Author, flag_id: int, change_
         author,
         flag_id,
         flag.definition.key,
-        [related_change("scheduled_change", _recorded(change), None)],
+        [related_change("scheduled_change", _recorded_change(change), None)],
     )
 
 
@@ -306,7 +306,7 @@ def _try_step(
     return StepOutcome()
 
 
-def _recorded(change: ScheduledChange) -> dict[str, Any]:
+def _recorded_change(change: ScheduledChange) -> dict[str, Any]:
     return {
         "id": change.id,
         "scheduled_at": change.scheduled_at,

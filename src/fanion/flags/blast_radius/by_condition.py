@@ -146,7 +146,7 @@ def ladder_of(rules: Rules) -> Ladder:
     holdout = rules.holdout
     return Ladder(
         [_step(index, conditions[index]) for index in evaluation_order(conditions)],
-        _early(rules.super_condition),
+        _early_condition(rules.super_condition),
         0.0 if holdout is None or holdout.leaves else _share(holdout),
         rules.group_type_index,
     )
@@ -162,7 +162,7 @@ def _share(condition: Condition) -> float:
     return 100.0 if share is None else min(max(share, 0.0), 100.0)
 
 
-def _early(condition: Condition | None) -> Property | bool:
+def _early_condition(condition: Condition | None) -> Property | bool:
     if condition is None or not condition.leaves:
         return condition is not None
     first = condition.leaves[0]
@@ -207,23 +207,23 @@ class LadderTests:
     """Tests that compute the combination of one group, like the statement does for persons."""
 
     def __init__(self, ladder: Ladder) -> None:
-        self._tests = [_all(step.leaves) for step in ladder.steps]
+        self._tests = [_all_leaves_test(step.leaves) for step in ladder.steps]
         early = ladder.early
-        self._early = property_test(early) if isinstance(early, Property) else _constant(early)
+        self._early = property_test(early) if isinstance(early, Property) else _constant_test(early)
 
     def combination(self, properties: Mapping[str, object], where: Moment) -> Combination:
         bits = (test(properties, where) << n for n, test in enumerate(self._tests))
         return self._early(properties, where), sum(bits)
 
 
-def _all(leaves: Sequence[Leaf] | None) -> PropertyTest:
+def _all_leaves_test(leaves: Sequence[Leaf] | None) -> PropertyTest:
     if leaves is None:
         return never
     tests = [property_test(leaf) for leaf in leaves if isinstance(leaf, Property)]
     return all_of(tests) if tests else always
 
 
-def _constant(answer: bool) -> PropertyTest:
+def _constant_test(answer: bool) -> PropertyTest:
     return always if answer else never
 
 

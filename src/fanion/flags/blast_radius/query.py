@@ -95,7 +95,7 @@ class _Now:
     now: datetime
 
 
-def moment(now: datetime) -> Moment:
+def moment_at(now: datetime) -> Moment:
     return _Now(now)
 
 
@@ -114,7 +114,7 @@ def read_reach(body: object, flag_fields: Sequence[str]) -> Reach:
         Invalid: The body cannot be read.
     """
     if not isinstance(body, dict):
-        raise _missing()
+        raise _missing_condition()
     known = {"condition", "group_type_index"}.union(flag_fields, OF_FLAG)
     require_known((name for name in body if name not in CREDENTIAL_NAMES), known)
     if "condition" in body:
@@ -123,11 +123,11 @@ def read_reach(body: object, flag_fields: Sequence[str]) -> Reach:
         condition = {} if body["condition"] is None else body["condition"]
         return _reach([condition], body.get("group_type_index"), "condition")
     if body.keys().isdisjoint(flag_fields):
-        raise _missing()
+        raise _missing_condition()
     return _reach_of_flag(body)
 
 
-def _missing() -> Invalid:
+def _missing_condition() -> Invalid:
     return Invalid("Missing condition for which to get blast radius")
 
 
@@ -161,7 +161,7 @@ def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
         for number, leaf in enumerate(group):
             _check_operator(leaf, f"{at}__properties__{number}")
     for leaf in chain.from_iterable(parsed):
-        _check(leaf, index, attr)
+        _check_leaf(leaf, index, attr)
     return Reach(parsed, index)
 
 
@@ -199,7 +199,7 @@ def _check_operator(leaf: Mapping[str, Any], at: str) -> None:
         value_kind(leaf, "person", at)
 
 
-def _check(leaf: Leaf, index: int | None, attr: str) -> None:
+def _check_leaf(leaf: Leaf, index: int | None, attr: str) -> None:
     if isinstance(leaf, FlagIs | Behavioral):
         raise Invalid("Only properties and cohorts can be counted.", attr=attr)
     if index is None:
@@ -227,7 +227,7 @@ def stored_cohorts(condition_leaves: Sequence[Leaf], cohorts: ProjectCohorts) ->
     pending = list(condition_leaves)
     while pending:
         leaf = pending.pop()
-        definition = cohorts.existing(leaf.cohort_id) if isinstance(leaf, InCohort) else None
+        definition = cohorts.existing_cohort(leaf.cohort_id) if isinstance(leaf, InCohort) else None
         if definition is None or definition.id in seen:
             continue
         seen[definition.id] = cohorts.is_stored(definition)
@@ -281,7 +281,7 @@ class CountCompiler:
         raise ValueError("a cohort cannot depend on a flag")
 
     def _cohort(self, leaf: InCohort) -> str:
-        definition = self._cohorts.existing(leaf.cohort_id)
+        definition = self._cohorts.existing_cohort(leaf.cohort_id)
         if definition is None:
             return "0"
         if definition.problem is not None:

@@ -33,7 +33,7 @@ from fanion.flags.blast_radius.query import (
     CountStatement,
     Reach,
     count_statement,
-    moment,
+    moment_at,
     stored_cohorts,
 )
 from fanion.flags.engine.conditions import ProjectCohorts, compile_cohort
@@ -108,7 +108,7 @@ class BlastRadius:
         index = ladder.group_type_index
         combinations: Counter[Combination] = Counter()
         if index is not None:
-            tests, where = LadderTests(ladder), moment(now)
+            tests, where = LadderTests(ladder), moment_at(now)
             async for rows in self._group_pages(project.id, index):
                 combinations.update(
                     await asyncio.to_thread(_count_combinations, tests, rows, where)
@@ -227,7 +227,7 @@ class BlastRadius:
 
 
 def _matching(rows: Sequence[Row[tuple[str, str]]], test: PropertyTest, now: datetime) -> int:
-    where = moment(now)
+    where = moment_at(now)
     return sum(test(_properties(row), where) for row in rows)
 
 

@@ -68,8 +68,8 @@ def compile_program(
         leaf_test: Returns the test for a leaf; its ValueError is passed on.
     """
     choose = _conditions_program(flag, rules, leaf_test)
-    steps = _steps(flag, rules, leaf_test)
-    return for_subject(flag, rules, group_types, _after(steps, choose) if steps else choose)
+    steps = _steps_before_conditions(flag, rules, leaf_test)
+    return for_subject(flag, rules, group_types, _with_steps(steps, choose) if steps else choose)
 
 
 def for_subject(
@@ -92,7 +92,7 @@ def _conditions_program(
     flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
 ) -> Program:
     compiled = [
-        _compiled(index, condition, rules, leaf_test)
+        _compiled_condition(index, condition, rules, leaf_test)
         for index, condition in enumerate(rules.conditions)
     ]
     ordered = [compiled[index] for index in evaluation_order(rules.conditions)]
@@ -101,11 +101,15 @@ def _conditions_program(
         return lambda properties, identity, run: nothing
     prefix = key_prefix(flag.key)
     if len(ordered) == 1:
-        return _single(prefix, ordered[0])
-    return _double(prefix, *ordered) if len(ordered) == 2 else _several(prefix, ordered)
+        return _one_condition_program(prefix, ordered[0])
+    return (
+        _two_conditions_program(prefix, *ordered)
+        if len(ordered) == 2
+        else _many_conditions_program(prefix, ordered)
+    )
 
 
-def _single(prefix: bytes, condition: _Compiled) -> Program:
+def _one_condition_program(prefix: bytes, condition: _Compiled) -> Program:
     """Return the program for one condition, which most flags have, without the general loop."""
     test, limit, shares = condition.test, condition.limit, condition.shares
     hit, unmatched, outside = condition.hit, condition.unmatched, condition.outside
@@ -115,12 +119,12 @@ def _single(prefix: bytes, condition: _Compiled) -> Program:
             return unmatched
         if limit is not None and sha1(prefix + identity).digest() >= limit:
             return outside
-        return _pick(prefix + identity, shares, hit) if shares else hit
+        return _pick_variant(prefix + identity, shares, hit) if shares else hit
 
     return choose
 
 
-def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
+def _two_conditions_program(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
     """Return the program for two conditions (a rule and a fallback), without the general loop."""
     test, limit, shares = first.test, first.limit, first.shares
     hit, outside = first.hit, first.outside
@@ -131,18 +135,18 @@ def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
         miss = unmatched_2
         if test is None or test(properties, run):
             if limit is None or sha1(prefix + identity).digest() < limit:
-                return _pick(prefix + identity, shares, hit) if shares else hit
+                return _pick_variant(prefix + identity, shares, hit) if shares else hit
             miss = outside
         if test_2 is not None and not test_2(properties, run):
             return miss
         if limit_2 is not None and sha1(prefix + identity).digest() >= limit_2:
             return outside_2
-        return _pick(prefix + identity, shares_2, hit_2) if shares_2 else hit_2
+        return _pick_variant(prefix + identity, shares_2, hit_2) if shares_2 else hit_2
 
     return choose
 
 
-def _several(prefix: bytes, conditions: Sequence[_Compiled]) -> Program:
+def _many_conditions_program(prefix: bytes, conditions: Sequence[_Compiled]) -> Program:
     """Return the program for any number of conditions: the first match wins.
 
     If none matches, being outside a rollout takes precedence over not matching.
@@ -161,13 +165,13 @@ def _several(prefix: bytes, conditions: Sequence[_Compiled]) -> Program:
                 if digest >= limit:
                     last_outside = outside
                     continue
-            return _pick(prefix + identity, shares, hit) if shares else hit
+            return _pick_variant(prefix + identity, shares, hit) if shares else hit
         return last_outside or miss or conditions[-1].unmatched
 
     return choose
 
 
-def _pick(text: bytes, shares: _Shares, hit: Decision) -> Decision:
+def _pick_variant(text: bytes, shares: _Shares, hit: Decision) -> Decision:
     digest = sha1(text + VARIANT_SALT).digest()
     for low, high, decision in shares:
         if low <= digest < high:
@@ -175,29 +179,29 @@ def _pick(text: bytes, shares: _Shares, hit: Decision) -> Decision:
     return hit
 
 
-def _compiled(
+def _compiled_condition(
     index: int, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
 ) -> _Compiled:
     tests = [leaf_test(leaf) for leaf in condition.leaves]
     forced = condition.variant in {variant.key for variant in rules.variants}
     match = DecisionReason.CONDITION_MATCH
-    hit = _on(condition.variant if forced else None, match, index, rules.payloads)
+    hit = _on_decision(condition.variant if forced else None, match, index, rules.payloads)
     return _Compiled(
         test=all_of(tests) if tests else None,
-        limit=_limit(condition),
-        shares=() if forced else _shares(rules.variants, match, index, rules.payloads),
+        limit=_rollout_limit(condition),
+        shares=() if forced else _variant_shares(rules.variants, match, index, rules.payloads),
         hit=hit,
         unmatched=Decision(False, DecisionReason.NO_CONDITION_MATCH, index),
         outside=Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, index),
     )
 
 
-def _limit(condition: Condition) -> bytes | None:
+def _rollout_limit(condition: Condition) -> bytes | None:
     share = condition.rollout_percentage
     return None if share is None or not condition.is_partial else at_most(share / 100)
 
 
-def _shares(
+def _variant_shares(
     variants: Sequence[Variant], reason: DecisionReason, index: int, payloads: Mapping[str, Any]
 ) -> _Shares:
     """Return the variants' running bounds in stored order.
@@ -208,19 +212,21 @@ def _shares(
     low = 0.0
     for variant in variants:
         high = low + variant.rollout_percentage / 100
-        decision = _on(variant.key, reason, index, payloads)
+        decision = _on_decision(variant.key, reason, index, payloads)
         shares.append((below(low), below(high), decision))
         low = high
     return tuple(shares)
 
 
-def _on(
+def _on_decision(
     variant: str | None, reason: DecisionReason, index: int, payloads: Mapping[str, Any]
 ) -> Decision:
     return Decision(variant or True, reason, index, payload_of(payloads, variant or "true"))
 
 
-def _steps(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]) -> list[_Step]:
+def _steps_before_conditions(
+    flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
+) -> list[_Step]:
     steps: list[_Step] = []
     if rules.super_condition is not None:
         steps.append(_super_step(flag, rules.super_condition, rules, leaf_test))
@@ -229,7 +235,7 @@ def _steps(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
     return steps
 
 
-def _after(steps: Sequence[_Step], program: Program) -> Program:
+def _with_steps(steps: Sequence[_Step], program: Program) -> Program:
     listed = tuple(steps)
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
@@ -249,10 +255,10 @@ def _super_step(
 
     Without a property the percentage decides.
     """
-    on = _on(None, DecisionReason.SUPER_CONDITION_VALUE, 0, rules.payloads)
+    on = _on_decision(None, DecisionReason.SUPER_CONDITION_VALUE, 0, rules.payloads)
     off = Decision(False, DecisionReason.SUPER_CONDITION_VALUE, 0)
     if not condition.leaves:
-        prefix, limit = key_prefix(flag.key), _limit(condition)
+        prefix, limit = key_prefix(flag.key), _rollout_limit(condition)
         outside = Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, 0)
         return lambda properties, identity, run: (
             on if limit is None or sha1(prefix + identity).digest() < limit else outside
@@ -275,15 +281,15 @@ def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
 
     Therefore the same subjects are held out of every flag.
     """
-    limit, prefix = _limit(holdout), key_prefix(flag.key)
+    limit, prefix = _rollout_limit(holdout), key_prefix(flag.key)
     reason = DecisionReason.HOLDOUT_CONDITION_VALUE
-    held = _on(holdout.variant, reason, 0, rules.payloads)
-    shares = () if holdout.variant else _shares(rules.variants, reason, 0, rules.payloads)
+    held = _on_decision(holdout.variant, reason, 0, rules.payloads)
+    shares = () if holdout.variant else _variant_shares(rules.variants, reason, 0, rules.payloads)
 
     def step(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision | None:
         if limit is not None and sha1(HOLDOUT_PREFIX + identity).digest() >= limit:
             return None
-        return _pick(prefix + identity, shares, held) if shares else held
+        return _pick_variant(prefix + identity, shares, held) if shares else held
 
     return step
 

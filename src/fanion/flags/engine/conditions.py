@@ -100,13 +100,13 @@ class ProjectCohorts:
         self._tests: dict[int, EvaluationTest] = {}
         self._compiling: list[int] = []
 
-    def test(self, leaf: InCohort) -> EvaluationTest:
+    def cohort_test(self, leaf: InCohort) -> EvaluationTest:
         """Return the test for a condition on a cohort.
 
         Raises:
             ValueError: The cohort's criteria are unreadable, circular or too deep.
         """
-        definition = self.existing(leaf.cohort_id)
+        definition = self.existing_cohort(leaf.cohort_id)
         if definition is None:
             return never
         test = self._tests.get(leaf.cohort_id)
@@ -114,7 +114,7 @@ class ProjectCohorts:
             test = self._tests[leaf.cohort_id] = self._compiled(definition)
         return inverted(test) if leaf.negation else test
 
-    def existing(self, cohort_id: int) -> CohortDefinition | None:
+    def existing_cohort(self, cohort_id: int) -> CohortDefinition | None:
         definition = self._definitions.get(cohort_id)
         return None if definition is None or definition.deleted else definition
 
@@ -140,7 +140,7 @@ class ProjectCohorts:
             for leaf in leaves(tree):
                 if isinstance(leaf, InCohort) and leaf.cohort_id not in seen:
                     seen.add(leaf.cohort_id)
-                    nested = self.existing(leaf.cohort_id)
+                    nested = self.existing_cohort(leaf.cohort_id)
                     pending.extend([] if nested is None else [nested])
         return trees
 
@@ -180,7 +180,7 @@ def leaf_test(
         ValueError: The leaf cannot be tested.
     """
     if isinstance(leaf, InCohort):
-        return cohorts.test(leaf)
+        return cohorts.cohort_test(leaf)
     if isinstance(leaf, FlagIs):
         test = _flag_test(find_flag(leaf.flag), leaf)
         return inverted(test) if leaf.negation else test
@@ -255,7 +255,7 @@ def flag_reads(
     return _reads(property_names, stored, {}, {key} if keeps else ())
 
 
-def union(parts: Iterable[Reads]) -> Reads:
+def merge_reads(parts: Iterable[Reads]) -> Reads:
     several = list(parts)
     if len(several) == 1:
         return several[0]
@@ -289,7 +289,7 @@ def _frozen(values: Collection[_T]) -> frozenset[_T]:
 def _add_cohort(
     leaf: InCohort, cohorts: ProjectCohorts, names: set[str], stored: set[int], seen: set[int]
 ) -> None:
-    definition = cohorts.existing(leaf.cohort_id)
+    definition = cohorts.existing_cohort(leaf.cohort_id)
     if definition is None or definition.id in seen:
         return
     seen.add(definition.id)

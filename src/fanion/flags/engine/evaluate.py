@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from fanion.flags.engine.compiler import Program
-from fanion.flags.engine.conditions import Reads, union
+from fanion.flags.engine.conditions import Reads, merge_reads
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import (
     DISABLED,
@@ -110,24 +110,26 @@ _NO_GROUPS: frozenset[tuple[int, str]] = frozenset()
 _NO_PROPERTIES: Mapping[str, object] = {}
 
 
-def needs(flag_set: FlagSet, subject: Subject, keys: Collection[str] | None = None) -> Needs:
+def find_needs(flag_set: FlagSet, subject: Subject, keys: Collection[str] | None = None) -> Needs:
     """Return the stored values that the flags read and the request does not contain.
 
     Args:
         subject: As the request describes it; stored values are ignored.
         keys: The requested flags; None for all.
     """
-    reads = flag_set.reads if keys is None else _of(flag_set, keys)
+    reads = flag_set.reads if keys is None else _reads_of(flag_set, keys)
     person = not _covers(subject, reads.person)
-    groups = _groups(flag_set, subject, reads) if reads.groups and subject.groups else _NO_GROUPS
+    groups = (
+        _needed_groups(flag_set, subject, reads) if reads.groups and subject.groups else _NO_GROUPS
+    )
     if not (person or reads.cohorts or groups or reads.continuity):
         return NOTHING
     return Needs(person, reads.cohorts, groups, reads.continuity)
 
 
-def _of(flag_set: FlagSet, keys: Collection[str]) -> Reads:
+def _reads_of(flag_set: FlagSet, keys: Collection[str]) -> Reads:
     entries = [flag_set.by_key[key] for key in keys if key in flag_set.by_key]
-    return entries[0].reads if len(entries) == 1 else union(entry.reads for entry in entries)
+    return entries[0].reads if len(entries) == 1 else merge_reads(entry.reads for entry in entries)
 
 
 def _covers(subject: Subject, names: frozenset[str]) -> bool:
@@ -136,7 +138,7 @@ def _covers(subject: Subject, names: frozenset[str]) -> bool:
     return bool(subject.geoip) and names <= (subject.sent.keys() | subject.geoip.keys())
 
 
-def _groups(flag_set: FlagSet, subject: Subject, reads: Reads) -> frozenset[tuple[int, str]]:
+def _needed_groups(flag_set: FlagSet, subject: Subject, reads: Reads) -> frozenset[tuple[int, str]]:
     unsent = [
         name
         for name, names in reads.groups.items()

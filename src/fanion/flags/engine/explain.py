@@ -155,10 +155,10 @@ class _Explainer:
             return NO_GROUP_TYPE
 
         program = for_subject(self._flag, self._rules, self._flag_set.group_types, note)
-        self._answer(program)
+        self._run_program(program)
         return seen[0] if seen else None
 
-    def _answer(self, program: Program) -> Decision | None:
+    def _run_program(self, program: Program) -> Decision | None:
         try:
             return program(self._run.properties, self._run.identity, self._run)
         except CannotCompute:
@@ -166,7 +166,7 @@ class _Explainer:
 
     def _alone_answer(self, rules: Rules) -> Decision | None:
         types = self._flag_set.group_types
-        return self._answer(compile_program(self._flag, rules, self._test, types))
+        return self._run_program(compile_program(self._flag, rules, self._leaf_test, types))
 
     def _decides(self, rules: Rules) -> bool:
         """Return whether a step that precedes the conditions decides.
@@ -177,11 +177,11 @@ class _Explainer:
         decision = self._alone_answer(rules)
         return decision is not None and decision.reason in _FIRST
 
-    def _test(self, leaf: Leaf) -> EvaluationTest:
+    def _leaf_test(self, leaf: Leaf) -> EvaluationTest:
         return leaf_test(leaf, self._flag_set.cohorts, self._find_flag)
 
     def _find_flag(self, name: str) -> Flag:
-        flag = self._flag_set.find(name)
+        flag = self._flag_set.find_flag(name)
         if flag is None:
             raise ValueError(f"depends on flag {name}, which does not exist")
         return flag
@@ -231,18 +231,18 @@ class _Explainer:
         return tuple(self._leaf(leaf, properties) for leaf in condition.leaves)
 
     def _leaf(self, leaf: Leaf, properties: Properties) -> ExplainedLeaf:
-        matches = self._known(leaf, properties)
+        matches = self._match_if_known(leaf, properties)
         if isinstance(leaf, Property):
             return self._property(leaf, properties, matches)
         if isinstance(leaf, InCohort):
-            is_member = self._known(replace(leaf, negation=False), properties)
+            is_member = self._match_if_known(replace(leaf, negation=False), properties)
             return ExplainedLeaf(leaf, None, is_member, None, matches)
         value = self._value_of(leaf.flag) if isinstance(leaf, FlagIs) else None
         return ExplainedLeaf(leaf, None, value, None, matches)
 
-    def _known(self, leaf: Leaf, properties: Properties) -> bool | None:
+    def _match_if_known(self, leaf: Leaf, properties: Properties) -> bool | None:
         try:
-            return self._test(leaf)(properties, self._run)
+            return self._leaf_test(leaf)(properties, self._run)
         except CannotCompute:
             return None
 
@@ -270,7 +270,7 @@ class _Explainer:
 
     def _value_of(self, name: str) -> bool | str | None:
         """Return a flag's value, or None if it cannot be known."""
-        flag = self._flag_set.find(name)
+        flag = self._flag_set.find_flag(name)
         if flag is None or not flag.active:
             return False
         decision = self._run.decisions.get(flag.key)

@@ -21,7 +21,7 @@ from fanion.flags.engine.conditions import (
     compile_cohort,
     flag_reads,
     leaf_test,
-    union,
+    merge_reads,
 )
 from fanion.flags.engine.definition import (
     ANYWHERE,
@@ -83,7 +83,7 @@ class FlagSet:
     limited: bool
     reads: Reads
 
-    def find(self, name: str) -> Flag | None:
+    def find_flag(self, name: str) -> Flag | None:
         """Return the flag that a condition names, by id (in decimal) or by key."""
         return self.flags.get(self.keys_by_id.get(name, name))
 
@@ -119,7 +119,7 @@ def build_flag_set(
         keys_by_id=builder.keys_by_id,
         continuity=frozenset(k for k, f in existing.items() if f.active and f.keeps_experience),
         limited=any(f.contexts or f.runtime != ANYWHERE for f in existing.values()),
-        reads=union(entry.reads for entry in builder.entries.values()),
+        reads=merge_reads(entry.reads for entry in builder.entries.values()),
     )
 
 
@@ -148,18 +148,18 @@ class _FlagSetBuilder:
             sorter.prepare()
         while ready := sorter.get_ready():
             for key in ready:
-                self._add(key)
+                self._add_flag(key)
             sorter.done(*ready)
         for key in active:
             if key not in self.entries and key not in self.problems:
                 self.problems[key] = "depends on itself, or on a flag that does"
 
-    def _add(self, key: str) -> None:
+    def _add_flag(self, key: str) -> None:
         flag = self._flags[key]
         try:
             if flag.rules is None:
                 raise ValueError(flag.problem or "the filters cannot be read")
-            self.entries[key] = self._former_entry(flag) or self._entry(flag, flag.rules)
+            self.entries[key] = self._former_entry(flag) or self._compile_entry(flag, flag.rules)
         except ValueError as error:
             self.problems[key] = str(error)
 
@@ -173,7 +173,7 @@ class _FlagSetBuilder:
         entry = self._former.by_key.get(flag.key)
         return None if flag.rules is None or flag.rules.flags_named() else entry
 
-    def _entry(self, flag: Flag, rules: Rules) -> CompiledFlag:
+    def _compile_entry(self, flag: Flag, rules: Rules) -> CompiledFlag:
         before = []
         for key in self._dependencies(flag.key):
             if key in self.problems:
@@ -186,7 +186,7 @@ class _FlagSetBuilder:
         own = flag_reads(
             flag.key, rules, self.cohorts, type_name, keeps_experience=flag.keeps_experience
         )
-        reads = union([own, *(e.reads for e in before)])
+        reads = merge_reads([own, *(e.reads for e in before)])
         return CompiledFlag(flag.key, program, tuple(depends_on), self._shared(reads))
 
     def _shared(self, reads: Reads) -> Reads:
@@ -201,10 +201,10 @@ class _FlagSetBuilder:
         conditions distinguish them.
         """
         if not _compares_texts(leaf):
-            return leaf_test(leaf, self.cohorts, self._flag)
+            return leaf_test(leaf, self.cohorts, self._required_flag)
         test = self._tests.get(leaf)
         if test is None:
-            test = self._tests[leaf] = leaf_test(leaf, self.cohorts, self._flag)
+            test = self._tests[leaf] = leaf_test(leaf, self.cohorts, self._required_flag)
         return test
 
     def _dependencies(self, key: str) -> list[str]:
@@ -220,7 +220,7 @@ class _FlagSetBuilder:
     def _find(self, name: str) -> Flag | None:
         return self._flags.get(self.keys_by_id.get(name, name))
 
-    def _flag(self, name: str) -> Flag:
+    def _required_flag(self, name: str) -> Flag:
         flag = self._find(name)
         if flag is None:
             raise ValueError(f"depends on flag {name}, which does not exist")
@@ -268,16 +268,16 @@ def uncomputable_flags(
         cohorts: All cohorts of the project that are not deleted.
     """
     known = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
-    problems = {flag.key: _unread(flag, known) for flag in flags}
+    problems = {flag.key: _cohort_problem(flag, known) for flag in flags}
     return {key: why for key, why in problems.items() if why is not None}
 
 
-def _unread(flag: Flag, cohorts: ProjectCohorts) -> str | None:
+def _cohort_problem(flag: Flag, cohorts: ProjectCohorts) -> str | None:
     leaves = () if flag.rules is None else flag.rules.leaves()
     try:
         for leaf in leaves:
             if isinstance(leaf, InCohort):
-                cohorts.test(leaf)
+                cohorts.cohort_test(leaf)
     except ValueError as error:
         return str(error)
     return None

@@ -26,30 +26,32 @@ def with_whole_percentages(filters: Any) -> Any:
         return filters
     changed: dict[str, Any] = {}
     for name in _SET_LISTS:
-        _put(changed, filters, name, _sets(filters.get(name), _ROLLOUT))
-    _put(changed, filters, "holdout", _object(filters.get("holdout"), _EXCLUSION))
+        _put_changed(changed, filters, name, _whole_sets(filters.get(name), _ROLLOUT))
+    _put_changed(changed, filters, "holdout", _whole_object(filters.get("holdout"), _EXCLUSION))
     multivariate = filters.get("multivariate")
     if isinstance(multivariate, dict):
-        variants = _sets(multivariate.get("variants"), _ROLLOUT)
+        variants = _whole_sets(multivariate.get("variants"), _ROLLOUT)
         if variants is not multivariate.get("variants"):
             changed["multivariate"] = {**multivariate, "variants": variants}
     return {**filters, **changed} if changed else filters
 
 
-def _put(changed: dict[str, Any], filters: Mapping[str, Any], name: str, value: Any) -> None:
+def _put_changed(
+    changed: dict[str, Any], filters: Mapping[str, Any], name: str, value: Any
+) -> None:
     if value is not filters.get(name):
         changed[name] = value
 
 
-def _sets(given: Any, name: str) -> Any:
+def _whole_sets(given: Any, name: str) -> Any:
     """Return the list with whole percentages, or the same list if nothing changes."""
     if not isinstance(given, list):
         return given
-    sets = [_object(item, name) for item in given]
+    sets = [_whole_object(item, name) for item in given]
     return sets if any(a is not b for a, b in zip(sets, given, strict=True)) else given
 
 
-def _object(given: Any, name: str) -> Any:
+def _whole_object(given: Any, name: str) -> Any:
     if not isinstance(given, dict) or name not in given:
         return given
     whole = whole_number(given[name])

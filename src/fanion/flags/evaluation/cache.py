@@ -15,7 +15,7 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.flags.engine.definition import FlagDefinitions
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.evaluation.compiled import CompiledFlags, build
+from fanion.flags.evaluation.compiled import CompiledFlags, build_compiled_flags
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.clock import utc_now
 
@@ -124,7 +124,7 @@ class FlagSets:
         """
         return max(0.0, (self._now() - self._current_at).total_seconds())
 
-    def current(self) -> tuple[Collection[int], datetime]:
+    def current_projects(self) -> tuple[Collection[int], datetime]:
         """Return the projects whose cached flags are up to date, and when that was last known."""
         return self._built.keys() - self._outdated - self._stale, self._current_at
 
@@ -148,7 +148,7 @@ class FlagSets:
         """
         built = self._built.get(project_id)
         if built is None or project_id in self._stale:
-            return await self._read(project_id, built)
+            return await self._read_project(project_id, built)
         self._built.move_to_end(project_id)
         return built
 
@@ -191,7 +191,7 @@ class FlagSets:
         if moved or project_id in self._outdated or project_id in self._stale:
             await asyncio.shield(self._build_once(project_id))
 
-    async def _read(self, project_id: int, former: CompiledFlags | None) -> CompiledFlags:
+    async def _read_project(self, project_id: int, former: CompiledFlags | None) -> CompiledFlags:
         building = self._build_once(project_id)
         try:
             return await asyncio.wait_for(asyncio.shield(building), self._build_wait_s)
@@ -221,13 +221,13 @@ class FlagSets:
         """Return the running build, or start one: requests that arrive meanwhile share it."""
         task = self._building.get(project_id)
         if task is None:
-            task = asyncio.create_task(self._build(project_id))
+            task = asyncio.create_task(self._build_project(project_id))
             # All waiting requests may be gone, so the error is always retrieved from the task.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._building[project_id] = task
         return task
 
-    async def _build(self, project_id: int) -> CompiledFlags:
+    async def _build_project(self, project_id: int) -> CompiledFlags:
         changes = self._changes.get(project_id, 0)
         try:
             definitions = await self._store.definitions(project_id)
@@ -271,7 +271,7 @@ async def _wait_for_first_build(
 async def _compiled(
     definitions: FlagDefinitions, former: CompiledFlags | None = None
 ) -> CompiledFlags:
-    work = partial(build, definitions, former)
+    work = partial(build_compiled_flags, definitions, former)
     flags = len(definitions.flags)
     large = flags > ANSWERED_ON_LOOP_MAX
     return await run_offloaded(

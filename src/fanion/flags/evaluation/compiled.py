@@ -27,13 +27,13 @@ class PackedRows(Sequence[FlagRow]):
     __slots__ = ("packed",)
 
     def __init__(self, rows: Iterable[FlagRow]) -> None:
-        self.packed: tuple[Packed, ...] = tuple(map(_pack, rows))
+        self.packed: tuple[Packed, ...] = tuple(map(_pack_row, rows))
 
     def __len__(self) -> int:
         return len(self.packed)
 
     def __iter__(self) -> Iterator[FlagRow]:
-        return map(_unpack, self.packed)
+        return map(_unpack_row, self.packed)
 
     @overload
     def __getitem__(self, index: int) -> FlagRow: ...
@@ -41,25 +41,25 @@ class PackedRows(Sequence[FlagRow]):
     def __getitem__(self, index: slice) -> Sequence[FlagRow]: ...
     def __getitem__(self, index: int | slice) -> FlagRow | Sequence[FlagRow]:
         if isinstance(index, slice):
-            return [_unpack(row) for row in self.packed[index]]
-        return _unpack(self.packed[index])
+            return [_unpack_row(row) for row in self.packed[index]]
+        return _unpack_row(self.packed[index])
 
 
-def written(rows: object) -> list[msgspec.Raw | FlagRow]:
+def encode_packed_rows(rows: object) -> list[msgspec.Raw | FlagRow]:
     """Encode packed rows, a type that msgpack does not know; a hook of its encoder."""
     if not isinstance(rows, PackedRows):
         raise NotImplementedError(f"{type(rows).__name__} cannot be encoded")
     return [msgspec.Raw(row) if isinstance(row, bytes) else row for row in rows.packed]
 
 
-def _pack(row: FlagRow) -> Packed:
+def _pack_row(row: FlagRow) -> Packed:
     try:
         return _encode(row)
     except (OverflowError, TypeError, ValueError, RecursionError):
         return row
 
 
-def _unpack(packed: Packed) -> FlagRow:
+def _unpack_row(packed: Packed) -> FlagRow:
     return packed if isinstance(packed, FlagRow) else FlagRow(**_decode(packed))
 
 
@@ -77,7 +77,9 @@ class CompiledFlags:
     compiled: Sequence[Flag]
 
 
-def build(definitions: FlagDefinitions, former: CompiledFlags | None = None) -> CompiledFlags:
+def build_compiled_flags(
+    definitions: FlagDefinitions, former: CompiledFlags | None = None
+) -> CompiledFlags:
     """Compile a project's flags; flags that cannot be computed are set aside, never an error.
 
     Args:

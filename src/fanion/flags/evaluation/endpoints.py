@@ -27,11 +27,11 @@ from fanion.flags.evaluation.request import (
     read_version,
 )
 from fanion.flags.evaluation.responses import (
-    configured,
     decide_answer,
-    plain,
-    records,
+    flag_records,
     values_and_payloads,
+    with_configuration,
+    without_configuration,
 )
 from fanion.flags.evaluation.service import Evaluator
 from fanion.projects.auth.authentication_service import (
@@ -141,7 +141,7 @@ class DecideEndpoints:
         query = parse_query(request.query)
         evaluated = await self._evaluated(request, query)
         if evaluated is None:
-            return Response(200, configured({"featureFlags": {}}))
+            return Response(200, with_configuration({"featureFlags": {}}))
         built, evaluation = evaluated
         version = read_version(query.get("v"))
 
@@ -149,7 +149,7 @@ class DecideEndpoints:
             answer = decide_answer(version, built.flag_set, evaluation)
             if version >= 4:
                 answer["requestId"] = str(uuid4())
-            return configured(answer)
+            return with_configuration(answer)
 
         return await _response(len(evaluation.decisions), body)
 
@@ -160,7 +160,7 @@ class DecideEndpoints:
         """
         query = parse_query(request.query)
         evaluated = await self._evaluated(request, query)
-        written = configured if is_truthy(query.get("config")) else plain
+        written = with_configuration if is_truthy(query.get("config")) else without_configuration
         if evaluated is None:
             return Response(200, written({"flags": {}, "featureFlags": {}}))
         built, evaluation = evaluated
@@ -170,7 +170,7 @@ class DecideEndpoints:
             if version == 1:
                 answer = values_and_payloads(evaluation)
             else:
-                answer = records(built.flag_set, evaluation, with_value=version >= 4)
+                answer = flag_records(built.flag_set, evaluation, with_value=version >= 4)
             answer["requestId"] = str(uuid4())
             answer["evaluatedAt"] = int(evaluation.evaluated_at.timestamp() * 1000)
             return written(answer)

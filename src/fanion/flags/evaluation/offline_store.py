@@ -14,7 +14,7 @@ import structlog
 
 from fanion.flags.engine.definition import FlagDefinitions
 from fanion.flags.evaluation.cache import OfflineCopy
-from fanion.flags.evaluation.compiled import written
+from fanion.flags.evaluation.compiled import encode_packed_rows
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 from fanion.runtime.clock import utc_now
@@ -63,7 +63,7 @@ _DEFINITIONS = (
 _OLDEST = "SELECT min(taken_at) FROM taken"
 _PROJECTS = "SELECT project FROM kept ORDER BY project_id"
 
-_encode = msgspec.msgpack.Encoder(enc_hook=written).encode
+_encode = msgspec.msgpack.Encoder(enc_hook=encode_packed_rows).encode
 _project = msgspec.msgpack.Decoder(Project).decode
 _definitions = msgspec.msgpack.Decoder(FlagDefinitions).decode
 
@@ -119,35 +119,35 @@ class OfflineFlagStore:
         queued = self._changed.get(project_id)
         if queued is not None:
             return queued
-        return await asyncio.to_thread(self._read, project_id)
+        return await asyncio.to_thread(self._read_copy, project_id)
 
-    async def project(self, token: str) -> Project | None:
+    async def project_of_token(self, token: str) -> Project | None:
         """Return a project by its current token or a former one, expired or not."""
-        rows = await asyncio.to_thread(self._rows, _PROJECT, (token,))
+        rows = await asyncio.to_thread(self._fetch_rows, _PROJECT, (token,))
         if rows:
             return _project(rows[0][0])
-        rows = await asyncio.to_thread(self._rows, _HOLDING, (token,))
+        rows = await asyncio.to_thread(self._fetch_rows, _HOLDING, (token,))
         holding = [_project(row[0]) for row in rows]
         of_token = [p for p in holding if token in [former.token for former in p.former_tokens]]
         return of_token[0] if of_token else None
 
     async def projects(self) -> list[Project]:
-        rows = await asyncio.to_thread(self._rows, _PROJECTS, ())
+        rows = await asyncio.to_thread(self._fetch_rows, _PROJECTS, ())
         return [_project(row[0]) for row in rows]
 
-    async def oldest(self) -> datetime | None:
+    async def oldest_known_at(self) -> datetime | None:
         """Return when all projects in the file were last known to be current; None without any."""
-        rows = await asyncio.to_thread(self._rows, _OLDEST, ())
+        rows = await asyncio.to_thread(self._fetch_rows, _OLDEST, ())
         return _time(rows[0][0]) if rows and rows[0][0] is not None else None
 
-    def complete(self) -> None:
+    def add_missing_times(self) -> None:
         """Add missing times at the start: flags without one are as old as the file.
 
         Files of earlier versions have no times.
         """
         try:
             changed_at = self._path.stat().st_mtime
-            self._write(lambda file: file.execute(_COMPLETE, (changed_at,)))
+            self._write_change(lambda file: file.execute(_COMPLETE, (changed_at,)))
         except FileNotFoundError:
             return  # the server has kept no flags yet
         except (OSError, sqlite3.Error) as error:
@@ -170,7 +170,7 @@ class OfflineFlagStore:
             file.execute(_COMPLETE, (seconds,))
 
         try:
-            self._write(merge)
+            self._write_change(merge)
         except (OSError, sqlite3.Error) as error:
             self._log.warning("flags_not_kept", reason=str(error))
 
@@ -178,14 +178,14 @@ class OfflineFlagStore:
         """Write changed flags and projects, and the times of current ones, until cancelled."""
 
         async def write() -> None:
-            await self.write(project_of)
+            await self.write_queued(project_of)
             if self._now() - self._renewed_at >= RENEW_FOR:
                 self._renewed_at = self._now()
-                await self.renew(*current())
+                await self.renew_times(*current())
 
         await run_loop(write, WRITE_S, "flags_not_kept", (), initial_delay_s=WRITE_S)
 
-    async def renew(self, project_ids: Collection[int], at: datetime) -> None:
+    async def renew_times(self, project_ids: Collection[int], at: datetime) -> None:
         """Record that the flags of these projects were current at a time."""
         queued = self._changed.keys()
         renewed = [
@@ -193,12 +193,14 @@ class OfflineFlagStore:
         ]
         try:
             if renewed:
-                await asyncio.to_thread(self._write, lambda file: file.executemany(_RENEW, renewed))
+                await asyncio.to_thread(
+                    self._write_change, lambda file: file.executemany(_RENEW, renewed)
+                )
                 self._unkept.succeeded()
         except (OSError, sqlite3.Error) as error:
             self._unkept.failed(str(error))
 
-    async def write(self, project_of: ProjectOf) -> None:
+    async def write_queued(self, project_of: ProjectOf) -> None:
         """Write what is queued.
 
         Args:
@@ -212,7 +214,7 @@ class OfflineFlagStore:
             projects = [await project_of(project_id) for project_id in project_ids]
             if known or projects:
                 put = partial(_put_rows, known, [project for project in projects if project])
-                await asyncio.to_thread(self._write, put)
+                await asyncio.to_thread(self._write_change, put)
                 self._unkept.succeeded()
         except Exception as error:
             # Serving does not depend on this file, so the write is only tried again.
@@ -220,11 +222,11 @@ class OfflineFlagStore:
             self._changed_projects |= project_ids
             self._unkept.failed(str(error))
 
-    def _read(self, project_id: int) -> OfflineCopy | None:
-        rows = self._rows(_DEFINITIONS, (project_id,))
+    def _read_copy(self, project_id: int) -> OfflineCopy | None:
+        rows = self._fetch_rows(_DEFINITIONS, (project_id,))
         return OfflineCopy(_definitions(rows[0][0]), _time(rows[0][1])) if rows else None
 
-    def _write(self, change: _Change) -> None:
+    def _write_change(self, change: _Change) -> None:
         try:
             self._transact(change)
         except sqlite3.DatabaseError as error:
@@ -239,7 +241,7 @@ class OfflineFlagStore:
             create_tables(file)
             change(file)
 
-    def _rows(self, statement: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
+    def _fetch_rows(self, statement: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
         if not self._path.exists():
             return []
         try:

@@ -111,7 +111,7 @@ def read_request(values: Mapping[str, Any]) -> FlagRequest:
         Subject(
             stored_distinct_id(distinct_id),
             sent=with_stored_id(_object(values, "person_properties")),
-            groups={k: text(v) for k, v in groups.items() if v is not None} if groups else {},
+            groups={k: id_text(v) for k, v in groups.items() if v is not None} if groups else {},
             group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)}
             if group_properties
             else {},
@@ -143,7 +143,7 @@ def is_truthy(value: object) -> bool:
     return value is True or (isinstance(value, str) and value.lower() in _TRUE_WORDS)
 
 
-def text(value: object) -> str:
+def id_text(value: object) -> str:
     """Return an id as text; a number becomes decimal."""
     return value if isinstance(value, str) else str(value)
 
@@ -175,7 +175,7 @@ def _device_id(values: Mapping[str, Any]) -> str | None:
     value = values.get("$device_id")
     if value is None:
         value = values.get("device_id")
-    return text(value) or None if isinstance(value, str | int | float) else None
+    return id_text(value) or None if isinstance(value, str | int | float) else None
 
 
 def _contexts(values: Mapping[str, Any]) -> frozenset[str]:

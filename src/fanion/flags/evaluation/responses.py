@@ -45,12 +45,12 @@ _encode = msgspec.json.Encoder().encode
 _CONFIGURATION_BEGUN = _encode(CONFIGURATION)[:-1] + b","
 
 
-def configured(answer: Mapping[str, Any]) -> bytes:
+def with_configuration(answer: Mapping[str, Any]) -> bytes:
     """Return the configuration and the answer as one JSON object; the answer must not be empty."""
     return _CONFIGURATION_BEGUN + _encode(answer)[1:]
 
 
-def plain(answer: Mapping[str, Any]) -> bytes:
+def without_configuration(answer: Mapping[str, Any]) -> bytes:
     """Return the answer as JSON, without the configuration."""
     return _encode(answer)
 
@@ -68,7 +68,7 @@ def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> di
         return {"featureFlags": {k: d.value for k, d in decisions.items() if d.enabled}}
     if version == 3:
         return values_and_payloads(evaluation)
-    return records(flag_set, evaluation)
+    return flag_records(flag_set, evaluation)
 
 
 def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
     return {"featureFlags": values, "featureFlagPayloads": payloads, **_marker(evaluation)}
 
 
-def records(
+def flag_records(
     flag_set: FlagSet, evaluation: Evaluation, *, with_value: bool = False
 ) -> dict[str, Any]:
     """Return one record for each flag.

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
-from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, needs
+from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, find_needs
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, Evaluation
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, FlagSets
@@ -143,4 +143,4 @@ def _keys_and_needs(
 ) -> tuple[tuple[str, ...] | None, Needs]:
     """Return the keys of the flags to evaluate (None for all) and what must be read first."""
     keys = visible_keys(flag_set, flag_request) if flag_set.limited else flag_request.keys
-    return keys, needs(flag_set, flag_request.subject, keys)
+    return keys, find_needs(flag_set, flag_request.subject, keys)

@@ -188,7 +188,7 @@ class FlagsApi(Controller):
         stored_flags, count = await flags.store.find_flags(
             request.project.id, query, now, page.limit, page.offset
         )
-        return page.of([flag_body(flag, access) for flag in stored_flags], count)
+        return page.with_results([flag_body(flag, access) for flag in stored_flags], count)
 
     @post("/", summary="Create a feature flag", response_headers=[_VERSION])
     async def create(
@@ -292,7 +292,7 @@ async def stale_page(
         reason = stale_reason(flag.definition, flag.created_at, evaluated_at, now, days)
         if reason is not None:
             stale_flags.append(_with_reason(flag_body(flag, access), reason, evaluated_at))
-    return page.of(stale_flags[page.offset : page.offset + page.limit], len(stale_flags))
+    return page.with_results(stale_flags[page.offset : page.offset + page.limit], len(stale_flags))
 
 
 def _with_reason(

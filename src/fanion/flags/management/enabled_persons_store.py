@@ -12,7 +12,7 @@ from uuid import UUID
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.evaluation.compiled import build
+from fanion.flags.evaluation.compiled import build_compiled_flags
 from fanion.flags.evaluation.pages_store import PersonOf, SubjectPages
 from fanion.flags.storage.store import FlagStore
 
@@ -38,7 +38,7 @@ class EnabledPersons:
             RecordsUnavailable: The store does not answer.
         """
         definitions = await self.store.definitions(project_id)
-        flag_set = (await asyncio.to_thread(build, definitions)).flag_set
+        flag_set = (await asyncio.to_thread(build_compiled_flags, definitions)).flag_set
         key = flag_set.keys_by_id.get(flag_id, "")
         if key in flag_set.problems:
             raise _not_computable(key, flag_set.problems[key])

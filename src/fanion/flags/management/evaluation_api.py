@@ -23,7 +23,7 @@ from fanion.cohorts.validation import created_values
 from fanion.errors import Invalid, InvalidPayload
 from fanion.flags.engine.definition import grouped_filters
 from fanion.flags.engine.model import DISABLED, Decision, Subject
-from fanion.flags.evaluation.request import FlagRequest, text
+from fanion.flags.evaluation.request import FlagRequest, id_text
 from fanion.flags.evaluation.service import Evaluator
 from fanion.flags.management.api import Flags
 from fanion.flags.preview.schemas import UnsavedEvaluation, UnsavedReasons
@@ -120,7 +120,7 @@ class FlagEvaluationApi(Controller):
         and no evaluation is counted. The location of the address is not used. A scoped key needs
         `person:read` too, and `group:read` for `groups`.
         """
-        return await previews.reasons(request, data)
+        return await previews.explain_unsaved(request, data)
 
     @get("/my_flags", summary="List flags with their values for the caller")
     async def mine(
@@ -162,7 +162,7 @@ def read_groups(raw: str) -> Mapping[str, str]:
         return {}
     if not isinstance(groups, dict):
         raise Invalid("groups must be a JSON object", attr="groups")
-    return {name: text(key) for name, key in groups.items() if key is not None}
+    return {name: id_text(key) for name, key in groups.items() if key is not None}
 
 
 def _evaluated(decision: Decision) -> EvaluatedFlag:

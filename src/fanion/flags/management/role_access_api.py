@@ -61,7 +61,7 @@ class RoleAccessApi(Controller):
         accesses, count = await _store(flags).access_page(
             project_id, flag_id, page.limit, page.offset
         )
-        return page.of([_access_body(access, flag) for access in accesses], count)
+        return page.with_results([_access_body(access, flag) for access in accesses], count)
 
     @post("/", summary="Permit a role to edit a flag")
     async def create(

@@ -319,7 +319,7 @@ def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUI
         author,
         flag_id,
         key,
-        [related_change("role_access", None, _recorded(access.role))],
+        [related_change("role_access", None, _recorded_role(access.role))],
     )
     return access
 
@@ -333,7 +333,7 @@ def _remove_access(connection: Connection, author: Author, flag_id: int, access_
         author,
         flag_id,
         key,
-        [related_change("role_access", _recorded(access.role), None)],
+        [related_change("role_access", _recorded_role(access.role), None)],
     )
 
 
@@ -370,5 +370,5 @@ def _lock_flag(connection: Connection, project_id: int, flag_id: int) -> str:
     return key
 
 
-def _recorded(role: Role) -> Mapping[str, Any]:
+def _recorded_role(role: Role) -> Mapping[str, Any]:
     return {"id": str(role.id), "name": role.name}

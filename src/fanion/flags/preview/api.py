@@ -57,7 +57,7 @@ class FlagPreviewsApi(Controller):
         """
         if data.id in (UNSET, None) and data.key is UNSET:
             data = replace(data, key=NO_KEY)
-        flag = await previews.unsaved(request, data)
+        flag = await previews.unsaved_flag(request, data)
         row = flag.unsaved.row
         ladder = ladder_of(_reach_rules(row))
         reach = await previews.blast_radius.count_by_condition(
@@ -83,12 +83,12 @@ class FlagPreviewsApi(Controller):
         the same. One change is evaluated at a time: further requests wait. A newer request for the
         same flag, or closing the connection, cancels this one (409 `superseded`).
         """
-        flag = await previews.unsaved(request, data)
+        flag = await previews.unsaved_flag(request, data)
         question = question_of(request.project.id, flag, request.app.state.now())
         # All flags that a user has not created yet count as one flag.
         flag_id = None if flag.flag is None else flag.flag.definition.id
         asker = request.principal.user.id, request.project.id, flag_id
-        result = await request.unless_client_left(previews.changes.compute(asker, question))
+        result = await request.unless_client_left(previews.changes.compute_change(asker, question))
         return change_preview(question.group_type_index, result)
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import msgspec
 
-from fanion.flags.engine.conditions import Reads, compile_cohort, union
+from fanion.flags.engine.conditions import Reads, compile_cohort, merge_reads
 from fanion.flags.engine.definition import FlagDefinitions, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
@@ -146,7 +146,7 @@ class TransitionCount:
     """Counters of subjects by their values before and after a change."""
 
     def __init__(self, saved: Compiled, unsaved: Compiled, now: datetime) -> None:
-        self.reads = union([saved.reads, unsaved.reads])
+        self.reads = merge_reads([saved.reads, unsaved.reads])
         self._saved, self._unsaved, self._now = saved, unsaved, now
         self._found: Counter[tuple[Value, Value]] = Counter()
 
@@ -164,12 +164,12 @@ class TransitionCount:
         return [(before, after, count) for (before, after), count in self._found.items()]
 
 
-def estimate(count: int, result: Result) -> int:
+def estimate_total(count: int, result: Result) -> int:
     """Extrapolate a count of evaluated subjects to all subjects."""
     return round(count * result.total / result.evaluated) if result.evaluated else 0
 
 
-def ordered(transitions: Sequence[Transition]) -> list[Transition]:
+def ordered_transitions(transitions: Sequence[Transition]) -> list[Transition]:
     """Return transitions with changes first, and the most frequent ones first among these."""
     return sorted(
         transitions,

@@ -78,7 +78,7 @@ class ChangeProcess:
         """Return whether the process has a question, abandoned or not."""
         return self._answer is not None
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask_question(self, question: Question) -> Answer:
         """Ask a question, after waiting for the end of an abandoned one.
 
         Raises:
@@ -151,7 +151,7 @@ class ChangePreviews:
         self._asked: dict[Hashable, asyncio.Task[Answer]] = {}
         self._turn = asyncio.Lock()
 
-    async def compute(self, asker: Hashable, question: Question) -> Result:
+    async def compute_change(self, asker: Hashable, question: Question) -> Result:
         """Compute the answer to a question; if cancelled, the question is abandoned.
 
         The asker's former question, if any, is abandoned.
@@ -191,7 +191,7 @@ class ChangePreviews:
 
     async def _in_turn(self, question: Question) -> Answer:
         async with self._turn:
-            return await self.process.ask(question)
+            return await self.process.ask_question(question)
 
 
 def _retrieve(done: "asyncio.Future[Answer]") -> None:

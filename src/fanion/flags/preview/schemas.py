@@ -12,7 +12,7 @@ from fanion.flags.engine.definition import FlagRow
 from fanion.flags.engine.explain import ExplainedCondition, ExplainedLeaf, Explanation
 from fanion.flags.engine.model import DISABLED, Decision
 from fanion.flags.management.schemas import FlagChanges, NewFlag
-from fanion.flags.preview.change import Result, estimate, ordered
+from fanion.flags.preview.change import Result, estimate_total, ordered_transitions
 from fanion.properties.filters import Behavioral, FlagIs, InCohort
 from fanion.rest.validation import INTEGER_MAX, given_fields
 
@@ -196,9 +196,11 @@ def explained_flag(row: FlagRow, explanation: Explanation) -> ExplainedFlag:
         condition_index=None if decision is None else decision.condition_index,
         problem=explanation.problem,
         bucket=_bucket(explanation),
-        super_condition=None if explanation.early is None else _condition(explanation.early),
+        super_condition=None
+        if explanation.early is None
+        else _evaluated_condition(explanation.early),
         is_held_out=explanation.is_held_out,
-        conditions=[_condition(condition) for condition in explanation.conditions],
+        conditions=[_evaluated_condition(condition) for condition in explanation.conditions],
     )
 
 
@@ -211,14 +213,14 @@ def _bucket(explanation: Explanation) -> Bucket | None:
     if buckets is None:
         return None
     return Bucket(
-        identifier=_cut(buckets.identifier),
+        identifier=_cut_value(buckets.identifier),
         rollout=buckets.rollout * 100,
         variant=buckets.variant * 100,
         holdout=buckets.holdout * 100,
     )
 
 
-def _condition(explained: ExplainedCondition) -> EvaluatedCondition:
+def _evaluated_condition(explained: ExplainedCondition) -> EvaluatedCondition:
     return EvaluatedCondition(
         index=explained.index,
         position=explained.position,
@@ -227,24 +229,24 @@ def _condition(explained: ExplainedCondition) -> EvaluatedCondition:
         reason=None if explained.decision is None else explained.decision.reason.value,
         rollout_percentage=explained.condition.rollout_percentage,
         variant=explained.condition.variant,
-        properties=[_compared(leaf) for leaf in explained.leaves],
+        properties=[_compared_property(leaf) for leaf in explained.leaves],
     )
 
 
-def _compared(explained: ExplainedLeaf) -> ComparedProperty:
-    key, kind, operator = _names(explained)
+def _compared_property(explained: ExplainedLeaf) -> ComparedProperty:
+    key, kind, operator = _leaf_names(explained)
     return ComparedProperty(
         key=key,
         type=kind,
         operator=operator,
         is_set=explained.is_set,
-        compared=_cut(explained.compared),
+        compared=_cut_value(explained.compared),
         source=explained.source,
         matches=explained.matches,
     )
 
 
-def _names(explained: ExplainedLeaf) -> tuple[str, str, str | None]:
+def _leaf_names(explained: ExplainedLeaf) -> tuple[str, str, str | None]:
     leaf = explained.leaf
     if isinstance(leaf, InCohort):
         return str(leaf.cohort_id), "cohort", "not_in" if leaf.negation else "in"
@@ -255,7 +257,7 @@ def _names(explained: ExplainedLeaf) -> tuple[str, str, str | None]:
     return leaf.key, "group" if leaf.type == "group" else "person", leaf.operator
 
 
-def _cut(value: Any) -> Any:
+def _cut_value(value: Any) -> Any:
     """Return a value, or the beginning of its text if it is long."""
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -312,11 +314,11 @@ def flag_reach(ladder: Ladder, reach: LadderReach) -> FlagReach:
         group_type_index=ladder.group_type_index,
         super_groups=reach.decided_early,
         holdout_groups=reach.held_out,
-        conditions=[_reached(condition) for condition in reach.conditions],
+        conditions=[_reached_by_condition(condition) for condition in reach.conditions],
     )
 
 
-def _reached(reach: ConditionReach) -> ReachedByCondition:
+def _reached_by_condition(reach: ConditionReach) -> ReachedByCondition:
     return ReachedByCondition(
         matches=reach.matches,
         already_taken=reach.already_taken,
@@ -356,9 +358,9 @@ class FlagChangePreview(Struct, kw_only=True):
 def change_preview(index: int | None, result: Result) -> FlagChangePreview:
     transitions = [
         FlagTransition(
-            before=before, after=after, persons=estimate(count, result), sampled_persons=count
+            before=before, after=after, persons=estimate_total(count, result), sampled_persons=count
         )
-        for before, after, count in ordered(result.transitions)
+        for before, after, count in ordered_transitions(result.transitions)
     ]
     changed = sum(count for before, after, count in result.transitions if before != after)
     return FlagChangePreview(
@@ -366,6 +368,6 @@ def change_preview(index: int | None, result: Result) -> FlagChangePreview:
         group_type_index=index,
         total_persons=result.total,
         sampled_persons=result.evaluated,
-        changed_persons=estimate(changed, result),
+        changed_persons=estimate_total(changed, result),
         transitions=transitions,
     )

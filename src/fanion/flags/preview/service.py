@@ -14,11 +14,11 @@ from fanion.errors import BodyTooLarge, Invalid
 from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow, compile_flag
-from fanion.flags.engine.evaluate import NOTHING, needs
+from fanion.flags.engine.evaluate import NOTHING, find_needs
 from fanion.flags.engine.explain import explain
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
-from fanion.flags.evaluation.request import text
+from fanion.flags.evaluation.request import id_text
 from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.flags.management.role_access_store import access_of
 from fanion.flags.preview.change_client import ChangePreviews
@@ -49,7 +49,9 @@ class FlagPreviews:
     blast_radius: BlastRadius
     changes: ChangePreviews
 
-    async def unsaved(self, request: ManagementRequest, data: UnsavedFlag) -> storage.UnsavedFlag:
+    async def unsaved_flag(
+        self, request: ManagementRequest, data: UnsavedFlag
+    ) -> storage.UnsavedFlag:
         """Return the flag as it would be saved.
 
         Raises:
@@ -67,7 +69,9 @@ class FlagPreviews:
             _require_small(None if version.row is None else version.row.filters)
         return flag
 
-    async def reasons(self, request: ManagementRequest, data: UnsavedEvaluation) -> UnsavedReasons:
+    async def explain_unsaved(
+        self, request: ManagementRequest, data: UnsavedEvaluation
+    ) -> UnsavedReasons:
         """Explain both versions of a flag for one person.
 
         The answer contains stored properties, so a scoped key needs their scopes too.
@@ -78,7 +82,7 @@ class FlagPreviews:
         request.principal.require_scope("person:read")
         if data.groups:
             request.principal.require_scope("group:read")
-        flag, subject = await self.unsaved(request, data), await self._subject(request, data)
+        flag, subject = await self.unsaved_flag(request, data), await self._subject(request, data)
         project_id, now = request.project.id, request.app.state.now()
         return UnsavedReasons(
             distinct_id=subject.distinct_id,
@@ -103,7 +107,7 @@ class FlagPreviews:
         if row is None:
             return None
         flag_set = await asyncio.to_thread(_switched_on, row, version.around)
-        missing = needs(flag_set, subject, [row.key])
+        missing = find_needs(flag_set, subject, [row.key])
         if missing is not NOTHING:
             read = await self.subjects.read_values(project_id, flag_set, subject, missing)
             subject = replace(subject, **read)
@@ -157,7 +161,7 @@ def _keys(groups: Mapping[str, Any]) -> Mapping[str, str]:
     for name, key in groups.items():
         if key is not None and (isinstance(key, bool) or not isinstance(key, str | int | float)):
             raise Invalid("Not a valid string.", attr=f"groups__{shortened(name)}")
-    return {name: text(key) for name, key in groups.items() if key is not None}
+    return {name: id_text(key) for name, key in groups.items() if key is not None}
 
 
 def _properties(of_groups: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

@@ -75,7 +75,7 @@ class UnsavedFlagStore:
                 code="not_unique",
                 attr="email",
             )
-        return _only(rows, "email", "No person has this e-mail address.")
+        return _only_distinct_id(rows, "email", "No person has this e-mail address.")
 
     async def distinct_id_of_person(self, project_id: int, person: UUID) -> str:
         """Return the first distinct id of a person; for a merged person, that of the survivor.
@@ -91,7 +91,7 @@ class UnsavedFlagStore:
         rows = await self.records.fetch(
             _first_ids().where(_person.project_id == project_id, is_person)
         )
-        return _only(rows, "person_id", "No person has this id.")
+        return _only_distinct_id(rows, "person_id", "No person has this id.")
 
 
 def _columns(data: UnsavedFields, flag: StoredFlag | None, now: datetime) -> Mapping[str, Any]:
@@ -107,7 +107,7 @@ def _first_ids() -> Select[Any]:
     return select(first.scalar_subquery().label("distinct_id"))
 
 
-def _only(rows: Any, attr: str, missing: str) -> str:
+def _only_distinct_id(rows: Any, attr: str, missing: str) -> str:
     if not rows or rows[0].distinct_id is None:
         raise Invalid(missing, code="does_not_exist", attr=attr)
     distinct_id: str = rows[0].distinct_id

@@ -49,7 +49,7 @@ class DefinitionReaders:
     authentication: Authentication
     secret_keys: SecretKeys
 
-    async def project(
+    async def readable_project(
         self, request: Request, query: Mapping[str, str], named: str = CURRENT
     ) -> Project:
         """Return the project whose definitions the key may read.
@@ -70,14 +70,14 @@ class DefinitionReaders:
 
         Source: flags.md section 15; sdk-wire.md sections 5.1 and 6.
         """
-        project, _ = await self.granted(request, query, named)
+        project, _ = await self.granted_project(request, query, named)
         return project
 
-    async def granted(
+    async def granted_project(
         self, request: Request, query: Mapping[str, str], named: str
     ) -> tuple[Project, Grant]:
         """Return the project with a grant, for a stream that outlives the check of its key."""
-        key, key_source = _key(request, query)
+        key, key_source = _key_and_source(request, query)
         try:
             project = await self._project(request, query, named, key, key_source)
         except RecordsUnavailable:
@@ -85,7 +85,7 @@ class DefinitionReaders:
         is_secret = request.user_id is None
         return project, Grant(project.id, hash_key(key), is_secret)
 
-    async def holds(self, grant: Grant) -> bool:
+    async def grant_holds(self, grant: Grant) -> bool:
         """Return whether the key still has access.
 
         Raises:
@@ -140,7 +140,7 @@ class DefinitionReaders:
         return await self.projects.by_id(int(named)) if _is_id(named) else None
 
 
-def _key(request: Request, query: Mapping[str, str]) -> tuple[str, str]:
+def _key_and_source(request: Request, query: Mapping[str, str]) -> tuple[str, str]:
     """Return the key and where it was found; raise NotAuthenticated if there is none."""
     header = bearer_key(request.headers.get("authorization"))
     if header is not None:
@@ -176,7 +176,7 @@ class DefinitionEndpoints:
 
     async def local_evaluation_of(self, request: Request) -> Response:
         """Answer GET /api/projects/{project_id}/feature_flags/local_evaluation/."""
-        return await self._answer(request, _segment(request, 3), newer=False)
+        return await self._answer(request, _path_segment(request, 3), newer=False)
 
     async def remote_config(self, request: Request) -> Response:
         """Answer GET /api/projects/{project_id}/feature_flags/{key}/remote_config/.
@@ -186,9 +186,9 @@ class DefinitionEndpoints:
         Source: sdk-wire.md section 6.
         """
         query = parse_query(request.query)
-        project = await self._readers.project(request, query, _segment(request, 3))
+        project = await self._readers.readable_project(request, query, _path_segment(request, 3))
         definitions = (await self._built(project)).definitions
-        key = unquote(_segment(request, 5))
+        key = unquote(_path_segment(request, 5))
         row = next((row for row in definitions.flags if row.key == key and row.active), None)
         payload = None if row is None else payload_of(row.filters.get("payloads"), "true")
         if payload is None:
@@ -202,14 +202,16 @@ class DefinitionEndpoints:
         the key loses its access.
         """
         query = parse_query(request.query)
-        project, grant = await self._readers.granted(request, query, _segment(request, 3))
+        project, grant = await self._readers.granted_project(
+            request, query, _path_segment(request, 3)
+        )
         await self._built(project)
         chunks = self._broadcaster.messages(project.id, grant)
         return Response(200, b"", _EVENT_STREAM, "text/event-stream; charset=utf-8", chunks)
 
     async def _answer(self, request: Request, named: str = "@current", *, newer: bool) -> Response:
         query = parse_query(request.query)
-        project = await self._readers.project(request, query, named)
+        project = await self._readers.readable_project(request, query, named)
         document = await self._document(
             project.id, await self._built(project), "send_cohorts" in query, newer
         )
@@ -249,7 +251,7 @@ class DefinitionEndpoints:
         return document
 
 
-def _segment(request: Request, number: int) -> str:
+def _path_segment(request: Request, number: int) -> str:
     """Return a segment of the path: in `/api/projects/7`, segment 3 is `7`.
 
     Raises:

@@ -182,7 +182,7 @@ def _cohort_ids(filters: Json) -> list[int]:
 
 
 def _sendable(cohorts: ProjectCohorts, cohort_id: int) -> ConditionGroup | None:
-    definition = cohorts.existing(cohort_id)
+    definition = cohorts.existing_cohort(cohort_id)
     if definition is None or definition.tree is None or cohorts.is_stored(definition):
         return None
     tree = definition.tree
@@ -267,7 +267,7 @@ def _with_chains(group: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
 
 
 def _with_chain(leaf: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
-    flag = flag_set.find(str(leaf.get("key"))) if leaf.get("type") == "flag" else None
+    flag = flag_set.find_flag(str(leaf.get("key"))) if leaf.get("type") == "flag" else None
     if flag is None:
         return leaf
     entry = flag_set.by_key.get(flag.key)

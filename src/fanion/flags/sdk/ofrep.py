@@ -10,7 +10,7 @@ from typing import Any
 from fanion.flags.engine.definition import Condition, Flag
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, DecisionReason, Evaluation, Subject
-from fanion.flags.evaluation.request import FlagRequest, text, with_stored_id
+from fanion.flags.evaluation.request import FlagRequest, id_text, with_stored_id
 from fanion.flags.evaluation.responses import payload_text
 from fanion.wire.distinct_id import stored_distinct_id
 
@@ -53,10 +53,10 @@ class OfrepError(Exception):
             "detail": self.details,
             "attr": None,
         }
-        return {**common, **failure(self.code, self.details, key)}
+        return {**common, **failure_answer(self.code, self.details, key)}
 
 
-def failure(code: ErrorCode, details: str, key: str | None = None) -> dict[str, str]:
+def failure_answer(code: ErrorCode, details: str, key: str | None = None) -> dict[str, str]:
     named = {} if key is None else {"key": key}
     return {**named, "errorCode": code.value, "errorDetails": details}
 
@@ -87,7 +87,7 @@ def read_context(body: object, keys: tuple[str, ...] | None) -> FlagRequest:
         Subject(
             stored_distinct_id(identity),
             sent=with_stored_id({k: v for k, v in context.items() if k not in special}),
-            groups={k: text(v) for k, v in _object(context, _GROUPS).items() if v is not None},
+            groups={k: id_text(v) for k, v in _object(context, _GROUPS).items() if v is not None},
             group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)},
         ),
         keys=keys,
@@ -102,7 +102,7 @@ def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[s
     """
     decision = evaluation.decisions.get(key)
     if decision is not None:
-        return success(flag_set.flags[key], decision)
+        return success_answer(flag_set.flags[key], decision)
     if key in evaluation.failed:
         raise OfrepError(500, ErrorCode.GENERAL, "The flag cannot be computed now.")
     raise OfrepError(404, ErrorCode.FLAG_NOT_FOUND, f"There is no flag {key}.")
@@ -111,23 +111,24 @@ def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[s
 def bulk_answer(flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
     """Return the body for all flags; flags that cannot be computed are individual failures."""
     flags = [
-        success(flag_set.flags[key], decision) for key, decision in evaluation.decisions.items()
+        success_answer(flag_set.flags[key], decision)
+        for key, decision in evaluation.decisions.items()
     ]
     failed = [
-        failure(ErrorCode.GENERAL, "The flag cannot be computed now.", key)
+        failure_answer(ErrorCode.GENERAL, "The flag cannot be computed now.", key)
         for key in sorted(evaluation.failed)
     ]
     return {"flags": [*flags, *failed]}
 
 
-def success(flag: Flag, decision: Decision) -> dict[str, Any]:
+def success_answer(flag: Flag, decision: Decision) -> dict[str, Any]:
     """Return the answer for one flag.
 
     A multivariate flag that is off has no value, so the application uses its default.
     """
     answer: dict[str, Any] = {
         "key": flag.key,
-        "reason": reason(flag, decision),
+        "reason": openfeature_reason(flag, decision),
         "variant": decision.variant or (ON if decision.enabled else OFF),
         "metadata": _metadata(flag, decision),
     }
@@ -137,7 +138,7 @@ def success(flag: Flag, decision: Decision) -> dict[str, Any]:
     return answer
 
 
-def reason(flag: Flag, decision: Decision) -> str:
+def openfeature_reason(flag: Flag, decision: Decision) -> str:
     """Return the closest OpenFeature reason."""
     match decision.reason:
         case DecisionReason.DISABLED:

@@ -103,7 +103,7 @@ class Broadcaster:
             size = max(1, -(-len(listeners) // HEARTBEAT_SLICES))
             ends = range(0, HEARTBEAT_SLICES * size, size)
             self._heartbeats_due = deque(listeners[start : start + size] for start in ends)
-        _wake(self._heartbeats_due.popleft(), needs_heartbeat=True)
+        _wake_listeners(self._heartbeats_due.popleft(), needs_heartbeat=True)
 
     async def run_grant_checks(self, holds: Callable[[Any], Awaitable[bool]]) -> Never:
         """End listeners whose grants no longer hold, until cancelled.
@@ -130,19 +130,19 @@ class Broadcaster:
             held = await asyncio.gather(*map(holds, batch))
             for grant, is_held in zip(batch, held, strict=True):
                 if not is_held:
-                    self._end(grant)
+                    self._end_grant(grant)
             await asyncio.sleep(0)
 
-    def _end(self, grant: Hashable) -> None:
+    def _end_grant(self, grant: Hashable) -> None:
         listeners = self._granted.get(grant, ())
         for listener in listeners:
             listener.is_over = True
-        _wake(listeners)
+        _wake_listeners(listeners)
 
     def close(self) -> None:
         """End all listeners."""
         self._is_closed = True
-        _wake(itertools.chain.from_iterable(self._listeners.values()))
+        _wake_listeners(itertools.chain.from_iterable(self._listeners.values()))
 
     async def _messages(self, project_id: int, grant: Hashable) -> AsyncGenerator[bytes]:
         listener = _Listener()
@@ -155,7 +155,7 @@ class Broadcaster:
             while not (self._is_closed or listener.is_over):
                 version = await self._version(project_id, sent)
                 if version != sent:
-                    yield message(version)
+                    yield version_message(version)
                 elif listener.needs_heartbeat:
                     yield HEARTBEAT
                 sent, listener.needs_heartbeat = version, False
@@ -172,7 +172,7 @@ class Broadcaster:
         except RecordsUnavailable:
             return known
 
-    def notify(self, project_id: int) -> None:
+    def notify_project(self, project_id: int) -> None:
         """Wake the project's listeners, because its flags may have another version."""
         listeners = self._listeners.get(project_id)
         if listeners:
@@ -192,12 +192,12 @@ def _remove_listener(listeners: dict[K, set[_Listener]], key: K, listener: _List
         del listeners[key]
 
 
-def message(version: int) -> bytes:
+def version_message(version: int) -> bytes:
     data = msgspec.json.encode({"type": "definitions", "version": version}).decode()
     return f"id: {version}\nevent: definitions\ndata: {data}\n\n".encode()
 
 
-def _wake(listeners: Iterable[_Listener], *, needs_heartbeat: bool = False) -> None:
+def _wake_listeners(listeners: Iterable[_Listener], *, needs_heartbeat: bool = False) -> None:
     for listener in listeners:
         listener.needs_heartbeat = listener.needs_heartbeat or needs_heartbeat
         listener.woken.set()
@@ -205,5 +205,5 @@ def _wake(listeners: Iterable[_Listener], *, needs_heartbeat: bool = False) -> N
 
 async def _wake_slowly(listeners: list[_Listener]) -> None:
     for start in range(0, len(listeners), WAKE_MAX):
-        _wake(listeners[start : start + WAKE_MAX])
+        _wake_listeners(listeners[start : start + WAKE_MAX])
         await asyncio.sleep(WAKE_PAUSE_S)

@@ -168,7 +168,7 @@ def changed_values(row: Mapping[str, Any], requested: Mapping[str, Any]) -> dict
     Args:
         row: From `columns_of`.
     """
-    return {name: value for name, value in requested.items() if _differ(row[name], value)}
+    return {name: value for name, value in requested.items() if _differ_as_json(row[name], value)}
 
 
 def require_references(
@@ -317,6 +317,6 @@ def _free_key(connection: Connection, project_id: int, key: str) -> None:
     )
 
 
-def _differ(stored: object, requested: object) -> bool:
+def _differ_as_json(stored: object, requested: object) -> bool:
     """Return whether two values differ as JSON: True is not 1, and the order of keys counts."""
     return _encode(stored) != _encode(requested)

@@ -62,14 +62,14 @@ def _require_own(connection: Connection, row: Mapping[str, Any]) -> None:
         rules = parse_rules(row["filters"])
     except ValueError as error:
         raise not_computable(str(error)) from None
-    if _depends(rules):
+    if _has_dependencies(rules):
         around = definitions_around(connection, row["project_id"], flag_row(row))
         problem = problem_of(row["id"], around)
         if problem is not None:
             raise not_computable(problem)
 
 
-def _depends(rules: Rules) -> bool:
+def _has_dependencies(rules: Rules) -> bool:
     return any(isinstance(leaf, FlagIs | InCohort) for leaf in rules.leaves())
 
 

@@ -270,7 +270,7 @@ class FlagStore:
         async with self.records.read() as connection:
             ids = query.choose(map(_candidate, await connection.execute(live)), now)
             page_ids = ids[offset : offset + limit]
-            return await connection.run_sync(_in_order, page_ids), len(ids)
+            return await connection.run_sync(_flags_in_order, page_ids), len(ids)
 
     async def get_flag(self, project_id: int, flag_id: int) -> StoredFlag | None:
         """Return a flag, even if it is deleted."""
@@ -304,7 +304,7 @@ class FlagStore:
         return {row.project_id: row.version for row in await self.records.fetch(statement)}
 
 
-def _in_order(connection: Connection, ids: Sequence[int]) -> Sequence[StoredFlag]:
+def _flags_in_order(connection: Connection, ids: Sequence[int]) -> Sequence[StoredFlag]:
     flags = {}
     for start in range(0, len(ids), READ_IDS_MAX):
         batch = ids[start : start + READ_IDS_MAX]

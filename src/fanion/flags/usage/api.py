@@ -78,7 +78,7 @@ class FlagUsage:
         if flag is None:
             raise NotFound
         key, days = flag.definition.key, _days(bounds, ZoneInfo(project.timezone), now)
-        answered = await self.usage.evaluations(project.id, key, days[0], days[-1])
+        answered = await self.usage.evaluations_by_day(project.id, key, days[0], days[-1])
         last = await self.usage.last_evaluated(project.id, now, key)
         called = await self.results.get_or_calculate(
             project, parse_trends(calls_filters(key, *bounds)), now
@@ -87,7 +87,7 @@ class FlagUsage:
             last_evaluated_at=last.get(key),
             days=[day.isoformat() for day in days],
             evaluations=_by_value(answered, days),
-            calls=[_called(entry) for entry in called.results or ()],
+            calls=[_calls_by_value(entry) for entry in called.results or ()],
         )
 
 
@@ -133,7 +133,7 @@ def _by_value(rows: Iterable[Evaluated], days: list[date]) -> list[ByValue]:
     return sorted(entries, key=lambda entry: (-entry.count, entry.value))
 
 
-def _called(entry: Mapping[str, Any]) -> ByValue:
+def _calls_by_value(entry: Mapping[str, Any]) -> ByValue:
     return ByValue(
         value=entry["label"],
         count=round(entry["count"]),

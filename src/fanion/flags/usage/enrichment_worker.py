@@ -83,7 +83,7 @@ class Enrichment:
             for key in await self._seen(project_id, keys[start : start + KEYS_MAX]):
                 creator = Creator(project_id, None, self.now())
                 async with self.records.write() as connection:
-                    marked += await connection.run_sync(_mark, creator, key)
+                    marked += await connection.run_sync(_mark_flag, creator, key)
         return marked
 
     async def _seen(self, project_id: int, keys: Sequence[str]) -> Sequence[str]:
@@ -93,7 +93,7 @@ class Enrichment:
         return result.columns[0] if result.columns else ()
 
 
-def _mark(connection: Connection, creator: Creator, key: str) -> int:
+def _mark_flag(connection: Connection, creator: Creator, key: str) -> int:
     """Mark a flag and extend its usage dashboard, unless it is deleted or has the tiles already.
 
     Evaluation and editors of the flag read nothing of this, so its version stays and no activity is

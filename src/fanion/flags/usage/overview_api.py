@@ -58,8 +58,8 @@ class FlagsOverviews:
         today = now.astimezone(zone).date()
         days = [today - timedelta(days=ago) for ago in reversed(range(DAYS))]
         flags, _ = await self.store.find_flags(project.id, EVERYTHING, now, FLAGS_MAX, 0)
-        calls = await self.overview.calls(project.id, days, zone)
-        evaluations = await self.overview.evaluations(project.id, days)
+        calls = await self.overview.calls_by_day(project.id, days, zone)
+        evaluations = await self.overview.evaluations_by_day(project.id, days)
         changes = await self.overview.last_changes(project.id)
         last = await self.usage.last_evaluated(project.id, now)
         overviews: list[FlagOverview] = []
@@ -69,8 +69,8 @@ class FlagsOverviews:
             overviews.append(
                 FlagOverview(
                     id=row.id,
-                    calls=_daily(calls, row.key, days),
-                    evaluations=_daily(evaluations, row.key, days),
+                    calls=_numbers_by_day(calls, row.key, days),
+                    evaluations=_numbers_by_day(evaluations, row.key, days),
                     last_evaluated_at=evaluated_at,
                     stale_reason=stale_reason(row, flag.created_at, evaluated_at, now, STALE_DAYS),
                     changed_at=None if change is None else change.changed_at,
@@ -97,7 +97,7 @@ class FlagsOverviewApi(Controller):
         return await flags_overviews.overview_of_project(request.project, request.app.state.now())
 
 
-def _daily(numbers: Daily, key: str, days: Sequence[date]) -> list[int]:
+def _numbers_by_day(numbers: Daily, key: str, days: Sequence[date]) -> list[int]:
     return [numbers.get((key, day), 0) for day in days]
 
 

@@ -57,7 +57,7 @@ class OverviewStore:
     records: Records
     events: EventStore
 
-    async def calls(self, project_id: int, days: Sequence[date], zone: ZoneInfo) -> Daily:
+    async def calls_by_day(self, project_id: int, days: Sequence[date], zone: ZoneInfo) -> Daily:
         """Count `$feature_flag_called` events by flag and day.
 
         Args:
@@ -74,7 +74,7 @@ class OverviewStore:
         rows = zip(*result.columns, strict=True)
         return {(flag, day): calls for flag, day, calls in rows if flag}
 
-    async def evaluations(self, project_id: int, days: Sequence[date]) -> Daily:
+    async def evaluations_by_day(self, project_id: int, days: Sequence[date]) -> Daily:
         statement = (
             select(_row.flag_key, _row.day, func.sum(_row.evaluations).label("total"))
             .where(_row.project_id == project_id, _row.day >= days[0], _row.day <= days[-1])

@@ -61,7 +61,7 @@ class UsageStore:
     records: Records
     events: EventStore
 
-    async def evaluations(
+    async def evaluations_by_day(
         self, project_id: int, key: str, first: date, last: date
     ) -> Sequence[Evaluated]:
         statement = (

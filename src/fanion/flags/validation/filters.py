@@ -32,22 +32,22 @@ class StoredParts:
 
     def __init__(self, filters: Mapping[str, Any]) -> None:
         self._filters = filters
-        self._parts = {_encode(part) for part in _parts(filters)}
+        self._parts = {_encode(part) for part in _parts_of_filters(filters)}
 
-    def has(self, part: object) -> bool:
+    def has_part(self, part: object) -> bool:
         """Return whether a condition set, condition or variant is stored, at any position."""
         return bool(self._parts) and _encode(part) in self._parts
 
     def has_entry(self, name: str, value: object) -> bool:
-        return name in self._filters and same(self._filters[name], value)
+        return name in self._filters and same_json(self._filters[name], value)
 
     def is_unchanged(self, name: str, filters: Mapping[str, Any]) -> bool:
         """Return whether the new filters have the stored value, or none like the stored ones."""
-        return same(self._filters.get(name), filters.get(name))
+        return same_json(self._filters.get(name), filters.get(name))
 
     def has_payload(self, key: str, payload: object) -> bool:
         payloads = self._filters.get("payloads")
-        return isinstance(payloads, dict) and key in payloads and same(payloads[key], payload)
+        return isinstance(payloads, dict) and key in payloads and same_json(payloads[key], payload)
 
     def has_problem(self, problem: str) -> bool:
         try:
@@ -76,12 +76,12 @@ def objects_of(value: object) -> list[dict[str, Any]]:
     return []
 
 
-def same(value: object, other: object) -> bool:
+def same_json(value: object, other: object) -> bool:
     """Return whether two values are equal as JSON: True is not 1, and key order does not count."""
     return _encode(value) == _encode(other)
 
 
-def _parts(filters: Mapping[str, Any]) -> Iterator[Any]:
+def _parts_of_filters(filters: Mapping[str, Any]) -> Iterator[Any]:
     for group, at in condition_sets(filters):
         yield group
         for leaf, _ in conditions(group, at):
@@ -121,7 +121,7 @@ def check_filters(
     Raises:
         Invalid: With the code and the text that clients compare.
     """
-    if stored is not None and same(filters, stored):
+    if stored is not None and same_json(filters, stored):
         return
     before = StoredParts(stored or {})
     groups = filters.get("groups")
@@ -150,16 +150,16 @@ def _check_names(filters: Mapping[str, Any], before: StoredParts) -> None:
     unknown = [name for name in filters if not before.has_entry(name, filters[name])]
     require_known(unknown, posthog_fields.OF_FILTERS, "filters")
     for group, at in condition_sets(filters):
-        if not before.has(group):
+        if not before.has_part(group):
             require_known(group, posthog_fields.OF_GROUP, at)
             for leaf, leaf_at in conditions(group, at):
-                if not before.has(leaf):
+                if not before.has_part(leaf):
                     require_known(leaf, posthog_fields.OF_PROPERTY, leaf_at)
     multivariate = filters.get("multivariate")
     if isinstance(multivariate, dict) and not before.has_entry("multivariate", multivariate):
         require_known(multivariate, posthog_fields.OF_MULTIVARIATE, "filters__multivariate")
         for number, variant in enumerate(objects_of(multivariate.get("variants"))):
-            if not before.has(variant):
+            if not before.has_part(variant):
                 at = f"filters__multivariate__variants__{number}"
                 require_known(variant, posthog_fields.OF_VARIANT, at)
 
@@ -242,16 +242,16 @@ def _check_groups(
     same_index = before.is_unchanged("aggregation_group_type_index", filters)
     for name in SET_LISTS:
         for position, group in enumerate(_sets(filters, name)):
-            if not (same_index and before.has(group)):
+            if not (same_index and before.has_part(group)):
                 _check_set(group, index, f"filters__{name}__{position}")
                 for number, leaf in enumerate(_properties(group)):
-                    if not (same_index and before.has(leaf)):
+                    if not (same_index and before.has_part(leaf)):
                         at = f"filters__{name}__{position}__properties__{number}"
                         check_condition(leaf, index, at)
     keys = [variant.get("key") for variant in variants]
     same_variants = before.is_unchanged("multivariate", filters)
     for group in _sets(filters, "groups"):
-        was_there = same_variants and before.has(group)
+        was_there = same_variants and before.has_part(group)
         if group.get("variant") and group["variant"] not in keys and not was_there:
             raise _invalid("Filters are not valid (variant override does not exist)")
 
@@ -300,9 +300,9 @@ def check_variants(filters: Mapping[str, Any], before: StoredParts) -> Sequence[
     if before.has_entry("multivariate", multivariate):
         return variants
     for index, variant in enumerate(variants):
-        if not before.has(variant):
+        if not before.has_part(variant):
             _check_variant(variant, f"filters__multivariate__variants__{index}")
-    if variants and _total(variants) != 100:
+    if variants and _total_share(variants) != 100:
         raise Invalid("Invalid variant definitions: Variant rollout percentages must sum to 100.")
     seen: set[str] = set()
     for index, variant in enumerate(variants):
@@ -332,7 +332,7 @@ def check_share(value: Any, at: str) -> None:
         raise Invalid(f"A percentage must be between 0 and 100, not {value}.", attr=at)
 
 
-def _total(variants: Sequence[Mapping[str, Any]]) -> float:
+def _total_share(variants: Sequence[Mapping[str, Any]]) -> float:
     # Thirds written with two digits must still count as a hundred.
     total: float = sum(_share(variant) for variant in variants)
     return round(total, 2)

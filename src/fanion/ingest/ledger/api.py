@@ -192,7 +192,7 @@ class IngestionApi(Controller):
             letters, count = await ingestion.letters.read_page(
                 letter_filter, page.limit, page.offset
             )
-        return page.of([_letter_body(letter) for letter in letters], count)
+        return page.with_results([_letter_body(letter) for letter in letters], count)
 
     @post("/dead_letters/retry", summary="Retry all dead letters", status_code=202)
     async def retry_all(

@@ -134,7 +134,7 @@ class AlertsApi(Controller):
         """Return the alerts, oldest first."""
         page = request.page
         stored, count = await alerts.store.list_alerts(request.project.id, page.limit, page.offset)
-        return page.of([_body(alert) for alert in stored], count)
+        return page.with_results([_body(alert) for alert in stored], count)
 
     @post("/", summary="Create an alert")
     async def create(

@@ -68,7 +68,7 @@ class PersonalKeysApi(Controller):
         """Return the keys of the caller, newest first."""
         page, user = request.page, request.principal.user
         rows, count = await authentication.store.page(user.id, page.limit, page.offset)
-        return page.of([_key_body(key) for key in rows], count)
+        return page.with_results([_key_body(key) for key in rows], count)
 
     @post("/", summary="Create a personal API key", **FRESH)
     async def create(

@@ -13,7 +13,7 @@ from fanion.db.drivers import TransactionConflict
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects
 from fanion.flags.storage.integrity import flags_without_answer
-from fanion.flags.validation.filters import same
+from fanion.flags.validation.filters import same_json
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
 from fanion.groups.store import write_types
 from fanion.projects.store import move_flag_version, set_account_filters
@@ -159,7 +159,7 @@ def _import_account_filters(target: ImportTarget) -> None:
     if not filters:
         return
     stored = replace_ids(list(target.stored.test_account_filters), target.names)
-    fields = [] if same(stored, filters) else [ACCOUNT_FILTERS]
+    fields = [] if same_json(stored, filters) else [ACCOUNT_FILTERS]
     target.report.compared("project", "test accounts", fields)
     if fields:
         author, conditions = target.author, replace_names(filters, target.ids)

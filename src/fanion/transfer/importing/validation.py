@@ -14,7 +14,7 @@ from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.engine.percentages import with_whole_percentages
-from fanion.flags.validation.filters import check_filters, same
+from fanion.flags.validation.filters import check_filters, same_json
 from fanion.insights.alerts.model import check_threshold
 from fanion.insights.model import RESTRICTION_LEVELS
 from fanion.insights.tiles_store import TILES_MAX
@@ -342,9 +342,9 @@ def _check_cohort(
     if cohort.is_static:
         return
     # Older versions stored conditions on cohorts without their key.
-    if filters and (stored is None or not same(stored.filters, cohort.filters)):
+    if filters and (stored is None or not same_json(stored.filters, cohort.filters)):
         check_criteria(filters, complete=False)
-    if stored is None or not same(stored.groups, cohort.groups):
+    if stored is None or not same_json(stored.groups, cohort.groups):
         check_groups(groups)
 
 
@@ -356,7 +356,7 @@ def _check_insight(insight: InsightEntry, ids: Ids, stored_definitions: StoredDe
     filters = with_field("filters", lambda: replace_names(insight.filters, ids))
     query = with_field("query", lambda: replace_names(insight.query, ids))
     stored = stored_definitions.insights.get(insight.short_id)
-    if stored is not None and same(_question(stored), _question(insight)):
+    if stored is not None and same_json(_question(stored), _question(insight)):
         return
     if query is None:
         check_insight_filters(filters)
@@ -381,7 +381,7 @@ def _check_dashboard(
             f"restriction_level: must be one of {', '.join(map(str, RESTRICTION_LEVELS))}"
         )
     filters = with_field("filters", lambda: replace_names(dashboard.filters, ids))
-    if not same(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
+    if not same_json(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
         check_dashboard_filters(filters)
     short_ids = [tile.insight for tile in dashboard.tiles]
     if len(short_ids) > TILES_MAX:
@@ -409,13 +409,13 @@ def _check_flag(
     _check_flag_key(flag.key)
     filters = with_field("filters", lambda: replace_names_in_flag(flag.filters, ids))
     stored = stored_definitions.get(flag.key)
-    if stored is None or not same(stored.filters, flag.filters):
+    if stored is None or not same_json(stored.filters, flag.filters):
         # A flag without conditions is valid here: a change of a flag can remove them all.
         check_filters(filters, creating=False, plain_payloads=True)
     conditions = with_field(
         "rollback_conditions", lambda: replace_names(flag.rollback_conditions, ids)
     )
-    if stored is None or not same(stored.rollback_conditions, flag.rollback_conditions):
+    if stored is None or not same_json(stored.rollback_conditions, flag.rollback_conditions):
         check_conditions(conditions, None)
     for name in flag.roles:
         if folded(name) not in roles:
