@@ -169,8 +169,8 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
         ),
         (
             person(operator="is_date_before", value="-7x"),
-            'Invalid value "-7x" for operator is_date_before. It must be a date, as 2024-04-02 or '
-            "2024-04-02T08:30:00Z, or a relative one such as -7d.",
+            'Invalid value "-7x" for operator is_date_before. It must be a date such as '
+            "2024-04-02 or 2024-04-02T08:30:00Z, or a relative one such as -7d.",
         ),
         (
             person(operator="semver_tilde", value="1.2.*"),
@@ -220,12 +220,12 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
         (did(explicit_datetime="soon"), "explicit_datetime cannot be read: 'soon'"),
         (
             did(operator="gte", operator_value=5),
-            "operator_value cannot be used with performed_event, but with "
+            "operator_value cannot be used with performed_event, only with "
             "performed_event_multiple, performed_event_regularly.",
         ),
         (
             did(value="performed_event_first_time", event_filters=[{"key": "a", "value": 1}]),
-            "event_filters cannot be used with performed_event_first_time, but with "
+            "event_filters cannot be used with performed_event_first_time, only with "
             "performed_event, performed_event_multiple.",
         ),
         (

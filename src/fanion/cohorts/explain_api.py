@@ -41,8 +41,8 @@ SAMPLE_MAX = 10
 # A user waits for a preview, so its limit is shorter than that of a calculation.
 PREVIEW_SECONDS_MAX = 20
 TOO_LARGE = (
-    f"The preview takes longer than {PREVIEW_SECONDS_MAX} seconds, or too much memory. "
-    "Use shorter times, or fewer conditions."
+    f"The preview takes longer than {PREVIEW_SECONDS_MAX} seconds or needs too much memory. "
+    "Use shorter time windows or fewer conditions."
 )
 
 

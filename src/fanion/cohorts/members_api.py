@@ -164,7 +164,7 @@ class RemovedPerson(Struct, kw_only=True, forbid_unknown_fields=True):
 class Added(Struct, kw_only=True):
     success: bool
     unmatched: Annotated[
-        list[UUID] | UnsetType, Meta(description="Those without a person in this project, if any.")
+        list[UUID] | UnsetType, Meta(description="Ids without a person in this project, if any.")
     ] = UNSET
 
 

@@ -25,7 +25,8 @@ FILE_FIELD = "csv"  # the form field that holds a file of members
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
 Criteria = Annotated[
-    Any, Meta(description="`{properties: …}`: a tree of conditions, stored as sent. `{}` is none.")
+    Any,
+    Meta(description="`{properties: …}`: a tree of conditions, stored as sent. `{}` means none."),
 ]
 Query = Annotated[
     Any,
@@ -35,7 +36,8 @@ Query = Annotated[
     ),
 ]
 PersonIds = Annotated[
-    Any, Meta(description="Not supported: empty or absent. Use `add_persons_to_static_cohort`.")
+    Any,
+    Meta(description="Not supported; leave it empty or out. Use `add_persons_to_static_cohort`."),
 ]
 ReturnedFilters = Annotated[dict[str, Any], Meta(description="As sent, or made from `groups`.")]
 Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
@@ -79,17 +81,17 @@ _ACTORS = {
     "insight": "`TRENDS`, `FUNNELS`, `RETENTION`, `PATHS`, `STICKINESS` or `LIFECYCLE`.",
     "events": "The insight's events, as JSON.",
     "properties": "Conditions on all events, as JSON.",
-    "filter_test_accounts": "`true`: with the project's `test_account_filters` too.",
+    "filter_test_accounts": "`true` also applies the project's `test_account_filters`.",
     "entity_id": "The event to use; by default the first of `events`.",
     "entity_type": "`events`.",
-    "date_from": "As `-7d`, a date or a time.",
-    "date_to": "As `-1d`, a date or a time.",
+    "date_from": "A relative date such as `-7d`, a date or a time.",
+    "date_to": "A relative date such as `-1d`, a date or a time.",
     "interval": "`hour`, `day`, `week` or `month`.",
     "breakdown": "For trends: a property.",
     "breakdown_type": "`event` or `person`.",
     "breakdown_value": "Value of the property.",
     "stickiness_days": "For stickiness: the exact number of intervals.",
-    "target_date": "For a life cycle: a date within the interval to use.",
+    "target_date": "For lifecycle: a date within the interval to use.",
     "lifecycle_type": "`new`, `returning`, `resurrecting` or `dormant`.",
     "funnel_step": "Persons who reached this step, from 1; negative: who left just before it.",
     "funnel_window_days": "From the first step to the last; 14 by default.",
@@ -149,16 +151,18 @@ class UploadedRows(Struct, kw_only=True):
 
 
 class Calculation(Struct, kw_only=True):
-    id: Annotated[int, Meta(description="Of the cohort's calculations; it only grows.")]
+    id: Annotated[int, Meta(description="The number of the calculation; it only grows.")]
     started_at: datetime
     finished_at: datetime
-    count: Annotated[int | None, Meta(description="Members after it; null when it failed.")]
+    count: Annotated[
+        int | None, Meta(description="Members after the calculation; null if it failed.")
+    ]
     error: str | None
     is_completed: bool
     is_successful: bool
     total_query_ms: int
     total_read_rows: int
-    uploaded: Annotated[UploadedRows | None, Meta(description="Of the imported files.")]
+    uploaded: Annotated[UploadedRows | None, Meta(description="Rows of the imported files.")]
 
 
 class Explanation(Struct, kw_only=True):
@@ -170,7 +174,7 @@ class Explanation(Struct, kw_only=True):
 
     sentence: Annotated[str | None, Meta(description="The criteria in plain English.")]
     sql: Annotated[str | None, Meta(description="The statement that finds the members.")]
-    parameters: Annotated[dict[str, Any], Meta(description="The values that it binds.")]
+    parameters: Annotated[dict[str, Any], Meta(description="The values that the statement binds.")]
     last_run: LastRun | None
     problem: str | None
 

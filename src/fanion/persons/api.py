@@ -160,7 +160,7 @@ class PersonsApi(Controller):
         """
         return await _set_properties(request, persons, person_id, data.properties)
 
-    @put("/{person_id:str}", summary="Set properties of a person, as PATCH")
+    @put("/{person_id:str}", summary="Set properties of a person (same as PATCH)")
     async def replace_properties(
         self,
         request: ManagementRequest,
@@ -205,7 +205,7 @@ class PersonsApi(Controller):
         status_code=202,
         summary="Delete a person",
         responses={
-            204: ResponseSpec(None, generate_examples=False, description="No trace is left")
+            204: ResponseSpec(None, generate_examples=False, description="Everything is deleted")
         },
     )
     async def delete_person(

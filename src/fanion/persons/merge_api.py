@@ -60,7 +60,7 @@ class PreviewedProperty(Struct, kw_only=True):
     name: str
     remaining: Annotated[
         PreviewedValue | None,
-        Meta(description="The value of the merged person; null if none of them fits into it."),
+        Meta(description="The value of the merged person; null if no value fits."),
     ]
     lost: Annotated[list[PreviewedValue], Meta(description="Other values, which are lost.")]
 
@@ -70,7 +70,10 @@ class PreviewedCohort(Struct, kw_only=True):
     name: str
     is_static: bool
     is_new: Annotated[
-        bool, Meta(description="Whether the remaining person is not in it yet, but another one is.")
+        bool,
+        Meta(
+            description="Whether the remaining person is not a member yet, but another person is."
+        ),
     ]
 
 
@@ -80,7 +83,9 @@ class PreviewedIdentity(Struct, kw_only=True):
     flag_key: str
     hash_key: str
     person: Annotated[UUID, Meta(description="The person whose identity remains.")]
-    lost: Annotated[list[str], Meta(description="Those of the others, where they differ.")]
+    lost: Annotated[
+        list[str], Meta(description="The identities of the other persons, where they differ.")
+    ]
 
 
 class Irreversible(Struct, kw_only=True):
@@ -89,29 +94,31 @@ class Irreversible(Struct, kw_only=True):
 
 
 class MergePreview(Struct, kw_only=True):
-    id: Annotated[UUID, Meta(description="Of the person that remains.")]
+    id: Annotated[UUID, Meta(description="The id of the person that remains.")]
     name: str
     is_identified: bool
     created_at: datetime
     persons: Annotated[
         list[PreviewedPerson],
-        Meta(description="The remaining one, then those that are merged into it, in their order. "
+        Meta(description="The remaining person, then those merged into it, in their order. "
         "Persons that were merged before are left out."),
     ]  # fmt: skip
-    events: Annotated[int | None, Meta(description="Of all of them together.")]
+    events: Annotated[int | None, Meta(description="The number of events of all persons together.")]
     distinct_ids: Annotated[
-        list[str], Meta(description=f"The first {DISTINCT_IDS_LISTED_MAX} of all of them.")
+        list[str], Meta(description=f"The first {DISTINCT_IDS_LISTED_MAX} of all persons together.")
     ]
     distinct_ids_count: int
     properties: Annotated[
         list[PreviewedProperty],
-        Meta(description=f"First those of which a value is lost; at most {PROPERTIES_LISTED_MAX}."),
+        Meta(
+            description=f"At most {PROPERTIES_LISTED_MAX}; properties that lose a value come first."
+        ),
     ]
     properties_count: int
     cohorts: Annotated[
         list[PreviewedCohort],
-        Meta(description="Of which the merged person is a member: of those with criteria, until "
-        "their next calculation."),
+        Meta(description="The cohorts that have the merged person as a member; those with "
+        "criteria only until their next calculation."),
     ]  # fmt: skip
     flag_identities: list[PreviewedIdentity]
     irreversible: Annotated[list[Irreversible], Meta(description="What cannot be undone.")]
@@ -128,7 +135,7 @@ class PersonMergesApi(Controller):
         summary="Merge persons into a person",
         responses={
             202: ResponseSpec(
-                PersonBody, generate_examples=False, description="Accepted; it follows"
+                PersonBody, generate_examples=False, description="Accepted; the merge follows"
             )
         },
     )
@@ -300,8 +307,8 @@ def _irreversible(preview: Preview, identities_lost: int) -> list[Irreversible]:
         details["property_values_lost"] = f"Values of properties that are lost: {lost}."
     if identities_lost:
         details["flag_identities_lost"] = (
-            f"Stored identities of flags that are lost: {identities_lost}. These flags may answer "
-            "another value for the persons that are merged."
+            f"Stored identities of flags that are lost: {identities_lost}. These flags may return "
+            "another value for the merged persons."
         )
     if not survivor.is_identified:
         details["person_identified"] = (

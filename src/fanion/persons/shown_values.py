@@ -8,8 +8,8 @@ import msgspec
 VALUE_BYTES_MAX = 2_000
 VALUES_BYTES_MAX = 256 * 1024
 CUT = (
-    f"a value is not shown, as it has more than {VALUE_BYTES_MAX} bytes as JSON, or the answer "
-    f"more than {VALUES_BYTES_MAX // 1024} KiB of values."
+    f"a value is left out because it has more than {VALUE_BYTES_MAX} bytes as JSON, or the "
+    f"response has more than {VALUES_BYTES_MAX // 1024} KiB of values."
 )
 
 _encode = msgspec.json.Encoder().encode

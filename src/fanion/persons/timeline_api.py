@@ -50,11 +50,13 @@ class TimelineEvent(Struct, kw_only=True):
     name: str
     distinct_id: str
     flag: Annotated[
-        CalledFlag | None, Meta(description="Of `$feature_flag_called`: the flag and its value.")
+        CalledFlag | None, Meta(description="For `$feature_flag_called`: the flag and its value.")
     ]
     is_cut: Annotated[
         bool,
-        Meta(description="Its properties are too long to be read here: no flag, no changes."),
+        Meta(
+            description="True if its properties are too long to be read here: no flag, no changes."
+        ),
     ]
 
 
@@ -63,10 +65,10 @@ class ChangedProperty(Struct, kw_only=True):
     operation: Operation
     value: Annotated[Any, Meta(description="Null for `unset`.")]
     before: Annotated[
-        Any, Meta(description="Null if the person did not have it, and if that is not known.")
+        Any, Meta(description="Null if the person did not have it, or if that is not known.")
     ]
     is_before_known: Annotated[
-        bool, Meta(description="If not, `set_once` and `unset` may have changed nothing.")
+        bool, Meta(description="If false, `set_once` and `unset` may have changed nothing.")
     ]
     is_cut: Annotated[bool, Meta(description=f"True where {CUT}")]
 
@@ -86,11 +88,12 @@ class TimelineEntry(Struct, kw_only=True):
     ]
     changes: Annotated[
         list[ChangedProperty] | None,
-        Meta(description=f"Of the kind `properties`, {CHANGES_MAX} at most; otherwise null."),
+        Meta(description=f"For the kind `properties`, at most {CHANGES_MAX}; otherwise null."),
     ]
     changes_count: int
     cohort: Annotated[
-        TimelineCohort | None, Meta(description="Of the kind `cohort`: the one that was entered.")
+        TimelineCohort | None,
+        Meta(description="For the kind `cohort`: the cohort that was entered."),
     ]
 
 

@@ -138,7 +138,11 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                         "anyOf": [
                             reference(GROUP),
                             {**conditions, "description": "Conditions, combined by AND."},
-                            {"type": "object", "maxProperties": 0, "description": "No person."},
+                            {
+                                "type": "object",
+                                "maxProperties": 0,
+                                "description": "Matches no person.",
+                            },
                         ]
                     }
                 },
@@ -166,7 +170,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
             "description": "An empty group matches no person.",
         },
         CONDITION: {
-            "description": "On a property of the person, another cohort, or what the person did.",
+            "description": "On a property of the person, on another cohort, or on its events.",
             "anyOf": [*_person_forms(), *_cohort_forms(), *_event_forms()],
         },
         EVENT_FILTER: {
@@ -261,7 +265,7 @@ def _query() -> JsonSchema:
         "properties": {"type": "array", "items": reference(CONDITION), "minItems": 1},
         "source": {
             "type": "object",
-            "description": "The actors of a number of an insight, in place of `properties`.",
+            "description": "The actors behind a value of an insight, in place of `properties`.",
         },
     }
     return {

@@ -52,7 +52,7 @@ _ALLOWED: Mapping[ValueKind, str] = {
     "pattern": "a regular expression in the RE2 syntax, without look-around and back-references",
     "texts": "a list of texts",
     "range": "two numbers, the lesser first",
-    "date": "a date, as 2024-04-02 or 2024-04-02T08:30:00Z, or a relative one such as -7d",
+    "date": "a date such as 2024-04-02 or 2024-04-02T08:30:00Z, or a relative one such as -7d",
     "version": "a version such as 1.4.0",
     "wildcard": "a version such as 1.4.*",
     "cohort": "the id of a cohort",
@@ -277,7 +277,7 @@ class _Rules:
             raise Invalid(f"{detail} {suggestion(str(kind), BEHAVIOURS)}", attr=at)
         for name, kinds in _READ_BY.items():
             if raw.get(name) and kind not in kinds:
-                detail = f"{name} cannot be used with {kind}, but with {', '.join(sorted(kinds))}."
+                detail = f"{name} cannot be used with {kind}, only with {', '.join(sorted(kinds))}."
                 raise Invalid(detail, attr=at)
         _check_negation(raw, at)
         try:
