@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, Route
 from bench.report import Row
 from bench.servers import whole
 from tests.console.browser import Chromium, why_no_browser, why_no_console
+from tests.console.bulk_rows import add_many_flags
 from tests.console.installation import Installation, open_installation
-from tests.console.many import add_flags
 from tests.console.screen import Console, open_console
 from tests.console.showcase import make_showcase
 
@@ -67,7 +67,7 @@ def run() -> Iterator[Row]:
 def _measured(browser: Browser, installation: Installation) -> Iterator[Row]:
     showcase = make_showcase(installation)
     project, many = showcase.project, installation.project("Many flags")
-    add_flags(many, FLAGS)
+    add_many_flags(many, FLAGS)
     home, flags = project.at(), many.at("flags")
     with _page(browser, installation) as console:
         console.open(home)

@@ -57,7 +57,7 @@ RUN_S = 120
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     code: int
     out: str
     err: str
@@ -68,7 +68,7 @@ def environment(data: Path, settings: Mapping[str, str]) -> dict[str, str]:
     return {**environment, "FANION_DATA": str(data), "COLUMNS": "300", **settings}
 
 
-def fanion(data: Path, *arguments: str, typed: bytes = b"", **settings: str) -> Done:
+def fanion(data: Path, *arguments: str, typed: bytes = b"", **settings: str) -> CommandResult:
     """Run the command in this process: starting one costs seconds on a busy machine."""
     changed: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
     before = os.umask(UMASK)  # as the command itself begins
@@ -77,16 +77,16 @@ def fanion(data: Path, *arguments: str, typed: bytes = b"", **settings: str) -> 
     finally:
         os.umask(before)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Done(done.exit_code, done.stdout, done.stderr)
+    return CommandResult(done.exit_code, done.stdout, done.stderr)
 
 
-def fanion_process(data: Path, *arguments: str, **settings: str) -> Done:
+def fanion_process(data: Path, *arguments: str, **settings: str) -> CommandResult:
     """Run the command as a process, if it takes the event engine or the log for itself."""
     done = run_fanion(arguments, environment(data, settings))
-    return Done(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
-def found(data: Path, *arguments: str) -> Any:
+def json_output(data: Path, *arguments: str) -> Any:
     """Return what a command prints as JSON."""
     done = fanion(data, *arguments, "--json")
     assert (done.code, done.err) == (0, "")
@@ -94,7 +94,7 @@ def found(data: Path, *arguments: str) -> Any:
     return json.loads(done.out)
 
 
-def refused(done: Done, text: str) -> None:
+def refused(done: CommandResult, text: str) -> None:
     assert (done.code, done.out, done.err) == (2, "", f"fanion: {text}\n")
 
 
@@ -126,7 +126,7 @@ def sign_in_link(text: str) -> str:
     return str(link)
 
 
-def run_as_pasted(line: str) -> Done:
+def run_as_pasted(line: str) -> CommandResult:
     """Run a line in a shell, without curl's progress.
 
     curl writes its progress when its output does not go to a terminal.
@@ -135,7 +135,7 @@ def run_as_pasted(line: str) -> Done:
     done = subprocess.run(
         ["/bin/sh", "-c", quiet], capture_output=True, text=True, timeout=RUN_S, check=False
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def test_the_first_start_prints_everything_once(fresh: RealServer) -> None:
@@ -342,7 +342,7 @@ def test_the_next_start_prints_no_keys(fresh: RealServer) -> None:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """Return a folder that `fanion setup` made, and the output of the command."""
     data = Path(tmp_path_factory.mktemp("installed")) / "data"
-    return data, found(data, "setup")
+    return data, json_output(data, "setup")
 
 
 def test_setup_prints_one_object_with_the_keys(installed: tuple[Path, Any]) -> None:
@@ -456,7 +456,7 @@ def test_a_second_setup_is_refused_and_changes_nothing(installed: tuple[Path, An
     done = fanion(data, "setup", "--json")
 
     refused(done, "Already set up. `fanion keys create` makes another key.")
-    assert found(data, "projects", "list") == [
+    assert json_output(data, "projects", "list") == [
         {
             "project_id": made["project_id"],
             "name": "Default project",
@@ -468,8 +468,8 @@ def test_a_second_setup_is_refused_and_changes_nothing(installed: tuple[Path, An
 def test_keys_are_created_listed_and_revoked(installed: tuple[Path, Any]) -> None:
     data, _ = installed
 
-    made = found(data, "keys", "create", "--label", "CI", "--scope", "feature_flag:read")
-    listed = {key["id"]: key for key in found(data, "keys", "list")}
+    made = json_output(data, "keys", "create", "--label", "CI", "--scope", "feature_flag:read")
+    listed = {key["id"]: key for key in json_output(data, "keys", "list")}
     revoked = fanion(data, "keys", "revoke", made["id"])
     again = fanion(data, "keys", "revoke", made["id"])
 
@@ -481,15 +481,15 @@ def test_keys_are_created_listed_and_revoked(installed: tuple[Path, Any]) -> Non
     )
     assert made["personal_api_key"] not in json.dumps(listed)
     assert (revoked.code, revoked.out) == (0, "Revoked.\n")
-    assert made["id"] not in {key["id"] for key in found(data, "keys", "list")}
+    assert made["id"] not in {key["id"] for key in json_output(data, "keys", "list")}
     refused(again, f"There is no key {made['id']}; `fanion keys list` shows them.")
 
 
 def test_projects_are_created_and_listed(installed: tuple[Path, Any]) -> None:
     data, _ = installed
 
-    made = found(data, "projects", "create", "Shop", "--timezone", "Europe/Berlin")
-    listed = found(data, "projects", "list")
+    made = json_output(data, "projects", "create", "Shop", "--timezone", "Europe/Berlin")
+    listed = json_output(data, "projects", "list")
     returned = fanion(data, "projects", "list")
 
     assert made["name"] == "Shop"
@@ -639,7 +639,7 @@ def test_a_list_shows_whole_ids(
     installed: tuple[Path, Any], columns: str, is_terminal: str
 ) -> None:
     data, _ = installed
-    made = found(data, "keys", "create", "--label", "a label that takes some room")
+    made = json_output(data, "keys", "create", "--label", "a label that takes some room")
 
     returned = fanion(data, "keys", "list", COLUMNS=columns, FORCE_COLOR=is_terminal)
 

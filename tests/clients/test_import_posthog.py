@@ -34,7 +34,7 @@ WAIT_S = 120
 POLL_S = 0.05
 
 
-class Place:
+class ProjectServer:
     """A real server with its one project."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,11 +50,11 @@ class Place:
         project = str(self.keys.project_id)
         return read_document(fanion(self.server, "export", "--project", project).encode())
 
-    def imported_from(self, source: "Place", *more: str) -> Json:
+    def imported_from(self, source: "ProjectServer", *more: str) -> Json:
         found: Json = json.decode(fanion(self.server, *self.arguments(source, *more)))
         return found
 
-    def arguments(self, source: "Place", *more: str) -> tuple[str, ...]:
+    def arguments(self, source: "ProjectServer", *more: str) -> tuple[str, ...]:
         return (
             "import-posthog",
             *("--host", source.server.url),
@@ -144,7 +144,7 @@ def history() -> Iterator[Json]:
         }
 
 
-async def make_project(place: Place) -> None:
+async def make_project(place: ProjectServer) -> None:
     place.capture(*PERSONS)
     past = list(history())
     for start in range(0, len(past), 500):
@@ -165,22 +165,22 @@ async def members_known(site: Site, count: int = 2) -> None:
         await asyncio.sleep(POLL_S)
 
 
-async def friends_known(place: Place) -> None:
+async def friends_known(place: ProjectServer) -> None:
     async with place.client() as client:
         await members_known(Site(client, place.server.url, place.keys.project_id))
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    place = Place(Path(tmp_path_factory.mktemp("source")) / "data")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProjectServer]:
+    place = ProjectServer(Path(tmp_path_factory.mktemp("source")) / "data")
     asyncio.run(make_project(place))
     yield place
     place.server.close()
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path / "data")
+def target(tmp_path: Path) -> Iterator[ProjectServer]:
+    place = ProjectServer(tmp_path / "data")
     yield place
     place.server.close()
 
@@ -202,7 +202,9 @@ def results(reported: Json, *wanted: str) -> list[Json]:
     return [one for one in reported["outcomes"] if one["result"] in wanted]
 
 
-def test_a_project_is_taken_over_from_a_running_server(source: Place, target: Place) -> None:
+def test_a_project_is_taken_over_from_a_running_server(
+    source: ProjectServer, target: ProjectServer
+) -> None:
     target.capture(*PERSONS)
 
     trial = target.imported_from(source, "--dry-run")
@@ -220,7 +222,7 @@ def test_a_project_is_taken_over_from_a_running_server(source: Place, target: Pl
         assert getattr(here, section) == getattr(there, section)
 
 
-def same_history(target: Place, source: Place) -> None:
+def expect_same_history(target: ProjectServer, source: ProjectServer) -> None:
     """Check that events have all that they say, and that the persons are the same."""
     here, there = target.events(), source.events()
     assert len(there) == len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE
@@ -230,11 +232,13 @@ def same_history(target: Place, source: Place) -> None:
     assert target.persons() == source.persons()
 
 
-def test_events_are_copied_once_however_often_it_is_asked(source: Place, target: Place) -> None:
+def test_events_are_copied_once_however_often_it_is_asked(
+    source: ProjectServer, target: ProjectServer
+) -> None:
     first = target.imported_from(source, "--events")
     target.ingested()
     asyncio.run(friends_known(target))
-    same_history(target, source)
+    expect_same_history(target, source)
 
     again = target.imported_from(source, "--events", "--since", "2022-01-01")
     target.ingested()
@@ -254,11 +258,11 @@ def test_events_are_copied_once_however_often_it_is_asked(source: Place, target:
     assert results(first, "skipped") == results(again, "created", "updated", "skipped") == []
     assert again["events"]["events"] > EVENTS_AT_ONCE
     assert caught_up["events"]["events"] == caught_up["events"]["counted"] == 0
-    same_history(target, source)
+    expect_same_history(target, source)
     assert target.duplicates() == again["events"]["events"]
 
 
-def has_noted(target: Place) -> bool:
+def has_progress(target: ProjectServer) -> bool:
     """Return whether the progress of a copy is stored.
 
     Events up to there are not copied again.
@@ -267,11 +271,11 @@ def has_noted(target: Place) -> bool:
         return bool(file.execute("SELECT 1 FROM event_copies").fetchone())
 
 
-def test_a_copy_that_was_killed_goes_on(source: Place, target: Place) -> None:
+def test_a_copy_that_was_killed_goes_on(source: ProjectServer, target: ProjectServer) -> None:
     arguments = target.arguments(source, "--events")
     target.limit(items_per_second=1_000, burst_seconds=1)  # so that it takes some seconds
     killed = target.server.begin(*arguments)
-    until(lambda: has_noted(target) or killed.poll() is not None, "nothing is noted")
+    until(lambda: has_progress(target) or killed.poll() is not None, "nothing is noted")
     assert killed.poll() is None
     killed.kill()
     killed.wait()
@@ -286,10 +290,12 @@ def test_a_copy_that_was_killed_goes_on(source: Place, target: Place) -> None:
     copied = done["events"]
     assert 0 < copied["events"] < len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE
     assert copied["earlier"] + copied["events"] == copied["counted"] == len(source.events())
-    same_history(target, source)
+    expect_same_history(target, source)
 
 
-def test_without_a_server_events_wait_in_the_log(source: Place, target: Place) -> None:
+def test_without_a_server_events_wait_in_the_log(
+    source: ProjectServer, target: ProjectServer
+) -> None:
     target.server.stop()
 
     done = target.imported_from(source, "--events", "--since", "2023-01-01")
@@ -305,7 +311,9 @@ def test_without_a_server_events_wait_in_the_log(source: Place, target: Place) -
     assert done["events"]["events"] == again["events"]["events"] == len(wanted)
 
 
-def test_a_key_that_the_source_refuses_is_reported(source: Place, target: Place) -> None:
+def test_a_key_that_the_source_refuses_is_reported(
+    source: ProjectServer, target: ProjectServer
+) -> None:
     project = ("--project", str(source.keys.project_id), "--into", "1")
     key = ("--personal-key", "phx_wrong")
     done = target.server.run("import-posthog", "--host", source.server.url, *key, *project)

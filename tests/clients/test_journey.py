@@ -55,7 +55,7 @@ PATHS = {
 
 
 @dataclass(frozen=True)
-class Travelled:
+class StageResult:
     """A client that has done a stage.
 
     Attributes:
@@ -67,7 +67,7 @@ class Travelled:
     seen: Json
 
 
-Travel = Callable[[Client, str], Travelled]
+StageRunner = Callable[[Client, str], StageResult]
 
 
 def name_of(client: Client) -> str:
@@ -75,30 +75,30 @@ def name_of(client: Client) -> str:
 
 
 @pytest.fixture(scope="module")
-def travel(
+def run_stage(
     server: tuple[RealServer, Keys], api: Api, tmp_path_factory: pytest.TempPathFactory
-) -> Travel:
+) -> StageRunner:
     """Have a client do a stage, once, and wait until the last of what it captured has arrived."""
     running, keys = server
-    done: dict[tuple[str, str], Travelled] = {}
+    done: dict[tuple[str, str], StageResult] = {}
 
-    def stage_of(client: Client, stage: str) -> Travelled:
+    def stage_of(client: Client, stage: str) -> StageResult:
         if (client.name, stage) not in done:
             journey = client.journey(stage, running.url, keys.project_api_key)
             folder = tmp_path_factory.mktemp(client.name) / stage
-            went = Travelled(client, journey, client.run(journey, api, folder))
-            await_arrival(went, api)
-            done[client.name, stage] = went
+            result = StageResult(client, journey, client.run(journey, api, folder))
+            await_arrival(result, api)
+            done[client.name, stage] = result
         return done[client.name, stage]
 
     return stage_of
 
 
 @pytest.fixture(scope="module", params=MARKED, ids=name_of)
-def captured(request: pytest.FixtureRequest, travel: Travel) -> Travelled:
+def captured(request: pytest.FixtureRequest, run_stage: StageRunner) -> StageResult:
     client: Client = request.param
     client.require()
-    return travel(client, "capture")
+    return run_stage(client, "capture")
 
 
 @pytest.fixture(scope="module")
@@ -107,23 +107,23 @@ def flags_made(api: Api) -> None:
 
 
 @pytest.fixture(scope="module")
-def read(captured: Travelled, flags_made: None, travel: Travel) -> Travelled:
-    return travel(captured.client, "flags")
+def read(captured: StageResult, flags_made: None, run_stage: StageRunner) -> StageResult:
+    return run_stage(captured.client, "flags")
 
 
 @pytest.fixture(scope="module")
-def read_by_python(flags_made: None, travel: Travel) -> Travelled:
+def read_by_python(flags_made: None, run_stage: StageRunner) -> StageResult:
     """Have the newest Python client read flags, after it has captured."""
-    travel(CLIENTS[0], "capture")
-    return travel(CLIENTS[0], "flags")
+    run_stage(CLIENTS[0], "capture")
+    return run_stage(CLIENTS[0], "flags")
 
 
-def test_the_application_sees_no_error(captured: Travelled, read: Travelled) -> None:
+def test_the_application_sees_no_error(captured: StageResult, read: StageResult) -> None:
     assert captured.seen["errors"] == []
     assert read.seen["errors"] == []
 
 
-def test_each_event_arrives_once_with_its_properties(captured: Travelled, api: Api) -> None:
+def test_each_event_arrives_once_with_its_properties(captured: StageResult, api: Api) -> None:
     events = events_of_person(captured, api)
     by_name = {event["event"]: event for event in events}
 
@@ -146,13 +146,13 @@ def test_each_event_arrives_once_with_its_properties(captured: Travelled, api: A
 
 @pytest.mark.parametrize("captured", NEWEST_PROTOCOL, ids=name_of, indirect=True)
 def test_the_newest_protocol_is_used_when_requested(
-    captured: Travelled, server: tuple[RealServer, Keys]
+    captured: StageResult, server: tuple[RealServer, Keys]
 ) -> None:
     assert '"path":"/i/v1/analytics/events"' in server[0].log_path.read_text()
 
 
 @pytest.mark.parametrize("captured", BROWSERS, ids=name_of, indirect=True)
-def test_a_page_that_goes_away_loses_nothing(captured: Travelled, api: Api) -> None:
+def test_a_page_that_goes_away_loses_nothing(captured: StageResult, api: Api) -> None:
     counts = Counter(event["event"] for event in events_of_person(captured, api))
 
     assert counts["last words"] == 1
@@ -161,7 +161,7 @@ def test_a_page_that_goes_away_loses_nothing(captured: Travelled, api: Api) -> N
 
 @pytest.mark.parametrize("captured", BROWSERS, ids=name_of, indirect=True)
 def test_each_request_of_a_page_is_answered_across_origins(
-    captured: Travelled, read: Travelled
+    captured: StageResult, read: StageResult
 ) -> None:
     requests = captured.seen["requests"] + read.seen["requests"]
     token = captured.journey.token
@@ -171,7 +171,7 @@ def test_each_request_of_a_page_is_answered_across_origins(
     assert paths >= PATHS[captured.client.name]
 
 
-def test_visitor_and_user_become_one_person(captured: Travelled, api: Api) -> None:
+def test_visitor_and_user_become_one_person(captured: StageResult, api: Api) -> None:
     journey = captured.journey
     person = api.person(journey.user)
 
@@ -185,7 +185,7 @@ def test_visitor_and_user_become_one_person(captured: Travelled, api: Api) -> No
     assert own == {"plan": "pro", "email": journey.email, "source": "ad", "first": 1}
 
 
-def test_a_group_has_its_events_and_properties(captured: Travelled, api: Api) -> None:
+def test_a_group_has_its_events_and_properties(captured: StageResult, api: Api) -> None:
     (paid,) = api.await_events(1, event="order paid", distinct_id=captured.journey.user)
 
     assert paid["properties"]["$groups"] == {"company": captured.journey.company}
@@ -194,7 +194,7 @@ def test_a_group_has_its_events_and_properties(captured: Travelled, api: Api) ->
     assert group["group_properties"] == {"size": 10}
 
 
-def test_flags_are_those_that_python_reads(read: Travelled, read_by_python: Travelled) -> None:
+def test_flags_are_those_that_python_reads(read: StageResult, read_by_python: StageResult) -> None:
     expected = read_by_python.seen
     for reader in READERS:
         assert flags_of(read.seen["values"][reader]) == flags_of(expected["values"][reader])
@@ -205,7 +205,7 @@ def test_flags_are_those_that_python_reads(read: Travelled, read_by_python: Trav
     assert halves == {True, False}
 
 
-def test_flags_see_what_was_captured(read: Travelled) -> None:
+def test_flags_see_what_was_captured(read: StageResult) -> None:
     of_stranger, own = read.seen["values"][READERS[0]], read.seen["own"]
 
     assert of_stranger["journey-pro"] is False
@@ -217,7 +217,7 @@ def test_flags_see_what_was_captured(read: Travelled) -> None:
     assert decoded(read.seen["own_payload"]) == {"is": own[VARIANT_KEY], "n": [1, None]}
 
 
-def test_each_flag_that_was_read_is_reported_once(read: Travelled, api: Api) -> None:
+def test_each_flag_that_was_read_is_reported_once(read: StageResult, api: Api) -> None:
     query = {"event": "$feature_flag_called", "distinct_id": read.journey.user}
     called = [event["properties"] for event in api.await_events(len(KEYS), **query)]
 
@@ -225,7 +225,7 @@ def test_each_flag_that_was_read_is_reported_once(read: Travelled, api: Api) -> 
     assert sorted(reported) == sorted(read.seen["own"].items())
 
 
-def test_an_event_carries_the_flags(read: Travelled, api: Api) -> None:
+def test_an_event_carries_the_flags(read: StageResult, api: Api) -> None:
     (paid,) = api.await_events(1, event="order paid again", distinct_id=read.journey.user)
 
     own = read.seen["own"]
@@ -260,22 +260,22 @@ def test_flags_keep_their_values_over_a_login(
     assert seen["later"] == seen["before"]
 
 
-def await_arrival(went: Travelled, api: Api) -> None:
-    user = went.journey.user
-    if went.journey.stage == "flags":
+def await_arrival(result: StageResult, api: Api) -> None:
+    user = result.journey.user
+    if result.journey.stage == "flags":
         api.await_events(1, event="order paid again", distinct_id=user)
         return
     for event in ("order paid", "long ago"):
         api.await_events(1, event=event, distinct_id=user)
-    api.await_events(went.journey.batched, event="batched", distinct_id=user)
-    api.await_events(1, event="page viewed", distinct_id=went.seen["anonymous"])
-    if went.client.runtime == "browser":
+    api.await_events(result.journey.batched, event="batched", distinct_id=user)
+    api.await_events(1, event="page viewed", distinct_id=result.seen["anonymous"])
+    if result.client.runtime == "browser":
         api.await_events(1, event="$pageleave", distinct_id=user)
 
 
-def events_of_person(went: Travelled, api: Api) -> list[Json]:
+def events_of_person(result: StageResult, api: Api) -> list[Json]:
     """Return the events of all ids that are one person by now."""
-    person_id = api.person(went.journey.user)["id"]
+    person_id = api.person(result.journey.user)["id"]
     events: list[Json] = api.get("/events/", person_id=person_id, limit="1000")["results"]
     return events
 

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Done:
+class PersonEvent:
     """One event: its time, counted back from now, and its only property."""
 
     event: str
@@ -54,8 +54,8 @@ class SamplePerson:
     """
 
     plan: str | None
-    events: tuple[Done, ...] = ()
-    merged: tuple[Done, ...] = ()
+    events: tuple[PersonEvent, ...] = ()
+    merged: tuple[PersonEvent, ...] = ()
     picked: bool = False
 
 
@@ -75,7 +75,7 @@ def is_member(tree: Json, person: SamplePerson) -> bool:
     return holds is not tree.get("negation", False)
 
 
-def times(leaf: Json, done: Iterable[Done], key: str = "key") -> list[datetime]:
+def times(leaf: Json, done: Iterable[PersonEvent], key: str = "key") -> list[datetime]:
     return sorted(one.time for one in done if one.event == leaf[key])
 
 
@@ -96,33 +96,33 @@ def compare(found: int, leaf: Json) -> bool:
     return answers[leaf.get("operator", "eq")]
 
 
-def filtered(leaf: Json, done: Sequence[Done]) -> list[datetime]:
+def filtered(leaf: Json, done: Sequence[PersonEvent]) -> list[datetime]:
     wanted = [one["value"] for one in leaf.get("event_filters", [])]
     remaining = [one for one in done if all(one.total == value for value in wanted)]
     return [time for time in times(leaf, remaining) if NOW - span(leaf) < time < NOW]
 
 
-def performed(leaf: Json, done: Sequence[Done]) -> bool:
+def performed(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     return bool(filtered(leaf, done))
 
 
-def multiple(leaf: Json, done: Sequence[Done]) -> bool:
+def multiple(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     found = len(filtered(leaf, done))
     return found > 0 and compare(found, leaf)
 
 
-def first_time(leaf: Json, done: Sequence[Done]) -> bool:
+def first_time(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     found = [time for time in times(leaf, done) if time < NOW]
     return bool(found) and min(found) >= NOW - span(leaf)
 
 
-def stopped(leaf: Json, done: Sequence[Done]) -> bool:
+def stopped(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     early, late = NOW - span(leaf), NOW - span(leaf, "seq_")
     found = times(leaf, done)
     return any(early < t <= late for t in found) and not any(late < t <= NOW for t in found)
 
 
-def restarted(leaf: Json, done: Sequence[Done]) -> bool:
+def restarted(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     early, late = NOW - span(leaf), NOW - span(leaf, "seq_")
     found = times(leaf, done)
     return (
@@ -132,7 +132,7 @@ def restarted(leaf: Json, done: Sequence[Done]) -> bool:
     )
 
 
-def regularly(leaf: Json, done: Sequence[Done]) -> bool:
+def regularly(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     length, total = span(leaf), leaf["total_periods"]
     found = [t for t in times(leaf, done) if NOW - total * length < t <= NOW]
     counts = [
@@ -141,14 +141,14 @@ def regularly(leaf: Json, done: Sequence[Done]) -> bool:
     return bool(found) and sum(compare(n, leaf) for n in counts) >= leaf["min_periods"]
 
 
-def sequence(leaf: Json, done: Sequence[Done]) -> bool:
+def sequence(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     start, gap = NOW - span(leaf), span(leaf, "seq_")
     first = [t for t in times(leaf, done) if start < t <= NOW]
     then = [t for t in times(leaf, done, "seq_event") if start < t <= NOW]
     return any(timedelta(0) < b - a <= gap for a in first for b in then)
 
 
-READINGS: dict[str, Callable[[Json, Sequence[Done]], bool]] = {
+READINGS: dict[str, Callable[[Json, Sequence[PersonEvent]], bool]] = {
     "performed_event": performed,
     "performed_event_multiple": multiple,
     "performed_event_first_time": first_time,
@@ -172,9 +172,9 @@ def some_time(chance: Random) -> timedelta:
     return timedelta(minutes=chance.randrange(12 * 24 * 60))
 
 
-def some_events(chance: Random, most: int) -> tuple[Done, ...]:
+def some_events(chance: Random, most: int) -> tuple[PersonEvent, ...]:
     return tuple(
-        Done(chance.choice(EVENTS), some_time(chance), chance.choice((None, 0, 1)))
+        PersonEvent(chance.choice(EVENTS), some_time(chance), chance.choice((None, 0, 1)))
         for _ in range(chance.randint(0, most))
     )
 
@@ -266,7 +266,7 @@ async def populate(
         rows += [stored(project, one, ids[place]) for one in person.events]
         rows += [stored(project, one, before) for one in person.merged]
         merges.append(Override(project, before, ids[place], 1))
-    rows.append(stored(project, Done("a", HOUR), NO_PERSON))
+    rows.append(stored(project, PersonEvent("a", HOUR), NO_PERSON))
     await events.mirror_persons(
         [
             PersonRow(project, ids[place], json.dumps({"plan": one.plan}).encode(), NOW, 1)
@@ -279,7 +279,7 @@ async def populate(
     return ids
 
 
-def stored(project: int, one: Done, person: UUID) -> Event:
+def stored(project: int, one: PersonEvent, person: UUID) -> Event:
     properties = b"{}" if one.total is None else b'{"total":%d}' % one.total
     return Event(project, uuid4(), one.event, "d", person, one.time, NOW, properties)
 
@@ -334,7 +334,7 @@ async def test_statements_find_the_same_persons_as_a_reference_implementation(
 
 
 def days(*ago: float) -> SamplePerson:
-    return SamplePerson(None, tuple(Done("a", 24 * one * HOUR) for one in ago))
+    return SamplePerson(None, tuple(PersonEvent("a", 24 * one * HOUR) for one in ago))
 
 
 def two(kind: str, outer: int, inner: int, unit: str = "day") -> Json:
@@ -426,7 +426,9 @@ async def test_other_projects_and_removed_persons_do_not_count(
     every_layout: EventStore, project_id: int
 ) -> None:
     ids = await populate(every_layout, project_id, [SamplePerson("pro"), SamplePerson("pro")])
-    await populate(every_layout, project_id + (1 << 40), [SamplePerson("pro", (Done("a", HOUR),))])
+    await populate(
+        every_layout, project_id + (1 << 40), [SamplePerson("pro", (PersonEvent("a", HOUR),))]
+    )
     await every_layout.mirror_persons(
         [PersonRow(project_id, ids[1], b"{}", NOW, 2, is_deleted=True)]
     )
@@ -446,7 +448,7 @@ async def test_other_projects_and_removed_persons_do_not_count(
 async def test_names_of_events_are_values(every_layout: EventStore, project_id: int) -> None:
     name = "a' OR 1 --\\ {v0:String} \n\0☃"
     ids = await populate(
-        every_layout, project_id, [SamplePerson(None, (Done(name, HOUR),)), days(1)]
+        every_layout, project_id, [SamplePerson(None, (PersonEvent(name, HOUR),)), days(1)]
     )
 
     found = await members(

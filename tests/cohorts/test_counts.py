@@ -12,7 +12,7 @@ from tests.support.cohorts import all_of, create, members, person, person_is, re
 pytestmark = pytest.mark.every_engine
 
 
-async def list_of(home: Home, *names: str) -> Json:
+async def static_cohort_of(home: Home, *names: str) -> Json:
     """Create a static cohort of these persons, who have events."""
     await home.capture(*(person(name, email=f"{name}@corp.example") for name in names))
     cohort = await upload(home, "distinct_id\n" + "\n".join(names) + "\n")
@@ -32,7 +32,7 @@ def merging(survivor: str, other: str) -> Json:
 
 @pytest.mark.parametrize("query", ["", "?delete_events=true"])
 async def test_the_count_follows_deletions(home: Home, query: str) -> None:
-    cohort = await list_of(home, "ann", "bob", "cid")
+    cohort = await static_cohort_of(home, "ann", "bob", "cid")
 
     for name in ("bob", "ann"):
         answer = await home.api.delete(f"/persons/{(await home.person(name))['uuid']}/{query}")
@@ -45,7 +45,7 @@ async def test_the_count_follows_deletions(home: Home, query: str) -> None:
 
 
 async def test_the_count_follows_merges_of_two_members(home: Home) -> None:
-    cohort = await list_of(home, "ann", "bob", "cid")
+    cohort = await static_cohort_of(home, "ann", "bob", "cid")
 
     await home.capture(merging("ann", "bob"))
     await home.site.calculated()
@@ -57,7 +57,7 @@ async def test_the_count_follows_merges_of_two_members(home: Home) -> None:
 
 
 async def test_a_member_that_is_merged_into_another_person_still_counts(home: Home) -> None:
-    cohort = await list_of(home, "ann", "bob")
+    cohort = await static_cohort_of(home, "ann", "bob")
     await home.capture(person("zoe"))
 
     await home.capture(merging("zoe", "ann"))
@@ -67,7 +67,7 @@ async def test_a_member_that_is_merged_into_another_person_still_counts(home: Ho
 
 
 async def test_persons_who_are_no_members_cause_no_count(home: Home) -> None:
-    await list_of(home, "ann")
+    await static_cohort_of(home, "ann")
     await create(home, filters=all_of(person_is("email", "zoe@corp.example")))
     await home.capture(person("zoe", email="zoe@corp.example"), person("yan"), person("xul"))
     await home.site.calculated()
@@ -79,8 +79,8 @@ async def test_persons_who_are_no_members_cause_no_count(home: Home) -> None:
 
 
 async def test_each_cohort_of_a_person_is_counted_once(home: Home) -> None:
-    first = await list_of(home, "ann", "bob", "cid")
-    second = await list_of(home, "ann", "bob", "dan")
+    first = await static_cohort_of(home, "ann", "bob", "cid")
+    second = await static_cohort_of(home, "ann", "bob", "dan")
 
     await home.capture(merging("ann", "bob"), merging("ann", "cid"), merging("ann", "dan"))
     await home.site.calculated()
@@ -90,7 +90,7 @@ async def test_each_cohort_of_a_person_is_counted_once(home: Home) -> None:
 
 
 async def test_a_cohort_that_is_gone_or_has_no_count_yet_is_left_as_it_is(home: Home) -> None:
-    cohort = await list_of(home, "ann")
+    cohort = await static_cohort_of(home, "ann")
     async with home.site.records.write() as connection:
         await connection.execute(cohort_recounts.insert().values(cohort_id=10**9))
         await connection.execute(cohort_recounts.insert().values(cohort_id=cohort["id"]))
@@ -103,7 +103,7 @@ async def test_a_cohort_that_is_gone_or_has_no_count_yet_is_left_as_it_is(home: 
 
 
 async def test_counts_that_two_servers_make_at_once_agree(home: Home) -> None:
-    cohort = await list_of(home, "ann", "bob", "cid")
+    cohort = await static_cohort_of(home, "ann", "bob", "cid")
     await home.capture(merging("ann", "bob"))
 
     await asyncio.gather(home.site.calculated(), home.site.calculated())

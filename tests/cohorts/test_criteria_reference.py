@@ -29,7 +29,7 @@ from tests.cohorts.test_behaviour_sql import (
     EVENTS,
     NOW,
     READINGS,
-    Done,
+    PersonEvent,
     behaviours,
     compare,
     some_events,
@@ -46,12 +46,12 @@ Json = dict[str, Any]
 @dataclass(frozen=True)
 class Person:
     properties: Json
-    events: tuple[Done, ...]
+    events: tuple[PersonEvent, ...]
     picked: bool
 
 
 @dataclass(frozen=True)
-class Asked:
+class CriteriaCase:
     """The criteria of a cohort, and of the cohorts that it may name.
 
     Attributes:
@@ -179,14 +179,14 @@ def flips(leaf: Json, negated: bool) -> bool:
     return own is not negated
 
 
-def holds(tree: Json, person: Person, asked: Asked, negated: bool = False) -> bool:
+def holds(tree: Json, person: Person, case: CriteriaCase, negated: bool = False) -> bool:
     """Return whether a person meets a tree.
 
     Args:
         negated: By an outer cohort, which turns AND into OR and negates every condition.
     """
     if "values" in tree:
-        found = [holds(child, person, asked, negated) for child in tree["values"]]
+        found = [holds(child, person, case, negated) for child in tree["values"]]
         return bool(found) and (all if (tree["type"] == "AND") is not negated else any)(found)
     flipped = flips(tree, negated)
     if tree["type"] == "person":
@@ -197,9 +197,9 @@ def holds(tree: Json, person: Person, asked: Asked, negated: bool = False) -> bo
     if cohort == STATIC:
         return person.picked is not flipped
     if cohort == DYNAMIC:
-        return holds(asked.nested, person, asked, flipped)
+        return holds(case.nested, person, case, flipped)
     if cohort == OLD:
-        return holds(meaning(asked.groups), person, asked, flipped)
+        return holds(meaning(case.groups), person, case, flipped)
     return False
 
 
@@ -219,7 +219,7 @@ def did(leaf: Json, person: Person) -> bool:
     return found > 0 and compare(found, leaf)
 
 
-def unpaired(tree: Json, asked: Asked, negated: bool = False) -> tuple[bool, bool]:
+def unpaired(tree: Json, case: CriteriaCase, negated: bool = False) -> tuple[bool, bool]:
     """Return whether a negation is unpaired, and whether a condition is positive.
 
     Source: cohorts.md section 7.
@@ -227,7 +227,7 @@ def unpaired(tree: Json, asked: Asked, negated: bool = False) -> tuple[bool, boo
     if "values" in tree:
         if not tree["values"]:
             return False, True
-        below = [unpaired(child, asked, negated) for child in tree["values"]]
+        below = [unpaired(child, case, negated) for child in tree["values"]]
         waits, positive = any(w for w, _ in below), any(p for _, p in below)
         if (tree["type"] == "AND") is not negated and waits and positive:
             return False, True
@@ -235,9 +235,9 @@ def unpaired(tree: Json, asked: Asked, negated: bool = False) -> tuple[bool, boo
     flipped = flips(tree, negated)
     cohort = int(tree["value"]) if tree["type"] == "cohort" else None
     if cohort == DYNAMIC:
-        return unpaired(asked.nested, asked, flipped)
+        return unpaired(case.nested, case, flipped)
     if cohort == OLD:
-        return unpaired(meaning(asked.groups), asked, flipped)
+        return unpaired(meaning(case.groups), case, flipped)
     return flipped, not flipped
 
 
@@ -363,7 +363,7 @@ group_entries = st.one_of(
     st.fixed_dictionaries({"properties": trees(plain_properties).filter(lambda t: t["values"])}),
 )
 asked_cohorts = st.builds(
-    Asked,
+    CriteriaCase,
     trees(simple | cohort_leaves(STATIC, DYNAMIC, UNKNOWN, OLD)),
     trees(simple | cohort_leaves(STATIC, UNKNOWN, OLD)),
     st.lists(group_entries, min_size=1, max_size=3),
@@ -403,15 +403,15 @@ async def populate(events: EventStore, project: int, persons: Sequence[Person]) 
 
 
 async def members(
-    events: EventStore, project: int, asked: Asked, picked: Sequence[UUID]
+    events: EventStore, project: int, case: CriteriaCase, picked: Sequence[UUID]
 ) -> set[UUID]:
-    nested = {"properties": asked.nested}
+    nested = {"properties": case.nested}
     others = {
         STATIC: Criteria(STATIC, None, True, None, ()),
         DYNAMIC: Criteria(DYNAMIC, None, False, nested, ()),
-        OLD: Criteria(OLD, None, False, None, tuple(asked.groups)),
+        OLD: Criteria(OLD, None, False, None, tuple(case.groups)),
     }
-    tree = resolve(Criteria(1, None, False, {"properties": asked.tree}, ()), others)
+    tree = resolve(Criteria(1, None, False, {"properties": case.tree}, ()), others)
     moment = PlanContext(project, NOW, ZoneInfo("UTC"), uuid4())
     plan = compile_plan(tree, moment)
     if plan.inputs and picked:
@@ -433,20 +433,18 @@ async def population(
     max_examples=60,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(asked=asked_cohorts)
+@given(case=asked_cohorts)
 async def test_criteria_find_the_same_persons_as_a_reference_implementation(
-    events: EventStore, population: tuple[int, list[Person], list[UUID]], asked: Asked
+    events: EventStore, population: tuple[int, list[Person], list[UUID]], case: CriteriaCase
 ) -> None:
     project, persons, ids = population
     picked = [uuid for uuid, one in zip(ids, persons, strict=True) if one.picked]
 
-    if unpaired(asked.tree, asked)[0]:
+    if unpaired(case.tree, case)[0]:
         with pytest.raises(CriteriaError, match="Negated conditions"):
-            await members(events, project, asked, picked)
+            await members(events, project, case, picked)
         return
-    found = await members(events, project, asked, picked)
+    found = await members(events, project, case, picked)
 
-    expected = {
-        uuid for uuid, one in zip(ids, persons, strict=True) if holds(asked.tree, one, asked)
-    }
-    assert found == expected, asked
+    expected = {uuid for uuid, one in zip(ids, persons, strict=True) if holds(case.tree, one, case)}
+    assert found == expected, case

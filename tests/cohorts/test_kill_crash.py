@@ -86,7 +86,7 @@ async def test_a_kill_during_a_calculation_shows_no_partial_result(
         plans.reverse()
         before = (await cohort(server, keys, dynamic))["last_calculation"]
         await change(server, keys, dynamic, filters=plan_is(plans[0]))
-        if await stopped(server, lambda: asked(server, IN_THE_MIDDLE, dynamic) > 0, 5):
+        if await stopped(server, lambda: read_number(server, IN_THE_MIDDLE, dynamic) > 0, 5):
             break
         resume(server)
         await finished(server, keys, dynamic, before)
@@ -101,15 +101,15 @@ async def test_a_kill_during_a_calculation_shows_no_partial_result(
     assert (done["count"], done["errors_calculating"]) == (PERSONS // 2, 0)
     new = await members(server, keys, dynamic)
     assert {plan for plan, _ in new} == {plans[0]} and len(new) == PERSONS // 2
-    assert asked(server, IN_THE_MIDDLE, dynamic) == 0
+    assert read_number(server, IN_THE_MIDDLE, dynamic) == 0
 
 
 async def test_a_kill_while_a_file_is_imported_loses_no_member(
     server: RealServer, keys: Keys
 ) -> None:
-    static = await create(server, keys, **a_file())
+    static = await create(server, keys, **members_form())
 
-    met = await stopped(server, lambda: asked(server, IN_THE_MIDDLE, static) > 0, DONE_S)
+    met = await stopped(server, lambda: read_number(server, IN_THE_MIDDLE, static) > 0, DONE_S)
     assert met, "the import was done before it could be killed"
     server.kill()
     server.start()
@@ -126,21 +126,21 @@ async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
 ) -> None:
     parts_of_all = (PERSONS + UNKNOWN) // IDS_MAX
 
-    uploading = asyncio.create_task(create(server, keys, **a_file()))
-    met = await stopped(server, lambda: asked(server, PARTS) > 0, DONE_S)
-    stored, cohorts = asked(server, PARTS), asked(server, COHORTS)
+    uploading = asyncio.create_task(create(server, keys, **members_form()))
+    met = await stopped(server, lambda: read_number(server, PARTS) > 0, DONE_S)
+    stored, cohorts = read_number(server, PARTS), read_number(server, COHORTS)
     server.kill()
     with pytest.raises(httpx.TransportError):
         await uploading
     server.start()
     listed = await cohort(server, keys, "")
-    again = await create(server, keys, **a_file())
+    again = await create(server, keys, **members_form())
     done = await finished(server, keys, again)
 
     assert met and 0 < stored < parts_of_all and cohorts == 0, "the file was stored already"
     assert listed["results"] == []
     assert (done["count"], done["errors_calculating"]) == (PERSONS, 0)
-    assert asked(server, UPLOADS) <= 2  # the first one's parts, until they are cleared away
+    assert read_number(server, UPLOADS) <= 2  # the first one's parts, until they are cleared away
 
 
 async def test_a_kill_during_an_upload_leaves_nothing(server: RealServer, keys: Keys) -> None:
@@ -167,7 +167,11 @@ async def test_a_kill_during_an_upload_leaves_nothing(server: RealServer, keys: 
 
     assert sent > 30_000_000
     assert (await cohort(server, keys, ""))["results"] == []
-    assert (asked(server, PARTS), asked(server, UPLOADS), asked(server, COHORTS)) == (0, 0, 0)
+    assert (
+        read_number(server, PARTS),
+        read_number(server, UPLOADS),
+        read_number(server, COHORTS),
+    ) == (0, 0, 0)
 
 
 async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
@@ -188,14 +192,14 @@ async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
         await gone.wait()
     uploading.cancel()
     await asyncio.wait([uploading])
-    static = await create(server, keys, **a_file())
+    static = await create(server, keys, **members_form())
     done = await finished(server, keys, static)
 
     assert [one["id"] for one in (await cohort(server, keys, ""))["results"]] == [static]
     assert done["count"] == PERSONS
 
 
-def a_file() -> Json:
+def members_form() -> Json:
     """Return a form whose file has all persons, half at the beginning and half at the end."""
     persons = [f"user {number}" for number in range(PERSONS)]
     anonymous = [f"nobody {number}" for number in range(UNKNOWN)]
@@ -210,7 +214,7 @@ async def upload(server: RealServer, keys: Keys, body: AsyncIterator[bytes]) -> 
         await http.post("/", content=body, headers=headers)
 
 
-def asked(server: RealServer, statement: str, *values: int) -> int:
+def read_number(server: RealServer, statement: str, *values: int) -> int:
     """Return one number from the store's file, which the server has open."""
     path = f"file:{server.data}/records.db?mode=ro"
     with closing(sqlite3.connect(path, uri=True)) as connection:

@@ -14,7 +14,7 @@ async def listed(home: Home, **query: Any) -> list[str]:
     return [one["name"] for one in (await home.get("/cohorts/", **query))["results"]]
 
 
-async def some(home: Home) -> None:
+async def listed_cohorts(home: Home) -> None:
     """Create cohorts, of which the newest is "Static Ünits"."""
     inner = await create(home, name="did", filters=all_of(did("opened")))
     outer = await create(home, name="around did", filters=all_of(in_cohort(inner["id"])))
@@ -45,13 +45,13 @@ async def some(home: Home) -> None:
     ],
 )
 async def test_the_list_is_filtered(home: Home, query: Json, names: list[str]) -> None:
-    await some(home)
+    await listed_cohorts(home)
 
     assert await listed(home, **query) == names
 
 
 async def test_total_and_links_are_those_of_the_filtered_list(home: Home) -> None:
-    await some(home)
+    await listed_cohorts(home)
 
     page = await home.get("/cohorts/", search="did", limit=1)
 

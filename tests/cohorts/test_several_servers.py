@@ -26,7 +26,7 @@ SERVERS = 2
 
 
 @dataclass(frozen=True)
-class Counted(CohortLeaseStore):
+class CountingLeaseStore(CohortLeaseStore):
     """The real store; it also records claims, and waits for the other server after the first."""
 
     others: asyncio.Barrier
@@ -55,7 +55,7 @@ async def test_two_servers_share_the_work_and_do_none_of_it_twice(
 ) -> None:
     made = [await cohort(servers[0]) for _ in range(COHORTS)]
     barrier = asyncio.Barrier(SERVERS)
-    works = [Counted(records, LEASE_S, barrier) for records in servers]
+    works = [CountingLeaseStore(records, LEASE_S, barrier) for records in servers]
 
     async with asyncio.TaskGroup() as group:
         for records, work in zip(servers, works, strict=True):

@@ -29,7 +29,7 @@ RETENTION = timedelta(days=7)
 LATER = NOW + RETENTION
 
 
-async def left(records: Records) -> tuple[int, int]:
+async def remaining_rows(records: Records) -> tuple[int, int]:
     """Return the numbers of members and of files of all cohorts."""
     async with records.read() as connection:
         members = await connection.scalar(select(func.count()).select_from(cohort_people))
@@ -52,12 +52,12 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
     await change(records, deleted_one, deleted=True)
     early = await deleted.purge_members(LATER - timedelta(seconds=1))
     await change(records, deleted_one, deleted=True)
-    before = await left(records)
+    before = await remaining_rows(records)
     while await deleted.purge_members(LATER):
         pass
 
     assert (early, before) == (False, (6, 2))
-    assert await left(records) == (3, 1)
+    assert await remaining_rows(records) == (3, 1)
     assert await names_in(records, other.id) == ["a", "b", "c"]
     found = await cohort_store(records).get_cohort(1, deleted_one.id)
     assert found is not None and (found.deleted, found.count) == (True, None)
@@ -89,7 +89,7 @@ async def test_a_cohort_restored_during_removal_shows_no_partial_members(records
     await change(records, one, deleted=True)
 
     more = await deleted.purge_members(LATER)
-    half = await left(records)
+    half = await remaining_rows(records)
     await change(records, one, deleted=False)
     returned, idle = await names_in(records, one.id), await deleted.purge_members(LATER)
     again = await claimed(work)

@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
-class Place:
+class ProxiedInstallation:
     """An installation below a path.
 
     Attributes:
@@ -32,24 +32,28 @@ class Place:
 
 
 @pytest.fixture(params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
-def place(
+def proxied(
     request: pytest.FixtureRequest,
     built_console: None,
     installation: Installation,
     tmp_path: Path,
-) -> Iterator[Place]:
+) -> Iterator[ProxiedInstallation]:
     ports = {"server": installation.server.port, "proxy": free_port()}
     with started_proxy(request.param, tmp_path, ports, LOOPBACK):
-        yield Place(installation, f"{scheme_of(request.param)}://{LOOPBACK}:{ports['proxy']}")
+        yield ProxiedInstallation(
+            installation, f"{scheme_of(request.param)}://{LOOPBACK}:{ports['proxy']}"
+        )
 
 
 @pytest.fixture
-def below(chromium_browser: Browser, place: Place) -> Iterator[Console]:
+def below(chromium_browser: Browser, proxied: ProxiedInstallation) -> Iterator[Console]:
     """Open the page of a stranger."""
-    with open_console(chromium_browser, place.origin) as console:
+    with open_console(chromium_browser, proxied.origin) as console:
         yield console
         console.watch.assert_clean()
-        outside = [one.url for one in console.watch.requests if not is_below(one.url, place.origin)]
+        outside = [
+            one.url for one in console.watch.requests if not is_below(one.url, proxied.origin)
+        ]
         assert not outside
 
 
@@ -57,10 +61,12 @@ def is_below(url: str, origin: str) -> bool:
     return url.startswith(f"{origin}{BELOW}/")
 
 
-def test_all_of_the_console_works_below_a_path(below: Console, place: Place) -> None:
+def test_all_of_the_console_works_below_a_path(
+    below: Console, proxied: ProxiedInstallation
+) -> None:
     """This covers sign-in, links, a deep link loaded again, files, a saved change, live events."""
-    page, owner = below.page, place.installation.owner
-    project = place.installation.project()
+    page, owner = below.page, proxied.installation.owner
+    project = proxied.installation.project()
     flag = project.flag("beta")
     below.watch.expect_status(401, "/api/users/@me/")
 
@@ -69,14 +75,14 @@ def test_all_of_the_console_works_below_a_path(below: Console, place: Place) -> 
     page.get_by_label("Password").fill(owner.password)
     below.press("Enter")
     expect(page.get_by_role("heading", level=1, name="Feature flags")).to_be_visible()
-    expect(page).to_have_url(f"{place.origin}{BELOW}{project.at('flags')}")
+    expect(page).to_have_url(f"{proxied.origin}{BELOW}{project.at('flags')}")
 
     page.get_by_role("switch", name="beta").click()
     below.expect_toast("beta is switched off.")
     assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
     page.get_by_role("grid").get_by_role("link", name="beta").click()
     path = project.at(f"flags/{flag['id']}")
-    deep = f"{place.origin}{BELOW}{path}"
+    deep = f"{proxied.origin}{BELOW}{path}"
     expect(page).to_have_url(deep)
     page.reload()
     below.settle()
@@ -87,4 +93,4 @@ def test_all_of_the_console_works_below_a_path(below: Console, place: Place) -> 
     expect(page.get_by_role("status").filter(has_text="Live")).to_be_visible()
     project.events("paid", "ann")
     expect(page.get_by_role("button", name="paid")).to_be_visible()
-    expect(page).to_have_url(f"{place.origin}{BELOW}{project.at('live')}")
+    expect(page).to_have_url(f"{proxied.origin}{BELOW}{project.at('live')}")

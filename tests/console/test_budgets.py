@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.many import add_flags, add_persons
+from tests.console.bulk_rows import add_many_flags, add_many_persons
 from tests.console.project import Project
 from tests.console.screen import Console
 
@@ -22,7 +22,7 @@ LAST_ROW = """() =>
 
 @pytest.fixture(scope="module")
 def many_flags(module_project: Project) -> Project:
-    add_flags(module_project, FLAGS)
+    add_many_flags(module_project, FLAGS)
     return module_project
 
 
@@ -43,7 +43,7 @@ def test_5000_flags_are_listed_and_filtered(console: Console, many_flags: Projec
 
 
 def test_a_list_of_100000_persons_costs_what_is_seen(console: Console, project: Project) -> None:
-    add_persons(project, PERSONS)
+    add_many_persons(project, PERSONS)
     console.open(project.at("persons"))
     before = console.watch.count()
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Error, Route
 
 from tests.console.conftest import Visit
-from tests.console.harmless import expect_harmless
+from tests.console.inert_values import expect_only_text
 from tests.console.screen import Console, narrow, zoomed
 from tests.console.screens import SCREENS, Screen, as_opened
 from tests.console.showcase import Showcase
@@ -39,7 +39,7 @@ def test_a_screen_is_accessible_harmless_and_fits(
 
     assert console.page.get_by_role("heading", level=1, include_hidden=True).count() == 1
     assert console.page.evaluate(NODES) <= NODES_MAX
-    expect_harmless(console.page)
+    expect_only_text(console.page)
     console.expect_accessible()
     console.expect_to_fit_in(narrow(PHONE), zoomed(ZOOM))
 

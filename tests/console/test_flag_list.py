@@ -5,9 +5,9 @@ import csv
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.console.bulk_rows import add_many_flags
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
-from tests.console.many import add_flags
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
 
@@ -215,7 +215,7 @@ def test_many_flags_are_switched_tagged_and_deleted_and_all_is_taken_back(
 def test_thousands_of_flags_are_searched_without_drawing_them_all(
     console: Console, project: Project
 ) -> None:
-    add_flags(project, 5_000)
+    add_many_flags(project, 5_000)
     console.open(project.at("flags"))
 
     grid = console.page.get_by_role("grid", name="Feature flags")

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from tests.console.browser import Chromium
+from tests.console.bulk_rows import add_many_flags, add_many_persons
 from tests.console.installation import Installation
-from tests.console.many import add_flags, add_persons
 from tests.console.project import Project, has, when
 from tests.console.screen import Console
 
@@ -174,8 +174,8 @@ def test_a_project_is_filled_by_the_public_api(project: Project) -> None:
 
 
 def test_very_many_rows_are_there_as_the_server_has_them(project: Project) -> None:
-    add_flags(project, 5_000)
-    add_persons(project, 3_000)
+    add_many_flags(project, 5_000)
+    add_many_persons(project, 3_000)
 
     assert project.get("/feature_flags/", limit=1)["count"] == 5_000
     flag = project.get("/feature_flags/", search="flag-04999")["results"][0]

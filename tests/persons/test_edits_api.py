@@ -44,7 +44,7 @@ async def delete(home: Home, person: Json, **query: Any) -> None:
     home.site.clock.move(seconds=1)
 
 
-async def raw(events: EventStore, table: str, project_id: int) -> int:
+async def stored_rows(events: EventStore, table: str, project_id: int) -> int:
     """Return the number of rows in the parts of a table, whatever readers would make of them."""
     statement = f"SELECT count() FROM {table} WHERE project_id = {{project_id:UInt64}}"
     [(count,)] = await events._read(statement, {"project_id": project_id})
@@ -328,8 +328,8 @@ async def test_a_deleted_person_is_gone_from_everywhere(home: Home, events: Even
     listed = await home.get("/persons/")
     assert (gone.status_code, gone.json(), listed["results"]) == (404, NOT_FOUND, [])
     assert [await rows(home, table) for table in RECORDS] == [0, 0, 0]
-    assert [await raw(events, table, home.project_id) for table in MIRRORS] == [0, 0]
-    assert [await raw(events, table, home.project_id) for table in EVENT_TABLES] == [0, 0]
+    assert [await stored_rows(events, table, home.project_id) for table in MIRRORS] == [0, 0]
+    assert [await stored_rows(events, table, home.project_id) for table in EVENT_TABLES] == [0, 0]
 
 
 @pytest.mark.every_engine
@@ -341,20 +341,20 @@ async def test_others_keep_everything(home: Home, events: EventStore) -> None:
     await delete(home, person, delete_events="true")
 
     assert await home.person("bob") == bob
-    assert [await raw(events, table, home.project_id) for table in EVENT_TABLES] == [2, 2]
+    assert [await stored_rows(events, table, home.project_id) for table in EVENT_TABLES] == [2, 2]
     assert len(await home.events(person_id=bob["id"])) == 2
     assert len(await home.events(distinct_id="bob")) == 2
 
 
 async def test_without_delete_events_the_events_stay(home: Home, events: EventStore) -> None:
     person = await merged(home)
-    before = await raw(events, "events", home.project_id)
+    before = await stored_rows(events, "events", home.project_id)
 
     await delete(home, person)
 
     assert [await rows(home, table) for table in RECORDS] == [0, 0, 0]
-    assert [await raw(events, table, home.project_id) for table in MIRRORS] == [0, 0]
-    assert await raw(events, "events", home.project_id) == before
+    assert [await stored_rows(events, table, home.project_id) for table in MIRRORS] == [0, 0]
+    assert await stored_rows(events, "events", home.project_id) == before
     assert {event["person"] for event in await home.events()} == {None}
 
 
@@ -421,7 +421,7 @@ async def test_an_id_that_was_merged_comes_back_as_a_person_of_its_own(
     assert anon["id"] != ann["id"]
     assert anon["distinct_ids"] == ["anon"]
     assert len(await home.events(person_id=anon["id"])) > 0
-    assert await raw(events, "persons", home.project_id) == 2
+    assert await stored_rows(events, "persons", home.project_id) == 2
 
 
 @pytest.mark.every_engine
@@ -463,7 +463,7 @@ async def test_events_that_still_wait_are_left_out(home: Home, events: EventStor
     assert answer.status_code == 204
     assert {event["distinct_id"] for event in found} == {"bob"}
     assert len(found) == 2
-    assert await raw(events, "events", home.project_id) == 2
+    assert await stored_rows(events, "events", home.project_id) == 2
     assert (await home.get("/persons/", distinct_id="ann"))["results"] == []
 
 
@@ -514,7 +514,7 @@ async def test_a_deletion_that_cannot_end_now_ends_later(home: Home, events: Eve
     await home.site.running.ingestion.erasing.finish_all()
 
     assert (answer.status_code, answer.content, waiting) == (202, b"", 1)
-    assert await raw(events, "events", home.project_id) == 0
+    assert await stored_rows(events, "events", home.project_id) == 0
     assert await rows(home, person_erasures) == 0
 
 
@@ -606,8 +606,8 @@ async def test_a_person_deleted_by_another_server_is_not_written_to(
     assert back["properties"].get("plan") is None
     assert back["properties"]["seats"] == 2
     assert len(await home.events(person_id=back["id"])) == 2
-    assert await raw(events, "events", home.project_id) == 2
-    assert await raw(events, "persons", home.project_id) == 1
+    assert await stored_rows(events, "events", home.project_id) == 2
+    assert await stored_rows(events, "persons", home.project_id) == 1
 
 
 @pytest.mark.every_engine

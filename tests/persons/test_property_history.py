@@ -49,7 +49,7 @@ def identify(minute: float, distinct_id: str, other: str, **more: Any) -> Histor
     return event(minute, distinct_id, "$identify", **properties)
 
 
-def told(
+def changes_told(
     *events: HistoryEvent, edits: tuple[datetime, ...] = (), is_complete: bool = True
 ) -> list[dict[str, tuple[str, Any, Any]]]:
     """Return the changes of each event that has some: name → operation, before, value.
@@ -69,7 +69,7 @@ def _before(change: PropertyChange) -> Any:
 
 
 def test_each_value_is_told_with_the_one_before() -> None:
-    assert told(
+    assert changes_told(
         event(0, set={"plan": "free"}),
         event(1, set={"plan": "pro", "seats": 1}),
         event(2, unset=["plan", "nothing"]),
@@ -87,11 +87,13 @@ def test_each_value_is_told_with_the_one_before() -> None:
 def test_what_is_there_already_is_no_change() -> None:
     same = {"plan": "pro", "list": [1, {"a": 2}]}
 
-    assert len(told(event(0, set=same), event(1, set=same), event(2, once=same))) == 1
+    assert len(changes_told(event(0, set=same), event(1, set=same), event(2, once=same))) == 1
 
 
 def test_true_is_not_1() -> None:
-    assert told(event(0, set={"a": 1}), event(1, set={"a": True}))[1] == {"a": ("set", 1, True)}
+    assert changes_told(event(0, set={"a": 1}), event(1, set={"a": True}))[1] == {
+        "a": ("set", 1, True)
+    }
 
 
 def test_the_order_is_that_of_acceptance() -> None:
@@ -100,7 +102,7 @@ def test_the_order_is_that_of_acceptance() -> None:
         late.uuid, "seen", "ann", NOON - 60 * MINUTE, late.received_at, late.properties
     )
 
-    assert told(late, event(1, set={"plan": "early"})) == [
+    assert changes_told(late, event(1, set={"plan": "early"})) == [
         {"plan": ("set", "early", "late")},
         {"plan": ("set", None, "early")},
     ]
@@ -109,7 +111,7 @@ def test_the_order_is_that_of_acceptance() -> None:
 def test_in_one_event_set_beats_set_once_and_unset_beats_both() -> None:
     both: dict[str, Any] = {"set": {"plan": "pro"}, "once": {"plan": "free"}}
 
-    assert told(event(0), event(1, **both), event(2, unset={"plan": 1}, **both)) == [
+    assert changes_told(event(0), event(1, **both), event(2, unset={"plan": 1}, **both)) == [
         {"plan": ("set", None, "pro")},
         {"plan": ("unset", "pro", None)},
     ]
@@ -118,7 +120,7 @@ def test_in_one_event_set_beats_set_once_and_unset_beats_both() -> None:
 def test_the_event_that_creates_a_person_removes_nothing() -> None:
     first = event(0, set={"plan": "pro"}, unset=["plan"])
 
-    assert told(first, event(1, set={"plan": "free"})) == [
+    assert changes_told(first, event(1, set={"plan": "free"})) == [
         {"plan": ("set", None, "pro")},
         {"plan": ("set", "pro", "free")},
     ]
@@ -127,7 +129,7 @@ def test_the_event_that_creates_a_person_removes_nothing() -> None:
 def test_automatic_properties_count_as_values_before() -> None:
     browser: dict[str, Any] = {"$browser": "Firefox"}
 
-    assert told(
+    assert changes_told(
         event(0, **browser),
         event(1, set={"$browser": "Chrome"}, once={"$initial_browser": "Opera"}),
     ) == [{"$browser": ("set", "Firefox", "Chrome")}]
@@ -136,7 +138,7 @@ def test_automatic_properties_count_as_values_before() -> None:
 def test_locations_are_not_known_before() -> None:
     located: dict[str, Any] = {"$geoip_city_name": "Rome"}
 
-    [found] = told(event(0, **located), event(1, set={"$geoip_city_name": "Oslo"}))
+    [found] = changes_told(event(0, **located), event(1, set={"$geoip_city_name": "Oslo"}))
 
     assert found == {"$geoip_city_name": ("set", UNKNOWN, "Oslo")}
 
@@ -144,7 +146,7 @@ def test_locations_are_not_known_before() -> None:
 def test_an_event_without_a_person_profile_changes_nothing() -> None:
     silent: dict[str, Any] = {"$process_person_profile": False}
 
-    assert told(event(0, set={"a": 1}, **silent), event(1, set={"a": 2})) == [
+    assert changes_told(event(0, set={"a": 1}, **silent), event(1, set={"a": 2})) == [
         {"a": ("set", None, 2)}
     ]
 
@@ -153,7 +155,7 @@ def test_an_event_without_a_person_profile_changes_nothing() -> None:
 
 
 def test_a_merge_brings_what_the_survivor_lacks() -> None:
-    assert told(
+    assert changes_told(
         event(0, "anon", set={"a": "anon", "b": "anon"}),
         event(1, "ann", set={"b": "ann"}),
         identify(2, "ann", "anon", set={"a": 2, "b": 2}),
@@ -167,14 +169,14 @@ def test_a_merge_brings_what_the_survivor_lacks() -> None:
 def test_a_long_id_is_merged_as_it_is_stored() -> None:
     stored = "a" * 200
 
-    assert told(
+    assert changes_told(
         event(0, stored, set={"a": "anon"}),
         identify(1, "ann", stored + "b", set={"a": 1}),
     )[1:] == [{"a": ("set", "anon", 1)}]
 
 
 def test_an_id_that_joins_a_person_shares_its_values() -> None:
-    assert told(
+    assert changes_told(
         event(0, "anon", set={"a": 0}),
         identify(1, "ann", "anon", set={"a": 1}),
         event(2, "ann", set={"a": 2}),
@@ -189,12 +191,14 @@ def test_an_identified_person_is_merged_by_force_only() -> None:
     ]
     forced = event(3, "ann", "$merge_dangerously", alias="bob")
 
-    assert told(*before, event(4, "ann", set={"a": 4}))[-1] == {"a": ("set", None, 4)}
-    assert told(*before, forced, event(4, "ann", set={"a": 4}))[-1] == {"a": ("set", "bob", 4)}
+    assert changes_told(*before, event(4, "ann", set={"a": 4}))[-1] == {"a": ("set", None, 4)}
+    assert changes_told(*before, forced, event(4, "ann", set={"a": 4}))[-1] == {
+        "a": ("set", "bob", 4)
+    }
 
 
 def test_an_id_of_many_users_merges_nothing() -> None:
-    assert told(
+    assert changes_told(
         event(0, "anonymous", set={"a": 0}),
         identify(1, "ann", "anonymous", set={"a": 1}),
         event(2, "anonymous", set={"a": 2}),
@@ -205,7 +209,7 @@ def test_an_id_of_many_users_merges_nothing() -> None:
 
 
 def test_nothing_is_known_before_the_first_event_of_a_part() -> None:
-    assert told(
+    assert changes_told(
         event(0, set={"a": 0}, once={"b": 0}, unset=["c"]),
         event(1, set={"a": 1}),
         is_complete=False,
@@ -217,7 +221,7 @@ def test_nothing_is_known_before_the_first_event_of_a_part() -> None:
 
 def test_of_a_part_only_values_of_the_same_id_are_known() -> None:
     """It is not known whether both ids are one person by then."""
-    assert told(
+    assert changes_told(
         event(0, "ann", set={"a": 0}),
         event(1, "bob", set={"a": 1}),
         event(2, "bob", set={"a": 2}),
@@ -245,7 +249,7 @@ def test_after_a_change_by_the_api_nothing_is_known_until_it_is_set_again() -> N
         event(later + 1, set={"a": 5}),
     ]
 
-    befores = [one["a"][1] for one in told(*events, edits=(NOON + 2 * MINUTE,))]
+    befores = [one["a"][1] for one in changes_told(*events, edits=(NOON + 2 * MINUTE,))]
 
     assert befores == [None, UNKNOWN, UNKNOWN, UNKNOWN, 4]
 
@@ -253,7 +257,7 @@ def test_after_a_change_by_the_api_nothing_is_known_until_it_is_set_again() -> N
 def test_an_event_that_was_too_long_to_be_read_may_have_changed_everything() -> None:
     long = HistoryEvent(uuid4(), "seen", "ann", NOON + MINUTE, NOON + MINUTE, None)
 
-    assert told(event(0, set={"a": 0}), long, event(2, set={"a": 2}))[1] == {
+    assert changes_told(event(0, set={"a": 0}), long, event(2, set={"a": 2}))[1] == {
         "a": ("set", UNKNOWN, 2)
     }
 
@@ -261,7 +265,7 @@ def test_an_event_that_was_too_long_to_be_read_may_have_changed_everything() -> 
 def test_a_large_update_may_have_been_refused() -> None:
     large = "x" * UPDATE_BYTES_MAX
 
-    assert told(event(0, set={"a": large, "b": 1}), event(1, set={"b": 2}))[1] == {
+    assert changes_told(event(0, set={"a": large, "b": 1}), event(1, set={"b": 2}))[1] == {
         "b": ("set", UNKNOWN, 2)
     }
 
@@ -271,7 +275,7 @@ def test_of_one_request_the_order_is_known_by_ids_that_are_made_in_order(is_cert
     ids = [uuid7(1), uuid7(2)] if is_certain else [UUID(int=7), UUID(int=8)]
     first, second = (event(1, uuid=uuid, set={"a": n, f"b{n}": n}) for n, uuid in enumerate(ids))
 
-    found = told(event(0, set={"a": 9}), first, second, event(2, set={"a": 2}))
+    found = changes_told(event(0, set={"a": 9}), first, second, event(2, set={"a": 2}))
 
     assert [one["a"][1] for one in found] == (
         [None, 9, 0, 1] if is_certain else [None, UNKNOWN, UNKNOWN, UNKNOWN]
@@ -282,7 +286,7 @@ def test_of_one_request_the_order_is_known_by_ids_that_are_made_in_order(is_cert
 def test_a_merge_in_a_request_of_uncertain_order_makes_everything_unknown() -> None:
     ids = [uuid4(), uuid4()]
 
-    found = told(
+    found = changes_told(
         event(0, "ann", set={"a": 0}),
         identify(1, "ann", "bob", uuid=ids[0], set={"a": 1}),
         event(1, "bob", uuid=ids[1], set={"c": 1}),

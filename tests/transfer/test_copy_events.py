@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 @dataclass
-class Heap:
+class CollectingSink:
     """A sink that keeps the events it is given, in the order given."""
 
     items: list[Json] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Heap:
 
 
 @dataclass
-class Memory:
+class ProgressInMemory:
     """A store of the progress in memory, in place of the records store."""
 
     progress: CopyProgress | None = None
@@ -60,7 +60,7 @@ class Memory:
 
 
 @dataclass
-class Direct:
+class DirectSource:
     """A source that is asked without a server, for tests with many examples."""
 
     events: ForeignEvents
@@ -85,9 +85,11 @@ class Direct:
         return answer.body
 
 
-def copy_of(source: Any, sink: Heap, memory: Any, limit: int = 2_000, **more: Any) -> EventCopy:
+def copy_of(
+    source: Any, sink: CollectingSink, memory: Any, limit: int = 2_000, **more: Any
+) -> EventCopy:
     chosen: Json = {"since": None, "until": UNTIL, "on_progress": lambda *_: None, **more}
-    origin = cast(Source, Direct(source) if isinstance(source, ForeignEvents) else source)
+    origin = cast(Source, DirectSource(source) if isinstance(source, ForeignEvents) else source)
     instants = Instants(EventPages(origin, limit))
     return EventCopy(instants, sink, memory, lambda: UNTIL, **chosen)
 
@@ -130,7 +132,11 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
         event(number, FIRST + timedelta(microseconds=at), name if number % 2 else "e")
         for number, at in enumerate(micros)
     ]
-    source, sink, memory = ForeignEvents(events, replace(habits, cap=cap)), Heap(), Memory()
+    source, sink, memory = (
+        ForeignEvents(events, replace(habits, cap=cap)),
+        CollectingSink(),
+        ProgressInMemory(),
+    )
 
     copied = asyncio.run(copy_of(source, sink, memory).run())
 
@@ -155,9 +161,9 @@ def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
     """Some events are old, and many lie in few days, which newest-first pages would not show."""
     old = [event(n, FIRST - timedelta(days=5_000, hours=n)) for n in range(30)]
     dense = [event(n, FIRST + timedelta(seconds=72 * n, microseconds=n)) for n in range(100, 4_000)]
-    source, sink = ForeignEvents([*old, *dense], replace(habits, cap=cap)), Heap()
+    source, sink = ForeignEvents([*old, *dense], replace(habits, cap=cap)), CollectingSink()
 
-    copied = asyncio.run(copy_of(source, sink, Memory()).run())
+    copied = asyncio.run(copy_of(source, sink, ProgressInMemory()).run())
 
     assert (copied.events, copied.incomplete) == (len(old) + len(dense), [])
     assert set(ids(sink.items)) == {one["id"] for one in source.events}
@@ -170,8 +176,8 @@ def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
 def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at: int) -> None:
     events = [event(n, FIRST + timedelta(microseconds=one)) for n, one in enumerate(micros)]
     habits = Habits(cap=5, cursors=True, counts="HogQLQuery")
-    source, memory = ForeignEvents(events, habits), Memory()
-    broken, rest = Heap(fails_after=at), Heap()
+    source, memory = ForeignEvents(events, habits), ProgressInMemory()
+    broken, rest = CollectingSink(fails_after=at), CollectingSink()
 
     try:
         copied = asyncio.run(copy_of(source, broken, memory).run())
@@ -220,7 +226,7 @@ async def test_progress_is_stored_by_project_and_source(records: Records) -> Non
 
 
 async def copied_from(
-    script: Callable[[Asked], Answer | None], heap: Heap, **more: Any
+    script: Callable[[Asked], Answer | None], heap: CollectingSink, **more: Any
 ) -> tuple[Copied, list[float]]:
     waited: list[float] = []
 
@@ -229,7 +235,7 @@ async def copied_from(
 
     with scripted(script) as server:
         async with open_source(server.url, "phx_key", "1", sleep) as source:
-            return await copy_of(source, heap, Memory(), **more).run(), waited
+            return await copy_of(source, heap, ProgressInMemory(), **more).run(), waited
 
 
 async def test_over_http_a_throttled_source_is_waited_for() -> None:
@@ -244,7 +250,7 @@ async def test_over_http_a_throttled_source_is_waited_for() -> None:
             else replace(answer, status=next(statuses), headers={"retry-after": "3"})
         )
 
-    heap = Heap()
+    heap = CollectingSink()
     copied, waited = await copied_from(script, heap, limit=10)
 
     assert (copied.events, waited) == (30, [3.0, 3.0, 3.0])
@@ -262,9 +268,9 @@ async def test_what_is_derived_here_is_not_taken_over() -> None:
     alone: Json = {"$group_0": "alone"}
     one = event(1, FIRST, **groups)
     other = {**event(2, FIRST, **alone), "elements_chain": "a:b"}
-    listed, heap = ForeignEvents([one, other]), Heap()
+    listed, heap = ForeignEvents([one, other]), CollectingSink()
 
-    await copy_of(listed, heap, Memory()).run()
+    await copy_of(listed, heap, ProgressInMemory()).run()
 
     assert [item["properties"] for item in heap.items] == [
         {"$groups": {"team": "red"}, "$group_9": "mine"},
@@ -274,9 +280,9 @@ async def test_what_is_derived_here_is_not_taken_over() -> None:
 
 async def test_more_of_one_name_and_time_than_can_be_listed_is_reported() -> None:
     events = [event(n, FIRST) for n in range(9)] + [event(n, FIRST, "few") for n in range(9, 11)]
-    heap = Heap()
+    heap = CollectingSink()
 
-    copied = await copy_of(ForeignEvents(events, Habits(cap=4)), heap, Memory()).run()
+    copied = await copy_of(ForeignEvents(events, Habits(cap=4)), heap, ProgressInMemory()).run()
 
     assert copied.incomplete == ["2024-01-01T00:00:00+00:00 e"]
     assert not copied.is_complete
@@ -285,7 +291,7 @@ async def test_more_of_one_name_and_time_than_can_be_listed_is_reported() -> Non
 
 
 async def test_a_source_without_events_is_left_alone() -> None:
-    listed, heap, memory = ForeignEvents([event(1, UNTIL)]), Heap(), Memory()
+    listed, heap, memory = ForeignEvents([event(1, UNTIL)]), CollectingSink(), ProgressInMemory()
 
     copied = await copy_of(listed, heap, memory).run()
 
@@ -301,9 +307,11 @@ async def test_a_source_without_events_is_left_alone() -> None:
 
 @pytest.mark.parametrize("habits", HABITS)
 async def test_events_of_the_oldest_time_are_found(habits: Habits) -> None:
-    heap = Heap()
+    heap = CollectingSink()
 
-    copied = await copy_of(ForeignEvents([event(1, OLDEST)], habits), heap, Memory()).run()
+    copied = await copy_of(
+        ForeignEvents([event(1, OLDEST)], habits), heap, ProgressInMemory()
+    ).run()
 
     assert (copied.start, copied.events) == (OLDEST, 1)
 
@@ -316,7 +324,7 @@ async def test_the_source_says_how_many_there_are(kind: str, uncounted: int, dif
     events = [event(n, FIRST + timedelta(hours=n)) for n in range(5)]
     source = ForeignEvents(events, Habits(counts=kind), uncounted=uncounted)
 
-    copied = await copy_of(source, Heap(), Memory()).run()
+    copied = await copy_of(source, CollectingSink(), ProgressInMemory()).run()
 
     assert (copied.events, copied.counted, copied.uncounted) == (5, 5 + uncounted, "")
     assert (copied.differs, copied.is_complete) == (differs, not differs)
@@ -328,7 +336,7 @@ async def test_events_that_arrive_during_a_copy_are_no_difference() -> None:
     def arrive(*_: object) -> None:
         source.uncounted += 1
 
-    copied = await copy_of(source, Heap(), Memory(), on_progress=arrive).run()
+    copied = await copy_of(source, CollectingSink(), ProgressInMemory(), on_progress=arrive).run()
 
     assert copied.counted is not None
     assert copied.counted > copied.events == 1
@@ -336,7 +344,9 @@ async def test_events_that_arrive_during_a_copy_are_no_difference() -> None:
 
 
 async def test_a_source_that_does_not_count_is_reported() -> None:
-    copied = await copy_of(ForeignEvents([event(1, FIRST)]), Heap(), Memory()).run()
+    copied = await copy_of(
+        ForeignEvents([event(1, FIRST)]), CollectingSink(), ProgressInMemory()
+    ).run()
 
     assert (copied.counted, copied.differs, copied.is_complete) == (None, False, True)
     assert copied.uncounted == "{'detail': 'HogQLQuery is not known.'}"
@@ -353,7 +363,7 @@ async def test_what_cannot_be_read_is_counted() -> None:
             return Answer(200, {**page.body, "results": [*odd, *page.body["results"]]})
         return page
 
-    heap = Heap()
+    heap = CollectingSink()
     copied, _ = await copied_from(script, heap, since=FIRST)
 
     assert (copied.events, copied.unreadable, copied.is_complete) == (1, 3, False)
@@ -363,20 +373,20 @@ async def test_a_source_in_another_order_ends_the_copy() -> None:
     rows = [event(n, FIRST + timedelta(hours=9 - n)) for n in range(3)]
 
     with pytest.raises(SourceError, match="ascending"):
-        await copied_from(lambda _: Answer(200, {"results": rows}), Heap(), since=FIRST)
+        await copied_from(lambda _: Answer(200, {"results": rows}), CollectingSink(), since=FIRST)
 
 
 async def test_a_page_outside_of_the_range_ends_the_copy() -> None:
     rows = [event(1, FIRST - timedelta(hours=1))]
 
     with pytest.raises(SourceError, match="another time"):
-        await copied_from(lambda _: Answer(200, {"results": rows}), Heap(), since=FIRST)
+        await copied_from(lambda _: Answer(200, {"results": rows}), CollectingSink(), since=FIRST)
 
 
 @pytest.mark.parametrize("page", [{"results": 1}, [], {"results": [1] * 5, "next": "?x"}])
 async def test_a_list_that_is_none_ends_the_copy(page: Any) -> None:
     with pytest.raises(SourceError):
-        await copied_from(lambda _: Answer(200, page), Heap(), since=FIRST)
+        await copied_from(lambda _: Answer(200, page), CollectingSink(), since=FIRST)
 
 
 async def test_a_source_that_always_has_more_ends_the_copy() -> None:
@@ -390,4 +400,4 @@ async def test_a_source_that_always_has_more_ends_the_copy() -> None:
         return Answer(200, {"results": [event(1, time)], "next": "?more"})
 
     with pytest.raises(SourceError, match="cannot list its events"):
-        await copied_from(script, Heap(), since=FIRST)
+        await copied_from(script, CollectingSink(), since=FIRST)

@@ -67,7 +67,7 @@ async def log(records_url: str, tmp_path: Path) -> AsyncIterator[AcceptLog]:
     await log.close()
 
 
-class Waiting:
+class RecordedSleep:
     """A wait that does something else, and keeps the seconds."""
 
     def __init__(self, log: AcceptLog | None = None) -> None:
@@ -105,7 +105,7 @@ async def test_a_full_log_that_is_not_processed_ends_the_copy(log: AcceptLog) ->
 
 
 async def test_a_full_log_that_a_server_works_off_is_waited_for(log: AcceptLog) -> None:
-    waiting, reached = Waiting(log), iter([0, 1, 2])
+    waiting, reached = RecordedSleep(log), iter([0, 1, 2])
 
     async def is_ingested(entry_id: int) -> bool:
         return next(reached) >= entry_id
@@ -122,7 +122,7 @@ async def test_a_full_log_that_a_server_works_off_is_waited_for(log: AcceptLog) 
 async def http_sink(
     script: Script, body_max: int = BODY_MAX
 ) -> AsyncIterator[tuple[HttpSink, ScriptedSource, list[float]]]:
-    waiting = Waiting()
+    waiting = RecordedSleep()
     with scripted(script) as server:
         async with plain_http.AsyncClient(base_url=server.url, trust_env=False) as client:
             yield HttpSink(client, PROJECT, body_max, waiting.sleep), server, waiting.seconds

@@ -29,7 +29,7 @@ SELECT project_id, email, id FROM persons WHERE project_id = :project_id
 """
 
 
-def add_flags(project: Project, count: int) -> None:
+def add_many_flags(project: Project, count: int) -> None:
     """Add copies of one flag that the API has made, each with a key of its own: `flag-00017`."""
     made = project.flag(
         "flag-00000",
@@ -50,7 +50,7 @@ def add_flags(project: Project, count: int) -> None:
         move_flag_version(connection, project.id)
 
 
-def add_persons(project: Project, count: int) -> None:
+def add_many_persons(project: Project, count: int) -> None:
     """Add persons whose address is also their distinct id: `many-00017@example.com`."""
     with project.records() as connection:
         first = {

@@ -12,7 +12,7 @@ ROWS_MAX = 60
 IS_FOCUSED = "element => element === document.activeElement"
 
 
-class Hand(Protocol):
+class InputDevice(Protocol):
     console: Console
 
     def act(self, target: Locator) -> None:
@@ -42,7 +42,7 @@ class Pointer:
     def type(self, field: Locator, text: str) -> None:
         if not field.evaluate(IS_FOCUSED):
             field.click()
-        replace(self.console, text)
+        replace_text(self.console, text)
 
     def open_row(self, row: Locator) -> None:
         row.get_by_role("link").first.click()
@@ -55,7 +55,7 @@ class Pointer:
         page.get_by_role("option", name=entry).click()
 
 
-class Keys:
+class Keyboard:
     def __init__(self, console: Console) -> None:
         self.console = console
 
@@ -66,7 +66,7 @@ class Keys:
 
     def type(self, field: Locator, text: str) -> None:
         self.console.tab_to(field)
-        replace(self.console, text)
+        replace_text(self.console, text)
 
     def open_row(self, row: Locator) -> None:
         self.console.tab_to(row.locator("xpath=../tr[@tabindex='0']"))
@@ -94,6 +94,6 @@ class Keys:
 IS_TOGGLE = "element => ['checkbox', 'radio'].includes(element.type)"
 
 
-def replace(console: Console, text: str) -> None:
+def replace_text(console: Console, text: str) -> None:
     console.press("Control+a")
     console.page.keyboard.type(text)

@@ -33,6 +33,6 @@ FOUND = r"""() => {
 }"""
 
 
-def expect_harmless(page: Page) -> None:
+def expect_only_text(page: Page) -> None:
     found = page.evaluate(FOUND)
     assert not found, "\n".join(["values are more than text:", *found])
