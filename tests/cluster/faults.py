@@ -59,16 +59,16 @@ async def _pause(member: Member, seconds: float) -> None:
 
 async def cut_from_postgresql(cluster: Cluster, chance: random.Random) -> None:
     for member in (cluster.ingesting(chance), cluster.serving(chance)):
-        member.records.lead_to(None)
+        member.records.connect_to(None)
         await asyncio.sleep(CUT_S)
-        member.records.lead_to(cluster.postgres.primary.port)
+        member.records.connect_to(cluster.postgres.primary.port)
 
 
 async def cut_from_events(cluster: Cluster, chance: random.Random) -> None:
     member = cluster.ingesting(chance)
-    member.events.lead_to(None)
+    member.events.connect_to(None)
     await asyncio.sleep(CUT_S)
-    member.events.lead_to(cluster.clickhouse.port)
+    member.events.connect_to(cluster.clickhouse.port)
 
 
 async def crash_postgresql(cluster: Cluster, chance: random.Random) -> None:
@@ -78,7 +78,7 @@ async def crash_postgresql(cluster: Cluster, chance: random.Random) -> None:
 
 async def promote_standby(cluster: Cluster, chance: random.Random) -> None:
     await asyncio.to_thread(cluster.postgres.promote)
-    cluster.lead_to_primary()
+    cluster.connect_to_primary()
     await asyncio.to_thread(cluster.postgres.add_standby)
 
 

@@ -76,9 +76,9 @@ class Cluster:
         made = answer.json()
         return Keys(made["id"], made["api_token"], self.keys.personal_api_key)
 
-    def lead_to_primary(self) -> None:
+    def connect_to_primary(self) -> None:
         for member in self.members:
-            member.records.lead_to(self.postgres.primary.port)
+            member.records.connect_to(self.postgres.primary.port)
 
 
 @asynccontextmanager

@@ -122,7 +122,7 @@ class Load:
             finally:
                 self._stopping.set()
 
-    async def go_on(self, requests: int) -> None:
+    async def wait_for_more(self, requests: int) -> None:
         """Wait until a number of further requests are acknowledged."""
         enough = self.acknowledged + requests
 

@@ -20,7 +20,7 @@ class Proxy:
         self.port = 0
         self._open: set[asyncio.StreamWriter] = set()
 
-    def lead_to(self, target: int | None) -> None:
+    def connect_to(self, target: int | None) -> None:
         """Connect to another port from now on, and break open connections off."""
         self.target = target
         for writer in self._open:
@@ -70,4 +70,4 @@ async def proxy_to(target: int) -> AsyncIterator[Proxy]:
         yield proxy
     finally:
         server.close()
-        proxy.lead_to(None)
+        proxy.connect_to(None)

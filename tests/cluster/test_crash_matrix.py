@@ -44,9 +44,9 @@ async def test_nothing_is_lost_doubled_or_orphaned(cluster: Cluster, fault: str,
     chance = random.Random(f"{fault} {seed}")
 
     async with load.sending():
-        await load.go_on(REQUESTS)
+        await load.wait_for_more(REQUESTS)
         await FAULTS[fault](cluster, chance)
-        await load.go_on(REQUESTS)
+        await load.wait_for_more(REQUESTS)
 
     front = next(member for member in cluster.members if member.serves_clients)
     async with project_client(front.server, load.keys) as http:

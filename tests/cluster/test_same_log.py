@@ -86,7 +86,7 @@ async def log(engines: Engines) -> Log:
         live = Load(keys, [web.url], 1)
         imported = Load(keys, [web.url], 2, is_import=True)
         async with live.sending(), imported.sending():
-            await asyncio.gather(live.go_on(REQUESTS), imported.go_on(REQUESTS))
+            await asyncio.gather(live.wait_for_more(REQUESTS), imported.wait_for_more(REQUESTS))
         async with plain_http.AsyncClient() as http:
             for item in (*groups_described(), *events_to_delete()):
                 body = {"api_key": keys.project_api_key, "batch": [item]}

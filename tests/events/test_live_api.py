@@ -41,7 +41,9 @@ class Viewer:
 
 
 @asynccontextmanager
-async def looking(home: Home, key: str = "", last: str = "", **query: str) -> AsyncIterator[Viewer]:
+async def open_stream(
+    home: Home, key: str = "", last: str = "", **query: str
+) -> AsyncIterator[Viewer]:
     headers = {"authorization": f"Bearer {key or home.key}"}
     headers |= {"last-event-id": last} if last else {}
     path = f"/api/projects/{home.project_id}/events/stream/"
@@ -67,7 +69,7 @@ def names(received: list[Message]) -> list[str]:
 
 
 async def test_a_stored_event_is_shown_as_the_list_shows_it(home: Home) -> None:
-    async with looking(home) as viewer:
+    async with open_stream(home) as viewer:
         await home.capture(
             {
                 "event": "paid",
@@ -97,10 +99,10 @@ async def test_filters_show_what_fits_all_of_them(home: Home) -> None:
     await home.capture({"event": "seen", "distinct_id": "ann"})
     ann = (await home.person("ann"))["id"]
     async with (
-        looking(home, event="paid") as paid,
-        looking(home, distinct_id="bob") as of_bob,
-        looking(home, person_id=ann) as of_ann,
-        looking(home, event="paid", person_id=ann) as both,
+        open_stream(home, event="paid") as paid,
+        open_stream(home, distinct_id="bob") as of_bob,
+        open_stream(home, person_id=ann) as of_ann,
+        open_stream(home, event="paid", person_id=ann) as both,
     ):
         await home.capture(
             {"event": "seen", "distinct_id": "bob"},
@@ -116,7 +118,7 @@ async def test_filters_show_what_fits_all_of_them(home: Home) -> None:
 
 
 async def test_a_long_distinct_id_is_watched_as_it_is_stored(home: Home) -> None:
-    async with looking(home, distinct_id="x" * 250) as viewer:
+    async with open_stream(home, distinct_id="x" * 250) as viewer:
         await home.capture({"event": "seen", "distinct_id": "x" * 230})
 
         assert names(await viewer.read(1)) == ["seen"]
@@ -126,7 +128,7 @@ async def test_events_of_a_merged_distinct_id_are_those_of_the_surviving_person(
     home: Home,
 ) -> None:
     await home.capture({"event": "seen", "distinct_id": "ann"})
-    async with looking(home, person_id=(await home.person("ann"))["id"]) as viewer:
+    async with open_stream(home, person_id=(await home.person("ann"))["id"]) as viewer:
         await home.capture(
             {
                 "event": "$identify",
@@ -140,12 +142,12 @@ async def test_events_of_a_merged_distinct_id_are_those_of_the_surviving_person(
 
 
 async def test_ids_are_places_in_the_log_and_a_stream_goes_on_behind_one(home: Home) -> None:
-    async with looking(home) as viewer:
+    async with open_stream(home) as viewer:
         await home.capture({"event": "a", "distinct_id": "x"}, {"event": "b", "distinct_id": "x"})
         first = await viewer.read(2)
     await home.capture({"event": "c", "distinct_id": "x"})
 
-    async with looking(home, last=first[0].id) as viewer:
+    async with open_stream(home, last=first[0].id) as viewer:
         again = await viewer.read(2)
 
     assert names(again) == ["b", "c"]
@@ -156,7 +158,7 @@ async def test_ids_are_places_in_the_log_and_a_stream_goes_on_behind_one(home: H
 
 
 async def test_after_a_place_that_is_not_kept_the_gap_is_told(home: Home) -> None:
-    async with looking(home, last="17-3") as viewer:
+    async with open_stream(home, last="17-3") as viewer:
         await home.capture({"event": "a", "distinct_id": "x"})
 
         received = await viewer.read(2)
@@ -166,7 +168,7 @@ async def test_after_a_place_that_is_not_kept_the_gap_is_told(home: Home) -> Non
 
 
 async def test_other_projects_and_imports_are_not_shown(home: Home) -> None:
-    async with looking(home) as viewer:
+    async with open_stream(home) as viewer:
         await home.capture({"event": "old", "distinct_id": "x"}, historical_migration=True)
         await home.capture({"event": "new", "distinct_id": "x"})
 
@@ -174,14 +176,14 @@ async def test_other_projects_and_imports_are_not_shown(home: Home) -> None:
 
 
 async def test_what_is_dropped_is_not_shown(home: Home) -> None:
-    async with looking(home) as viewer:
+    async with open_stream(home) as viewer:
         await home.capture({"event": "nobody"}, {"event": "kept", "distinct_id": "x"})
 
         assert names(await viewer.read(1)) == ["kept"]
 
 
 async def test_a_large_event_is_counted(home: Home) -> None:
-    async with looking(home) as viewer:
+    async with open_stream(home) as viewer:
         await home.capture(
             {"event": "large", "distinct_id": "x", "properties": {"a": "x" * 2**20}},
             {"event": "small", "distinct_id": "x"},
@@ -197,7 +199,7 @@ async def test_nothing_is_kept_before_a_stream_is_open(home: Home, live: LiveEve
     await home.capture({"event": "a", "distinct_id": "x"})
 
     assert (live.filters(home.project_id), live.streams) == ((), 0)
-    async with looking(home):
+    async with open_stream(home):
         assert await home.site.metric("fanion_event_streams") == 1
 
 
@@ -257,7 +259,7 @@ async def test_a_user_has_so_many_streams_at_most(home: Home, live: LiveEvents) 
         done = asyncio.Event()
 
         async def look() -> None:
-            async with looking(home):
+            async with open_stream(home):
                 await done.wait()
 
         for _ in range(STREAMS_OF_USER_MAX):
@@ -308,7 +310,7 @@ async def key_of(home: Home, **more: Any) -> Json:
 
 async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
     made = await key_of(home)
-    async with looking(home, made["value"]) as viewer, home.site.client(home.key) as client:
+    async with open_stream(home, made["value"]) as viewer, home.site.client(home.key) as client:
         await client.delete(f"/api/personal_api_keys/{made['id']}/")
 
         assert await viewer.ends()
@@ -317,7 +319,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
     made = await key_of(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
-    async with looking(home, made["value"]) as viewer:
+    async with open_stream(home, made["value"]) as viewer:
         home.site.clock.move(hours=1)
 
         assert await viewer.ends()
@@ -327,7 +329,7 @@ async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
 async def test_a_stream_ends_when_the_user_leaves_the_organization(home: Home) -> None:
     name = f"mia-{home.project_id}"
     member = await add_member(home.site.records, name, organization_id=home.organization_id)
-    async with looking(home, member.key) as viewer:
+    async with open_stream(home, member.key) as viewer:
         async with home.site.records.write() as connection:
             await connection.execute(
                 delete(memberships).where(memberships.c.user_id == member.user_id)
@@ -339,7 +341,7 @@ async def test_a_stream_ends_when_the_user_leaves_the_organization(home: Home) -
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
     other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
-    async with looking(replace(home, project_id=other["id"])) as viewer:
+    async with open_stream(replace(home, project_id=other["id"])) as viewer:
         async with home.site.records.write() as connection:
             await connection.execute(
                 delete(activity_log).where(activity_log.c.project_id == other["id"])
@@ -353,7 +355,7 @@ async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
     made, other = await key_of(home, scopes=["event:read"]), await key_of(home)
-    async with looking(home, made["value"]) as viewer, home.site.client(home.key) as client:
+    async with open_stream(home, made["value"]) as viewer, home.site.client(home.key) as client:
         await client.delete(f"/api/personal_api_keys/{other['id']}/")
         await home.capture({"event": "a", "distinct_id": "x"})
 

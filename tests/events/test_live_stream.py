@@ -104,7 +104,7 @@ def subscription(access: Access, last: str = "", **fields: Any) -> Subscription:
 
 
 @asynccontextmanager
-async def looking(
+async def open_stream(
     live: LiveEvents, access: Access, last: str = "", **fields: Any
 ) -> AsyncIterator[AsyncGenerator[bytes]]:
     """Open a stream and read its beginning."""
@@ -129,7 +129,7 @@ def numbers(received: list[Message]) -> list[int]:
     return [message.data["properties"]["n"] for message in received if message.event == "message"]
 
 
-async def begun(pieces: AsyncGenerator[bytes]) -> asyncio.Task[bytes]:
+async def next_piece(pieces: AsyncGenerator[bytes]) -> asyncio.Task[bytes]:
     """Return a task that waits for the next piece."""
     task = asyncio.ensure_future(anext(pieces))
     for _ in range(5):
@@ -140,7 +140,7 @@ async def begun(pieces: AsyncGenerator[bytes]) -> asyncio.Task[bytes]:
 async def test_an_event_is_sent_as_the_list_of_events_has_it(
     live: LiveEvents, access: Access
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         chain = b'"a:b\\n\\"c\\""'
         live.put_events(
             PROJECT, ALL, [event(3, properties=b'{"a":"x\\ny"}', elements_chain=chain)], 0
@@ -166,7 +166,7 @@ async def test_an_event_is_sent_as_the_list_of_events_has_it(
 
 
 async def test_an_event_without_a_person_says_so(live: LiveEvents, access: Access) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, [event(1, distinct_id="nobody")], 0)
 
         assert (await read(pieces, 1))[0].data["person"] is None
@@ -179,7 +179,7 @@ async def test_events_are_sent_while_persons_cannot_be_read(
         raise RecordsUnavailable("down")
 
     live = LiveEvents(down, clock)
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 2), 0)
 
         assert numbers(await read(pieces, 2)) == [0, 1]
@@ -197,7 +197,7 @@ async def test_persons_with_very_long_names_are_read_one_by_one(
         return await persons_of(project_id, distinct_ids)
 
     live = LiveEvents(noted, clock)
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, [event(0), event(1, distinct_id="bea")], 0)
 
         received = await read(pieces, 2)
@@ -212,7 +212,7 @@ async def test_persons_with_very_long_names_are_read_one_by_one(
 async def test_nothing_is_kept_without_a_stream(live: LiveEvents, access: Access) -> None:
     assert (live.is_watched, live.filters(PROJECT)) == (False, ())
     live.put_events(PROJECT, ALL, events(0, 5), 0)
-    async with looking(live, access):
+    async with open_stream(live, access):
         assert (live.filters(PROJECT), live.filters(PROJECT + 1)) == ((ALL,), ())
         live.put_events(PROJECT + 1, ALL, events(0, 5), 0)
 
@@ -220,10 +220,10 @@ async def test_nothing_is_kept_without_a_stream(live: LiveEvents, access: Access
 
 
 async def test_streams_with_one_filter_share_what_is_kept(live: LiveEvents, access: Access) -> None:
-    async with looking(live, access) as first:
+    async with open_stream(live, access) as first:
         live.put_events(PROJECT, ALL, events(0, 3), 0)
         held = live.bytes_held
-        async with looking(live, access) as second:
+        async with open_stream(live, access) as second:
             live.put_events(PROJECT, ALL, events(3, 6), 0)
 
             assert numbers(await read(first, 6)) == list(range(6))
@@ -237,22 +237,22 @@ async def test_streams_with_one_filter_share_what_is_kept(live: LiveEvents, acce
 async def test_a_client_goes_on_behind_the_last_event_that_it_has_seen(
     live: LiveEvents, access: Access
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 2), 0)
         seen = await read(pieces, 1)
     live.put_events(PROJECT, ALL, events(2, 5), 0)
 
-    async with looking(live, access, seen[0].id) as pieces:
+    async with open_stream(live, access, seen[0].id) as pieces:
         assert numbers(await read(pieces, 4)) == [1, 2, 3, 4]
 
 
 async def test_a_client_is_told_that_its_last_event_is_forgotten(
     live: LiveEvents, access: Access
 ) -> None:
-    async with looking(live, access):
+    async with open_stream(live, access):
         live.put_events(PROJECT, ALL, events(0, 3), 0)
 
-        async with looking(live, access, "0-9") as pieces:
+        async with open_stream(live, access, "0-9") as pieces:
             received = await read(pieces, 4)
 
     assert received[0] == Message("skipped", "", {"events": None, "reason": "reconnected"})
@@ -262,16 +262,16 @@ async def test_a_client_is_told_that_its_last_event_is_forgotten(
 async def test_what_a_client_missed_is_sent_whole_however_much_it_is(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 1), 0)
         [seen] = await read(pieces, 1)
     live.put_events(PROJECT, ALL, events(1, 121), 0)
 
-    async with looking(live, access, seen.id) as pieces:
+    async with open_stream(live, access, seen.id) as pieces:
         received = await read(pieces, EVENTS_PER_S)
         live.put_events(PROJECT, ALL, events(121, 122), 0)
         while len(received) < 121:
-            waiting = await begun(pieces)
+            waiting = await next_piece(pieces)
             assert not waiting.done()  # until the next second
             clock.now += 1
             live.check_access()
@@ -285,12 +285,12 @@ async def test_what_a_client_missed_is_sent_whole_however_much_it_is(
 async def test_of_what_a_client_missed_the_lost_part_is_counted(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 1), 0)
         [seen] = await read(pieces, 1)
         live.put_events(PROJECT, ALL, events(1, 101), 0)
 
-        async with looking(live, access, seen.id) as again:
+        async with open_stream(live, access, seen.id) as again:
             received = await read(again, EVENTS_PER_S)
             live.put_events(PROJECT, ALL, events(101, 1_091), 0)
             clock.now += 1
@@ -305,7 +305,7 @@ async def test_rings_are_given_up_after_a_while_without_a_stream(
 ) -> None:
     monkeypatch.setattr(stream_service, "LINGER_S", 0.02)
     live = LiveEvents(persons_of, clock)
-    async with looking(live, access, filter=LiveFilter("a")), looking(live, access):
+    async with open_stream(live, access, filter=LiveFilter("a")), open_stream(live, access):
         live.put_events(PROJECT, ALL, events(0, 3), 0)
     assert live.is_watched
 
@@ -324,7 +324,7 @@ async def test_of_many_rings_without_a_stream_the_oldest_is_given_up(
     monkeypatch.setattr(stream_service, "RINGS_OF_PROJECT_MAX", 3)
     for name in "abcd":
         clock.now += 1
-        async with looking(live, access, filter=LiveFilter(name)):
+        async with open_stream(live, access, filter=LiveFilter(name)):
             pass
 
     assert live.filters(PROJECT) == tuple(map(LiveFilter, "bcd"))
@@ -336,7 +336,7 @@ async def test_of_many_rings_without_a_stream_the_oldest_is_given_up(
 async def test_of_too_many_events_a_sample_is_sent_that_says_so(
     live: LiveEvents, access: Access
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 200), 0)
 
         received = await read(pieces, 51)
@@ -348,7 +348,7 @@ async def test_of_too_many_events_a_sample_is_sent_that_says_so(
 async def test_of_a_burst_the_sample_counts_what_is_kept_no_more(
     live: LiveEvents, access: Access
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(4_000, 5_000), 4_000)
 
         received = await read(pieces, 1 + EVENTS_PER_S)
@@ -360,11 +360,11 @@ async def test_of_a_burst_the_sample_counts_what_is_kept_no_more(
 async def test_the_next_events_wait_for_the_next_second(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, EVENTS_PER_S), 0)
         await read(pieces, EVENTS_PER_S)
         live.put_events(PROJECT, ALL, events(50, 55), 0)
-        waiting = await begun(pieces)
+        waiting = await next_piece(pieces)
         assert not waiting.done()
 
         clock.now += 1
@@ -377,7 +377,7 @@ async def test_the_next_events_wait_for_the_next_second(
 async def test_the_rate_of_a_sample_is_that_of_the_time_it_stands_for(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 100), 0)
         await read(pieces, 1 + EVENTS_PER_S)
         live.put_events(PROJECT, ALL, events(100, 300), 0)
@@ -391,7 +391,7 @@ async def test_the_rate_of_a_sample_is_that_of_the_time_it_stands_for(
 async def test_a_slow_client_is_told_how_many_it_missed_and_holds_none_of_them(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 10), 0)
         seen = await read(pieces, 4)
         held = live.bytes_held
@@ -409,7 +409,7 @@ async def test_a_slow_client_is_told_how_many_it_missed_and_holds_none_of_them(
 async def test_a_client_that_is_slow_for_a_moment_misses_nothing(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, events(0, 10), 0)
         seen = await read(pieces, 4)
         live.put_events(PROJECT, ALL, events(10, 30), 0)
@@ -419,7 +419,7 @@ async def test_a_client_that_is_slow_for_a_moment_misses_nothing(
 
 
 async def test_an_event_that_is_too_large_is_counted(live: LiveEvents, access: Access) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         live.put_events(PROJECT, ALL, [event(1), event(2, properties=b""), event(3)], 0)
 
         received = await read(pieces, 3)
@@ -433,9 +433,9 @@ async def test_an_event_that_is_too_large_is_counted(live: LiveEvents, access: A
 
 async def test_a_silent_stream_sends_heartbeats(clock: Stopwatch, access: Access) -> None:
     live = LiveEvents(persons_of, clock, heartbeat_s=0.02)
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         for _ in range(2):
-            waiting = await begun(pieces)
+            waiting = await next_piece(pieces)
             clock.now += 0.02
 
             assert await waiting == HEARTBEAT
@@ -448,7 +448,7 @@ async def ended(pieces: AsyncGenerator[bytes]) -> bool:
 async def test_a_stream_ends_when_access_does(
     live: LiveEvents, access: Access, clock: Stopwatch
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         access.error = PermissionDenied()
         live.put_events(PROJECT, ALL, events(0, 1), 0)
         clock.now += stream_service.ACCESS_CHECK_S
@@ -459,8 +459,8 @@ async def test_a_stream_ends_when_access_does(
 async def test_a_revoked_key_ends_a_waiting_stream_at_once(
     live: LiveEvents, access: Access
 ) -> None:
-    async with looking(live, access) as pieces:
-        waiting = await begun(pieces)
+    async with open_stream(live, access) as pieces:
+        waiting = await next_piece(pieces)
         access.error = PermissionDenied()
 
         live.check_access()
@@ -474,7 +474,7 @@ async def test_a_revoked_key_ends_a_waiting_stream_at_once(
 async def test_a_stream_goes_on_while_it_is_unknown_whether_access_ends(
     live: LiveEvents, access: Access, error: Exception
 ) -> None:
-    async with looking(live, access) as pieces:
+    async with open_stream(live, access) as pieces:
         access.error = error
         live.check_access()
         live.put_events(PROJECT, ALL, events(0, 1), 0)
@@ -484,8 +484,8 @@ async def test_a_stream_goes_on_while_it_is_unknown_whether_access_ends(
 
 
 async def test_a_stream_ends_when_the_client_leaves(live: LiveEvents, access: Access) -> None:
-    async with looking(live, access) as pieces:
-        waiting = await begun(pieces)
+    async with open_stream(live, access) as pieces:
+        waiting = await next_piece(pieces)
 
         access.left.set()
 
@@ -497,8 +497,8 @@ async def test_a_stream_ends_when_the_client_leaves(live: LiveEvents, access: Ac
 async def test_closing_ends_every_stream_and_lets_no_other_in(
     live: LiveEvents, access: Access
 ) -> None:
-    async with looking(live, access) as first, looking(live, access) as second:
-        waiting = await asyncio.gather(begun(first), begun(second))
+    async with open_stream(live, access) as first, open_stream(live, access) as second:
+        waiting = await asyncio.gather(next_piece(first), next_piece(second))
 
         live.close()
 

@@ -85,17 +85,17 @@ class ServerConnection:
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerConnection]:
+def server_connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerConnection]:
     server = PreloadedServer(Path(tmp_path_factory.mktemp("bad-input")) / "data")
-    line = None
+    server_connection = None
     try:
         keys = server.setup()
         server.start()
-        line = ServerConnection(server, keys)
-        yield line
+        server_connection = ServerConnection(server, keys)
+        yield server_connection
     finally:
-        if line is not None:
-            line.close()
+        if server_connection is not None:
+            server_connection.close()
         server.close()
 
 
@@ -187,15 +187,15 @@ BAD: dict[str, tuple[bytes, int]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_capture_answers_in_its_shape_and_the_next_request_works(
-    line: ServerConnection, name: str
+    server_connection: ServerConnection, name: str
 ) -> None:
     body, expected = BAD[name]
 
-    status, answer = line.post(
-        "/batch/", body.replace(KEY.encode(), line.keys.project_api_key.encode())
+    status, answer = server_connection.post(
+        "/batch/", body.replace(KEY.encode(), server_connection.keys.project_api_key.encode())
     )
 
-    line.post_good()
+    server_connection.post_good()
     assert status == expected, answer
     assert answer == {"status": 1} if status == 200 else set(answer) == set(TOO_LARGE)
 
@@ -223,37 +223,39 @@ DECIDE_BAD: dict[str, tuple[bytes, int]] = {
 
 @pytest.mark.parametrize("name", DECIDE_BAD)
 def test_decide_answers_in_its_shape_and_the_next_request_works(
-    line: ServerConnection, name: str
+    server_connection: ServerConnection, name: str
 ) -> None:
     body, expected = DECIDE_BAD[name]
 
-    status, answer = line.post(
-        "/decide?v=3", body.replace(KEY.encode(), line.keys.project_api_key.encode())
+    status, answer = server_connection.post(
+        "/decide?v=3", body.replace(KEY.encode(), server_connection.keys.project_api_key.encode())
     )
 
-    line.post_good()
+    server_connection.post_good()
     assert status == expected, answer
     assert "featureFlags" in answer if status == 200 else set(answer) == set(TOO_LARGE)
 
 
 @pytest.mark.parametrize("path", ["/capture/", "/batch/", "/decide?v=3"])
 def test_a_body_of_25_mb_is_too_large_and_its_connection_lives_on(
-    line: ServerConnection, path: str
+    server_connection: ServerConnection, path: str
 ) -> None:
-    body = item(line.keys.project_api_key, properties={"a": "x" * 25_000_000})
+    body = item(server_connection.keys.project_api_key, properties={"a": "x" * 25_000_000})
 
-    answer = line.post(path, body)
+    answer = server_connection.post(path, body)
 
-    line.post_good()
+    server_connection.post_good()
     assert answer == (413, TOO_LARGE)
 
 
-def test_a_body_of_25_mb_without_a_known_caller_is_not_read(line: ServerConnection) -> None:
-    body = item(line.keys.project_api_key, properties={"a": "x" * 25_000_000})
+def test_a_body_of_25_mb_without_a_known_caller_is_not_read(
+    server_connection: ServerConnection,
+) -> None:
+    body = item(server_connection.keys.project_api_key, properties={"a": "x" * 25_000_000})
 
-    status, answer = line.post("/api/projects/", body)
+    status, answer = server_connection.post("/api/projects/", body)
 
-    line.post_good()
+    server_connection.post_good()
     assert (status, answer["code"]) == (401, "not_authenticated")
 
 
@@ -267,66 +269,69 @@ def gzip_bomb() -> bytes:
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("path", ["/batch/", "/decide?v=3"])
 def test_what_unfolds_to_gigabytes_is_too_large(
-    line: ServerConnection, path: str, layers: int
+    server_connection: ServerConnection, path: str, layers: int
 ) -> None:
     bomb = gzip_bomb()
     for _ in range(layers - 1):
         bomb = gzip.compress(bomb, 9)
 
-    status, answer = line.post(path, bomb, **{"content-encoding": "gzip"})
+    status, answer = server_connection.post(path, bomb, **{"content-encoding": "gzip"})
 
-    line.post_good()
+    server_connection.post_good()
     assert (status, answer) == (413, TOO_LARGE)
 
 
-def test_a_form_that_is_not_read_does_no_harm(line: ServerConnection) -> None:
+def test_a_form_that_is_not_read_does_no_harm(server_connection: ServerConnection) -> None:
     path = "/api/projects/@current/cohorts/"
 
-    assert line.form("GET", path, None) == 200
-    assert line.form("POST", path, iter([b"--x\r\n" * 100_000] * 3)) == 400
-    line.post_good()
+    assert server_connection.form("GET", path, None) == 200
+    assert server_connection.form("POST", path, iter([b"--x\r\n" * 100_000] * 3)) == 400
+    server_connection.post_good()
 
 
-def test_a_batch_of_50_000_items_is_stored_whole(line: ServerConnection) -> None:
+def test_a_batch_of_50_000_items_is_stored_whole(server_connection: ServerConnection) -> None:
     items = [{"event": "many", "distinct_id": f"many {n % 1000}"} for n in range(50_000)]
-    body = json.dumps({"api_key": line.keys.project_api_key, "batch": items}).encode()
+    body = json.dumps({"api_key": server_connection.keys.project_api_key, "batch": items}).encode()
 
-    answer = line.post("/batch/", body)
+    answer = server_connection.post("/batch/", body)
 
-    line.post_good()
-    line.many_events += len(items)
+    server_connection.post_good()
+    server_connection.many_events += len(items)
     assert answer == (200, {"status": 1})
 
 
 def test_afterwards_the_server_lives_its_memory_is_bounded_and_all_is_there(
-    line: ServerConnection,
+    server_connection: ServerConnection,
 ) -> None:
     give_up = time.monotonic() + VISIBLE_S
-    while lag(line) and time.monotonic() < give_up:
+    while lag(server_connection) and time.monotonic() < give_up:
         time.sleep(0.05)
-    good = line.get("/events/?event=good&limit=10000")["results"]
-    many = line.get("/events/?event=many&limit=10000")["results"]
+    good = server_connection.get("/events/?event=good&limit=10000")["results"]
+    many = server_connection.get("/events/?event=many&limit=10000")["results"]
 
-    process = line.server.process
+    process = server_connection.server.process
     assert process is not None
     assert process.poll() is None
     assert sorted(event["distinct_id"] for event in good) == sorted(
-        f"user {n}" for n in range(1, line.good_events + 1)
+        f"user {n}" for n in range(1, server_connection.good_events + 1)
     )
-    assert len(many) == min(line.many_events, 10_000)
-    assert metric(line, "fanion_events_ingested_total") >= line.good_events + line.many_events
-    assert metric(line, "fanion_dead_letters_total") == 0
+    assert len(many) == min(server_connection.many_events, 10_000)
+    assert (
+        metric(server_connection, "fanion_events_ingested_total")
+        >= server_connection.good_events + server_connection.many_events
+    )
+    assert metric(server_connection, "fanion_dead_letters_total") == 0
     assert peak_bytes(process.pid) < MEMORY_BYTES_MAX
-    assert "request_failed" not in line.server.log_path.read_text()
-    assert "envelope_failed" not in line.server.log_path.read_text()
+    assert "request_failed" not in server_connection.server.log_path.read_text()
+    assert "envelope_failed" not in server_connection.server.log_path.read_text()
 
 
-def lag(line: ServerConnection) -> float:
-    return metric(line, "fanion_log_lag_envelopes")
+def lag(server_connection: ServerConnection) -> float:
+    return metric(server_connection, "fanion_log_lag_envelopes")
 
 
-def metric(line: ServerConnection, name: str) -> float:
-    text = plain_http.get(f"{line.server.url}/metrics").text
+def metric(server_connection: ServerConnection, name: str) -> float:
+    text = plain_http.get(f"{server_connection.server.url}/metrics").text
     [sample] = [row for row in text.splitlines() if row.startswith(f"{name} ")]
     return float(sample.rpartition(" ")[2])
 

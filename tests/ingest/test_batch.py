@@ -30,7 +30,7 @@ def event(name: str = "paid", uuid: UUID | None = None, **more: Any) -> dict[str
     return {"event": name, "distinct_id": "ann", **named, **more}
 
 
-def run_of(*entries: LogEntry) -> PreparedBatch:
+def batch_of(*entries: LogEntry) -> PreparedBatch:
     rules = IngestionSettings()
     return prepare_batch(entries, lambda _: rules)
 
@@ -45,7 +45,7 @@ def names(batch: PreparedBatch, project_id: int = 1) -> list[str]:
 
 
 def test_items_keep_their_order_within_their_project() -> None:
-    batch = run_of(
+    batch = batch_of(
         entry(1, event("a"), event("b")), entry(2, event("x"), project_id=2), entry(3, event("c"))
     )
 
@@ -55,7 +55,7 @@ def test_items_keep_their_order_within_their_project() -> None:
 
 
 def test_a_batch_names_its_distinct_ids_once() -> None:
-    batch = run_of(
+    batch = batch_of(
         entry(
             1,
             event(distinct_id="u2"),
@@ -69,7 +69,7 @@ def test_a_batch_names_its_distinct_ids_once() -> None:
 
 
 def test_a_drop_keeps_the_rest_and_is_counted() -> None:
-    batch = run_of(entry(1, event("a"), {"event": "b"}, {"distinct_id": "ann"}, event("c")))
+    batch = batch_of(entry(1, event("a"), {"event": "b"}, {"distinct_id": "ann"}, event("c")))
 
     assert names(batch) == ["a", "c"]
     assert batch.dropped == {Drop.NO_DISTINCT_ID: 1, Drop.NO_NAME: 1}
@@ -78,7 +78,7 @@ def test_a_drop_keeps_the_rest_and_is_counted() -> None:
 def test_a_repeated_batch_gives_the_same_ids() -> None:
     entries = [entry(7, event("a"), event("b"))]
 
-    first, again = run_of(*entries), run_of(*entries)
+    first, again = batch_of(*entries), batch_of(*entries)
 
     assert [one.prepared.uuid for one in first.arrived[1]] == [
         one.prepared.uuid for one in again.arrived[1]
@@ -86,7 +86,7 @@ def test_a_repeated_batch_gives_the_same_ids() -> None:
 
 
 def test_of_an_id_that_is_said_twice_the_first_counts() -> None:
-    batch = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), event("c", SECOND)))
+    batch = batch_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), event("c", SECOND)))
 
     fresh = without_duplicates(batch, {})
 
@@ -95,7 +95,7 @@ def test_of_an_id_that_is_said_twice_the_first_counts() -> None:
 
 
 def test_what_is_stored_is_left_out() -> None:
-    batch = run_of(entry(1, event("a", FIRST), event("b", SECOND), event("c")))
+    batch = batch_of(entry(1, event("a", FIRST), event("b", SECOND), event("c")))
 
     fresh = without_duplicates(batch, {1: {FIRST: BEFORE}})
 
@@ -103,7 +103,7 @@ def test_what_is_stored_is_left_out() -> None:
 
 
 def test_what_an_attempt_at_this_batch_has_stored_is_no_repetition() -> None:
-    batch = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST)))
+    batch = batch_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST)))
 
     fresh = without_duplicates(batch, {1: {FIRST: NOW}})
 
@@ -111,20 +111,20 @@ def test_what_an_attempt_at_this_batch_has_stored_is_no_repetition() -> None:
 
 
 def test_the_same_id_in_two_projects_is_two_events() -> None:
-    batch = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), project_id=2))
+    batch = batch_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), project_id=2))
 
     assert without_duplicates(batch, {2: {FIRST: BEFORE}}).arrived[1] == batch.arrived[1]
 
 
 def test_a_batch_without_duplicates_is_itself() -> None:
-    batch = run_of(entry(1, event("a", FIRST), event("b")))
+    batch = batch_of(entry(1, event("a", FIRST), event("b")))
 
     assert without_duplicates(batch, {1: {SECOND: BEFORE}}) is batch
 
 
 def test_groups_become_columns_and_new_types_take_the_next_index() -> None:
     grouped = event(properties={"$groups": {"company": "acme", "team": "a"}})
-    batch = run_of(entry(1, grouped))
+    batch = batch_of(entry(1, grouped))
 
     resolution = Resolution(1, batch.arrived[1], ProjectState({}, {"company": 0}, {}))
     events = list(resolution.events())
@@ -143,7 +143,7 @@ def test_a_group_described_twice_is_written_once() -> None:
         for set_ in ({"plan": "free", "size": 3}, {"plan": "pro"})
     ]
 
-    _, resolved = resolve(run_of(entry(1, *described)), NOTHING)
+    _, resolved = resolve(batch_of(entry(1, *described)), NOTHING)
 
     ((place, group),) = resolved.groups.items()
     assert place == (0, "acme")
@@ -151,7 +151,7 @@ def test_a_group_described_twice_is_written_once() -> None:
 
 
 def test_events_carry_the_person_that_they_made() -> None:
-    batch = run_of(
+    batch = batch_of(
         entry(1, event("a"), event("b", properties={"$process_person_profile": False})),
         entry(2, {**event("c"), "distinct_id": "x", "properties": {
             "$process_person_profile": False}}),

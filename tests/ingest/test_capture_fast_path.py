@@ -13,7 +13,7 @@ from fanion.ingest.capture.endpoints import FAST_PATH_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from tests.ingest.test_capture import ENCODINGS, REFUSALS, SHAPES
-from tests.ingest.test_project_rules import wish
+from tests.ingest.test_project_rules import set_rules
 from tests.support import plain_http
 from tests.support.application import Home, Json
 from tests.support.server import free_port
@@ -36,7 +36,7 @@ class FastCaptureClient:
 
 
 @pytest.fixture
-async def door(home: Home) -> AsyncIterator[FastCaptureClient]:
+async def capture_client(home: Home) -> AsyncIterator[FastCaptureClient]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
     await server.answer_with(home.site.application)
@@ -58,61 +58,67 @@ def stored(event: Json) -> Json:
     return {k: v for k, v in event.items() if k not in ("id", "uuid", "timestamp", "created_at")}
 
 
-async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: FastCaptureClient) -> None:
+async def test_every_shape_in_every_encoding_is_stored_twice_alike(
+    capture_client: FastCaptureClient,
+) -> None:
     fast = 0
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"
-            body = shape(door.home.token, {**EVENT, "event": name, "distinct_id": name})
-            first, second, without_task = await door.twice(**encode(json.dumps(body).encode()))
+            body = shape(capture_client.home.token, {**EVENT, "event": name, "distinct_id": name})
+            first, second, without_task = await capture_client.twice(
+                **encode(json.dumps(body).encode())
+            )
             assert reported(first) == reported(second), name
             assert first.json() == {"status": 1}
             fast += without_task
-    await door.home.site.ingested()
+    await capture_client.home.site.ingested()
 
     assert fast == len(SHAPES)  # only shapes that are plain JSON
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"
-            one, other = await door.home.events(distinct_id=name)
+            one, other = await capture_client.home.events(distinct_id=name)
             assert stored(one) == stored(other)
             assert one["id"] != other["id"]
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-async def test_refusals_are_the_same_the_second_time(door: FastCaptureClient, name: str) -> None:
+async def test_refusals_are_the_same_the_second_time(
+    capture_client: FastCaptureClient, name: str
+) -> None:
     body, status, expected = REFUSALS[name]
-    sent = body.replace(b"TOKEN", door.home.token.encode())
+    sent = body.replace(b"TOKEN", capture_client.home.token.encode())
 
-    first, second, without_task = await door.twice(content=sent)
+    first, second, without_task = await capture_client.twice(content=sent)
 
     assert reported(first) == reported(second)
     assert (first.status_code, first.json()) == (status, expected)
     assert without_task == 0
 
 
-async def test_a_browser_reads_the_second_answer_too(door: FastCaptureClient) -> None:
-    body = {"api_key": door.home.token, **EVENT}
+async def test_a_browser_reads_the_second_answer_too(capture_client: FastCaptureClient) -> None:
+    body = {"api_key": capture_client.home.token, **EVENT}
     headers = {"origin": "https://shop.example", "x-request-id": "mine"}
 
-    first, second, without_task = await door.twice(json=body, headers=headers)
+    first, second, without_task = await capture_client.twice(json=body, headers=headers)
 
     assert without_task == 1
     assert reported(first) == reported(second)
     assert second.headers["access-control-allow-origin"] == "https://shop.example"
     assert second.headers["x-request-id"] == "mine"
-    assert await door.home.site.metric("fanion_items_accepted_total") >= 3
+    assert await capture_client.home.site.metric("fanion_items_accepted_total") >= 3
 
 
-async def test_what_the_head_says_is_stored_each_time(door: FastCaptureClient) -> None:
-    body = {"api_key": door.home.token, **EVENT, "sent_at": "2024-05-06T07:08:09Z"}
+async def test_what_the_head_says_is_stored_each_time(capture_client: FastCaptureClient) -> None:
+    body = {"api_key": capture_client.home.token, **EVENT, "sent_at": "2024-05-06T07:08:09Z"}
     headers = {"user-agent": "shop/1"}
     sent = {"json": body, "headers": headers, "params": {"_": "1714978800000"}}
 
-    _, _, without_task = await door.twice(**sent)
-    await door.home.site.ingested()
+    _, _, without_task = await capture_client.twice(**sent)
+    await capture_client.home.site.ingested()
 
-    first, other = await door.home.events(distinct_id="u")
+    first, other = await capture_client.home.events(distinct_id="u")
     assert without_task == 1
     assert first["timestamp"] == other["timestamp"]
     assert first["properties"] == other["properties"]
@@ -123,31 +129,35 @@ async def test_what_the_head_says_is_stored_each_time(door: FastCaptureClient) -
     "query", ["?compression=gzip-js", "?" + "&".join(f"a{n}=1" for n in range(150))]
 )
 async def test_a_query_that_is_not_plain_takes_the_ordinary_way(
-    door: FastCaptureClient, query: str
+    capture_client: FastCaptureClient, query: str
 ) -> None:
-    body = json.dumps({"api_key": door.home.token, **EVENT}).encode()
-    before = door.home.site.log.without_task
+    body = json.dumps({"api_key": capture_client.home.token, **EVENT}).encode()
+    before = capture_client.home.site.log.without_task
 
-    answers = [await door.client.post(f"/e/{query}", content=body) for _ in range(2)]
+    answers = [await capture_client.client.post(f"/e/{query}", content=body) for _ in range(2)]
 
     assert reported(answers[0]) == reported(answers[1])
-    assert door.home.site.log.without_task == before
+    assert capture_client.home.site.log.without_task == before
 
 
-async def test_a_project_with_limits_is_asked_for_room_each_time(door: FastCaptureClient) -> None:
-    await wish(door.home, items_per_second=1, burst_seconds=2)
+async def test_a_project_with_limits_is_asked_for_room_each_time(
+    capture_client: FastCaptureClient,
+) -> None:
+    await set_rules(capture_client.home, items_per_second=1, burst_seconds=2)
 
-    body = {"api_key": door.home.token, **EVENT}
-    answers = [await door.client.post("/e/", json=body) for _ in range(4)]
+    body = {"api_key": capture_client.home.token, **EVENT}
+    answers = [await capture_client.client.post("/e/", json=body) for _ in range(4)]
 
     assert [answer.status_code for answer in answers] == [200, 200, 503, 503]
 
 
-async def test_a_large_body_is_read_outside_the_event_loop(door: FastCaptureClient) -> None:
+async def test_a_large_body_is_read_outside_the_event_loop(
+    capture_client: FastCaptureClient,
+) -> None:
     text = "x" * FAST_PATH_BYTES_MAX
-    body = {"api_key": door.home.token, **EVENT, "properties": {"text": text}}
+    body = {"api_key": capture_client.home.token, **EVENT, "properties": {"text": text}}
 
-    first, second, without_task = await door.twice(json=body)
+    first, second, without_task = await capture_client.twice(json=body)
 
     assert reported(first) == reported(second)
     assert (first.status_code, without_task) == (200, 0)

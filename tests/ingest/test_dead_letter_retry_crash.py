@@ -42,7 +42,7 @@ async def test_dead_letters_are_there_once_after_12_kills(server: PreloadedServe
     for round_number in range(ROUNDS):
         age = round_number // AGE_ROUNDS
         failed = [letters.new_request(age) for _ in range(LETTERS)]
-        await put_aside_all(server, keys, failed, 1 + round_number * LETTERS)
+        await store_dead_letters(server, keys, failed, 1 + round_number * LETTERS)
         server.start()
         writing = asyncio.create_task(traffic.write_until_killed(server, keys, round_number))
         await asyncio.sleep(chance.uniform(0.02, 0.4))
@@ -51,11 +51,11 @@ async def test_dead_letters_are_there_once_after_12_kills(server: PreloadedServe
     server.start()
 
     async with project_client(server, keys) as http:
-        await none_left(server)
+        await no_letter_is_marked(server)
         await check(http, traffic)
 
 
-async def put_aside_all(
+async def store_dead_letters(
     server: PreloadedServer, keys: Keys, requests: list[Request], log_id: int
 ) -> None:
     """Store requests as envelopes that could not be ingested, and mark them for a retry."""
@@ -75,7 +75,7 @@ async def put_aside_all(
         await records.close()
 
 
-async def none_left(server: PreloadedServer) -> None:
+async def no_letter_is_marked(server: PreloadedServer) -> None:
     records = await open_records(f"sqlite:///{server.data}/records.db")
     try:
         async with asyncio.timeout(SOON_S):

@@ -54,7 +54,7 @@ def envelope(project_id: int, seconds: int, *items: Json) -> Envelope:
 
 
 @asynccontextmanager
-async def dying(records_url: str, events: EventStore, folder: Path) -> AsyncGenerator[Site]:
+async def dying_server(records_url: str, events: EventStore, folder: Path) -> AsyncGenerator[Site]:
     """Run a server that dies as soon as it has stored events, and wait for its death at the end."""
     dying_store = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
@@ -64,7 +64,7 @@ async def dying(records_url: str, events: EventStore, folder: Path) -> AsyncGene
 
 
 @asynccontextmanager
-async def after_the_death(
+async def next_server(
     records_url: str, events: EventStore, first: Home, folder: Path
 ) -> AsyncGenerator[Home]:
     """Run the next server, once it has done what the first one left."""
@@ -88,13 +88,13 @@ async def test_a_retry_within_a_batch_that_is_taken_again_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
-        dying(records_url, events, tmp_path) as site,
+        dying_server(records_url, events, tmp_path) as site,
         open_home(site, project_id) as first,
     ):
         sent = [envelope(project_id, place, item(n)) for place, n in enumerate((1, 2, 1))]
         await asyncio.gather(*map(site.log.append, sent))  # one group
 
-    async with after_the_death(records_url, events, first, tmp_path) as home:
+    async with next_server(records_url, events, first, tmp_path) as home:
         person = await home.person("ann")
         stored = await home.events(distinct_id="ann")
         counted = await counts(home)
@@ -112,12 +112,12 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
         open_home(site, project_id) as first,
     ):
         await first.capture(item(1), item(2))
-    async with dying(records_url, events, tmp_path) as site:
+    async with dying_server(records_url, events, tmp_path) as site:
         await site.log.append(
             envelope(project_id, 1, item(1), {"event": "a", "distinct_id": "bob"})
         )
 
-    async with after_the_death(records_url, events, first, tmp_path) as home:
+    async with next_server(records_url, events, first, tmp_path) as home:
         person = await home.person("ann")
         stored = await home.events(distinct_id="ann")
         counted = await counts(home)
@@ -138,11 +138,11 @@ async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothi
     ):
         [live, _] = site.running.ingestion.consumers
         await home.capture(item(1))
-        await take_all(site.records, "another")
+        await take_all_partitions(site.records, "another")
         await until_soon(held_by(live, 0), "the server still holds partitions")
-        stored = prepared(envelope(project_id, 1, item(2)))
+        stored = prepared_events(envelope(project_id, 1, item(2)))
         await events.insert(events.encoder.batch(stored), "of another server")
-        await give_back_all(site.records, "another")
+        await release_all_partitions(site.records, "another")
         await until_soon(held_by(live, PARTITIONS), "the server gets no partitions back")
 
         await site.log.append(envelope(project_id, 2, item(2)))
@@ -155,7 +155,7 @@ async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothi
     assert counted == (1, 1, 0)
 
 
-async def take_all(records: Records, holder: str) -> None:
+async def take_all_partitions(records: Records, holder: str) -> None:
     store = MembershipStore(records, holder)
     await store.renew_membership()
     taken = update(log_positions).where(log_positions.c.partition > 0)
@@ -163,7 +163,7 @@ async def take_all(records: Records, holder: str) -> None:
         await connection.execute(taken.values(holder=holder, epoch=log_positions.c.epoch + 1))
 
 
-async def give_back_all(records: Records, holder: str) -> None:
+async def release_all_partitions(records: Records, holder: str) -> None:
     await MembershipStore(records, holder).leave_group()
 
 
@@ -174,7 +174,7 @@ def held_by(consumer: Consumer, number: int) -> Callable[[], Awaitable[bool]]:
     return holds
 
 
-def prepared(sent: Envelope) -> list[Event]:
+def prepared_events(sent: Envelope) -> list[Event]:
     """Return the events of an envelope, with a person that is not stored."""
     batch = prepare_batch([LogEntry(99, sent)], lambda _: IngestionSettings())
     [arrived] = batch.arrived.values()
@@ -189,11 +189,13 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
         open_home(site, project_id) as first,
     ):
         await first.capture(item(1), item(2))
-        await failed(site, project_id, item(1), item(3), {"event": "a", "distinct_id": "ann"})
-    async with dying(records_url, events, tmp_path) as site:
+        await store_dead_letter(
+            site, project_id, item(1), item(3), {"event": "a", "distinct_id": "ann"}
+        )
+    async with dying_server(records_url, events, tmp_path) as site:
         await DeadLetters(site.records).mark_for_retry(DeadLetterFilter(project_id), LATER)
 
-    async with after_the_death(records_url, events, first, tmp_path) as home:
+    async with next_server(records_url, events, first, tmp_path) as home:
         await settled(home)
         person = await home.person("ann")
         stored = await home.events(distinct_id="ann")
@@ -204,7 +206,7 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
     assert counted == (5, 1, 0)
 
 
-async def failed(site: Site, project_id: int, *items: Json) -> None:
+async def store_dead_letter(site: Site, project_id: int, *items: Json) -> None:
     """Create a dead letter."""
     entry = LogEntry(17, envelope(project_id, 30, *items))
     async with site.records.write() as connection:
@@ -227,7 +229,10 @@ async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_agai
     def setting(distinct_id: str, **values: Any) -> Json:
         return {"event": "a", "distinct_id": distinct_id, "$set": values}
 
-    async with dying(records_url, events, tmp_path) as site, open_home(site, project_id) as first:
+    async with (
+        dying_server(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
         merge = {"event": "$identify", "properties": {"$anon_distinct_id": "visitor"}}
         sent = [
             envelope(project_id, 0, setting("ann", kept=half), setting("ann", more=half)),
@@ -236,7 +241,7 @@ async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_agai
         ]
         await asyncio.gather(*map(site.log.append, sent))  # one group
 
-    async with after_the_death(records_url, events, first, tmp_path) as home:
+    async with next_server(records_url, events, first, tmp_path) as home:
         person = await home.person("ann")
         counted = await counts(home)
         report = await home.get("/ingestion/")

@@ -63,7 +63,7 @@ Returned = tuple[
 ]
 
 
-class Site:
+class SharedRecords:
     """The records of all examples, each in a project of its own."""
 
     def __init__(self, url: str) -> None:
@@ -82,7 +82,7 @@ class Site:
 class Persons(RuleBasedStateMachine):
     """A state machine that sends events to the oracle at once, and to the store batch by batch."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SharedRecords) -> None:
         super().__init__()
         self.site = site
         self.project_id = next(site.ids)
@@ -199,7 +199,7 @@ class Persons(RuleBasedStateMachine):
 
 
 def test_any_sequence_makes_the_persons_of_the_reference(records_url: str) -> None:
-    site = Site(records_url)
+    site = SharedRecords(records_url)
     try:
         machine = partial(Persons, site)
         run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[arg-type]  # it calls it

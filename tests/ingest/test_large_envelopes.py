@@ -65,7 +65,7 @@ class RefusingEventStore:
         return getattr(self._store, name)
 
 
-def limit(site: Site, budget: Budget = BUDGET) -> None:
+def limit_memory(site: Site, budget: Budget = BUDGET) -> None:
     for consumer in site.running.ingestion.consumers:
         consumer.reader.budget = budget
 
@@ -93,7 +93,7 @@ async def test_each_item_is_stored_once_and_in_order(
         open_site(records_url, cast(EventStore, watched), tmp_path) as site,
         open_home(site, project_id) as home,
     ):
-        limit(site)
+        limit_memory(site)
         await home.capture(*ITEMS, historical_migration=historical)
         await home.capture(
             {"event": "later", "distinct_id": "ann"}, historical_migration=historical
@@ -120,7 +120,7 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
             open_site(records_url, dying_store, tmp_path) as site,
             open_home(site, project_id) as first,
         ):
-            limit(site)
+            limit_memory(site)
             body = {"api_key": first.token, "batch": ITEMS}
             assert (await first.public.post("/batch/", json=body)).status_code == 200
             key = first.key
@@ -128,7 +128,7 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
     # The limit for large envelopes may have changed by then.
     budget = BUDGET if inserts % 2 else Budget()
     async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
-        limit(site, budget)
+        limit_memory(site, budget)
         api = site.client(key, f"/api/projects/{project_id}")
         async with api, site.client() as public:
             home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
@@ -150,14 +150,14 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
             open_site(records_url, dying_store, tmp_path) as site,
             open_home(site, project_id) as first,
         ):
-            limit(site)
+            limit_memory(site)
             body = {"api_key": first.token, "batch": ITEMS}
             assert (await first.public.post("/batch/", json=body)).status_code == 200
             key = first.key
             await site.running_out()
-            await give_to_other(site.records, events, project_id, "ann")
+            await attach_to_other_person(site.records, events, project_id, "ann")
     async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
-        limit(site)
+        limit_memory(site)
         api = site.client(key, f"/api/projects/{project_id}")
         async with api, site.client() as public:
             home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
@@ -167,7 +167,7 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
             assert sorted(one["event"] for one in of_ann) == [*ALL_BUT_THE_REPEATED, "later"]
 
 
-async def give_to_other(
+async def attach_to_other_person(
     records: Records, events: EventStore, project_id: int, distinct_id: str
 ) -> None:
     """Attach a distinct id to a person that has another one too, as another server does."""
@@ -197,7 +197,7 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
         open_site(records_url, refusing, tmp_path) as site,
         open_home(site, project_id) as home,
     ):
-        limit(site)
+        limit_memory(site)
         await home.capture(*ITEMS)
         put_aside = await site.records.fetch(select(dead_letters))
         stored = await names(home)
@@ -224,7 +224,7 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
     ):
         await home.capture(*(sent for sent in ITEMS if "uuid" not in sent))
         before = await counts(home)
-        limit(site)
+        limit_memory(site)
         refusing.refused = b"nothing of that"
         letters = DeadLetters(site.records)
         assert await letters.mark_for_retry(DeadLetterFilter(), NOW) == 1
@@ -248,7 +248,7 @@ async def test_what_cannot_be_read_is_put_aside_whole(
         open_site(records_url, events, tmp_path) as site,
         open_home(site, project_id) as home,
     ):
-        limit(site)
+        limit_memory(site)
         await site.log.append(Envelope(project_id, NOW, "", "", None, body))
         await home.capture({"event": "later", "distinct_id": "ann"})
         put_aside = await site.records.fetch(select(dead_letters.c.body))
@@ -266,7 +266,7 @@ async def test_many_envelopes_are_several_batches(
         open_site(records_url, cast(EventStore, watched), tmp_path) as site,
         open_home(site, project_id) as home,
     ):
-        limit(site, Budget(2 * Budget().cost(b'[{"event":"e0","distinct_id":"ann"}]')))
+        limit_memory(site, Budget(2 * Budget().cost(b'[{"event":"e0","distinct_id":"ann"}]')))
         for one in range(9):
             body = msgspec.json.encode([{"event": f"e{one}", "distinct_id": "ann"}])
             await site.log.append(Envelope(project_id, NOW, "", "", None, body, historical=True))

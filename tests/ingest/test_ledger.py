@@ -38,7 +38,7 @@ MINUTE = minute_of(NOON)
 ID = "0190d0a6-0000-7000-8000-0000000000aa"
 
 
-def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedBatch:
+def batch_of(*requests: tuple[int, float, list[Any]]) -> PreparedBatch:
     """Prepare a batch of requests: project, seconds after noon, items."""
     entries = [
         LogEntry(
@@ -68,7 +68,7 @@ def event(name: str = "paid", **fields: Any) -> dict[str, Any]:
 
 
 def test_items_count_by_project_minute_and_outcome() -> None:
-    batch = run_of((1, 0, [event(), {"event": "x"}]), (1, 59.9, [event()]), (1, 60, [event()]),
+    batch = batch_of((1, 0, [event(), {"event": "x"}]), (1, 59.9, [event()]), (1, 60, [event()]),
                  (2, 0, [{"distinct_id": "u"}]))  # fmt: skip
 
     ledger = batch.ledger(stored_of(batch))
@@ -82,7 +82,7 @@ def test_items_count_by_project_minute_and_outcome() -> None:
 
 
 def test_a_repetition_within_a_batch_counts_as_a_duplicate() -> None:
-    batch = without_duplicates(run_of((1, 0, [event(uuid=ID)]), (1, 60, [event(uuid=ID)])), {})
+    batch = without_duplicates(batch_of((1, 0, [event(uuid=ID)]), (1, 60, [event(uuid=ID)])), {})
 
     ledger = batch.ledger(stored_of(batch))
 
@@ -92,7 +92,7 @@ def test_a_repetition_within_a_batch_counts_as_a_duplicate() -> None:
 
 
 def test_what_arrived_and_was_not_stored_was_erased() -> None:
-    batch = run_of((1, 0, [event(), event()]), (1, 60, [event()]), (2, 0, [event()]))
+    batch = batch_of((1, 0, [event(), event()]), (1, 60, [event()]), (2, 0, [event()]))
 
     ledger = batch.ledger({1: [NOON], 2: [NOON]})
 
@@ -109,8 +109,8 @@ def test_every_reason_has_a_meaning_in_words() -> None:
 
 
 def test_the_newest_examples_are_stored() -> None:
-    batch = run_of((1, 0, [{"event": f"e{n}"} for n in range(EXAMPLES_MAX + 5)]))
-    later = run_of((1, 1, [{"event": "later"}]))
+    batch = batch_of((1, 0, [{"event": f"e{n}"} for n in range(EXAMPLES_MAX + 5)]))
+    later = batch_of((1, 1, [{"event": "later"}]))
 
     both = joined_tallies(batch.tally, later.tally).examples[1, "no_distinct_id"]
 
@@ -190,7 +190,7 @@ def test_changes_that_were_not_made_are_in_no_sum_of_items() -> None:
 
 
 def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
-    batch = run_of((1, 0, [event(f"e{n}") for n in range(EXAMPLES_MAX + 1)]), (1, 60, [event()]))
+    batch = batch_of((1, 0, [event(f"e{n}") for n in range(EXAMPLES_MAX + 1)]), (1, 60, [event()]))
     long = ["ü" * 9_000] * 100
 
     tally = tally_of(

@@ -28,7 +28,7 @@ def returned(time: Any) -> str:
     return str(time.isoformat().replace("+00:00", "Z"))
 
 
-async def poison(home: Home, body: bytes = UNREADABLE) -> int:
+async def accept_damaged_body(home: Home, body: bytes = UNREADABLE) -> int:
     """Accept a request whose body is damaged afterwards; return its id in the log."""
     entry_id = await home.site.log.append(
         Envelope(home.project_id, home.site.clock.now(), "192.0.2.1", "curl/8", None, body)
@@ -37,7 +37,7 @@ async def poison(home: Home, body: bytes = UNREADABLE) -> int:
     return entry_id
 
 
-async def repair(home: Home, letter_id: int, body: bytes = READABLE) -> None:
+async def repair_body(home: Home, letter_id: int, body: bytes = READABLE) -> None:
     """Replace the body by one that can be read, as if another version could read the old one."""
     async with home.site.records.write() as connection:
         await connection.execute(
@@ -185,7 +185,7 @@ async def test_a_key_needs_the_scope_of_events(home: Home) -> None:
 
 @pytest.mark.every_engine
 async def test_an_unreadable_request_is_put_aside_and_the_rest_goes_on(home: Home) -> None:
-    await poison(home)
+    await accept_damaged_body(home)
     await home.capture({"event": "fine", "distinct_id": "u1"})
 
     [letter] = await letters(home)
@@ -205,9 +205,9 @@ async def test_an_unreadable_request_is_put_aside_and_the_rest_goes_on(home: Hom
 
 @pytest.mark.every_engine
 async def test_a_retry_ingests_with_the_ids_of_the_first_time(home: Home) -> None:
-    entry_id = await poison(home)
+    entry_id = await accept_damaged_body(home)
     [letter] = await letters(home)
-    await repair(home, letter["id"])
+    await repair_body(home, letter["id"])
     home.site.clock.move(minutes=5)
 
     answer = await home.api.post(f"/ingestion/dead_letters/{letter['id']}/retry/")
@@ -231,9 +231,9 @@ async def test_a_retry_ingests_with_the_ids_of_the_first_time(home: Home) -> Non
 
 
 async def test_a_retry_that_fails_again_reports_the_new_error(home: Home) -> None:
-    await poison(home)
+    await accept_damaged_body(home)
     [letter] = await letters(home)
-    await repair(home, letter["id"], b'{"batch": [17]}')
+    await repair_body(home, letter["id"], b'{"batch": [17]}')
     home.site.clock.move(minutes=5)
 
     answer = await home.api.post("/ingestion/dead_letters/retry/")
@@ -250,9 +250,9 @@ async def test_a_retry_that_fails_again_reports_the_new_error(home: Home) -> Non
 
 
 async def test_a_retry_waits_for_a_store_that_is_down(home: Home) -> None:
-    await poison(home)
+    await accept_damaged_body(home)
     [letter] = await letters(home)
-    await repair(home, letter["id"])
+    await repair_body(home, letter["id"])
     events, failures = home.site.events, await store_failures(home)
 
     events.is_down = True
@@ -276,7 +276,7 @@ async def tried_in_vain(home: Home, before: float) -> bool:
 
 
 async def test_a_dropped_dead_letter_is_gone_and_reported_as_discarded(home: Home) -> None:
-    await poison(home)
+    await accept_damaged_body(home)
     [letter] = await letters(home)
 
     dropped = await home.api.delete(f"/ingestion/dead_letters/{letter['id']}/")
@@ -293,8 +293,8 @@ async def test_a_dropped_dead_letter_is_gone_and_reported_as_discarded(home: Hom
 
 
 async def test_what_a_dead_letter_contains_can_be_read(home: Home) -> None:
-    await poison(home)
-    await poison(home, UNREADABLE + b"\xff" + b"x" * BODY_CHARS_MAX)
+    await accept_damaged_body(home)
+    await accept_damaged_body(home, UNREADABLE + b"\xff" + b"x" * BODY_CHARS_MAX)
     large, small = [letter["id"] for letter in await letters(home)]
 
     assert await home.get(f"/ingestion/dead_letters/{small}/body/") == {

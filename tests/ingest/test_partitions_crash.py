@@ -58,7 +58,7 @@ SELECT name.distinct_id, person.properties
 
 
 @dataclass
-class Site:
+class Installation:
     """Servers, and the events that they have accepted.
 
     Attributes:
@@ -85,7 +85,7 @@ class Site:
             self.keys = server.setup()
         return server
 
-    async def asked(self, question: str, *values: Any) -> list[asyncpg.Record]:
+    async def query(self, question: str, *values: Any) -> list[asyncpg.Record]:
         connection = await asyncpg.connect(self.database)
         try:
             return await connection.fetch(question, *values)
@@ -93,7 +93,7 @@ class Site:
             await connection.close()
 
     async def holders(self) -> dict[str, int]:
-        return {row["holder"]: row["partitions"] for row in await self.asked(_HOLDERS)}
+        return {row["holder"]: row["partitions"] for row in await self.query(_HOLDERS)}
 
     async def shared_by(self, servers: int) -> set[str]:
         """Wait until a number of servers hold equal shares, and return their names."""
@@ -149,12 +149,12 @@ class Site:
         """Check that every accepted event was stored once, and the last of each visitor last."""
 
         async def is_ingested() -> bool:
-            return not (await self.asked(_WAITING))[0][0]
+            return not (await self.query(_WAITING))[0][0]
 
         await until_soon(is_ingested, "the log is not ingested")
         project = self.keys.project_id
-        [[stored]] = await self.asked(_COUNTED, project, ["stored"])
-        rows = await self.asked(_NUMBERS, project)
+        [[stored]] = await self.query(_COUNTED, project, ["stored"])
+        rows = await self.query(_NUMBERS, project)
         assert {row["distinct_id"]: numbers_of(row["properties"]) for row in rows} == self.numbers
         assert self.accepted <= stored <= self.accepted + self.unsure
 
@@ -169,129 +169,135 @@ def is_whole(holders: dict[str, int]) -> bool:
 
 
 @pytest.fixture
-def site(tmp_path: Path, postgres_url: str, own_events_url: str) -> Iterator[Site]:
-    site = Site(tmp_path, postgres_url, own_events_url)
+def installation(tmp_path: Path, postgres_url: str, own_events_url: str) -> Iterator[Installation]:
+    installation = Installation(tmp_path, postgres_url, own_events_url)
     try:
-        yield site
+        yield installation
     finally:
-        for server in site.servers:
+        for server in installation.servers:
             server.close()
 
 
-async def taken_over_s(site: Site, by: set[str], since: float) -> float:
+async def taken_over_s(installation: Installation, by: set[str], since: float) -> float:
     async def is_taken() -> bool:
-        holders = await site.holders()
+        holders = await installation.holders()
         return holders.keys() <= by and is_whole(holders)
 
     await until_soon(is_taken, "nobody has taken the partitions over")
     return time.monotonic() - since
 
 
-async def test_a_killed_server_is_followed_within_8_seconds(site: Site) -> None:
-    first, second = site.add(), site.add()
+async def test_a_killed_server_is_followed_within_8_seconds(installation: Installation) -> None:
+    first, second = installation.add(), installation.add()
     first.start()
-    [of_first] = await site.shared_by(1)
+    [of_first] = await installation.shared_by(1)
     second.start()
-    both = await site.shared_by(2)
+    both = await installation.shared_by(2)
     alive = [first, second]
-    sending = asyncio.create_task(site.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+    sending = asyncio.create_task(installation.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
 
     alive.remove(first)
     first.kill()
-    took_s = await taken_over_s(site, both - {of_first}, time.monotonic())
-    site.is_sending = False
+    took_s = await taken_over_s(installation, both - {of_first}, time.monotonic())
+    installation.is_sending = False
     await sending
 
-    await site.check()
+    await installation.check()
     assert took_s <= KILLED_S
 
 
-async def test_a_server_that_ends_is_followed_within_a_second(site: Site) -> None:
-    first, second = site.add(), site.add()
+async def test_a_server_that_ends_is_followed_within_a_second(installation: Installation) -> None:
+    first, second = installation.add(), installation.add()
     first.start()
-    [of_first] = await site.shared_by(1)
+    [of_first] = await installation.shared_by(1)
     second.start()
-    both = await site.shared_by(2)
+    both = await installation.shared_by(2)
     alive = [first, second]
-    sending = asyncio.create_task(site.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+    sending = asyncio.create_task(installation.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
 
     alive.remove(first)
     await asyncio.to_thread(first.stop)
-    took_s = await taken_over_s(site, both - {of_first}, time.monotonic())
-    site.is_sending = False
+    took_s = await taken_over_s(installation, both - {of_first}, time.monotonic())
+    installation.is_sending = False
     await sending
 
-    await site.check()
+    await installation.check()
     assert took_s <= ENDED_S
 
 
-async def test_a_server_that_was_paused_writes_nothing_of_what_others_took(site: Site) -> None:
-    first, second = site.add(), site.add()
+async def test_a_server_that_was_paused_writes_nothing_of_what_others_took(
+    installation: Installation,
+) -> None:
+    first, second = installation.add(), installation.add()
     first.start()
-    [of_first] = await site.shared_by(1)
+    [of_first] = await installation.shared_by(1)
     second.start()
-    both = await site.shared_by(2)
+    both = await installation.shared_by(2)
     alive = [first, second]
-    sending = asyncio.create_task(site.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+    sending = asyncio.create_task(installation.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
 
     alive.remove(first)
     assert first.process is not None
     first.process.send_signal(signal.SIGSTOP)
-    await taken_over_s(site, both - {of_first}, time.monotonic())
+    await taken_over_s(installation, both - {of_first}, time.monotonic())
     first.process.send_signal(signal.SIGCONT)
-    again = await site.shared_by(2)
-    site.is_sending = False
+    again = await installation.shared_by(2)
+    installation.is_sending = False
     await sending
 
-    await site.check()
+    await installation.check()
     assert again == both
 
 
-async def test_a_third_server_takes_its_share_and_gives_it_back(site: Site) -> None:
-    servers = [site.add() for _ in range(3)]
+async def test_a_third_server_takes_its_share_and_gives_it_back(installation: Installation) -> None:
+    servers = [installation.add() for _ in range(3)]
     for number, server in enumerate(servers, 1):
         server.start()
-        await site.shared_by(number)
-    sending = asyncio.create_task(site.send_while(lambda: servers[:2]))
-    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+        await installation.shared_by(number)
+    sending = asyncio.create_task(installation.send_while(lambda: servers[:2]))
+    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
 
     await asyncio.to_thread(servers[2].stop)
-    await site.shared_by(2)
-    site.is_sending = False
+    await installation.shared_by(2)
+    installation.is_sending = False
     await sending
 
-    await site.check()
+    await installation.check()
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-async def test_a_log_is_divided_while_servers_run(site: Site, is_killed: bool) -> None:
+async def test_a_log_is_divided_while_servers_run(
+    installation: Installation, is_killed: bool
+) -> None:
     """The old entries are ingested first, also when the server that does so is killed."""
-    first, second = site.add(), site.add()
-    await make_single(site.database)
+    first, second = installation.add(), installation.add()
+    await make_single(installation.database)
     first.start()
     second.start()
-    assert await site.holders() == {}
+    assert await installation.holders() == {}
     alive = [first, second]
-    sending = asyncio.create_task(site.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
+    sending = asyncio.create_task(installation.send_while(lambda: alive))
+    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
 
     dividing = asyncio.to_thread(second.command, "log", "open-partitions")
     if is_killed:
         alive.remove(first)
         first.kill()
     output = await dividing
-    await site.shared_by(1 if is_killed else 2)
-    divided_at = site.accepted
-    await until_soon(lambda: has_accepted(site, divided_at + 200), "nothing more is accepted")
-    site.is_sending = False
+    await installation.shared_by(1 if is_killed else 2)
+    divided_at = installation.accepted
+    await until_soon(
+        lambda: has_accepted(installation, divided_at + 200), "nothing more is accepted"
+    )
+    installation.is_sending = False
     await sending
 
-    await site.check()
+    await installation.check()
     assert output == "The accept log has partitions now.\n"
 
 
-async def has_accepted(site: Site, number: int) -> bool:
-    return site.accepted >= number
+async def has_accepted(installation: Installation, number: int) -> bool:
+    return installation.accepted >= number

@@ -56,7 +56,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> PreparedCounts:
 
 
 @asynccontextmanager
-async def open_helped(
+async def open_with_preparer(
     records_url: str, events: EventStore, project_id: int, folder: Path, watched: PreparedCounts
 ) -> AsyncGenerator[Home]:
     """Open a workspace whose batches are prepared by another process from now on."""
@@ -64,11 +64,11 @@ async def open_helped(
         open_site(records_url, events, folder, processes=2) as site,
         open_home(site, project_id) as home,
     ):
-        await until_it_helps(home, watched)
+        await until_preparer_helps(home, watched)
         yield home
 
 
-async def until_it_helps(home: Home, watched: PreparedCounts) -> None:
+async def until_preparer_helps(home: Home, watched: PreparedCounts) -> None:
     before = watched.ahead
 
     async def helped() -> bool:
@@ -93,7 +93,7 @@ async def named(home: Home, *events: str) -> list[dict[str, Any]]:
 async def test_events_are_stored_whole_and_on_the_right_persons(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
         before = watched.ahead
         await home.capture(
             {"event": "a", "distinct_id": "visitor", "$set": {"n": 1}, "properties": {"x": [1]}},
@@ -123,7 +123,7 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
 async def test_live_events_have_their_properties(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
         await home.capture({"event": "first", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
         before = watched.ahead
         stream = home.api.build_request("GET", "/events/stream/?distinct_id=ann")
@@ -147,7 +147,7 @@ async def test_live_events_have_their_properties(
 async def test_new_group_types_are_given_here_and_known_there_from_then_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
         before = PreparedCounts(watched.ahead, watched.not_prepared)
         groups = {"$groups": {"org": "o1"}}
         await home.capture({"event": "a", "distinct_id": "ann", "properties": groups})
@@ -163,7 +163,7 @@ async def test_new_group_types_are_given_here_and_known_there_from_then_on(
 async def test_what_is_sent_again_is_left_out(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
         first = {"event": "a", "distinct_id": "ann", "uuid": str(uuid4()), "$set": {"n": 1}}
         await home.capture(first, first)
         home.site.clock.move(seconds=1)
@@ -184,13 +184,13 @@ async def test_events_of_a_deleted_person_are_left_out(
 ) -> None:
     """The person is deleted at the very moment at which they are accepted."""
     ann, bob = of_one_partition(project_id, 2)
-    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
         await home.capture({"event": "a", "distinct_id": ann})
         person = await home.person(ann)
         answer = await home.api.delete(f"/persons/{person['id']}/?delete_events=true")
         assert answer.is_success
         # The process ends when it has nothing to do for a while.
-        await until_it_helps(home, watched)
+        await until_preparer_helps(home, watched)
         before = watched.ahead
         await home.capture({"event": "b", "distinct_id": ann}, {"event": "c", "distinct_id": bob})
         stored = await named(home, "b", "c")
@@ -204,11 +204,11 @@ async def test_events_of_a_deleted_person_are_left_out(
 async def test_when_the_process_dies_the_batch_is_prepared_here_and_another_one_is_started(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
         first = process_of(home.site)
         os.kill(first, signal.SIGKILL)
         await home.capture({"event": "a", "distinct_id": "ann"})
-        await until_it_helps(home, watched)
+        await until_preparer_helps(home, watched)
         second = process_of(home.site)
         stored = await named(home, "a")
 
@@ -230,7 +230,7 @@ async def test_a_poisoned_envelope_is_put_aside_and_the_rest_goes_on(
 ) -> None:
     poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
 
-    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
         await home.site.log.append(poison)
         await home.capture({"event": "after", "distinct_id": "ann"})
         stored = await named(home, "after")

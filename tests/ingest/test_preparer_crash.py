@@ -58,7 +58,7 @@ async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> int:
     return first + EVENTS
 
 
-def helpers(server: RealServer) -> list[int]:
+def preparer_processes(server: RealServer) -> list[int]:
     """Return the preparer processes of the server."""
     tasks = Path(f"/proc/{server.pid}/task").glob("*/children")
     children = [int(child) for task in tasks for child in task.read_text().split()]
@@ -88,10 +88,12 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
             server.start()
             async with plain_http.AsyncClient(base_url=server.url) as http:
                 sent = await send(http, keys, sent)
-                await asyncio.to_thread(until, partial(helpers, server), "no preparer was started")
+                await asyncio.to_thread(
+                    until, partial(preparer_processes, server), "no preparer was started"
+                )
                 sent = await send(http, keys, sent)  # for the preparer, if it is ready by then
             await asyncio.sleep(chance.random())
-            left = helpers(server)
+            left = preparer_processes(server)
             server.kill()
             until(partial(have_ended, left), "a process is left over")
         server.start()

@@ -12,7 +12,7 @@ from tests.support.application import Home, Json, error, open_home
 from tests.support.management import NO_WISHES
 
 
-async def wish(home: Home, **ingestion: Any) -> Json:
+async def set_rules(home: Home, **ingestion: Any) -> Json:
     answer = await home.api.patch("/", json={"ingestion": ingestion})
     assert answer.status_code == 200, answer.text
     wished: Json = answer.json()["ingestion"]
@@ -30,10 +30,10 @@ async def test_a_project_wishes_nothing_by_default(home: Home) -> None:
 
 @pytest.mark.every_engine
 async def test_wishes_change_one_by_one_and_can_be_taken_back(home: Home) -> None:
-    first = await wish(home, removed_properties=["card", " pin "], items_per_second=100)
-    second = await wish(home, anonymize_ips=True, items_per_second=None)
+    first = await set_rules(home, removed_properties=["card", " pin "], items_per_second=100)
+    second = await set_rules(home, anonymize_ips=True, items_per_second=None)
     renamed = await home.api.patch("/", json={"name": "Shop"})
-    last = await wish(home, anonymize_ips=False, removed_properties=[])
+    last = await set_rules(home, anonymize_ips=False, removed_properties=[])
 
     assert first == {**NO_WISHES, "removed_properties": ["card", "pin"], "items_per_second": 100.0}
     assert second == {**NO_WISHES, "removed_properties": ["card", "pin"], "anonymize_ips": True}
@@ -98,7 +98,7 @@ async def test_other_servers_follow(home: Home) -> None:
     elsewhere = Projects(ProjectStore(home.site.records))
     before = await elsewhere.by_token(home.token)
 
-    await wish(home, anonymize_ips=True)
+    await set_rules(home, anonymize_ips=True)
     await elsewhere.refresh()
 
     assert not before.ingestion.anonymize_ips
@@ -107,7 +107,7 @@ async def test_other_servers_follow(home: Home) -> None:
 
 async def test_addresses_are_not_stored_once_the_project_says_so(home: Home) -> None:
     await home.capture({"event": "before", "distinct_id": "u1"})
-    await wish(home, anonymize_ips=True)
+    await set_rules(home, anonymize_ips=True)
     await home.capture(
         {"event": "after", "distinct_id": "u1", "properties": {"$ip": "192.0.2.9", "kept": 1}}
     )
@@ -118,7 +118,7 @@ async def test_addresses_are_not_stored_once_the_project_says_so(home: Home) -> 
 
 
 async def test_unwanted_properties_reach_neither_event_nor_person(home: Home) -> None:
-    await wish(home, removed_properties=["card", "$browser"])
+    await set_rules(home, removed_properties=["card", "$browser"])
     await home.capture(
         {
             "event": "paid",
@@ -136,7 +136,7 @@ async def test_unwanted_properties_reach_neither_event_nor_person(home: Home) ->
 
 
 async def test_unwanted_user_agents_are_dropped_and_reported(home: Home) -> None:
-    await wish(home, dropped_user_agents=["GoogleBot"])
+    await set_rules(home, dropped_user_agents=["GoogleBot"])
     own = {"event": "seen", "distinct_id": "u1", "properties": {"$raw_user_agent": "Firefox"}}
     bots = {"event": "seen", "distinct_id": "u2"}
     body = {"api_key": home.token, "batch": [own, bots]}
@@ -152,7 +152,7 @@ async def test_unwanted_user_agents_are_dropped_and_reported(home: Home) -> None
 
 
 async def test_rules_of_a_project_that_this_server_has_not_met_are_loaded(home: Home) -> None:
-    await wish(home, removed_properties=["card"])
+    await set_rules(home, removed_properties=["card"])
     directory = home.site.running.public.flags.projects
     directory._replace_cached(home.project_id, None)  # as after a restart
 
@@ -165,7 +165,7 @@ async def test_rules_of_a_project_that_this_server_has_not_met_are_loaded(home: 
 
 
 async def test_a_flood_is_throttled_and_nothing_of_it_is_stored(home: Home) -> None:
-    await wish(home, items_per_second=2, burst_seconds=2)
+    await set_rules(home, items_per_second=2, burst_seconds=2)
     events = [{"event": "paid", "distinct_id": "u1"}] * 4
     body = {"api_key": home.token, "batch": events}
 
@@ -190,7 +190,7 @@ async def test_a_flood_is_throttled_and_nothing_of_it_is_stored(home: Home) -> N
 
 
 async def test_bytes_are_limited_as_they_are_after_decompression(home: Home) -> None:
-    await wish(home, bytes_per_second=1000, burst_seconds=1)
+    await set_rules(home, bytes_per_second=1000, burst_seconds=1)
     item = {"event": "paid", "distinct_id": "u1", "properties": {"text": "x" * 5000}}
 
     answers = [
@@ -202,7 +202,7 @@ async def test_bytes_are_limited_as_they_are_after_decompression(home: Home) -> 
 
 
 async def test_a_flooding_project_does_not_slow_its_neighbour(home: Home) -> None:
-    await wish(home, items_per_second=1, burst_seconds=1)
+    await set_rules(home, items_per_second=1, burst_seconds=1)
     event = {"event": "paid", "distinct_id": "u1"}
 
     async with open_home(home.site, home.project_id + 500_000) as neighbour:
@@ -220,7 +220,7 @@ async def test_a_flooding_project_does_not_slow_its_neighbour(home: Home) -> Non
 
 async def test_the_newest_capture_protocol_is_limited_in_its_own_words(home: Home) -> None:
     """Capture v1 answers 503, after which clients retry; those for Go and Rust quit at 429."""
-    await wish(home, items_per_second=1, burst_seconds=1)
+    await set_rules(home, items_per_second=1, burst_seconds=1)
     body = {"batch": [{"event": "paid", "distinct_id": "u1"}]}
     headers = {"authorization": f"Bearer {home.token}", "posthog-request-id": "r1"}
 
@@ -244,7 +244,7 @@ async def test_the_newest_capture_protocol_is_limited_in_its_own_words(home: Hom
     "path", [*CAPTURE_PATHS, "/engage", "/i/v1/analytics/events"], ids=lambda path: path[1:]
 )
 async def test_every_capture_path_asks_to_send_again(home: Home, path: str) -> None:
-    await wish(home, items_per_second=1, burst_seconds=1)
+    await set_rules(home, items_per_second=1, burst_seconds=1)
     event = {"event": "paid", "distinct_id": "u1", "$distinct_id": "u1", "$set": {"plan": "pro"}}
     body = {"api_key": home.token, "batch": [event], **event}
     headers = {"authorization": f"Bearer {home.token}"}

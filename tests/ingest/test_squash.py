@@ -83,7 +83,7 @@ async def test_a_consumer_without_a_batch_is_not_waited_for(
     assert await owners(events, project_id) == [SURVIVOR]
 
 
-async def put_aside(records: Records, project_id: int) -> DeadLetters:
+async def store_dead_letter(records: Records, project_id: int) -> DeadLetters:
     entry = LogEntry(7, Envelope(project_id, NOW, "", "", None, b"{}"))
     async with records.write() as connection:
         await connection.run_sync(insert_dead_letter, entry, 1, "ValueError", NOW)
@@ -94,7 +94,7 @@ async def test_a_squash_waits_for_a_dead_letter_that_is_being_retried(
     records: Records, events: EventStore, project_id: int
 ) -> None:
     await merge(events, project_id)
-    letters = await put_aside(records, project_id)
+    letters = await store_dead_letter(records, project_id)
     await letters.mark_for_retry(DeadLetterFilter(project_id), NOW)
 
     squashing = squash(records, events)
@@ -113,7 +113,7 @@ async def test_a_dead_letter_that_nobody_retries_is_not_waited_for(
 ) -> None:
     await store(events, project_id, MERGED[0])
     await merge(events, project_id)
-    await put_aside(records, project_id)
+    await store_dead_letter(records, project_id)
 
     await squash(records, events)
 

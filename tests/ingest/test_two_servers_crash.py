@@ -57,7 +57,7 @@ class ServerPair:
             answer = await client.post("/batch/", json=body)
         assert answer.status_code == 200, answer.text
 
-    async def asked(self, server: RealServer, method: str, path: str, **more: Any) -> Json:
+    async def send_request(self, server: RealServer, method: str, path: str, **more: Any) -> Json:
         headers = {"Authorization": f"Bearer {self.keys.personal_api_key}"}
         url = f"{server.url}/api/projects/{self.keys.project_id}{path}"
         async with plain_http.AsyncClient(headers=headers) as client:
@@ -69,7 +69,7 @@ class ServerPair:
     async def persons(self, distinct_id: str) -> list[Json]:
         """Return the person of a distinct id; none at the moment when it is merged away."""
         params = {"distinct_id": distinct_id}
-        page = await self.asked(self.first, "GET", "/persons/", params=params)
+        page = await self.send_request(self.first, "GET", "/persons/", params=params)
         return list(page["results"])
 
     async def person(self, distinct_id: str) -> Json:
@@ -77,7 +77,7 @@ class ServerPair:
         return person
 
     async def events(self, **query: str) -> list[str]:
-        page = await self.asked(self.first, "GET", "/events/", params=query)
+        page = await self.send_request(self.first, "GET", "/events/", params=query)
         return sorted(event["event"] for event in page["results"])
 
     async def stored(self, name: str) -> None:
@@ -153,7 +153,7 @@ async def test_a_set_after_an_edit_on_the_other_server_is_written(two: ServerPai
     person = await two.person("u")
 
     change = {"properties": {"plan": "pro"}}
-    await two.asked(two.second, "PATCH", f"/persons/{person['id']}/", json=change)
+    await two.send_request(two.second, "PATCH", f"/persons/{person['id']}/", json=change)
     edited = (await two.person("u"))["properties"]["plan"]
     await two.capture(two.first, {"event": "second", **free})
     await two.stored("second")

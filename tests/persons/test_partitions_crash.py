@@ -12,7 +12,7 @@ import pytest
 
 from fanion.accept_log.postgres import open_partitions
 from fanion.db.person_partitions import IS_DIVIDED
-from tests.ingest.test_partitions_crash import Site, has_accepted
+from tests.ingest.test_partitions_crash import Installation, has_accepted
 from tests.support.awaited import until_soon
 from tests.support.postgres import Postgres
 from tests.support.undivided import make_undivided
@@ -42,8 +42,8 @@ async def database(postgres: Postgres) -> str:
 
 
 @pytest.fixture
-def site(tmp_path: Path, database: str, own_events_url: str) -> Iterator[Site]:
-    site = Site(tmp_path, database, own_events_url)
+def site(tmp_path: Path, database: str, own_events_url: str) -> Iterator[Installation]:
+    site = Installation(tmp_path, database, own_events_url)
     try:
         yield site
     finally:
@@ -52,13 +52,13 @@ def site(tmp_path: Path, database: str, own_events_url: str) -> Iterator[Site]:
 
 
 async def test_persons_are_divided_while_servers_run_although_the_command_is_killed(
-    site: Site,
+    site: Installation,
 ) -> None:
     first, second = site.add(), site.add()
     first.start()
     second.start()
     await site.shared_by(2)
-    await site.asked(_MORE)
+    await site.query(_MORE)
     sending = asyncio.create_task(site.send_while(lambda: [first, second]))
     await until_soon(lambda: has_accepted(site, 200), "nothing is accepted")
 
@@ -81,12 +81,12 @@ async def test_persons_are_divided_while_servers_run_although_the_command_is_kil
     assert await asyncio.to_thread(first.command, "persons", "partition") == (
         "The persons have partitions already.\n"
     )
-    assert (await site.asked(IS_DIVIDED))[0][0]
-    assert tuple((await site.asked(_COUNTS))[0]) == (PERSONS, PERSONS)
+    assert (await site.query(IS_DIVIDED))[0][0]
+    assert tuple((await site.query(_COUNTS))[0]) == (PERSONS, PERSONS)
 
 
 @asynccontextmanager
-async def reading(site: Site) -> AsyncIterator[None]:
+async def reading(site: Installation) -> AsyncIterator[None]:
     """As a backup does: until it ends, the tables cannot change places."""
     connection = await asyncpg.connect(site.database)
     try:
@@ -97,13 +97,13 @@ async def reading(site: Site) -> AsyncIterator[None]:
         await connection.close()
 
 
-async def has_copied(site: Site) -> bool:
-    if not (await site.asked(_IS_BEGUN))[0][0]:
+async def has_copied(site: Installation) -> bool:
+    if not (await site.query(_IS_BEGUN))[0][0]:
         return False
-    return any(row["copied"] > 0 for row in await site.asked(_COPIED))
+    return any(row["copied"] > 0 for row in await site.query(_COPIED))
 
 
-async def is_free(site: Site) -> bool:
+async def is_free(site: Installation) -> bool:
     question = "SELECT NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = "
     low = 7238414923 % 2**32
-    return bool((await site.asked(f"{question}{low})"))[0][0])
+    return bool((await site.query(f"{question}{low})"))[0][0])

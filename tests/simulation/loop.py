@@ -43,7 +43,7 @@ class Process:
     def die(self) -> None:
         self.is_running, self.is_dead = False, True
 
-    def raise_from_the_dead(self) -> None:
+    def revive(self) -> None:
         """Let a dead process run at the end of a simulation, so that its tasks can be cancelled."""
         self._continue()
 

@@ -206,7 +206,7 @@ class Simulation:
     def _close(self) -> None:
         self.network.is_closed = True
         for server in (*self._servers, *self._dead):
-            server.process.raise_from_the_dead()
+            server.process.revive()
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
             task.cancel()
