@@ -7,7 +7,7 @@ import pytest
 from fanion.errors import Invalid
 from fanion.insights.dates.intervals import INTERVALS
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.validation import check_dashboard_filters, check_insight_filters, cohorts_of
+from fanion.insights.validation import check_dashboard_filters, check_insight_filters, cohort_places
 from fanion.properties.operators import VALUES_MAX
 from fanion.rest import posthog_insight_fields
 from tests.support.odd_values import ODD
@@ -150,7 +150,7 @@ def test_cohorts_are_reported_with_their_place() -> None:
         "events": [{"id": "a", "properties": [{**leaf, "value": 9}]}],
     }
 
-    assert cohorts_of(Fields(filters, at="filters")) == {
+    assert cohort_places(Fields(filters, at="filters")) == {
         9: "filters__events__0__properties__0",
         7: "filters__properties__values__0__values__0",
     }

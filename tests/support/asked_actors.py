@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import ACTORS, read_query
+from fanion.insights.kinds_service import ACTORS_BY_QUESTION, read_query
 from fanion.insights.parsing.fields import Fields
 from fanion.projects.model import Project
 from tests.support.histories import NOW, Analyst
@@ -23,7 +23,7 @@ async def actors(
     """
     fields = Fields(asked)
     query = read_query(fields)
-    kind = ACTORS[type(query)]
+    kind = ACTORS_BY_QUESTION[type(query)]
     position = kind.read(fields, query)
     analysis = Analysis(analyst.records, analyst.events)
     query, calculation = await analysis.begin(project, query, now)

@@ -16,7 +16,7 @@ from fanion.errors import NotFound
 from fanion.insights.changes_store import change_insight, create_insight
 from fanion.insights.flag_usage_template import NAME_CHARS_MAX
 from fanion.insights.model import DashboardAccess, SavedQuestion
-from fanion.insights.questions_service import InsightService, stored_question
+from fanion.insights.questions_service import InsightService, read_stored_question
 from fanion.insights.schemas import (
     Filters,
     InsightBody,
@@ -99,7 +99,7 @@ class InsightsApi(Controller):
         )
         answers = await insights.results.cached(
             project,
-            [stored_question(insight.question) for insight in stored],
+            [read_stored_question(insight.question) for insight in stored],
             request.app.state.now(),
         )
         bodies = [
@@ -154,11 +154,11 @@ class InsightsApi(Controller):
         stored = await insights.store.get_insight(project.id, insight_id)
         if stored is None:
             raise NotFound
-        question = await insights.question(project, stored, from_dashboard)
+        question = await insights.question_of_insight(project, stored, from_dashboard)
         now = request.app.state.now()
         answering = insights.saved_answer(project, question, now, refresh=refresh)
         answer = await request.unless_client_left(
-            insights.running.run(project.id, client_query_id, answering)
+            insights.running.run_query(project.id, client_query_id, answering)
         )
         return insight_body(stored, viewer_of(request), answer, question)
 
@@ -181,7 +181,7 @@ class InsightsApi(Controller):
         dashboards = values.pop("dashboards", None)
         if "filters" in values or "query" in values:
             values |= _question_columns(values)
-            await insights.check_change(request.project.id, insight_id, values)
+            await insights.check_changed_question(request.project.id, insight_id, values)
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
         if "description" in values:

@@ -75,7 +75,7 @@ class Analysis:
         self, project: Project, query: _Query, now: datetime
     ) -> tuple[_Query, Calculation]:
         """Return the query with the conditions of the project, and what its calculation needs."""
-        query = for_project(project, query)
+        query = with_test_account_filters(project, query)
         run = uuid4()
         cohorts = cohorts_named(query)
         await CohortInputs(self.records, self.events).put_members(run, project.id, cohorts)
@@ -100,14 +100,14 @@ class Analysis:
         return first if number else None
 
 
-def require_few(numbers: int, most: int) -> None:
+def require_few_numbers(numbers: int, most: int) -> None:
     """Raise Invalid if a result has more than `most` numbers."""
     if numbers > most:
         detail = f"The result has more than {most} numbers. Use a shorter date range."
         raise Invalid(detail, attr="interval")
 
 
-def for_project(project: Project, query: _Query) -> _Query:
+def with_test_account_filters(project: Project, query: _Query) -> _Query:
     """Return the query with the project's conditions on test accounts, if it asks for them.
 
     Source: insights.md, section 2b.

@@ -36,13 +36,13 @@ class QueryCancellations:
         """Return whether other servers may run queries too."""
         return self.records.dialect != "sqlite"
 
-    async def cancel(self, project_id: int, query_id: str) -> None:
+    async def cancel_query(self, project_id: int, query_id: str) -> None:
         """Cancel a query, whichever server runs it.
 
         Raises:
             RecordsUnavailable: Only queries of this server are cancelled.
         """
-        self.running.cancel(project_id, query_id)
+        self.running.cancel_query(project_id, query_id)
         if not self.is_shared:
             return
         cancellation = uuid4()
@@ -75,6 +75,6 @@ class QueryCancellations:
         )
         for request in requests:
             if request.id not in self._seen:
-                self.running.cancel(request.project_id, request.query_id)
+                self.running.cancel_query(request.project_id, request.query_id)
         added = self._seen - before  # by this server meanwhile
         self._seen = added | {request.id for request in requests}

@@ -12,7 +12,7 @@ from fanion.activity.store import record_activity
 from fanion.db.schema.insights import insights
 from fanion.insights.model import DashboardAccess, StoredInsight
 from fanion.insights.store import get_insight, read_insights
-from fanion.insights.tiles_store import show_on
+from fanion.insights.tiles_store import show_on_dashboards
 
 # Fields whose changes are recorded in the activity.
 COMPARED = (
@@ -48,7 +48,7 @@ def create_insight(
     """
     project_id = author.project_id
     insight_id = add_insight(connection, project_id, values)
-    show_on(connection, project_id, insight_id, dashboard_ids, access)
+    show_on_dashboards(connection, project_id, insight_id, dashboard_ids, access)
     created = get_insight(connection, project_id, insight_id)
     assert created is not None
     record_insight_change(connection, author, created, None)
@@ -83,7 +83,7 @@ def change_insight(
     if values:
         connection.execute(update(insights).where(*conditions).values(**values))
     if dashboard_ids is not None:
-        show_on(connection, author.project_id, insight_id, dashboard_ids, access)
+        show_on_dashboards(connection, author.project_id, insight_id, dashboard_ids, access)
     [after] = read_insights(
         connection, connection.execute(select(insights).where(*conditions)).all()
     )

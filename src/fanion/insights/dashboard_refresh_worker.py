@@ -11,7 +11,7 @@ from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.insights.dashboard_refresh_store import DashboardRefreshStore, DueDashboard
 from fanion.insights.model import StoredDashboard
-from fanion.insights.questions_service import stored_question
+from fanion.insights.questions_service import read_stored_question
 from fanion.insights.result_cache import ResultCache
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
@@ -67,7 +67,7 @@ class DashboardRefreshWorker:
     async def _calculate(self, project: Project, dashboard: StoredDashboard) -> None:
         """Calculate all tiles; one that cannot be calculated does not hold up the others."""
         for tile in dashboard.tiles:
-            query = stored_question(tile.insight.question.on_dashboard(dashboard.filters))
+            query = read_stored_question(tile.insight.question.on_dashboard(dashboard.filters))
             if query is None:
                 continue
             try:

@@ -27,7 +27,7 @@ from fanion.insights.model import (
 )
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
-from fanion.insights.questions_service import stored_question
+from fanion.insights.questions_service import read_stored_question
 from fanion.insights.result_cache import ResultCache
 from fanion.insights.schemas import (
     DashboardBody,
@@ -37,7 +37,7 @@ from fanion.insights.schemas import (
     dashboard_summary,
 )
 from fanion.insights.store import InsightStore
-from fanion.insights.validation import check_dashboard_filters, cohorts_of
+from fanion.insights.validation import check_dashboard_filters, cohort_places
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import no_such_cohort
@@ -108,13 +108,13 @@ class DashboardService:
     results: ResultCache
     refreshes: DashboardRefreshStore
 
-    async def body(
+    async def build_body(
         self, request: ManagementRequest, dashboard: StoredDashboard, *, refresh: bool
     ) -> DashboardBody:
         """Return a dashboard with the cached result of each tile, or with `refresh` new ones."""
         project, now = request.project, request.app.state.now()
         queries = [
-            stored_question(tile.insight.question.on_dashboard(dashboard.filters))
+            read_stored_question(tile.insight.question.on_dashboard(dashboard.filters))
             for tile in dashboard.tiles
         ]
         answers: Sequence[CachedResult]
@@ -124,18 +124,20 @@ class DashboardService:
             answers = await self.results.cached_and_renewed(project, queries, now)
         return dashboard_body(dashboard, viewer_of(request), answers)
 
-    async def check(self, project_id: int, values: dict[str, Any]) -> None:
+    async def check_values(self, project_id: int, values: dict[str, Any]) -> None:
         """Raise Invalid for values that a dashboard cannot have."""
         _check_values(values)
-        named = cohorts_of(Fields(values.get("filters") or {}, at="filters"))
+        named = cohort_places(Fields(values.get("filters") or {}, at="filters"))
         insights = InsightStore(self.store.records)
         for cohort_id in await insights.missing_cohorts(project_id, named):
             raise no_such_cohort(cohort_id, named[cohort_id])
 
-    async def check_change(self, project_id: int, dashboard_id: int, values: Filters) -> None:
+    async def check_changed_values(
+        self, project_id: int, dashboard_id: int, values: Filters
+    ) -> None:
         """Raise Invalid for values that a dashboard cannot have, except its stored filters."""
         try:
-            await self.check(project_id, values)
+            await self.check_values(project_id, values)
         except Invalid as error:
             stored = await self.store.get_dashboard(project_id, dashboard_id)
             of_filters = str(error.attr).startswith("filters")
@@ -195,9 +197,9 @@ class DashboardsApi(Controller):
             "filters": data.filters or {},
             "tags": normal_tags(data.tags or []),
         }
-        await dashboards.check(request.project.id, values)
+        await dashboards.check_values(request.project.id, values)
         created = await dashboards.store.create_dashboard(request.author, values)
-        return await dashboards.body(request, created, refresh=False)
+        return await dashboards.build_body(request, created, refresh=False)
 
     @get("/{dashboard_id:str}", summary="Retrieve a dashboard")
     async def dashboard(
@@ -213,7 +215,7 @@ class DashboardsApi(Controller):
             raise NotFound
         now = request.app.state.now()
         await dashboards.refreshes.note_view(request.project.id, dashboard_id, now)
-        return await dashboards.body(request, stored, refresh=refresh)
+        return await dashboards.build_body(request, stored, refresh=refresh)
 
     @patch("/{dashboard_id:str}", summary="Update a dashboard")
     async def change(
@@ -231,7 +233,7 @@ class DashboardsApi(Controller):
         """
         values = given_fields(data)
         tiles = values.pop("tiles", None) or []
-        await dashboards.check_change(request.project.id, dashboard_id, values)
+        await dashboards.check_changed_values(request.project.id, dashboard_id, values)
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
         changes = [change for change in map(_tile_change, tiles) if change.values]
@@ -240,7 +242,7 @@ class DashboardsApi(Controller):
         )
         if changed is None:
             raise NotFound
-        return await dashboards.body(request, changed, refresh=False)
+        return await dashboards.build_body(request, changed, refresh=False)
 
     @get("/activity", summary="List the activity of all dashboards", scope="activity_log:read")
     async def all_activity(

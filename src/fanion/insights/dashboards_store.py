@@ -14,7 +14,7 @@ from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.changes_store import add_insight
 from fanion.insights.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.insights.model import EVERYONE_EDITS, DashboardAccess, StoredDashboard, StoredTile
-from fanion.insights.store import read_insights, summaries
+from fanion.insights.store import read_insights, read_user_summaries
 from fanion.insights.tiles_store import add_tile
 from fanion.projects.model import UserSummary
 
@@ -251,7 +251,7 @@ def _state(dashboard: StoredDashboard) -> ItemState:
 
 
 def _read_dashboards(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:
-    users = summaries(connection, (row.created_by_id for row in rows))
+    users = read_user_summaries(connection, (row.created_by_id for row in rows))
     return [_stored(row, users) for row in rows]
 
 

@@ -45,7 +45,7 @@ _UNSUPPORTED_OF_SERIES = ("math_hogql", "math_multiplier", "math_property_revenu
 TRENDS, SERIES = "TrendsFilters", "EventSeries"
 INSIGHT_FILTERS = "InsightFilters"
 CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
-_OF_ALL_KINDS = ("properties", "filter_test_accounts", "date_from", "date_to", "interval")
+_COMMON_FIELDS = ("properties", "filter_test_accounts", "date_from", "date_to", "interval")
 
 EXAMPLES: Mapping[str, list[Any]] = {
     TRENDS: [
@@ -88,7 +88,7 @@ EXAMPLES: Mapping[str, list[Any]] = {
 
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
-    common = {name: schema for name, schema in _trend_fields().items() if name in _OF_ALL_KINDS}
+    common = {name: schema for name, schema in _trend_fields().items() if name in _COMMON_FIELDS}
     return {
         INSIGHT_FILTERS: {
             "description": f"All kinds are calculated, except {STORED_ONLY}, which is only stored.",

@@ -14,7 +14,7 @@ from fanion.insights.funnels.kind_service import FUNNEL_CORRELATION, FUNNELS
 from fanion.insights.kind_service import ActorsKind, Kind
 from fanion.insights.lifecycle.kind_service import LIFECYCLE
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.translation import Forms, source_of
+from fanion.insights.parsing.translation import Forms, unwrap_query
 from fanion.insights.paths.kind_service import PATHS
 from fanion.insights.query import InsightQuery
 from fanion.insights.retention.kind_service import RETENTION
@@ -40,24 +40,25 @@ KINDS: Final[Sequence[Kind[Any]]] = (
 ACTORS_QUERY: Final = "ActorsQuery"
 
 # Maps `insight` of filters to the kind.
-OF_INSIGHT: Final[Mapping[str, Kind[Any]]] = {
+KINDS_BY_INSIGHT: Final[Mapping[str, Kind[Any]]] = {
     kind.form.insight: kind for kind in KINDS if kind.form is not None
 }
 # Maps the type of a question to the list of who is behind a number of its answer.
-ACTORS: Final[Mapping[type, ActorsKind[Any, Any]]] = {
+ACTORS_BY_QUESTION: Final[Mapping[type, ActorsKind[Any, Any]]] = {
     kind.query: kind.actors for kind in KINDS if kind.actors is not None
 }
-_OF_NAME: Final = {kind.name: kind for kind in KINDS}
-_OF_QUESTION: Final[Mapping[type, Kind[Any]]] = {kind.query: kind for kind in KINDS}
+_KINDS_BY_NAME: Final = {kind.name: kind for kind in KINDS}
+_KINDS_BY_QUESTION: Final[Mapping[type, Kind[Any]]] = {kind.query: kind for kind in KINDS}
 _SHOWN_AS: Final = {
     kind.shown_as: kind.form.insight for kind in KINDS if kind.form is not None and kind.shown_as
 }
 _FORMS: Final = Forms(
-    {kind.name: kind.form for kind in KINDS if kind.form is not None}, [*_OF_NAME, ACTORS_QUERY]
+    {kind.name: kind.form for kind in KINDS if kind.form is not None},
+    [*_KINDS_BY_NAME, ACTORS_QUERY],
 )
 
 
-def kind_of(filters: Mapping[str, Any]) -> str:
+def kind_name(filters: Mapping[str, Any]) -> str:
     """Return the name of the kind, whether or not it is calculated."""
     shown_as = filters.get("shown_as")
     if isinstance(shown_as, str) and shown_as in _SHOWN_AS:
@@ -67,21 +68,21 @@ def kind_of(filters: Mapping[str, Any]) -> str:
 
 def is_calculated(filters: Mapping[str, Any]) -> bool:
     """Return whether the kind is calculated; others are only stored."""
-    return kind_of(filters) in OF_INSIGHT
+    return kind_name(filters) in KINDS_BY_INSIGHT
 
 
 def has_series(query: InsightQuery) -> bool:
     """Return whether the answer is a list of series of numbers by interval."""
-    kind = _OF_QUESTION.get(type(query))
+    kind = _KINDS_BY_QUESTION.get(type(query))
     return kind is not None and kind.has_series(query)
 
 
 def read_query(fields: Fields) -> InsightQuery:
     """Parse a question by `filters`, or raise Invalid."""
-    insight = kind_of(fields.values)
-    if insight not in OF_INSIGHT:
-        raise no_choice(insight, OF_INSIGHT, fields.place("insight"))
-    return _read(OF_INSIGHT[insight], fields)
+    insight = kind_name(fields.values)
+    if insight not in KINDS_BY_INSIGHT:
+        raise no_choice(insight, KINDS_BY_INSIGHT, fields.place("insight"))
+    return _read(KINDS_BY_INSIGHT[insight], fields)
 
 
 def read_sent_query(query: object, at: str = "query") -> InsightQuery:
@@ -95,8 +96,8 @@ def read_sent_query(query: object, at: str = "query") -> InsightQuery:
     """
     if has_filters(query, at):
         return read_query(fields_of_query(query, at))
-    sent, place = source_of(query, at)
-    return _read(_OF_NAME[sent["kind"]], Fields(sent, at=place))
+    sent, place = unwrap_query(query, at)
+    return _read(_KINDS_BY_NAME[sent["kind"]], Fields(sent, at=place))
 
 
 def has_filters(query: object, at: str = "query") -> bool:
@@ -105,8 +106,12 @@ def has_filters(query: object, at: str = "query") -> bool:
     Raises:
         Invalid: The query is not an object.
     """
-    name = source_of(query, at)[0].get("kind")
-    return not isinstance(name, str) or name not in _OF_NAME or _OF_NAME[name].form is not None
+    name = unwrap_query(query, at)[0].get("kind")
+    return (
+        not isinstance(name, str)
+        or name not in _KINDS_BY_NAME
+        or _KINDS_BY_NAME[name].form is not None
+    )
 
 
 def fields_of_query(query: object, at: str = "query") -> Fields:
@@ -138,7 +143,7 @@ class Calculator:
 
     async def result(self, project: Project, query: InsightQuery, now: datetime) -> Any:
         """Return the answer to a question as clients read it."""
-        kind = _OF_QUESTION.get(type(query))
+        kind = _KINDS_BY_QUESTION.get(type(query))
         if kind is None:
             raise Invalid("Questions of this kind are not calculated.", attr="insight")
         query, calculation = await self.analysis.begin(project, query, now)

@@ -47,7 +47,7 @@ class SavedQuestion:
         """
         if self.query is not None:
             return replace(self, query=query_on_dashboard(self.query, dashboard))
-        return replace(self, filters=on_dashboard(self.filters, dashboard))
+        return replace(self, filters=filters_on_dashboard(self.filters, dashboard))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,9 @@ class CachedResult:
 NO_RESULT = CachedResult(None, None, is_cached=False)
 
 
-def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
+def filters_on_dashboard(
+    filters: Mapping[str, Any], dashboard: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return filters with those of a dashboard, as `SavedQuestion.on_dashboard` applies them."""
     return {**filters, **_range_of(dashboard), **_conditions_of(filters, dashboard)}
 
@@ -263,6 +265,6 @@ class DashboardAccess:
             )
 
 
-def restriction(tiles: Collection[TilePlace]) -> int:
+def strictest_restriction(tiles: Collection[TilePlace]) -> int:
     """Return the strictest restriction level of the dashboards of an insight."""
     return max((tile.restriction_level for tile in tiles), default=EVERYONE_EDITS)

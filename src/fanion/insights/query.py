@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, Self
 
 from fanion.insights.dates.bounds import LEFT_OUT, Bound
-from fanion.insights.dates.intervals import DateRange, Interval, widened
-from fanion.insights.dates.ranges import RangeClock, resolve
+from fanion.insights.dates.intervals import DateRange, Interval, widen_to_interval
+from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.properties.filters import ConditionGroup, InCohort, Node, leaves
 
 BreakdownType = Literal["event", "person", "group", "session", "cohort"]
@@ -98,14 +98,14 @@ class Scope:
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def span(self, interval: Interval, clock: RangeClock) -> DateRange:
-        return resolve(self.since, self.until, interval, clock, is_explicit=self.is_explicit)
+        return resolve_range(self.since, self.until, interval, clock, is_explicit=self.is_explicit)
 
     def whole_span(self, interval: Interval, clock: RangeClock) -> DateRange:
         """Return the range from the start of its first interval, unless it is explicit."""
         span = self.span(interval, clock)
         if self.is_explicit:
             return span
-        return widened(span, interval, clock.zone, clock.week_start_day)
+        return widen_to_interval(span, interval, clock.zone, clock.week_start_day)
 
     def with_conditions(self, own: Node | None) -> Self:
         """Return the scope with further conditions, those on test accounts included."""

@@ -14,10 +14,10 @@ from msgspec import Meta, Struct
 from fanion.errors import Invalid
 from fanion.insights.kinds_service import fields_of_query, has_filters
 from fanion.insights.model import CachedResult
-from fanion.insights.parsing.fields import Fields, placed
-from fanion.insights.parsing.translation import source_of
+from fanion.insights.parsing.fields import Fields, with_request_place
+from fanion.insights.parsing.translation import unwrap_query
 from fanion.insights.query import InsightQuery
-from fanion.insights.questions_service import InsightService, refresh_of
+from fanion.insights.questions_service import InsightService, parse_refresh
 from fanion.insights.result_cache import cache_key
 from fanion.insights.schemas import QueryResultBody, RowsBody, with_more
 from fanion.projects.model import Project
@@ -66,18 +66,18 @@ class QueryApi(Controller):
 
         A recent result is reused, unless `refresh` asks for a new one.
         """
-        sent, at = source_of(data.query)
+        sent, at = unwrap_query(data.query)
         other = insights.other_kinds.get(str(sent.get("kind")))
         project, now = request.project, request.app.state.now()
         if other is not None:
             rows = other(project, Fields(sent, at=at), now)
-            listing = insights.running.run(project.id, data.client_query_id, rows)
+            listing = insights.running.run_query(project.id, data.client_query_id, rows)
             return await request.unless_client_left(listing)
         query = await insights.read_query(project.id, data.query)
-        refresh = refresh_of(data.refresh)
+        refresh = parse_refresh(data.refresh)
         try:
             answering = insights.answer_question(project, query, now, refresh)
-            running = insights.running.run(project.id, data.client_query_id, answering)
+            running = insights.running.run_query(project.id, data.client_query_id, answering)
             answer = await request.unless_client_left(running)
         except Invalid as error:
             raise _placed(error, data.query) from None
@@ -95,7 +95,7 @@ class QueryApi(Controller):
 
         A result that others wait for too is calculated all the same.
         """
-        await insights.cancellations.cancel(request.project.id, client_query_id)
+        await insights.cancellations.cancel_query(request.project.id, client_query_id)
 
 
 def _body(project: Project, query: InsightQuery, answer: CachedResult) -> QueryResultBody:
@@ -111,4 +111,4 @@ def _body(project: Project, query: InsightQuery, answer: CachedResult) -> QueryR
 def _placed(error: Invalid, query: object) -> Invalid:
     """Return an error with its place in the query, as calculations name fields of `filters`."""
     places = fields_of_query(query).places if has_filters(query) else {}
-    return placed(error, places)
+    return with_request_place(error, places)

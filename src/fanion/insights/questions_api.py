@@ -11,10 +11,10 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIType, Schema
 
 from fanion.errors import Invalid
-from fanion.insights.kinds_service import OF_INSIGHT, kind_of
+from fanion.insights.kinds_service import KINDS_BY_INSIGHT, kind_name
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.query_string import decoded
-from fanion.insights.questions_service import InsightService, refresh_of
+from fanion.insights.parsing.query_string import decode_parameters
+from fanion.insights.questions_service import InsightService, parse_refresh
 from fanion.insights.schemas import ResultBody, with_more
 from fanion.insights.validation import check_filter_names
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -27,8 +27,8 @@ _REFRESH_NAMES = frozenset({"session_id", "client_query_id", "refresh"})
 _NO_FILTERS = QUERY_NAMES | {"refresh"}
 # Maps the last part of an address to `insight` of the kinds that are answered there.
 _INSIGHTS: Final = {
-    f"/{path}": [insight for insight, kind in OF_INSIGHT.items() if kind.path == path]
-    for path in dict.fromkeys(kind.path for kind in OF_INSIGHT.values())
+    f"/{path}": [insight for insight, kind in KINDS_BY_INSIGHT.items() if kind.path == path]
+    for path in dict.fromkeys(kind.path for kind in KINDS_BY_INSIGHT.values())
 }
 
 
@@ -46,7 +46,7 @@ class QuestionsApi(Controller):
         It holds the fields of an insight's `filters`; lists and objects are JSON. A recent result
         is reused, unless `refresh=true`.
         """
-        return await _answer(request, insights, decoded(dict(request.page.query)))
+        return await _answer(request, insights, decode_parameters(dict(request.page.query)))
 
     @post(
         list(_INSIGHTS),
@@ -75,9 +75,9 @@ async def _answer(
     project, now = request.project, request.app.state.now()
     fields = Fields(_of_address(request.scope["path"], filters))
     query = await insights.read_filters(project.id, fields)
-    refresh = refresh_of(sent.get("refresh", dict(request.page.query).get("refresh")))
+    refresh = parse_refresh(sent.get("refresh", dict(request.page.query).get("refresh")))
     answering = insights.answer_question(project, query, now, refresh)
-    running = insights.running.run(project.id, _query_id(sent), answering)
+    running = insights.running.run_query(project.id, _query_id(sent), answering)
     answer = await request.unless_client_left(running)
     body = ResultBody(
         result=answer.results,
@@ -99,6 +99,6 @@ def _of_address(path: str, filters: Mapping[str, Any]) -> Mapping[str, Any]:
     insights = _INSIGHTS[path.rstrip("/").rpartition("/insights")[2]]
     if len(insights) == 1:
         return {**filters, "insight": insights[0]}
-    if kind_of(filters) not in insights:
+    if kind_name(filters) not in insights:
         raise no_choice(filters.get("insight"), insights, "insight")
     return filters

@@ -26,7 +26,7 @@ from fanion.insights.validation import (
     check_insight_filters,
     check_query,
     check_question,
-    cohorts_of,
+    cohort_places,
 )
 from fanion.projects.model import Project
 from fanion.properties.validation import no_such_cohort
@@ -94,7 +94,7 @@ class InsightService:
         await self._require_cohorts(project_id, Fields(filters, at=at))
 
     async def _require_cohorts(self, project_id: int, fields: Fields) -> None:
-        named = cohorts_of(fields)
+        named = cohort_places(fields)
         for cohort_id in await self.store.missing_cohorts(project_id, named):
             raise no_such_cohort(cohort_id, named[cohort_id])
 
@@ -107,7 +107,7 @@ class InsightService:
             raise Invalid("Set filters or query, not both.", attr="query")
         await self.read_query(project_id, question.query)
 
-    async def check_change(
+    async def check_changed_question(
         self, project_id: int, insight_id: int, columns: Mapping[str, Any]
     ) -> None:
         """Raise Invalid for a question that cannot be saved, unless it equals the stored one.
@@ -149,10 +149,12 @@ class InsightService:
         """Return the cached result, however old, or with `refresh` a new one."""
         if refresh:
             return await self.results.calculate(project, _read_stored(question), now)
-        [known] = await self.results.cached_and_renewed(project, [stored_question(question)], now)
+        [known] = await self.results.cached_and_renewed(
+            project, [read_stored_question(question)], now
+        )
         return known
 
-    async def question(
+    async def question_of_insight(
         self, project: Project, insight: StoredInsight, dashboard_id: int | None
     ) -> SavedQuestion:
         """Return an insight's question, with a dashboard's filters if one is given.
@@ -168,7 +170,7 @@ class InsightService:
         return insight.question.on_dashboard(dashboard.filters)
 
 
-def stored_question(question: SavedQuestion) -> InsightQuery | None:
+def read_stored_question(question: SavedQuestion) -> InsightQuery | None:
     """Return a stored question, None if it cannot be calculated."""
     try:
         return _read_stored(question)
@@ -182,7 +184,7 @@ def _read_stored(question: SavedQuestion) -> InsightQuery:
     return read_query(Fields(question.filters, at="filters"))
 
 
-def refresh_of(sent: object) -> Refresh:
+def parse_refresh(sent: object) -> Refresh:
     """Parse `refresh`: a boolean, or a word of newer clients.
 
     Raises:

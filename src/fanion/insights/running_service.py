@@ -15,7 +15,9 @@ class RunningQueries:
     def __init__(self) -> None:
         self._running: dict[tuple[int, str], set[asyncio.Task[Any]]] = {}
 
-    async def run(self, project_id: int, query_id: str | None, work: Coroutine[Any, Any, _T]) -> _T:
+    async def run_query(
+        self, project_id: int, query_id: str | None, work: Coroutine[Any, Any, _T]
+    ) -> _T:
         """Return the result of the work, whose errors are passed on.
 
         Args:
@@ -40,7 +42,7 @@ class RunningQueries:
             if not same and self._running.get((project_id, query_id)) is same:
                 del self._running[project_id, query_id]
 
-    def cancel(self, project_id: int, query_id: str) -> None:
+    def cancel_query(self, project_id: int, query_id: str) -> None:
         """Cancel the questions of this name, if there are any."""
         same = self._running.pop((project_id, query_id), set())
         tasks = list(same)

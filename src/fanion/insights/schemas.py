@@ -19,7 +19,7 @@ from fanion.insights.model import (
     StoredInsight,
     StoredTile,
     filters_hash,
-    restriction,
+    strictest_restriction,
 )
 from fanion.projects.model import UserSummary
 
@@ -205,7 +205,7 @@ def insight_body(
         favorited=insight.favorited,
         saved=insight.saved,
         is_sample=insight.is_sample,
-        effective_restriction_level=restriction(insight.tiles),
+        effective_restriction_level=strictest_restriction(insight.tiles),
         effective_privilege_level=viewer.access.insight_privilege(insight.tiles),
         timezone=viewer.zone,
         is_cached=answer.is_cached,

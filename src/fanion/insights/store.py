@@ -96,7 +96,7 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
     Args:
         rows: Rows with all columns of the table.
     """
-    user_summaries = summaries(
+    user_summaries = read_user_summaries(
         connection, (n for row in rows for n in (row.created_by_id, row.last_modified_by_id))
     )
     tiles = (
@@ -118,7 +118,9 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
     return [replace(_stored(row, user_summaries), tiles=places.get(row.id, ())) for row in rows]
 
 
-def summaries(connection: Connection, ids: Iterable[int | None]) -> Mapping[int, UserSummary]:
+def read_user_summaries(
+    connection: Connection, ids: Iterable[int | None]
+) -> Mapping[int, UserSummary]:
     """Return the summaries of users, by id."""
     user_ids = {user_id for user_id in ids if user_id is not None}
     if not user_ids:

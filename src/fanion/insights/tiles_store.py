@@ -39,7 +39,7 @@ def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]
     return set(connection.execute(statement).scalars())
 
 
-def show_on(
+def show_on_dashboards(
     connection: Connection,
     project_id: int,
     insight_id: int,

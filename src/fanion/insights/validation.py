@@ -12,7 +12,7 @@ from typing import Any
 from fanion.errors import Invalid
 from fanion.insights.dates.bounds import parse_bound
 from fanion.insights.kinds_service import (
-    OF_INSIGHT,
+    KINDS_BY_INSIGHT,
     fields_of_query,
     has_filters,
     is_calculated,
@@ -96,7 +96,7 @@ def _require_known(fields: Fields, known: Collection[str]) -> None:
             require_known([name], known, fields.at)
 
 
-def cohorts_of(fields: Fields) -> Mapping[int, str]:
+def cohort_places(fields: Fields) -> Mapping[int, str]:
     """Return the ids of the cohorts that a checked question names, each with its place."""
     cohorts = {
         leaf.cohort_id: place
@@ -135,7 +135,7 @@ def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
 
 
 def _check_kind(kind: object, at: str) -> None:
-    known = names.KINDS | OF_INSIGHT.keys()
+    known = names.KINDS | KINDS_BY_INSIGHT.keys()
     if kind not in (None, "") and str(kind).upper() not in known:
         raise no_choice(kind, names.KINDS, at)
 

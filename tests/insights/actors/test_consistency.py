@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from fanion.insights.actors.service import Actor, ActorFinder, read_actors
 from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import OF_INSIGHT
-from fanion.insights.parsing.query_string import decoded
+from fanion.insights.kinds_service import KINDS_BY_INSIGHT
+from fanion.insights.parsing.query_string import decode_parameters
 from fanion.insights.people_urls import people_url
 from fanion.projects.model import Project
 from tests.support.histories import NOW, Analyst, History, histories
@@ -39,19 +39,19 @@ def options(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
 async def behind(analyst: Analyst, project: Project, address: str) -> list[Actor]:
     """Return all actors of an address, read a few at a time."""
     parts = urlsplit(address)
-    sent = decoded(dict(parse_qsl(parts.query, keep_blank_values=True)))
+    sent = decode_parameters(dict(parse_qsl(parts.query, keep_blank_values=True)))
     path = parts.path.rpartition("/persons/")[2].rstrip("/")
     [insight] = [
-        one for one, kind in OF_INSIGHT.items() if kind.actors and kind.actors.path == path
+        one for one, kind in KINDS_BY_INSIGHT.items() if kind.actors and kind.actors.path == path
     ]
     query = read_actors({**sent, "insight": insight})
     finder = ActorFinder(Analysis(analyst.records, analyst.events))
     found: list[Actor] = []
-    async for some in finder.batches(project, query, NOW, size=2, batch_max=3):
+    async for some in finder.find_batches(project, query, NOW, size=2, batch_max=3):
         assert 0 < len(some) <= 2
         found += some
-    whole = await finder.page(project, query, NOW, limit=100)
-    assert (whole.actors, whole.goes_on) == (found, False)
+    whole = await finder.find_page(project, query, NOW, limit=100)
+    assert (whole.actors, whole.has_more) == (found, False)
     return found
 
 

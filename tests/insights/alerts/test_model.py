@@ -10,8 +10,8 @@ from fanion.insights.alerts.model import (
     BreakdownValue,
     Checked,
     Condition,
-    checked,
-    following,
+    check_alert,
+    follow_breakdown_value,
 )
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ def alert(
 
 
 @pytest.mark.parametrize(
-    ("condition", "threshold", "data", "goes_on", "fires", "value"),
+    ("condition", "threshold", "data", "is_unfinished", "fires", "value"),
     [
         ("above", 3, [1, 2, 4], True, True, 4),
         ("above", 3, [1, 4, 2], True, True, 4),
@@ -66,11 +66,11 @@ def test_a_condition_is_compared_with_the_last_interval_that_is_over(
     condition: Condition,
     threshold: float,
     data: list[float],
-    goes_on: bool,
+    is_unfinished: bool,
     fires: bool,
     value: float,
 ) -> None:
-    found = checked(alert(condition, threshold), [{"data": data}], goes_on=goes_on)
+    found = check_alert(alert(condition, threshold), [{"data": data}], is_unfinished=is_unfinished)
 
     assert found == Checked("firing" if fires else "not_firing", value)
 
@@ -78,7 +78,7 @@ def test_a_condition_is_compared_with_the_last_interval_that_is_over(
 def test_a_total_is_one_number() -> None:
     results = [{"aggregated_value": 1, "data": []}, {"aggregated_value": 7, "data": []}]
 
-    assert checked(alert("above", 5, 1), results, goes_on=True) == Checked("firing", 7)
+    assert check_alert(alert("above", 5, 1), results, is_unfinished=True) == Checked("firing", 7)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_total_is_one_number() -> None:
     ],
 )
 def test_what_has_no_such_number_is_an_error(results: Any, index: int, error: str) -> None:
-    found = checked(alert("changes_by", 1, index), results, goes_on=True)
+    found = check_alert(alert("changes_by", 1, index), results, is_unfinished=True)
 
     assert found == Checked("errored", error=error)
 
@@ -117,17 +117,17 @@ BROKEN_DOWN = [entry("a", 9, 9), entry("b", 2, 2), entry("b", 8, 8), entry("a", 
 def test_an_alert_follows_the_value_that_stands_at_its_place(
     index: int, value: str, place: int
 ) -> None:
-    found = following(alert("above", 1, index), BROKEN_DOWN)
+    found = follow_breakdown_value(alert("above", 1, index), BROKEN_DOWN)
 
     assert (found.breakdown_value, found.series_index) == (value, place)
-    assert following(found, BROKEN_DOWN[::-1]) == found
+    assert follow_breakdown_value(found, BROKEN_DOWN[::-1]) == found
 
 
 @pytest.mark.parametrize("results", [[], [{"data": [1]}], {"bins": []}, None])
 def test_without_a_breakdown_there_is_nothing_to_follow(results: Any) -> None:
     given = alert("above", 1)
 
-    assert following(given, results) == given
+    assert follow_breakdown_value(given, results) == given
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_without_a_breakdown_there_is_nothing_to_follow(results: Any) -> None:
     ],
 )
 def test_the_number_is_that_of_the_value(value: BreakdownValue, index: int, expected: int) -> None:
-    found = checked(alert("below", 0, index, value), BROKEN_DOWN, goes_on=False)
+    found = check_alert(alert("below", 0, index, value), BROKEN_DOWN, is_unfinished=False)
 
     assert found == Checked("not_firing", expected)
 
@@ -163,6 +163,6 @@ def test_a_value_whose_number_is_not_known_is_an_error(
 ) -> None:
     given = alert("above", 1, 0, "x")
 
-    found = checked(given, results, goes_on=False, shows_all_values=shows_all)
+    found = check_alert(given, results, is_unfinished=False, shows_all_values=shows_all)
 
     assert found == Checked("errored", error=error)

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from fanion.insights.dates.bounds import Bound, parse_bound
-from fanion.insights.dates.comparison import distance, earlier, previous
-from fanion.insights.dates.intervals import Interval, cut
+from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
+from fanion.insights.dates.intervals import Interval, cut_into_intervals
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.trends.query import parse_trends
 from tests.support.spans import BERLIN, UTC_ZONE, span_of
@@ -33,13 +33,13 @@ def test_a_relative_range_is_compared_with_the_same_weekdays_and_dates_by_length
 ) -> None:
     query = parse_trends({"date_from": since, "date_to": until, "interval": interval})
     span = query.span(RangeClock(datetime(2024, 1, 24, 13, 30, tzinfo=UTC), UTC_ZONE))
-    buckets = cut(span, interval, UTC_ZONE)
+    buckets = cut_into_intervals(span, interval, UTC_ZONE)
 
-    number = distance(query.scope.since, query.scope.until, buckets, interval, UTC_ZONE)
-    before = previous(span, number, interval, UTC_ZONE)
+    number = intervals_back(query.scope.since, query.scope.until, buckets, interval, UTC_ZONE)
+    before = previous_range(span, number, interval, UTC_ZONE)
 
     assert (f"{before.start:%Y-%m-%d %H:%M}", f"{before.end:%Y-%m-%d %H:%M}") == (start, end)
-    assert len(cut(before, interval, UTC_ZONE).starts) == len(buckets.starts)
+    assert len(cut_into_intervals(before, interval, UTC_ZONE).starts) == len(buckets.starts)
 
 
 def test_the_range_before_one_with_a_skipped_day_ends_where_that_begins() -> None:
@@ -47,9 +47,11 @@ def test_the_range_before_one_with_a_skipped_day_ends_where_that_begins() -> Non
     query = parse_trends({"date_from": "2011-12-29", "date_to": "2011-12-31"})
     span = query.span(RangeClock(datetime(2024, 1, 24, tzinfo=UTC), zone))
 
-    number = distance(query.scope.since, query.scope.until, cut(span, "day", zone), "day", zone)
+    number = intervals_back(
+        query.scope.since, query.scope.until, cut_into_intervals(span, "day", zone), "day", zone
+    )
 
-    assert previous(span, number, "day", zone).end == span.start
+    assert previous_range(span, number, "day", zone).end == span.start
 
 
 EARLIER = [
@@ -64,7 +66,7 @@ EARLIER = [
 def test_a_range_moves_back_by_a_distance_of_the_calendar(by: str, start: str, end: str) -> None:
     span = span_of("2024-03-27", "2024-03-31", zone=BERLIN)
 
-    before = earlier(span, parse_bound(by, "compare_to"), BERLIN)
+    before = earlier_range(span, parse_bound(by, "compare_to"), BERLIN)
 
     here = [one.astimezone(BERLIN) for one in (before.start, before.end)]
     assert [f"{one:%Y-%m-%d %H:%M}" for one in here] == [start, end]
@@ -74,10 +76,10 @@ def test_a_range_moves_back_by_a_distance_of_the_calendar(by: str, start: str, e
 @pytest.mark.parametrize("since", ["-7d", "-1m", "2024-03-25", "2023-11-20"])
 def test_the_previous_range_has_as_many_intervals(since: str, interval: Interval) -> None:
     span = span_of(since, None, interval, BERLIN)
-    buckets = cut(span, interval, BERLIN)
+    buckets = cut_into_intervals(span, interval, BERLIN)
 
-    number = distance(parse_bound(since, "date_from"), Bound(), buckets, interval, BERLIN)
-    before = previous(span, number, interval, BERLIN)
+    number = intervals_back(parse_bound(since, "date_from"), Bound(), buckets, interval, BERLIN)
+    before = previous_range(span, number, interval, BERLIN)
 
     assert before.start < span.start
-    assert len(cut(before, interval, BERLIN).starts) == len(buckets.starts)
+    assert len(cut_into_intervals(before, interval, BERLIN).starts) == len(buckets.starts)

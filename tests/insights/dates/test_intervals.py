@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.dates.intervals import INTERVALS_MAX, Interval, cut
+from fanion.insights.dates.intervals import INTERVALS_MAX, Interval, cut_into_intervals
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.trends.query import parse_trends
 from tests.support.spans import BERLIN, NOW, UTC_ZONE, span_of
 
 
 def test_a_range_from_thirty_days_ago_has_thirty_one_days() -> None:
-    buckets = cut(span_of("-30d", None), "day", UTC_ZONE)
+    buckets = cut_into_intervals(span_of("-30d", None), "day", UTC_ZONE)
 
     assert (len(buckets.days), buckets.days[0], buckets.days[-1]) == (
         31,
@@ -24,7 +24,7 @@ def test_a_range_from_thirty_days_ago_has_thirty_one_days() -> None:
 
 
 def test_days_begin_at_the_midnight_of_the_zone() -> None:
-    buckets = cut(span_of("2024-03-30", "2024-04-01", zone=BERLIN), "day", BERLIN)
+    buckets = cut_into_intervals(span_of("2024-03-30", "2024-04-01", zone=BERLIN), "day", BERLIN)
 
     hours = [start.strftime("%d %H") for start in buckets.starts]
     assert hours == ["29 23", "30 23", "31 22"]
@@ -47,7 +47,7 @@ def test_a_day_has_the_hours_of_its_zone(day: str, zone: str, hours: int, repeat
     here = ZoneInfo(zone)
     span = span_of(day, day, "hour", here)
 
-    buckets = cut(span, "hour", here)
+    buckets = cut_into_intervals(span, "hour", here)
 
     assert len(buckets.days) == hours
     assert len(buckets.days) - len(set(buckets.days)) == repeated
@@ -72,12 +72,12 @@ def test_a_day_that_a_zone_skipped_is_no_interval(
     here = ZoneInfo(zone)
     span = span_of(first, last, zone=here)
 
-    buckets = cut(span, "day", here)
+    buckets = cut_into_intervals(span, "day", here)
 
     assert list(buckets.days) == days
     assert buckets.starts[0] == span.start
     assert buckets.end == span.end
-    hours = cut(span, "hour", here)
+    hours = cut_into_intervals(span, "hour", here)
     assert {hour[:10] for hour in hours.days} == set(days)
     assert len(hours.starts) == 24 * len(days)
 
@@ -90,21 +90,23 @@ def test_intervals_follow_one_another_where_a_day_was_skipped(
     here = ZoneInfo(zone)
     year = {"Pacific/Kwajalein": "1993", "Pacific/Kiritimati": "1994"}.get(zone, "2011")
 
-    buckets = cut(span_of(f"{year}-07-01", f"{int(year) + 1}-02-01", zone=here), interval, here)
+    buckets = cut_into_intervals(
+        span_of(f"{year}-07-01", f"{int(year) + 1}-02-01", zone=here), interval, here
+    )
 
     assert all(one < after for one, after in pairwise(buckets.starts))
     assert len(set(buckets.days)) == len(buckets.days)
 
 
 def test_hours_are_named_with_their_day() -> None:
-    buckets = cut(span_of("-2h", None, "hour"), "hour", UTC_ZONE)
+    buckets = cut_into_intervals(span_of("-2h", None, "hour"), "hour", UTC_ZONE)
 
     assert buckets.days == ("2024-05-15 11:00:00", "2024-05-15 12:00:00", "2024-05-15 13:00:00")
     assert buckets.labels[0] == "15-May-2024 11:00"
 
 
 def test_minutes_are_named_with_their_day() -> None:
-    buckets = cut(
+    buckets = cut_into_intervals(
         span_of("2024-05-15T11:58:30", "2024-05-15T12:01:00", "minute"), "minute", UTC_ZONE
     )
 
@@ -112,14 +114,17 @@ def test_minutes_are_named_with_their_day() -> None:
         f"2024-05-15 {at}:00" for at in ("11:58", "11:59", "12:00", "12:01")
     )
     assert buckets.labels[2] == "15-May-2024 12:00"
-    assert cut(span_of("-1h", None, "minute"), "minute", UTC_ZONE).days[-1] == "2024-05-15 13:45:00"
+    assert (
+        cut_into_intervals(span_of("-1h", None, "minute"), "minute", UTC_ZONE).days[-1]
+        == "2024-05-15 13:45:00"
+    )
 
 
 @pytest.mark.parametrize(("day", "minutes"), [("2024-03-31", 23 * 60), ("2024-10-27", 25 * 60)])
 def test_a_day_has_the_minutes_of_its_zone(day: str, minutes: int) -> None:
     span = span_of(day, day, "minute", BERLIN)
 
-    assert len(cut(span, "minute", BERLIN).days) == minutes
+    assert len(cut_into_intervals(span, "minute", BERLIN).days) == minutes
 
 
 @pytest.mark.parametrize(
@@ -133,8 +138,8 @@ def test_weeks_begin_on_the_day_of_the_project(week_start_day: int, days: tuple[
 
     span = query.span(clock)
 
-    assert cut(span, "week", BERLIN, week_start_day).days == days
-    assert span.start == cut(span, "week", BERLIN, week_start_day).starts[0]
+    assert cut_into_intervals(span, "week", BERLIN, week_start_day).days == days
+    assert span.start == cut_into_intervals(span, "week", BERLIN, week_start_day).starts[0]
     assert this_week.start == span_of(days[1], None, zone=BERLIN).start
 
 
@@ -154,7 +159,7 @@ def test_intervals_that_go_on_are_unfinished(
 ) -> None:
     span = span_of("-7d", until, interval)
 
-    found = cut(span, interval, UTC_ZONE).unfinished(min(span.end, NOW))
+    found = cut_into_intervals(span, interval, UTC_ZONE).unfinished(min(span.end, NOW))
 
     assert found == unfinished
 
@@ -167,11 +172,11 @@ def test_intervals_that_go_on_are_unfinished(
     ],
 )
 def test_weeks_and_months_are_complete(interval: Interval, days: tuple[str, ...]) -> None:
-    assert cut(span_of("-30d", None), interval, UTC_ZONE).days == days
+    assert cut_into_intervals(span_of("-30d", None), interval, UTC_ZONE).days == days
 
 
 def test_too_many_intervals_are_refused() -> None:
     with pytest.raises(Invalid) as refused:
-        cut(span_of("-5y", None, "hour"), "hour", UTC_ZONE)
+        cut_into_intervals(span_of("-5y", None, "hour"), "hour", UTC_ZONE)
 
     assert refused.value.detail == f"There are more than {INTERVALS_MAX} intervals."

@@ -7,7 +7,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.dates.bounds import parse_bound
-from fanion.insights.dates.ranges import RangeClock, resolve
+from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.trends.query import parse_trends
 from tests.support.spans import BERLIN, NOW, UTC_ZONE, span_of
 
@@ -111,7 +111,9 @@ def test_months_are_not_taken_for_minutes() -> None:
     clock = RangeClock(NOW, UTC_ZONE)
 
     with pytest.raises(Invalid) as caught:
-        resolve(parse_bound("-30m", "date_from"), parse_bound(None, "date_to"), "minute", clock)
+        resolve_range(
+            parse_bound("-30m", "date_from"), parse_bound(None, "date_to"), "minute", clock
+        )
 
     detail = (
         '"-30m" means 30 months, which is too long by minute. Use hours, such as -1h, or a time.'

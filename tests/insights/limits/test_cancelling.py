@@ -52,7 +52,7 @@ async def test_what_another_waits_for_too_is_answered(home: Home) -> None:
 async def test_a_name_of_another_project_cancels_nothing(home: Home) -> None:
     running = home.site.running.questions.insights.running
     work = asyncio.create_task(
-        running.run(home.project_id + 1, "mine", asyncio.sleep(3600, result="done"))
+        running.run_query(home.project_id + 1, "mine", asyncio.sleep(3600, result="done"))
     )
     await asyncio.sleep(0)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fanion.errors import Invalid
 from fanion.insights.actors.service import read_actors
 from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import ACTORS
+from fanion.insights.kinds_service import ACTORS_BY_QUESTION
 from fanion.projects.model import Project
 from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, series
 from tests.insights.trends.test_oracle import BREAKDOWNS
@@ -51,7 +51,7 @@ async def actors(
     found = read_actors(asked)
     analysis = Analysis(analyst.records, analyst.events)
     query, calculation = await analysis.begin(project, found.query, now)
-    find = ACTORS[type(query)].find
+    find = ACTORS_BY_QUESTION[type(query)].find
     rows = await calculation.rows(await find(calculation, query, found.place))
     return [(actor, value) for actor, value in rows]
 

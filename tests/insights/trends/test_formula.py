@@ -6,7 +6,7 @@ from fanion.insights.trends.formula import (
     CHARS_MAX,
     DEPTH_MAX,
     FormulaError,
-    calculate,
+    evaluate_formula,
     parse_formula,
 )
 
@@ -28,15 +28,15 @@ CALCULATED = [
 
 @pytest.mark.parametrize(("text", "expected"), CALCULATED)
 def test_a_formula_is_calculated_by_the_rules_of_arithmetic(text: str, expected: float) -> None:
-    assert calculate(parse_formula(text, 2), (6.0, 3.0)) == expected
+    assert evaluate_formula(parse_formula(text, 2), (6.0, 3.0)) == expected
 
 
 def test_what_is_too_large_is_zero() -> None:
     large = "9" * 200
 
-    assert calculate(parse_formula(f"{large}", 0), ()) == float(large)
-    assert calculate(parse_formula(f"A * {large}", 1), (1e200,)) == 0.0
-    assert calculate(parse_formula(f"A * {large} - A * {large}", 1), (1e200,)) == 0.0
+    assert evaluate_formula(parse_formula(f"{large}", 0), ()) == float(large)
+    assert evaluate_formula(parse_formula(f"A * {large}", 1), (1e200,)) == 0.0
+    assert evaluate_formula(parse_formula(f"A * {large} - A * {large}", 1), (1e200,)) == 0.0
 
 
 REFUSED = [

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from fanion.insights.dates.intervals import cut
+from fanion.insights.dates.intervals import cut_into_intervals
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import NONE, OTHER, SqlContext
 from fanion.insights.trends.frames import Frame
@@ -32,7 +32,7 @@ def test_values_are_always_bound_in_statements() -> None:
         }
     )
     span = span_of("-7d", None)
-    starts, [series] = cut(span, "day", UTC_ZONE).starts, query.series
+    starts, [series] = cut_into_intervals(span, "day", UTC_ZONE).starts, query.series
     context = SqlContext(1, query.scope, NOW, uuid4())
     asked = SeriesQuery(context, series, query.breakdowns, span, starts)
 
@@ -45,7 +45,7 @@ def test_values_are_always_bound_in_statements() -> None:
 def result_of(filters: dict[str, Any], numbers: Mapping[str, list[float]]) -> list[dict[str, Any]]:
     query = parse_trends(filters)
     span = span_of("2024-04-01", "2024-04-03")
-    frame = Frame(span, cut(span, "day", UTC_ZONE))
+    frame = Frame(span, cut_into_intervals(span, "day", UTC_ZONE))
     urls = PeopleUrls(7, "trends", query.scope.sent)
     found = [FrameNumbers(frame, [numbers for _ in query.series])]
     return trend_result(query, found, urls, NOW)

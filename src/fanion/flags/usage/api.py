@@ -22,8 +22,8 @@ from fanion.flags.usage.store import Evaluated, UsageStore, enrich_dashboard, en
 from fanion.flags.validation.posthog_fields import OF_FLAG
 from fanion.insights.dashboards_store import Creator
 from fanion.insights.dates.bounds import parse_bound
-from fanion.insights.dates.intervals import cut
-from fanion.insights.dates.ranges import RangeClock, resolve
+from fanion.insights.dates.intervals import cut_into_intervals
+from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.flag_usage_template import RANGE, calls_filters
 from fanion.insights.result_cache import ResultCache
 from fanion.insights.trends.query import parse_trends
@@ -114,7 +114,9 @@ def _days(bounds: tuple[str, str | None], zone: ZoneInfo, now: datetime) -> list
     since, until = parse_bound(bounds[0], "date_from"), parse_bound(bounds[1], "date_to")
     if since.is_all:
         raise Invalid("Invalid date: all", attr="date_from")
-    days = cut(resolve(since, until, "day", RangeClock(now, zone)), "day", zone).days
+    days = cut_into_intervals(
+        resolve_range(since, until, "day", RangeClock(now, zone)), "day", zone
+    ).days
     if len(days) > DAYS_MAX:
         raise Invalid(
             f"Ensure there are at most {DAYS_MAX} days, not {len(days)}.", attr="date_from"

@@ -15,12 +15,12 @@ from litestar.openapi.spec import OpenAPIType, Schema
 
 from fanion.cohorts.csv_export import CsvColumns, header_line, table_rows
 from fanion.errors import Invalid
-from fanion.insights.actors.people_store import in_people, people_of
+from fanion.insights.actors.people_store import load_people, load_people_in_portions
 from fanion.insights.actors.result import ActorBody, ActorList, ActorsBody
 from fanion.insights.actors.service import Actor, ActorFinder, ActorsQuery, read_actors
-from fanion.insights.kinds_service import OF_INSIGHT
+from fanion.insights.kinds_service import KINDS_BY_INSIGHT
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.query_string import decoded
+from fanion.insights.parsing.query_string import decode_parameters
 from fanion.insights.people_urls import PeopleUrls
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, request_media_type, response_media_type
@@ -34,12 +34,14 @@ CSV_ROWS: Final = 500  # persons read at a time
 ROWS_MAX: Final = 1_000
 _FORMATS: Final = frozenset({"csv", "json"})
 # Parameters of the list, which belong neither to the question nor to the place.
-_OF_LIST: Final = frozenset({"limit", "offset", "search", "format", "refresh"})
+_LIST_NAMES: Final = frozenset({"limit", "offset", "search", "format", "refresh"})
 _ACCEPTED: Final = OF_LINKS | {"session_id", "client_query_id"}
-_KNOWN: Final = OF_FILTERS | OF_PLACES | _OF_LIST | _ACCEPTED
+_KNOWN: Final = OF_FILTERS | OF_PLACES | _LIST_NAMES | _ACCEPTED
 # Maps the last part of an address to `insight` of the filters.
 _INSIGHTS: Final = {
-    kind.actors.path: insight for insight, kind in OF_INSIGHT.items() if kind.actors is not None
+    kind.actors.path: insight
+    for insight, kind in KINDS_BY_INSIGHT.items()
+    if kind.actors is not None
 }
 _PATHS: Final = [f"/{path}" for path in _INSIGHTS]
 
@@ -86,7 +88,7 @@ class InsightActorsApi(Controller):
         `Accept: text/csv` the answer is a table of all of them, in which text that a spreadsheet
         would read as a formula is prefixed with `'`.
         """
-        sent = decoded(dict(request.page.query))
+        sent = decode_parameters(dict(request.page.query))
         return await _answer(request, actors, _parse_request(request, sent))
 
     @post(
@@ -94,7 +96,7 @@ class InsightActorsApi(Controller):
         status_code=200,
         summary="List the actors behind a number of an insight",
         reads=True,
-        query_names=_OF_LIST | _ACCEPTED,
+        query_names=_LIST_NAMES | _ACCEPTED,
         reads_body=True,
         operation_class=request_media_type("application/json", Schema(type=OpenAPIType.OBJECT)),
     )
@@ -115,7 +117,7 @@ class InsightActorsApi(Controller):
 
 def _parse_request(request: ManagementRequest, sent: Mapping[str, Any]) -> _ActorsRequest:
     path = request.scope["path"].rstrip("/").rpartition("/persons/")[2]
-    left_out = _OF_LIST | _ACCEPTED | QUERY_NAMES
+    left_out = _LIST_NAMES | _ACCEPTED | QUERY_NAMES
     question = {name: value for name, value in sent.items() if name not in left_out}
     query = read_actors({**question, "insight": _INSIGHTS[path], **_kind_override(path)})
     search = sent.get("search") or ""
@@ -159,14 +161,14 @@ async def _page(
     request: ManagementRequest, actors: ActorFinder, parsed: _ActorsRequest
 ) -> ActorsBody:
     project, now, offset = request.project, request.app.state.now(), parsed.offset
-    page = await actors.page(project, parsed.query, now, parsed.limit, offset, parsed.search)
+    page = await actors.find_page(project, parsed.query, now, parsed.limit, offset, parsed.search)
     index = parsed.query.group_type_index
-    people = await people_of(actors.records, project.id, page.actors, index)
-    goes_on = page.goes_on or people.seen < len(page.actors)
+    people = await load_people(actors.records, project.id, page.actors, index)
+    has_more = page.has_more or people.seen < len(page.actors)
     address = _Address(request, parsed)
     return ActorsBody(
         results=[ActorList(people=people.bodies, count=len(people.bodies))],
-        next=address.at(offset + people.seen) if goes_on else None,
+        next=address.at(offset + people.seen) if has_more else None,
         initial=address.at(0),
         missing_persons=people.seen - len(people.bodies),
         is_cached=False,
@@ -197,9 +199,11 @@ async def _table(
 
     async def bodies() -> AsyncGenerator[list[ActorBody]]:
         index = parsed.query.group_type_index
-        async with aclosing(actors.batches(project, parsed.query, now, CSV_ROWS)) as batches:
+        async with aclosing(actors.find_batches(project, parsed.query, now, CSV_ROWS)) as batches:
             while some := await request.unless_client_left(_next(batches)):
-                async for portion, _, _ in in_people(actors.records, project.id, some, index):
+                async for portion, _, _ in load_people_in_portions(
+                    actors.records, project.id, some, index
+                ):
                     yield portion
 
     async for some in bodies():

@@ -17,7 +17,7 @@ from fanion.errors import Invalid
 from fanion.insights.actors.newer_query import read_actors_query
 from fanion.insights.actors.service import ActorFinder, ActorsQuery, read_actors
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.query_string import decoded
+from fanion.insights.parsing.query_string import decode_parameters
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_PLACES
@@ -51,8 +51,8 @@ class CohortActors:
         named = {name: sent[name] for name in sent if name in OF_FILTERS | OF_PLACES}
         if named.pop("search", ""):
             raise Invalid(_NO_SEARCH, attr="search")
-        values = decoded(named)
-        self.actors.check(project, _read_persons_query(values), now)
+        values = decode_parameters(named)
+        self.actors.check_range(project, _read_persons_query(values), now)
         return msgspec.json.encode(_PendingQuery(values, now)).decode()
 
     def pending_actors_query(
@@ -68,7 +68,7 @@ class CohortActors:
             raise Invalid(_NO_SEARCH, attr="query__search")
         actors_query = read_actors(newer_query.sent, newer_query.places, newer_query.at)
         _require_persons(actors_query.group_type_index)
-        self.actors.check(project, actors_query, now)
+        self.actors.check_range(project, actors_query, now)
         return msgspec.json.encode(_PendingQuery(dict(newer_query.sent), now)).decode()
 
     async def person_uuids(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
@@ -84,7 +84,7 @@ class CohortActors:
         try:
             query = _read_persons_query(pending.asked)
             project = await self._project(project_id)
-            batches = self.actors.batches(project, query, pending.now, MEMBERS_MAX)
+            batches = self.actors.find_batches(project, query, pending.now, MEMBERS_MAX)
             async for some in batches:
                 yield [who for who, _ in some if isinstance(who, UUID)]
         except Invalid as error:

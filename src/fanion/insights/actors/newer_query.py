@@ -11,9 +11,9 @@ import msgspec
 
 from fanion.errors import Invalid
 from fanion.insights.actors.result import ActorBody
-from fanion.insights.kinds_service import ACTORS, KINDS, fields_of_query
-from fanion.insights.parsing.fields import Fields, joined
-from fanion.insights.parsing.translation import source_of
+from fanion.insights.kinds_service import ACTORS_BY_QUESTION, KINDS, fields_of_query
+from fanion.insights.parsing.fields import Fields, join_place
+from fanion.insights.parsing.translation import unwrap_query
 from fanion.rest.pagination import OFFSET_MAX, ROWS
 from fanion.rest.unknown_fields import is_idle, no_choice, require_known
 
@@ -24,11 +24,11 @@ SELECT_DEFAULT: Final = ("actor",)
 Order = Literal["", "event_count", "created_at DESC", "created_at", "id", "id DESC"]
 
 _NODE: Final = frozenset({"kind", "response", "version", "tags", "modifiers", "name"})
-_OF_LIST: Final = _NODE | {"source", "select", "search", "orderBy", "limit", "offset"}
+_LIST_NAMES: Final = _NODE | {"source", "select", "search", "orderBy", "limit", "offset"}
 _UNUSED: Final = frozenset({"properties", "fixedProperties"})
 # Maps the kind of a source to its names. Recordings do not exist here.
 _SOURCES: Final[Mapping[str, frozenset[str]]] = {
-    one.source.kind: one.source.names for one in ACTORS.values()
+    one.source.kind: one.source.names for one in ACTORS_BY_QUESTION.values()
 }
 # Maps the kind of a question to the names of its place: here, and in `filters`.
 _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -66,7 +66,7 @@ class NewerActorsQuery:
 
 def read_actors_query(fields: Fields) -> NewerActorsQuery:
     sent = fields.values
-    require_known(sent, _OF_LIST | _UNUSED, fields.at)
+    require_known(sent, _LIST_NAMES | _UNUSED, fields.at)
     for name in _UNUSED:
         if not is_idle(sent.get(name)):
             detail = f"ActorsQuery with {name} is not supported. Set it in the source."
@@ -90,21 +90,21 @@ def _source(raw: object, at: str) -> tuple[dict[str, Any], dict[str, str], str]:
         raise Invalid("An insight's actors are required as the source.", attr=at)
     kind = raw.get("kind")
     if not isinstance(kind, str) or kind not in _SOURCES:
-        raise no_choice(kind, _SOURCES, joined(at, "kind"))
+        raise no_choice(kind, _SOURCES, join_place(at, "kind"))
     known = _NODE | _SOURCES[kind] | {"source", "includeRecordings"}
     require_known(raw, known, at)
-    question_at = joined(at, "source")
-    question, _ = source_of(raw.get("source"), question_at)
+    question_at = join_place(at, "source")
+    question, _ = unwrap_query(raw.get("source"), question_at)
     names = _PLACES.get(str(question.get("kind")), {})
     fields = fields_of_query(raw.get("source"), question_at)
     values, places = dict(fields.values), dict(fields.places)
     for name in _SOURCES[kind]:
         value = raw.get(name)
         if name in names and value is not None:
-            values[names[name]], places[names[name]] = value, joined(at, name)
+            values[names[name]], places[names[name]] = value, join_place(at, name)
         elif not is_idle(value):
             detail = f"{question.get('kind')} has no {name}. Leave it out."
-            raise Invalid(detail, attr=joined(at, name))
+            raise Invalid(detail, attr=join_place(at, name))
     return values, places, fields.at
 
 
@@ -134,7 +134,7 @@ _Value = Callable[[ActorBody], Any]
 _LIST_ONLY: Final = frozenset({"value_at_data_point", "appearances", "matched_recordings"})
 
 
-def rows_of(select: Sequence[str], bodies: Sequence[ActorBody]) -> list[list[Any]]:
+def select_columns(select: Sequence[str], bodies: Sequence[ActorBody]) -> list[list[Any]]:
     """Return the columns of each actor.
 
     Args:

@@ -35,7 +35,7 @@ class People:
     seen: int
 
 
-async def people_of(
+async def load_people(
     records: Records,
     project_id: int,
     actors: Sequence[Actor],
@@ -48,7 +48,7 @@ async def people_of(
     """
     all_bodies: list[ActorBody] = []
     seen = size = 0
-    portions = in_people(records, project_id, actors, group_type_index)
+    portions = load_people_in_portions(records, project_id, actors, group_type_index)
     async with aclosing(portions):
         async for bodies, number, chars in portions:
             all_bodies += bodies
@@ -58,7 +58,7 @@ async def people_of(
     return People(all_bodies, seen)
 
 
-async def in_people(
+async def load_people_in_portions(
     records: Records, project_id: int, actors: Sequence[Actor], group_type_index: int | None
 ) -> AsyncGenerator[tuple[list[ActorBody], int, int]]:
     """Yield the persons or groups in portions.

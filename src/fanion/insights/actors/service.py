@@ -18,9 +18,14 @@ from fanion.db.schema.tables import person_distinct_ids
 from fanion.errors import Invalid
 from fanion.events.storage.filters_sql import group_rows
 from fanion.insights.actors.newer_query import Order
-from fanion.insights.calculation_service import Analysis, Calculation, for_project
+from fanion.insights.calculation_service import Analysis, Calculation, with_test_account_filters
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.kinds_service import ACTORS, OF_INSIGHT, kind_of, read_query
+from fanion.insights.kinds_service import (
+    ACTORS_BY_QUESTION,
+    KINDS_BY_INSIGHT,
+    kind_name,
+    read_query,
+)
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
 from fanion.insights.sql.compiler import Statement
@@ -72,10 +77,10 @@ def read_actors(
     Raises:
         Invalid: They cannot be read, or the actors of this kind cannot be listed.
     """
-    fields, insight = Fields(sent, places, at), kind_of(sent)
-    if insight not in OF_INSIGHT:
-        raise no_choice(insight, OF_INSIGHT, fields.place("insight"))
-    actors = OF_INSIGHT[insight].actors
+    fields, insight = Fields(sent, places, at), kind_name(sent)
+    if insight not in KINDS_BY_INSIGHT:
+        raise no_choice(insight, KINDS_BY_INSIGHT, fields.place("insight"))
+    actors = KINDS_BY_INSIGHT[insight].actors
     if actors is None:
         raise Invalid("The actors of this insight cannot be listed.", attr="insight")
     query = read_query(Fields(_question_of(sent, actors.places), places, at))
@@ -90,11 +95,11 @@ class ActorsPage:
 
     Attributes:
         actors: In the order of the list.
-        goes_on: Whether there are more.
+        has_more: Whether there are more.
     """
 
     actors: Sequence[Actor]
-    goes_on: bool
+    has_more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +116,14 @@ class ActorFinder:
     def records(self) -> Records:
         return self.analysis.records
 
-    def check(self, project: Project, actors_query: ActorsQuery, now: datetime) -> None:
+    def check_range(self, project: Project, actors_query: ActorsQuery, now: datetime) -> None:
         """Raise Invalid if the range of the question cannot be resolved."""
         if not actors_query.query.scope.since.is_all:
-            for_project(project, actors_query.query).span(
+            with_test_account_filters(project, actors_query.query).span(
                 RangeClock(now, ZoneInfo(project.timezone))
             )
 
-    async def page(
+    async def find_page(
         self,
         project: Project,
         actors_query: ActorsQuery,
@@ -138,11 +143,11 @@ class ActorFinder:
         calculation, statement = await self._statement(project, actors_query, now)
         if search:
             statement = await self._searched(project.id, actors_query, statement, search)
-        statement = ordered(statement, project.id, actors_query.group_type_index, order)
-        rows = await calculation.rows(limited(statement, limit + 1, offset))
+        statement = order_actors(statement, project.id, actors_query.group_type_index, order)
+        rows = await calculation.rows(limit_rows(statement, limit + 1, offset))
         return ActorsPage([_actor(row) for row in rows[:limit]], len(rows) > limit)
 
-    async def batches(
+    async def find_batches(
         self,
         project: Project,
         actors_query: ActorsQuery,
@@ -158,7 +163,7 @@ class ActorFinder:
         calculation, statement = await self._statement(project, actors_query, now)
         offset, count = 0, batch_max
         while count == batch_max:
-            rows = await calculation.rows(limited(statement, batch_max, offset))
+            rows = await calculation.rows(limit_rows(statement, batch_max, offset))
             count = len(rows)
             for start in range(0, count, size):
                 yield [_actor(row) for row in rows[start : start + size]]
@@ -168,7 +173,7 @@ class ActorFinder:
         self, project: Project, actors_query: ActorsQuery, now: datetime
     ) -> tuple[Calculation, Statement]:
         query, calculation = await self.analysis.begin(project, actors_query.query, now)
-        find = ACTORS[type(query)].find
+        find = ACTORS_BY_QUESTION[type(query)].find
         return calculation, await find(calculation, query, actors_query.place)
 
     async def _searched(
@@ -212,7 +217,7 @@ class ActorFinder:
             return owners
 
 
-def ordered(
+def order_actors(
     statement: Statement, project_id: int, group_type_index: int | None, order: Order
 ) -> Statement:
     """Return the statement in the given order; an empty one keeps the order of the number."""
@@ -233,7 +238,7 @@ def ordered(
     return Statement(text, {**statement.parameters, **bindings.values})
 
 
-def limited(statement: Statement, limit: int, offset: int) -> Statement:
+def limit_rows(statement: Statement, limit: int, offset: int) -> Statement:
     """Return some rows of a statement that ends with its order."""
     text = f"{statement.text.rstrip()}\n   LIMIT {int(limit)} OFFSET {int(offset)}\n"
     return Statement(text, statement.parameters)

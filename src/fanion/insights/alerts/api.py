@@ -105,7 +105,7 @@ class AlertBody(Struct, kw_only=True):
 class Alerts:
     store: AlertStore
 
-    def values(
+    def alert_columns(
         self, data: NewAlert | AlertChanges, before: Alert | None = None
     ) -> Mapping[str, Any]:
         """Return the columns that a request sets.
@@ -147,7 +147,7 @@ class AlertsApi(Controller):
 
         Webhooks with the event `insight.alert` are called when it starts and when it stops firing.
         """
-        values = {"series_index": 0, "enabled": True, **alerts.values(data)}
+        values = {"series_index": 0, "enabled": True, **alerts.alert_columns(data)}
         return _body(await alerts.store.create_alert(request.author, values))
 
     @get("/{alert_id:str}", summary="Retrieve an alert")
@@ -169,7 +169,7 @@ class AlertsApi(Controller):
     ) -> AlertBody:
         """Change an alert, which is then checked again."""
         before = await alerts.store.get_alert(request.project.id, alert_id)
-        values = alerts.values(data, before)
+        values = alerts.alert_columns(data, before)
         return _body(await alerts.store.change_alert(request.author, alert_id, values))
 
     @delete("/{alert_id:str}", summary="Delete an alert")

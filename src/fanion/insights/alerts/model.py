@@ -84,7 +84,7 @@ def check_value(value: object) -> None:
     raise Invalid("Must be a string, an integer, or a list of strings.", attr="breakdown_value")
 
 
-def following(alert: Alert, results: Any) -> Alert:
+def follow_breakdown_value(alert: Alert, results: Any) -> Alert:
     """Return the alert with the breakdown value at its index, if it does not name one yet.
 
     Values change places from one check to the next.
@@ -98,24 +98,26 @@ def following(alert: Alert, results: Any) -> Alert:
     return replace(alert, breakdown_value=value, series_index=len(before))
 
 
-def checked(alert: Alert, results: Any, *, goes_on: bool, shows_all_values: bool = True) -> Checked:
+def check_alert(
+    alert: Alert, results: Any, *, is_unfinished: bool, shows_all_values: bool = True
+) -> Checked:
     """Compare the number of an alert with its threshold.
 
     Args:
         alert: It names the value of the breakdown, if the insight has one.
         results: The result of the insight.
-        goes_on: Whether the last interval is not over yet.
+        is_unfinished: Whether the last interval is not over yet.
         shows_all_values: Whether a value of the breakdown that is not in the result has no events.
     """
     try:
         points = _points(alert, results, shows_all_values=shows_all_values)
-        return _compared(alert, points, goes_on=goes_on)
+        return _compared(alert, points, is_unfinished=is_unfinished)
     except AlertError as error:
         return Checked("errored", error=str(error))
 
 
-def _compared(alert: Alert, points: Sequence[float], *, goes_on: bool) -> Checked:
-    over = points[:-1] if goes_on and len(points) > 1 else points
+def _compared(alert: Alert, points: Sequence[float], *, is_unfinished: bool) -> Checked:
+    over = points[:-1] if is_unfinished and len(points) > 1 else points
     value, threshold = over[-1], alert.threshold
     if alert.condition == "above":
         value = max(value, points[-1])

@@ -18,8 +18,8 @@ from fanion.errors import Invalid, NotFound
 from fanion.insights.alerts.model import Alert, Checked
 from fanion.insights.kinds_service import has_series
 from fanion.insights.model import SavedQuestion
-from fanion.insights.questions_service import stored_question
-from fanion.insights.store import summaries
+from fanion.insights.questions_service import read_stored_question
+from fanion.insights.store import read_user_summaries
 from fanion.projects.model import UserSummary
 from fanion.webhooks.model import alert_body
 from fanion.webhooks.outbox_store import enqueue
@@ -245,7 +245,7 @@ def _require_series(connection: Connection, project_id: int, values: Mapping[str
         insights.c.id == values["insight_id"]
     )
     row = connection.execute(statement).one()
-    question = stored_question(SavedQuestion(row.filters, row.query))
+    question = read_stored_question(SavedQuestion(row.filters, row.query))
     if question is None or not has_series(question):
         raise Invalid(NO_SERIES, attr="insight")
 
@@ -270,7 +270,9 @@ def _get_alert(connection: Connection, project_id: int, alert_id: int) -> Alert:
 
 
 def _read_alerts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert]:
-    users: Mapping[int, UserSummary] = summaries(connection, (row.created_by_id for row in rows))
+    users: Mapping[int, UserSummary] = read_user_summaries(
+        connection, (row.created_by_id for row in rows)
+    )
     own = [column.name for column in alerts.columns if column.name in Alert.__dataclass_fields__]
     return [
         Alert(

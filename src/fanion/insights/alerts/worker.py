@@ -9,9 +9,9 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
-from fanion.insights.alerts.model import Alert, Checked, checked, following
+from fanion.insights.alerts.model import Alert, Checked, check_alert, follow_breakdown_value
 from fanion.insights.alerts.store import AlertStore, DueAlert
-from fanion.insights.questions_service import stored_question
+from fanion.insights.questions_service import read_stored_question
 from fanion.insights.result_cache import ResultCache
 from fanion.insights.store import InsightStore
 from fanion.projects.model import Project
@@ -73,18 +73,18 @@ class AlertWorker:
     async def _checked(self, project: Project, alert: Alert) -> tuple[Alert, Checked]:
         """Return the alert, with the value of the breakdown that it follows, and the outcome."""
         insight = await self._insights.get_insight(project.id, alert.insight_id)
-        query = None if insight is None else stored_question(insight.question)
+        query = None if insight is None else read_stored_question(insight.question)
         if query is None:
             return alert, Checked("errored", error="The insight cannot be calculated.")
         try:
             answer = await self._results.get_or_calculate(project, query, self._now())
         except Invalid as error:
             return alert, Checked("errored", error=error.detail)
-        alert = following(alert, answer.results)
+        alert = follow_breakdown_value(alert, answer.results)
         breakdowns = getattr(query, "breakdowns", None)
-        return alert, checked(
+        return alert, check_alert(
             alert,
             answer.results,
-            goes_on=query.scope.until.text is None,
+            is_unfinished=query.scope.until.text is None,
             shows_all_values=breakdowns is not None and not breakdowns.hide_other,
         )

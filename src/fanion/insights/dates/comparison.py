@@ -12,7 +12,7 @@ from fanion.insights.dates.bounds import DAYS_OF, MONTHS_OF, Bound
 from fanion.insights.dates.intervals import FINE, HOUR, STEPS, DateRange, Interval, Intervals
 
 
-def distance(
+def intervals_back(
     since: Bound, until: Bound, buckets: Intervals, interval: Interval, zone: ZoneInfo
 ) -> int:
     """Return by how many intervals the previous range of a comparison is earlier.
@@ -35,7 +35,7 @@ def distance(
     return number - 1 or number
 
 
-def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -> DateRange:
+def previous_range(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -> DateRange:
     """Return the same range, `number` intervals earlier."""
     if interval in FINE:
         step = STEPS[interval]
@@ -48,7 +48,7 @@ def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -
     return DateRange(*(_moved(moment, back, zone) for moment in (span.start, span.end)))
 
 
-def earlier(span: DateRange, by: Bound, zone: ZoneInfo) -> DateRange:
+def earlier_range(span: DateRange, by: Bound, zone: ZoneInfo) -> DateRange:
     """Return the same range, earlier by a distance such as `-1m`.
 
     Source: insights.md, section 4d, `compare_to`.

@@ -67,7 +67,7 @@ def parse_interval(raw: object, attr: str = "interval") -> Interval:
     raise no_choice(raw, INTERVALS, attr)
 
 
-def widened(
+def widen_to_interval(
     span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0
 ) -> DateRange:
     """Extend a range back to the start of its first day, week or month, which is then complete."""
@@ -76,7 +76,9 @@ def widened(
     return DateRange(next(_starts(span, interval, zone, week_start_day)), span.end)
 
 
-def cut(span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0) -> Intervals:
+def cut_into_intervals(
+    span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int = 0
+) -> Intervals:
     """Cut a range into intervals.
 
     Raises:
@@ -115,7 +117,7 @@ def _starts(
     span: DateRange, interval: Interval, zone: ZoneInfo, week_start_day: int
 ) -> Iterator[datetime]:
     if interval in FINE:
-        start = rounded_down(span.start, zone, interval)
+        start = round_down(span.start, zone, interval)
         while start < span.end:
             yield start
             start = _ceil(start + STEPS[interval], zone, interval)
@@ -133,7 +135,7 @@ def _starts(
 
 def _first_day(day: date, interval: Interval, week_start_day: int) -> date:
     if interval == "week":
-        return week_of(day, week_start_day)
+        return start_of_week(day, week_start_day)
     return day.replace(day=1) if interval == "month" else day
 
 
@@ -143,17 +145,17 @@ def _next_day(day: date, interval: Interval) -> date:
     return day + timedelta(days=7 if interval == "week" else 1)
 
 
-def week_of(day: date, week_start_day: int) -> date:
+def start_of_week(day: date, week_start_day: int) -> date:
     return day - timedelta(days=(day.weekday() + 1 - week_start_day) % 7)
 
 
-def rounded_down(moment: datetime, zone: ZoneInfo, interval: Interval) -> datetime:
+def round_down(moment: datetime, zone: ZoneInfo, interval: Interval) -> datetime:
     if interval == "hour":
-        return hour_of(moment, zone)
+        return start_of_hour(moment, zone)
     return moment.astimezone(UTC).replace(second=0, microsecond=0)
 
 
-def hour_of(moment: datetime, zone: ZoneInfo) -> datetime:
+def start_of_hour(moment: datetime, zone: ZoneInfo) -> datetime:
     local = moment.astimezone(zone)
     return moment.astimezone(UTC) - timedelta(
         minutes=local.minute, seconds=local.second, microseconds=local.microsecond
@@ -162,7 +164,7 @@ def hour_of(moment: datetime, zone: ZoneInfo) -> datetime:
 
 def _ceil(moment: datetime, zone: ZoneInfo, interval: Interval) -> datetime:
     """Round up to the start of an interval: some zones change their clocks by half an hour."""
-    floor = rounded_down(moment, zone, interval)
+    floor = round_down(moment, zone, interval)
     return floor if floor == moment else floor + STEPS[interval]
 
 

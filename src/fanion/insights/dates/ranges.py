@@ -25,10 +25,10 @@ from fanion.insights.dates.intervals import (
     DateRange,
     Interval,
     day_after,
-    hour_of,
     midnight,
-    rounded_down,
-    week_of,
+    round_down,
+    start_of_hour,
+    start_of_week,
 )
 from fanion.properties.bindings import MICROSECOND
 
@@ -56,7 +56,7 @@ class RangeClock:
         return self.now.astimezone(self.zone)
 
 
-def resolve(
+def resolve_range(
     since: Bound, until: Bound, interval: Interval, clock: RangeClock, *, is_explicit: bool = False
 ) -> DateRange:
     """Resolve the bounds of a question to a range of time.
@@ -125,7 +125,7 @@ def _end(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
     """Return the exclusive end: a date includes its day, a time by minute or hour its second."""
     if bound.text is None:
         if interval in FINE:
-            return rounded_down(clock.now, clock.zone, interval) + STEPS[interval]
+            return round_down(clock.now, clock.zone, interval) + STEPS[interval]
         return midnight(day_after(clock.here.date()), clock.zone)
     if bound.day is not None:
         return midnight(day_after(bound.day), clock.zone)
@@ -147,7 +147,7 @@ def _day(moment: datetime, clock: RangeClock) -> date:
 
 
 def _hour(bound: Bound, clock: RangeClock) -> datetime:
-    start = hour_of(clock.now - bound.count * HOUR, clock.zone)
+    start = start_of_hour(clock.now - bound.count * HOUR, clock.zone)
     return start + HOUR if bound.position == "End" else start
 
 
@@ -167,7 +167,7 @@ def _snapped(day: date, bound: Bound, clock: RangeClock) -> date:
         return day
     start = {
         "d": day,
-        "w": week_of(day, clock.week_start_day),
+        "w": start_of_week(day, clock.week_start_day),
         "m": day.replace(day=1),
         "q": day.replace(day=1, month=day.month - (day.month - 1) % 3),
         "y": day.replace(day=1, month=1),

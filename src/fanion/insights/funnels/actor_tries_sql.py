@@ -11,7 +11,7 @@ from fanion.insights.funnels.strict_sql import StrictTries
 from fanion.insights.funnels.tries_sql import Tries
 from fanion.insights.funnels.unordered_sql import UnorderedTries
 from fanion.insights.funnels.values_sql import no_value
-from fanion.insights.sql.breakdown import OF_ACTORS, BreakdownSql, only_shown
+from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS, BreakdownSql, with_other_values
 from fanion.insights.sql.compiler import Compiler
 
 _TRIES = """
@@ -28,7 +28,7 @@ def tries_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
     source = tries.source(elements(compiler, funnel))
     value, join = _actor_value(compiler, funnel)
     is_shown = funnel.query.breakdowns is None or funnel.one_value_a_funnel or funnel.valued_tries
-    own = "value" if is_shown else only_shown(compiler, "value", funnel.shown)
+    own = "value" if is_shown else with_other_values(compiler, "value", funnel.shown)
     own = (
         f"arrayJoin(arrayDistinct({_each_shown(compiler, funnel)}))" if funnel.valued_steps else own
     )
@@ -45,7 +45,7 @@ def _tries(compiler: Compiler, funnel: FunnelSql) -> Tries:
 
 
 def _each_shown(compiler: Compiler, funnel: FunnelSql) -> str:
-    return f"arrayMap(one -> {only_shown(compiler, 'one', funnel.shown)}, value)"
+    return f"arrayMap(one -> {with_other_values(compiler, 'one', funnel.shown)}, value)"
 
 
 def _actor_value(compiler: Compiler, funnel: FunnelSql) -> tuple[str, str]:
@@ -55,7 +55,7 @@ def _actor_value(compiler: Compiler, funnel: FunnelSql) -> tuple[str, str]:
         return "''", ""
     if funnel.one_value_a_funnel:
         return "found.value", ""
-    if query.breakdowns.parts[0].type in OF_ACTORS:
+    if query.breakdowns.parts[0].type in ACTOR_BREAKDOWNS:
         held = BreakdownSql(compiler, query.breakdowns)
         return held.value(), held.joins()
     return _of_events(funnel, compiler.bindings.text(no_value(query.breakdowns))), ""

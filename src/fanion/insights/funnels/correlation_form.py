@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanion.insights.parsing.fields import joined
-from fanion.insights.parsing.query_names import NODE, Part, same
-from fanion.insights.parsing.translation import Forms, Translation, object_at
+from fanion.insights.parsing.fields import join_place
+from fanion.insights.parsing.query_names import NODE, Part, same_names
+from fanion.insights.parsing.translation import Forms, Translation, require_object
 from fanion.rest.unknown_fields import no_choice, require_known
 
 _OWN: Final = Part(
-    same(
+    same_names(
         *("funnelCorrelationType", "funnelCorrelationNames", "funnelCorrelationExcludeNames"),
         *("funnelCorrelationEventNames", "funnelCorrelationExcludeEventNames"),
         "funnelCorrelationEventExcludePropertyNames",
@@ -35,20 +35,20 @@ class CorrelationForm:
 
     def translated(self, sent: Mapping[str, Any], at: str, forms: Forms) -> Translation:
         require_known(sent, _NAMES, at)
-        translation = forms.translated(*_funnel(sent.get("source"), joined(at, "source")))
+        translation = forms.translated(*_funnel(sent.get("source"), join_place(at, "source")))
         own = {name: sent[name] for name in sent if _OWN.filter_name(name)}
         translation.put_part(_OWN, own, at, forms)
-        translation.put("insight", self.insight, joined(at, "kind"))
+        translation.put("insight", self.insight, join_place(at, "kind"))
         return translation
 
 
 def _funnel(source: object, at: str) -> tuple[Mapping[str, Any], str]:
     """Return the funnel's query, which may be inside a query for its persons, and its place."""
-    sent = object_at(source, at)
+    sent = require_object(source, at)
     if sent.get("kind") == _ACTORS:
         require_known(sent, _ACTORS_NAMES, at)
-        at = joined(at, "source")
-        sent = object_at(sent.get("source"), at)
+        at = join_place(at, "source")
+        sent = require_object(sent.get("source"), at)
     if sent.get("kind") != "FunnelsQuery":
-        raise no_choice(sent.get("kind"), ("FunnelsQuery",), joined(at, "kind"))
+        raise no_choice(sent.get("kind"), ("FunnelsQuery",), join_place(at, "kind"))
     return sent, at

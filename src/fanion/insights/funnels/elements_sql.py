@@ -28,7 +28,7 @@ from fanion.insights.funnels.query import FunnelsQuery, Window
 from fanion.insights.funnels.steps import are_disjoint
 from fanion.insights.funnels.values_sql import event_value
 from fanion.insights.query import Entity
-from fanion.insights.sql.breakdown import OF_ACTORS, only_shown
+from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS, with_other_values
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.properties.bindings import micros
 
@@ -90,7 +90,7 @@ class FunnelSql:
     def by_event_value(self) -> bool:
         """Return whether the value of the breakdown is the event's, not the actor's."""
         breakdowns = self.query.breakdowns
-        return breakdowns is not None and breakdowns.parts[0].type not in OF_ACTORS
+        return breakdowns is not None and breakdowns.parts[0].type not in ACTOR_BREAKDOWNS
 
     @property
     def one_value_a_funnel(self) -> bool:
@@ -125,7 +125,7 @@ def _window_end(start: datetime, window: Window) -> datetime:
     return min(start + length, max(start, _LAST))
 
 
-def ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
+def step_ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
     """Return the ranks within one instant, from 1: of the steps, then of the exclusions."""
     count = len(steps)
     own = range(1, count + 1) if are_disjoint(steps) else range(count, 0, -1)
@@ -165,7 +165,7 @@ def _columns(compiler: Compiler, funnel: FunnelSql) -> str:
         columns += f",\n         {_mask(compiler, funnel.query)} AS mask"
     if funnel.one_value_a_funnel:
         own = event_value(compiler, funnel.query)
-        columns += f",\n         {only_shown(compiler, own, funnel.shown)} AS value"
+        columns += f",\n         {with_other_values(compiler, own, funnel.shown)} AS value"
     elif funnel.valued:
         columns += f",\n         {event_value(compiler, funnel.query)} AS text"
     return columns
@@ -184,7 +184,7 @@ def _code(compiler: Compiler, funnel: FunnelSql) -> str:
     if funnel.query.order == "unordered":
         return f"if({_mask(compiler, funnel.query)} = 0, 0, {at})"
     query = funnel.query
-    own = ranks(query.steps, len(query.exclusions))
+    own = step_ranks(query.steps, len(query.exclusions))
     entities = query.entities
     if are_disjoint(entities):
         parts = (f"{compiler.entity(entity)}, {r}" for entity, r in zip(entities, own, strict=True))
@@ -209,7 +209,7 @@ def _entered(funnel: FunnelSql) -> str:
     """Return the condition that some event in the range can be the first step."""
     query = funnel.query
     if query.order == "ordered":
-        rank = ranks(query.steps, len(query.exclusions))[0]
+        rank = step_ranks(query.steps, len(query.exclusions))[0]
         is_first = f"bitAnd(one, {TICKS - 1}) = {rank} AND one < {(funnel.last + 1) * TICKS}"
         return f"arrayExists(one -> {is_first}, groupArrayArray(codes))"
     bits = 1 if query.order == "strict" else steps_mask(query)

@@ -15,11 +15,11 @@ from fanion.insights.funnels.query import FunnelCorrelationQuery, FunnelsQuery
 from fanion.insights.funnels.reading import read_correlation, read_funnels
 from fanion.insights.funnels.service import calculate_funnels, find_funnel_actors
 from fanion.insights.kind_service import ActorsKind, ActorsSource, Kind
-from fanion.insights.parsing.query_names import DRAWN, Part, same
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 
 _FILTER = Part(
-    same(
+    same_names(
         *("funnelVizType", "funnelOrderType", "funnelWindowInterval", "funnelWindowIntervalUnit"),
         *("funnelWindowDays", "funnelFromStep", "funnelToStep", "binCount", "exclusions"),
         *("breakdownAttributionType", "breakdownAttributionValue", "funnelAggregateByHogQL"),

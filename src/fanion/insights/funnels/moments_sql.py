@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from fanion.insights.funnels.elements_sql import TICKS, FunnelSql
 from fanion.insights.funnels.ordered_sql import OrderedTries
-from fanion.insights.funnels.steps import contains, related, sets_of
+from fanion.insights.funnels.steps import contains, group_steps, sets_to_check
 from fanion.insights.sql.compiler import Compiler
 
 _AT = "bitShiftRight({}.1, 6)"
@@ -53,7 +53,7 @@ class OverlappingTries(OrderedTries):
 
     def __init__(self, compiler: Compiler, funnel: FunnelSql) -> None:
         super().__init__(compiler, funnel)
-        self.sets = list(dict.fromkeys([(0,), *sets_of(related(self.query.steps))]))
+        self.sets = list(dict.fromkeys([(0,), *sets_to_check(group_steps(self.query.steps))]))
 
     def tries(self) -> str:
         of_laid_out = OrderedTries(self.compiler, self.funnel, "laid_out").tries()

@@ -5,7 +5,7 @@ Source: insights.md, section 5a.
 
 from collections.abc import Iterator
 
-from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, ranks
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, step_ranks
 from fanion.insights.funnels.tries_sql import Tries
 from fanion.insights.sql.compiler import Compiler
 
@@ -25,7 +25,7 @@ class OrderedTries(Tries):
     def __init__(self, compiler: Compiler, funnel: FunnelSql, array: str = "elements") -> None:
         super().__init__(compiler, funnel)
         self.array = array
-        self.ranks = ranks(self.query.steps, len(self.query.exclusions))
+        self.ranks = step_ranks(self.query.steps, len(self.query.exclusions))
 
     def tries(self) -> str:
         chain, width = "", 0

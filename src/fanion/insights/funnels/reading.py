@@ -54,8 +54,8 @@ _OF_PLACES = frozenset(
         *("entrance_period_start", "drop_off"),
     }
 )
-_OF_CORRELATION = frozenset(name for name in OF_KINDS if name.startswith("funnel_correlation_"))
-_OF_FUNNELS = frozenset(
+_CORRELATION_NAMES = frozenset(name for name in OF_KINDS if name.startswith("funnel_correlation_"))
+_FUNNEL_NAMES = frozenset(
     {
         *("funnel_viz_type", "funnel_order_type", "funnel_window_days", "funnel_window_interval"),
         *("funnel_window_interval_unit", "funnel_from_step", "funnel_to_step", "bin_count"),
@@ -63,9 +63,9 @@ _OF_FUNNELS = frozenset(
         "funnel_aggregate_by_hogql",
     }
 )
-_PASSED_OVER = OF_KINDS - _OF_FUNNELS
+_PASSED_OVER = OF_KINDS - _FUNNEL_NAMES
 # Names for the list of persons behind a correlation, which has an address of its own.
-_OF_CORRELATED_PERSONS = frozenset(
+_CORRELATED_PERSONS_NAMES = frozenset(
     {
         *("funnel_correlation_person_entity", "funnel_correlation_person_converted"),
         *("funnel_correlation_person_limit", "funnel_correlation_person_offset"),
@@ -73,7 +73,7 @@ _OF_CORRELATED_PERSONS = frozenset(
     }
 )
 # Fields of an event that do not affect the funnel: clients write its place and its kind in them.
-_OF_ENTITY = frozenset({"event", "kind", "index", "uuid", "custom_event"})
+_ENTITY_NAMES = frozenset({"event", "kind", "index", "uuid", "custom_event"})
 
 
 def read_funnels(fields: Fields) -> FunnelsQuery:
@@ -105,7 +105,9 @@ def read_correlation(fields: Fields) -> FunnelCorrelationQuery:
     if kind == "properties" and not names:
         raise fields.required("funnel_correlation_names")
     _check_correlation(fields, query)
-    fields.refuse_unread("Correlations", (_PASSED_OVER - _OF_CORRELATION) | _OF_CORRELATED_PERSONS)
+    fields.refuse_unread(
+        "Correlations", (_PASSED_OVER - _CORRELATION_NAMES) | _CORRELATED_PERSONS_NAMES
+    )
     return query
 
 
@@ -162,7 +164,7 @@ def _funnel(fields: Fields) -> FunnelsQuery:
 def _step(entity: Entity, fields: Fields) -> Entity:
     """Return the step if its math means persons: a funnel counts nothing else."""
     fields.choice("math", ("total", "dau"), "total")
-    fields.refuse_unread("Steps of a funnel", _OF_ENTITY)
+    fields.refuse_unread("Steps of a funnel", _ENTITY_NAMES)
     return entity
 
 
@@ -255,7 +257,7 @@ def _exclusion(fields: Fields, steps: Sequence[Entity], order: StepOrder) -> Exc
     entity, last = parse_entity(fields), len(steps) - 1
     start = fields.whole("funnel_from_step", 0, STEPS_MAX)
     end = fields.whole("funnel_to_step", 0, STEPS_MAX)
-    fields.refuse_unread("Exclusions", _OF_ENTITY)
+    fields.refuse_unread("Exclusions", _ENTITY_NAMES)
     if start is None:
         raise fields.required("funnel_from_step")
     if end is None:

@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from fanion.insights.calculation_service import Calculation, require_few
+from fanion.insights.calculation_service import Calculation, require_few_numbers
 from fanion.insights.cohort_names_store import cohort_names
 from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.funnels.elements_sql import FunnelSql
@@ -58,7 +58,7 @@ async def _trends(calculation: Calculation, answer: FunnelAnswer) -> list[dict[s
     query = answer.query
     funnel = funnel_sql(calculation, query)
     intervals = intervals_of(funnel.span, query.interval, calculation.clock)
-    require_few(len(intervals.starts) * (values_max(query) + 1), POINTS_MAX)
+    require_few_numbers(len(intervals.starts) * (values_max(query) + 1), POINTS_MAX)
     if query.breakdowns is not None:
         funnel = await with_largest_values(calculation, funnel)
     rows = await calculation.rows(interval_counts(funnel, intervals.starts))

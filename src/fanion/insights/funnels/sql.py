@@ -9,7 +9,7 @@ from datetime import datetime
 from fanion.insights.funnels.actor_tries_sql import tries_of_actors
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.values_sql import bound_value
-from fanion.insights.sql.breakdown import only_shown
+from fanion.insights.sql.breakdown import with_other_values
 from fanion.insights.sql.compiler import OTHER, Compiler, Statement
 from fanion.properties.bindings import micros
 
@@ -268,4 +268,4 @@ def _try_value(compiler: Compiler, funnel: FunnelSql, expression: str) -> str | 
     """Return SQL for the value of a try, None if tries have none."""
     if not funnel.valued_tries:
         return None
-    return only_shown(compiler, f"{expression}.{len(funnel.query.steps) + 2}", funnel.shown)
+    return with_other_values(compiler, f"{expression}.{len(funnel.query.steps) + 2}", funnel.shown)

@@ -68,20 +68,20 @@ def are_disjoint(steps: Sequence[Entity]) -> bool:
     return not any(_can_share(first, second) for first, second in combinations(steps, 2))
 
 
-def related(steps: Sequence[Entity]) -> tuple[Nest | Cluster, ...]:
+def group_steps(steps: Sequence[Entity]) -> tuple[Nest | Cluster, ...]:
     """Return the steps in groups that have no event in common."""
     kinds = {tuple(n for n, other in enumerate(steps) if _are_equal(step, other)) for step in steps}
     return tuple(_grouped(steps, sorted(kinds)))
 
 
-def sets_of(groups: Sequence[Nest | Cluster]) -> Iterator[tuple[int, ...]]:
+def sets_to_check(groups: Sequence[Nest | Cluster]) -> Iterator[tuple[int, ...]]:
     """Yield the sets of steps that have to be checked."""
     for group in groups:
         if isinstance(group, Cluster):
             yield from group.unions
         else:
             yield group.steps
-            yield from sets_of(group.inner)
+            yield from sets_to_check(group.inner)
 
 
 def _grouped(steps: Sequence[Entity], kinds: Sequence[_Kind]) -> Iterator[Nest | Cluster]:

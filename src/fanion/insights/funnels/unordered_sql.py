@@ -6,7 +6,7 @@ Source: insights.md, section 5c.
 from collections.abc import Iterator, Sequence
 
 from fanion.insights.funnels.elements_sql import FunnelSql, steps_mask
-from fanion.insights.funnels.steps import Cluster, Nest, related, sets_of
+from fanion.insights.funnels.steps import Cluster, Nest, group_steps, sets_to_check
 from fanion.insights.funnels.tries_sql import TriesByMask
 from fanion.insights.sql.compiler import Compiler
 
@@ -24,8 +24,8 @@ class UnorderedTries(TriesByMask):
 
     def __init__(self, compiler: Compiler, funnel: FunnelSql) -> None:
         super().__init__(compiler, funnel)
-        self.groups = related(self.query.steps)
-        self.sets = list(dict.fromkeys(sets_of(self.groups)))
+        self.groups = group_steps(self.query.steps)
+        self.sets = list(dict.fromkeys(sets_to_check(self.groups)))
         self.names = {
             (some, k): f"t{index}_{k}"
             for index, some in enumerate(self.sets)

@@ -11,7 +11,7 @@ from fanion.errors import Invalid
 from fanion.insights.calculation_service import Calculation
 from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.dates.intervals import Intervals
-from fanion.insights.dates.ranges import resolve
+from fanion.insights.dates.ranges import resolve_range
 from fanion.insights.dates.whole_intervals import interval_before, intervals_of
 from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status
 from fanion.insights.lifecycle.result import lifecycle_result
@@ -70,7 +70,7 @@ async def find_lifecycle_actors(
     """
     lifecycle, _ = _lifecycle_intervals(calculation, query)
     clock = calculation.clock
-    at = resolve(place.target, place.target, query.interval, clock).start
+    at = resolve_range(place.target, place.target, query.interval, clock).start
     number = sum(start <= at for start in lifecycle.starts) - 1
     if number < 0 or at >= lifecycle.span.end:
         raise Invalid("This time is not in the range of the question.", attr="target_date")

@@ -20,7 +20,7 @@ MATHS: Final = frozenset(
         *("p95_count_per_actor", "p99_count_per_actor"),
     }
 )
-_OF_MATH: Final = frozenset(
+_MATH_OPTIONS: Final = frozenset(
     {
         *("math_property", "math_property_type", "math_group_type_index", "math_hogql"),
         *("math_multiplier", "math_property_revenue_currency"),
@@ -47,5 +47,5 @@ def pass_over_math(entity: Fields, kind: str) -> str | None:
         Invalid: The math is unknown, or an option is not read.
     """
     math = entity.choice("math", sorted(MATHS), "total")
-    entity.refuse_unread(kind, _NAMES | _OF_MATH)
+    entity.refuse_unread(kind, _NAMES | _MATH_OPTIONS)
     return math

@@ -49,7 +49,7 @@ class Fields:
         self._read: set[str] = set()
 
     def place(self, name: str) -> str:
-        return self.places.get(joined(self._path, name)) or joined(self.at, name)
+        return self.places.get(join_place(self._path, name)) or join_place(self.at, name)
 
     def error(self, name: str, detail: str) -> Invalid:
         return Invalid(detail, attr=self.place(name) or None)
@@ -123,7 +123,7 @@ class Fields:
 
     def within(self, name: str, value: Mapping[str, Any]) -> "Fields":
         """Return the fields of `value`, the object with this name."""
-        return Fields(value, self.places, self.place(name), joined(self._path, name))
+        return Fields(value, self.places, self.place(name), join_place(self._path, name))
 
     def items(self, name: str, most: int) -> "tuple[Fields, ...]":
         """Return the fields of each object in the list with this name."""
@@ -143,7 +143,7 @@ class Fields:
 
     def item(self, name: str, number: int, value: Mapping[str, Any]) -> "Fields":
         """Return the fields of `value`, an object in the list with this name."""
-        path, at = joined(self._path, f"{name}__{number}"), f"{self.place(name)}__{number}"
+        path, at = join_place(self._path, f"{name}__{number}"), f"{self.place(name)}__{number}"
         return Fields(value, self.places, self.places.get(path, at), path)
 
     def refuse_unread(self, kind: str, passed_over: Collection[str]) -> None:
@@ -166,7 +166,7 @@ class Fields:
                 yield name
 
 
-def joined(at: str, name: str) -> str:
+def join_place(at: str, name: str) -> str:
     """Return the place of a name within an object, as `attr` writes it."""
     return f"{at}__{name}" if at else name
 
@@ -175,7 +175,7 @@ def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii()
 
 
-def placed(error: Invalid, places: Mapping[str, str]) -> Invalid:
+def with_request_place(error: Invalid, places: Mapping[str, str]) -> Invalid:
     """Return an error of a calculation, which names fields as `filters` do, with its real place.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Final
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-def old_name(name: str) -> str:
+def snake_case_name(name: str) -> str:
     """Return the name as in `filters`: `funnel_window_interval` for `funnelWindowInterval`."""
     return _CAPITAL.sub(r"_\1", name.replace("HogQL", "Hogql")).lower()
 
@@ -37,14 +37,18 @@ class Part:
 
     @property
     def known(self) -> Collection[str]:
-        return self._filter_names().keys() | self.drawn | {old_name(name) for name in self.drawn}
+        return (
+            self._filter_names().keys()
+            | self.drawn
+            | {snake_case_name(name) for name in self.drawn}
+        )
 
     def _filter_names(self) -> Mapping[str, str]:
-        return {old_name(name): to for name, to in self.asked.items()} | dict(self.asked)
+        return {snake_case_name(name): to for name, to in self.asked.items()} | dict(self.asked)
 
 
-def same(*names: str) -> dict[str, str]:
-    return {name: old_name(name) for name in names}
+def same_names(*names: str) -> dict[str, str]:
+    return {name: snake_case_name(name) for name in names}
 
 
 DRAWN = frozenset(
@@ -64,7 +68,7 @@ DRAWN = frozenset(
     }
 )
 
-DATE_RANGE = Part(same("date_from", "date_to", "explicitDate") | {
+DATE_RANGE = Part(same_names("date_from", "date_to", "explicitDate") | {
     "dateFrom": "date_from", "dateTo": "date_to",
 })  # fmt: skip
 BREAKDOWN = Part(
@@ -77,12 +81,12 @@ BREAKDOWN = Part(
         )
     }
 )
-COMPARE = Part(same("compare", "compareTo"))
+COMPARE = Part(same_names("compare", "compareTo"))
 
 # Names that any query may have.
 NODE = frozenset({"kind", "response", "version", "tags", "dataColorTheme"})
 COMMON = Part(
-    same(
+    same_names(
         *("properties", "filterTestAccounts", "samplingFactor", "aggregationGroupTypeIndex"),
         *("interval", "modifiers", "intervalCount", "dataWarehouseEventsModifiers"),
     ),
@@ -139,7 +143,7 @@ EVENTS_NODE = Part(
     {
         "event": "id",
         "id": "id",
-        **same(
+        **same_names(
             *("customName", "math", "mathProperty", "mathPropertyType", "mathGroupTypeIndex"),
             *("mathHogql", "mathMultiplier", "properties", "order", "funnelFromStep"),
             *("funnelToStep", "mathPropertyRevenueCurrency"),
@@ -150,7 +154,7 @@ EVENTS_NODE = Part(
         "type": "type",
         "fixedProperties": "fixedProperties",
         "optionalInFunnel": "optionalInFunnel",
-        **same("orderBy", "limit"),
+        **same_names("orderBy", "limit"),
     },
     NODE | {"uuid", "index"},
 )

@@ -26,7 +26,7 @@ JSON_NAMES: Final = frozenset(
 _LISTS_OR_TEXT: Final = frozenset({"breakdown", "funnel_step_breakdown", "breakdown_value"})
 
 
-def decoded(sent: Mapping[str, str]) -> dict[str, Any]:
+def decode_parameters(sent: Mapping[str, str]) -> dict[str, Any]:
     """Decode the values of the names in JSON_NAMES; leave the others as text.
 
     Raises:

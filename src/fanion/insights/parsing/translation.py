@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from fanion.errors import Invalid
 from fanion.insights.parsing import query_names as names
-from fanion.insights.parsing.fields import TIMES_STAND, Fields, joined
+from fanion.insights.parsing.fields import TIMES_STAND, Fields, join_place
 from fanion.insights.parsing.query_names import Part
 from fanion.rest.unknown_fields import no_choice, require_known
 
@@ -69,11 +69,11 @@ class Forms:
         return Fields(translation.values, translation.places, at)
 
     def translated(self, query: object, at: str) -> "Translation":
-        sent, at = source_of(query, at)
+        sent, at = unwrap_query(query, at)
         kind = sent.get("kind")
         form = self.of_kind.get(kind) if isinstance(kind, str) else None
         if form is None:
-            raise self._unknown(kind, joined(at, "kind"))
+            raise self._unknown(kind, join_place(at, "kind"))
         return form.translated(sent, at, self)
 
     def _unknown(self, kind: object, at: str) -> Invalid:
@@ -94,19 +94,19 @@ class Forms:
         return no_choice(kind, known, at)
 
 
-def source_of(query: object, at: str = "query") -> tuple[Mapping[str, Any], str]:
+def unwrap_query(query: object, at: str = "query") -> tuple[Mapping[str, Any], str]:
     """Return the question inside its wrappers, and its place in the request.
 
     Raises:
         Invalid: The query or a `source` is not an object.
     """
-    sent = object_at(query, at)
+    sent = require_object(query, at)
     for _ in range(_WRAPPED_MAX):
         if sent.get("kind") not in names.WRAPPERS:
             break
         require_known(sent, names.WRAPPER_NAMES, at)
-        at = joined(at, "source")
-        sent = object_at(sent.get("source"), at)
+        at = join_place(at, "source")
+        sent = require_object(sent.get("source"), at)
     return sent, at
 
 
@@ -129,10 +129,10 @@ class Translation:
     def put_part(self, part: Part, value: object, at: str, forms: Forms) -> None:
         if value is None:
             return
-        sent = object_at(value, at)
+        sent = require_object(value, at)
         require_known(sent, part.known, at)
         for name, inner in sent.items():
-            filter_name, place = part.filter_name(name), joined(at, name)
+            filter_name, place = part.filter_name(name), join_place(at, name)
             if filter_name is None or (inner is None and filter_name in self.values):
                 continue
             if filter_name in _ENTITY_LISTS:
@@ -162,7 +162,7 @@ class Translation:
 
     def _add_places(self, name: str, inner: "Translation") -> None:
         for path, place in inner.places.items():
-            self.places[joined(name, path)] = place
+            self.places[join_place(name, path)] = place
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +182,9 @@ class StandardForm:
     def translated(self, sent: Mapping[str, Any], at: str, forms: Forms) -> Translation:
         require_known(sent, self._known, at)
         translation = Translation()
-        translation.put("insight", self.insight, joined(at, "kind"))
+        translation.put("insight", self.insight, join_place(at, "kind"))
         for name, value in sent.items():
-            place, part = joined(at, name), self._part(name)
+            place, part = join_place(at, name), self._part(name)
             if part is not None:
                 translation.put_part(part, value, place, forms)
             elif name == "series":
@@ -200,31 +200,36 @@ class StandardForm:
     def _part(self, name: str) -> Part | None:
         parts = {**names.PARTS, **self.parts}
         return parts.get(name) or {
-            names.old_name(part_name): parts[part_name] for part_name in parts
+            names.snake_case_name(part_name): parts[part_name] for part_name in parts
         }.get(name)
 
     @property
     def _known(self) -> Collection[str]:
         own = self.parts.keys() | names.PARTS.keys()
-        return own | {names.old_name(name) for name in own} | set(names.COMMON.known) | {"series"}
+        return (
+            own
+            | {names.snake_case_name(name) for name in own}
+            | set(names.COMMON.known)
+            | {"series"}
+        )
 
 
 def _entity(value: object, at: str) -> Translation:
-    sent = object_at(value, at)
+    sent = require_object(value, at)
     if sent.get("kind") not in (None, "EventsNode"):
         raise Invalid(
-            f'"{sent["kind"]}" is not supported. Use "EventsNode".', attr=joined(at, "kind")
+            f'"{sent["kind"]}" is not supported. Use "EventsNode".', attr=join_place(at, "kind")
         )
     require_known(sent, names.EVENTS_NODE.known, at)
     translation = Translation()
     for name, inner in sent.items():
         filter_name = names.EVENTS_NODE.filter_name(name)
         if filter_name is not None:
-            translation.put(filter_name, inner, joined(at, name))
+            translation.put(filter_name, inner, join_place(at, name))
     return translation
 
 
-def object_at(value: object, at: str) -> Mapping[str, Any]:
+def require_object(value: object, at: str) -> Mapping[str, Any]:
     """Return the value if it is an object.
 
     Raises:

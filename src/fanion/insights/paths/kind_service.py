@@ -6,14 +6,14 @@ Source: insights.md, sections 1b, 9 and 13.
 from typing import Final
 
 from fanion.insights.kind_service import ActorsKind, Kind
-from fanion.insights.parsing.query_names import DRAWN, Part, same
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.paths.query import PathsQuery, read_paths
 from fanion.insights.paths.service import calculate_paths, find_paths_actors, read_paths_place
 
 _FILTER = Part(
     {
-        **same(
+        **same_names(
             *("includeEventTypes", "startPoint", "endPoint", "pathGroupings", "excludeEvents"),
             *("stepLimit", "pathReplacements", "localPathCleaningFilters", "edgeLimit"),
             *("minEdgeWeight", "maxEdgeWeight", "pathStartKey", "pathEndKey", "pathDropoffKey"),

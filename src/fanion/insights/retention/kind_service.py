@@ -6,7 +6,7 @@ Source: insights.md, sections 1b, 6 and 13.
 from typing import Final
 
 from fanion.insights.kind_service import ActorsKind, Kind
-from fanion.insights.parsing.query_names import DRAWN, Part, same
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.retention.query import RetentionQuery, read_retention
 from fanion.insights.retention.service import (
@@ -16,7 +16,7 @@ from fanion.insights.retention.service import (
 )
 
 _FILTER = Part(
-    same(
+    same_names(
         *("period", "totalIntervals", "retentionType", "targetEntity", "returningEntity"),
         *("cumulative", "minimumOccurrences", "retentionCustomBrackets", "timeWindowMode"),
         *("aggregationType", "aggregationProperty", "aggregationPropertyType"),

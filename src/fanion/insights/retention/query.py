@@ -10,13 +10,13 @@ from typing import Final, Literal
 from fanion.errors import Invalid
 from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.intervals import DateRange, Interval, Intervals
-from fanion.insights.dates.ranges import RangeClock, resolve
+from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.dates.whole_intervals import interval_with, intervals_of, last_intervals
 from fanion.insights.parsing.entity_options import refuse_math
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.scope import parse_breakdowns, parse_entity, parse_scope
 from fanion.insights.query import Breakdowns, Entity, Scope
-from fanion.insights.sql.breakdown import OF_ACTORS
+from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS
 from fanion.properties.bindings import MICROSECOND
 from fanion.rest.posthog_insight_fields import DISPLAYS, OF_KINDS
 
@@ -100,7 +100,7 @@ class RetentionQuery:
         since, until = self.scope.since, self._until(clock)
         if since.text is None:
             return last_intervals(self.total_intervals, until, self.period, clock)
-        start = resolve(since, self.scope.until, self.period, clock).start
+        start = resolve_range(since, self.scope.until, self.period, clock).start
         first, last = (interval_with(moment, self.period, clock) for moment in (start, until))
         span = DateRange(first.start, last.end)
         rows = intervals_of(span, self.period, clock)
@@ -119,7 +119,7 @@ class RetentionQuery:
         """
         until = self.scope.until
         if until.moment is None:
-            return resolve(_LONG_AGO, until, self.period, clock).end - MICROSECOND
+            return resolve_range(_LONG_AGO, until, self.period, clock).end - MICROSECOND
         return until.moment if until.moment.tzinfo else until.moment.replace(tzinfo=clock.zone)
 
 
@@ -171,7 +171,7 @@ def _breakdowns(fields: Fields, scope: Scope) -> Breakdowns | None:
     if any(part.bins for part in breakdowns.parts):
         raise fields.error(name, "Retention with histograms is not supported.")
     if scope.group_type_index is not None and any(
-        part.type in OF_ACTORS for part in breakdowns.parts
+        part.type in ACTOR_BREAKDOWNS for part in breakdowns.parts
     ):
         detail = "Groups cannot be broken down by their persons. Use a property of type group."
         raise fields.error(name, detail)

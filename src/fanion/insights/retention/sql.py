@@ -13,7 +13,7 @@ from typing import Final
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.retention.query import RetentionQuery
-from fanion.insights.sql.breakdown import BreakdownSql, only_shown
+from fanion.insights.sql.breakdown import BreakdownSql, with_other_values
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.properties.bindings import micros
 
@@ -205,7 +205,7 @@ def _sets(compiler: Compiler, retention: RetentionRows, values: Sequence[str] | 
         began_so_far="min(began)" if is_first else "groupBitOr(began)",
         least=query.occurrences,
         value=broken_down.value(),
-        shown=only_shown(compiler, "own_value", values),
+        shown=with_other_values(compiler, "own_value", values),
         resolved=compiler.resolved(rows, columns),
         join=broken_down.joins(),
     )

@@ -12,7 +12,7 @@ from fanion.rest.unknown_fields import no_choice
 FieldType = Literal["text", "number", "time", "boolean"]
 
 # Fields that are a property of the first event.
-OF_FIRST_EVENT: Final[Mapping[str, str]] = {
+FIRST_EVENT_PROPERTIES: Final[Mapping[str, str]] = {
     "$entry_referring_domain": "$referring_domain",
     "$entry_referrer": "$referrer",
     **{f"$entry_{name}": name for name in (
@@ -22,30 +22,30 @@ OF_FIRST_EVENT: Final[Mapping[str, str]] = {
     )},
 }  # fmt: skip
 # Fields that count events of a name.
-COUNTED: Final[Mapping[str, str]] = {
+EVENT_COUNTS: Final[Mapping[str, str]] = {
     "$pageview_count": "$pageview",
     "$autocapture_count": "$autocapture",
     "$screen_count": "$screen",
 }
 # Parts of the URL of the first or last page view.
-OF_URL: Final[Mapping[str, str]] = {
+URL_PARTS: Final[Mapping[str, str]] = {
     "current_url": "{url}",
     "pathname": "path({url})",
     "hostname": "domain({url})",
 }
 # Maps fields that are part of a URL to the end of the session that has it.
-END_OF: Final[Mapping[str, str]] = {
+URL_FIELDS: Final[Mapping[str, str]] = {
     f"${prefix}_{part}": f"{end}_url"
     for prefix, end in (("entry", "entry"), ("exit", "exit"), ("end", "exit"))
-    for part in OF_URL
+    for part in URL_PARTS
 }
 FIELDS: Final[Mapping[str, FieldType]] = {
     "$start_timestamp": "time",
     "$end_timestamp": "time",
     "$session_duration": "number",
-    **dict.fromkeys(END_OF, "text"),
-    **dict.fromkeys(OF_FIRST_EVENT, "text"),
-    **dict.fromkeys(COUNTED, "number"),
+    **dict.fromkeys(URL_FIELDS, "text"),
+    **dict.fromkeys(FIRST_EVENT_PROPERTIES, "text"),
+    **dict.fromkeys(EVENT_COUNTS, "number"),
     "$is_bounce": "boolean",
     "$channel_type": "text",
 }

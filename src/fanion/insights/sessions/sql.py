@@ -14,7 +14,13 @@ from typing import Final
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.channels import channel_sql
-from fanion.insights.sessions.fields import COUNTED, END_OF, FIELDS, OF_FIRST_EVENT, OF_URL
+from fanion.insights.sessions.fields import (
+    EVENT_COUNTS,
+    FIELDS,
+    FIRST_EVENT_PROPERTIES,
+    URL_FIELDS,
+    URL_PARTS,
+)
 from fanion.properties.bindings import Bindings
 from fanion.properties.condition_sql import value_condition
 from fanion.properties.filters import ConditionGroup, Node, Property
@@ -165,16 +171,16 @@ class Sessions:
     def _text(self, field: str) -> str:
         if field == "$channel_type":
             return self._channel()
-        if field in END_OF:
+        if field in URL_FIELDS:
             part = field.partition("_")[2]
-            return OF_URL[part].format(url=self._url(END_OF[field]))
-        return self._first(OF_FIRST_EVENT[field])
+            return URL_PARTS[part].format(url=self._url(URL_FIELDS[field]))
+        return self._first(FIRST_EVENT_PROPERTIES[field])
 
     def _computed(self, field: str) -> str:
         if field == "$channel_type":
             return self._channel()
-        if field in COUNTED:
-            return self._count(COUNTED[field])
+        if field in EVENT_COUNTS:
+            return self._count(EVENT_COUNTS[field])
         if field == "$start_timestamp":
             return "started"
         ended = self.aggregate("ended", "max(timestamp)")

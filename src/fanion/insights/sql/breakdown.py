@@ -17,8 +17,8 @@ from typing import Final
 from fanion.insights.query import Breakdown, Breakdowns, BreakdownType
 from fanion.insights.sql.compiler import NONE, OTHER, Compiler
 
-OF_EVENTS: Final[frozenset[BreakdownType]] = frozenset({"event", "group", "session"})
-OF_ACTORS: Final[frozenset[BreakdownType]] = frozenset({"person", "cohort"})
+EVENT_BREAKDOWNS: Final[frozenset[BreakdownType]] = frozenset({"event", "group", "session"})
+ACTOR_BREAKDOWNS: Final[frozenset[BreakdownType]] = frozenset({"person", "cohort"})
 # Added to the last border, so that the greatest value falls into the last bin.
 _BEYOND = 0.01
 
@@ -78,14 +78,14 @@ class BreakdownSql:
     @property
     def needs_person(self) -> bool:
         """Return whether `joins` and `value` read persons from the column `actor`."""
-        return any(part.type in OF_ACTORS for part in self.parts)
+        return any(part.type in ACTOR_BREAKDOWNS for part in self.parts)
 
     def event_columns(self) -> dict[str, str]:
         """Return columns for the parts that belong to the event: names and expressions."""
         return {
             _column(index): self._shown(index, self.compiler.own_text(part))
             for index, part in enumerate(self.parts)
-            if part.type in OF_EVENTS
+            if part.type in EVENT_BREAKDOWNS
         }
 
     def joins(self) -> str:
@@ -167,7 +167,7 @@ def normalized_url(text: str) -> str:
     return f"if({cut} = '' AND {text} != '', '/', {cut})"
 
 
-def only_shown(compiler: Compiler, value: str, values: Sequence[str] | None) -> str:
+def with_other_values(compiler: Compiler, value: str, values: Sequence[str] | None) -> str:
     """Return SQL that replaces values other than `values` with OTHER.
 
     Args:

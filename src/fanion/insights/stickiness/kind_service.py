@@ -14,7 +14,7 @@ from fanion.insights.kind_service import (
     Kind,
     group_type_of,
 )
-from fanion.insights.parsing.query_names import DRAWN, Part, same
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.stickiness.query import StickinessQuery, read_stickiness
 from fanion.insights.stickiness.service import (
@@ -31,7 +31,7 @@ def group_type_of_stickiness(query: StickinessQuery, place: StickinessPlace) -> 
     return group_type_of(query, place) if own is None else own
 
 
-_FILTER = Part(same("computedAs", "stickinessCriteria", "compare", "display"), DRAWN)
+_FILTER = Part(same_names("computedAs", "stickinessCriteria", "compare", "display"), DRAWN)
 STICKINESS: Final = Kind(
     "StickinessQuery",
     StickinessQuery,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanion.insights.calculation_service import Calculation, require_few
-from fanion.insights.dates.comparison import distance, earlier, previous
-from fanion.insights.dates.intervals import DateRange, Intervals, widened
+from fanion.insights.calculation_service import Calculation, require_few_numbers
+from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
+from fanion.insights.dates.intervals import DateRange, Intervals, widen_to_interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.parsing.fields import Fields
@@ -104,7 +104,7 @@ def _ranges(
     span = query.span(clock)
     intervals = intervals_of(span, interval, clock)
     numbers = len(intervals.starts) * len(query.series)
-    require_few(numbers * (2 if query.compare else 1), NUMBERS_MAX)
+    require_few_numbers(numbers * (2 if query.compare else 1), NUMBERS_MAX)
     yield span, intervals
     if query.compare:
         before = _before(query, span, intervals, clock)
@@ -116,7 +116,11 @@ def _before(
 ) -> DateRange:
     scope, interval, zone = query.scope, query.interval, clock.zone
     if query.compare_to is None:
-        number = distance(scope.since, scope.until, intervals, interval, zone)
-        return previous(span, number, interval, zone)
-    before = earlier(span, query.compare_to, zone)
-    return before if scope.is_explicit else widened(before, interval, zone, clock.week_start_day)
+        number = intervals_back(scope.since, scope.until, intervals, interval, zone)
+        return previous_range(span, number, interval, zone)
+    before = earlier_range(span, query.compare_to, zone)
+    return (
+        before
+        if scope.is_explicit
+        else widen_to_interval(before, interval, zone, clock.week_start_day)
+    )

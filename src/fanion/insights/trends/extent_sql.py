@@ -3,7 +3,7 @@
 Source: insights.md, section 4.
 """
 
-from fanion.insights.sql.breakdown import OF_EVENTS
+from fanion.insights.sql.breakdown import EVENT_BREAKDOWNS
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
 
@@ -24,7 +24,7 @@ class _ExtentSql(SeriesRows):
         assert self.query.breakdowns is not None
         part, compiler = self.query.breakdowns.parts[index], self.compiler
         number = compiler.number_of(compiler.own_text(part))
-        if part.type in OF_EVENTS:
+        if part.type in EVENT_BREAKDOWNS:
             where = f"{self.where()} AND isNotNull(number)"
             rows = self.rows({"number": number}, where, once=False)
             return f"SELECT min(number), max(number) FROM ({rows})"

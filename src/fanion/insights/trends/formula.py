@@ -57,7 +57,7 @@ def parse_formula(text: str, series: int) -> Expression:
     return _Parser(_tokens(text), series).whole()
 
 
-def calculate(formula: Expression, values: Sequence[float]) -> float:
+def evaluate_formula(formula: Expression, values: Sequence[float]) -> float:
     """Return the result of a formula at one point; division by zero and overflow give 0.
 
     Args:

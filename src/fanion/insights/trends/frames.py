@@ -9,8 +9,14 @@ from datetime import date, datetime, timedelta
 from itertools import accumulate
 from zoneinfo import ZoneInfo
 
-from fanion.insights.dates.comparison import distance, earlier, previous
-from fanion.insights.dates.intervals import DateRange, Intervals, cut, midnight, widened
+from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
+from fanion.insights.dates.intervals import (
+    DateRange,
+    Intervals,
+    cut_into_intervals,
+    midnight,
+    widen_to_interval,
+)
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.sql.compiler import SqlContext
 from fanion.insights.trends.maths import COUNTED_ONCE, Math
@@ -40,11 +46,11 @@ class Frame:
 def frames_of(query: TrendsQuery, clock: RangeClock) -> list[Frame]:
     """Return the range of the question, then the one to compare with if there is one."""
     span, interval, zone = query.span(clock), query.effective_interval, clock.zone
-    intervals = cut(span, interval, zone, clock.week_start_day)
+    intervals = cut_into_intervals(span, interval, zone, clock.week_start_day)
     frames = [Frame(span, intervals)]
     if query.compare:
         before = _before(query, span, intervals, clock)
-        previous_intervals = cut(before, interval, zone, clock.week_start_day)
+        previous_intervals = cut_into_intervals(before, interval, zone, clock.week_start_day)
         frames.append(Frame(before, previous_intervals, is_previous=True))
     return frames
 
@@ -54,12 +60,12 @@ def _before(
 ) -> DateRange:
     interval, zone = query.effective_interval, clock.zone
     if query.compare_to is None:
-        number = distance(query.scope.since, query.scope.until, intervals, interval, zone)
-        return previous(span, number, interval, zone)
-    before = earlier(span, query.compare_to, zone)
+        number = intervals_back(query.scope.since, query.scope.until, intervals, interval, zone)
+        return previous_range(span, number, interval, zone)
+    before = earlier_range(span, query.compare_to, zone)
     if query.scope.is_explicit:
         return before
-    return widened(before, interval, zone, clock.week_start_day)
+    return widen_to_interval(before, interval, zone, clock.week_start_day)
 
 
 def query_of_series(
@@ -89,7 +95,7 @@ def _of_window(
     if totals:
         series = replace(series_query.series, math=Math("dau"))
         return replace(series_query, span=span, series=series)
-    starts = cut(span, "day", zone).starts
+    starts = cut_into_intervals(span, "day", zone).starts
     return replace(
         series_query, span=span, starts=starts, numbers=day_numbers(starts, zone), window=window
     )
@@ -101,7 +107,7 @@ def day_numbers(starts: Sequence[datetime], zone: ZoneInfo) -> list[int]:
     return [(day - days[0]).days for day in days]
 
 
-def counted(
+def numbers_of_rows(
     series_query: SeriesQuery, rows: Sequence[Row], frame: Frame, zone: ZoneInfo
 ) -> Numbers:
     """Return the numbers in the rows of the store.

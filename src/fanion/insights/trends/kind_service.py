@@ -12,7 +12,7 @@ from fanion.insights.kind_service import (
     Kind,
     always,
 )
-from fanion.insights.parsing.query_names import DRAWN, Part, same
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.trends.places import group_type_of_trend, read_trends_place
 from fanion.insights.trends.query import TrendsQuery, read_trends
@@ -20,7 +20,7 @@ from fanion.insights.trends.service import calculate_trends, find_trends_actors
 
 _FILTER = Part(
     {
-        **same("display", "formula", "formulas", "smoothingIntervals", "compare"),
+        **same_names("display", "formula", "formulas", "smoothingIntervals", "compare"),
         "formulaNodes": "formulaNodes",
         "breakdown_histogram_bin_count": "breakdown_histogram_bin_count",
     },

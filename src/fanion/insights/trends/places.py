@@ -114,7 +114,7 @@ def _listed(raw: object) -> Sequence[Any]:
     return raw if isinstance(raw, list) else [raw]
 
 
-def cell(
+def query_of_cell(
     query: TrendsQuery,
     series_query: SeriesQuery,
     place: TrendPlace,

@@ -17,7 +17,7 @@ from fanion.insights.entity_action import entity_action
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.query import Breakdowns
 from fanion.insights.sql.compiler import NONE, OTHER
-from fanion.insights.trends.formula import calculate
+from fanion.insights.trends.formula import evaluate_formula
 from fanion.insights.trends.frames import Frame, Numbers
 from fanion.insights.trends.query import Formula, Series, TrendsQuery
 
@@ -129,11 +129,11 @@ def _shaped(query: TrendsQuery, numbers: Sequence[float]) -> Sequence[float]:
     if query.totals:
         return numbers
     if query.smoothed > 1:
-        numbers = smoothed(numbers, query.smoothed)
+        numbers = smooth(numbers, query.smoothed)
     return list(accumulate(numbers)) if query.shape == "cumulative" else numbers
 
 
-def smoothed(numbers: Sequence[float], over: int) -> list[float]:
+def smooth(numbers: Sequence[float], over: int) -> list[float]:
     """Return the average of the last numbers up to each one, rounded down.
 
     Source: insights.md, section 4d.
@@ -172,7 +172,7 @@ def formula_numbers(
     for value in values:
         rows = [numbers.get(value, nothing) for numbers in series]
         points = zip(*rows, strict=True) if rows else [() for _ in nothing]
-        results[value] = [calculate(formula.expression, point) for point in points]
+        results[value] = [evaluate_formula(formula.expression, point) for point in points]
     return results
 
 

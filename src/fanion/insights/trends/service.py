@@ -8,16 +8,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fanion.insights.calculation_service import Analysis, Calculation, require_few
+from fanion.insights.calculation_service import Analysis, Calculation, require_few_numbers
 from fanion.insights.cohort_names_store import cohort_names
-from fanion.insights.dates.intervals import DateRange, cut
+from fanion.insights.dates.intervals import DateRange, cut_into_intervals
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.breakdown import Bins, equal_bins
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.actors_sql import actors_statement
 from fanion.insights.trends.extent_sql import extent_statement
-from fanion.insights.trends.frames import Frame, Numbers, Row, counted, frames_of, query_of_series
-from fanion.insights.trends.places import TrendPlace, cell
+from fanion.insights.trends.frames import (
+    Frame,
+    Numbers,
+    Row,
+    frames_of,
+    numbers_of_rows,
+    query_of_series,
+)
+from fanion.insights.trends.places import TrendPlace, query_of_cell
 from fanion.insights.trends.query import TrendsQuery
 from fanion.insights.trends.result import FrameNumbers, largest_values, trend_result
 from fanion.insights.trends.rows_sql import SeriesQuery
@@ -32,7 +39,7 @@ ROLLING_DAYS = 7
 async def calculate_trends(calculation: Calculation, query: TrendsQuery) -> list[dict[str, Any]]:
     """Return one entry for each series or formula, and value of the breakdown."""
     frames = frames_of(query, calculation.clock)
-    require_few(_numbers_max(query, len(frames[0].intervals.starts)), POINTS_MAX)
+    require_few_numbers(_numbers_max(query, len(frames[0].intervals.starts)), POINTS_MAX)
     numbers = [await _numbers(calculation, query, frame) for frame in frames]
     urls = PeopleUrls(calculation.project.id, "trends", query.scope.sent)
     return await asyncio.to_thread(trend_result, query, numbers, urls, calculation.now)
@@ -55,7 +62,7 @@ async def _numbers(calculation: Calculation, query: TrendsQuery, frame: Frame) -
         if values is not None:
             rows[order] = await _rows(calculation, queries[order], values)
     pairs = zip(queries, rows, strict=True)
-    numbers = [counted(*pair, frame, calculation.zone) for pair in pairs]
+    numbers = [numbers_of_rows(*pair, frame, calculation.zone) for pair in pairs]
     return FrameNumbers(frame, numbers, cohorts=names)
 
 
@@ -71,14 +78,14 @@ async def _ranked(
     most = max(limit, POINTS_MAX // points)
     rows = [await _rows(calculation, series_query, None, most) for series_query in queries]
     pairs = zip(queries, rows, strict=True)
-    every = [counted(*pair, frame, calculation.zone) for pair in pairs]
+    every = [numbers_of_rows(*pair, frame, calculation.zone) for pair in pairs]
     of_values: dict[tuple[str, ...], Sequence[Numbers]] = {}
     of_formulas = []
     for formula in query.formulas:
         values = tuple(await asyncio.to_thread(largest_values, query, frame, every, formula))
         if values not in of_values:
             of_values[values] = [
-                counted(
+                numbers_of_rows(
                     series_query,
                     await _rows(calculation, series_query, values),
                     frame,
@@ -109,7 +116,7 @@ async def find_trends_actors(
     series = query.series[place.series]
     series_query = query_of_series(calculation.context, query, series, frame, calculation.clock)
     series_query = await _with_bins(calculation, series_query)
-    cell_query = cell(query, series_query, place, frame, calculation.clock)
+    cell_query = query_of_cell(query, series_query, place, frame, calculation.clock)
     if not place.is_other:
         return actors_statement(cell_query, place.values)
     rows = await _rows(calculation, series_query, None)
@@ -179,7 +186,7 @@ class RollingAverage:
         if not daily.formulas:
             daily = replace(daily, series=daily.series[:1])
         daily, calculation = await self.analysis.begin(project, daily, span.end)
-        frame = Frame(span, cut(span, "day", calculation.zone))
+        frame = Frame(span, cut_into_intervals(span, "day", calculation.zone))
         numbers = await _numbers(calculation, daily, frame)
         entries = trend_result(daily, [numbers], None, calculation.now)
         return sum(entries[0]["data"]) / ROLLING_DAYS if entries else 0.0

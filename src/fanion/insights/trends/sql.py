@@ -10,7 +10,7 @@ Source: insights.md, sections 4 and 17; cohorts.md, section 23.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from fanion.insights.sql.breakdown import only_shown
+from fanion.insights.sql.breakdown import with_other_values
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.maths import Aggregate
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
@@ -104,7 +104,7 @@ class _TrendSql(SeriesRows):
     def _shown(self, valued: str, values: Sequence[str] | None) -> str:
         if values is None:
             return valued
-        shown = only_shown(self.compiler, "value", values)
+        shown = with_other_values(self.compiler, "value", values)
         return f"SELECT * REPLACE({shown} AS value) FROM ({valued})"
 
     def _total(self, valued: _Value) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from fanion.insights.dates.bounds import Bound
-from fanion.insights.dates.comparison import distance, earlier, previous
-from fanion.insights.dates.intervals import DateRange, Interval, cut
-from fanion.insights.dates.ranges import RangeClock, resolve
+from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
+from fanion.insights.dates.intervals import DateRange, Interval, cut_into_intervals
+from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.query import Entity, Scope
 
 WebBreakdown = Literal[
@@ -98,9 +98,10 @@ class WebQuery:
         """
         since, until, exact = self.scope.since, self.scope.until, self.scope.is_explicit
         if exact or (since.moment is None and until.moment is None):
-            return resolve(since, until, "day", clock, is_explicit=exact)
+            return resolve_range(since, until, "day", clock, is_explicit=exact)
         whole, as_sent = (
-            resolve(since, until, "day", clock, is_explicit=explicit) for explicit in (False, True)
+            resolve_range(since, until, "day", clock, is_explicit=explicit)
+            for explicit in (False, True)
         )
         return DateRange(
             whole.start if since.moment is None else as_sent.start,
@@ -111,13 +112,13 @@ class WebQuery:
         """Return the range, and the one that it is compared with if there is one."""
         span = self.span(clock)
         if self.compare_to is not None:
-            return span, earlier(span, self.compare_to, clock.zone)
+            return span, earlier_range(span, self.compare_to, clock.zone)
         return (span, self._before(span, clock)) if self.compare else (span,)
 
     def _before(self, span: DateRange, clock: RangeClock) -> DateRange:
-        days = cut(span, "day", clock.zone)
-        number = distance(self.scope.since, self.scope.until, days, "day", clock.zone)
-        return previous(span, number, "day", clock.zone)
+        days = cut_into_intervals(span, "day", clock.zone)
+        number = intervals_back(self.scope.since, self.scope.until, days, "day", clock.zone)
+        return previous_range(span, number, "day", clock.zone)
 
 
 @dataclass(frozen=True, slots=True)

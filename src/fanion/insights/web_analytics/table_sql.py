@@ -35,7 +35,7 @@ ORDER BY {order}
    LIMIT {limit} OFFSET {offset}
 """
 _RATE: Final = "unique_conversions{suffix} / visitors{suffix}"
-_OF_SESSIONS: Final[Mapping[Column, str]] = {
+_SESSION_FIGURES: Final[Mapping[Column, str]] = {
     "visitors": "uniqExactIf(actor, {when})",
     "views": "sumIf(counted.views, place = 1 AND {when})",
     "bounce_rate": """countIf(place = 1 AND ifNull(bounce, 0) AND {when})
@@ -48,7 +48,7 @@ _SESSION_COLUMNS: Final = (
     *("is_previous", "value", "place", "views", "conversions", "converted", "bounce"),
 )
 # An event that is stored twice counts once.
-_OF_EVENTS: Final[Mapping[Column, str]] = {
+_EVENT_FIGURES: Final[Mapping[Column, str]] = {
     "visitors": "uniqExactIf(actor, is_view AND {when})",
     "views": "uniqExactIf(uuid, is_view AND {when})",
     "bounce_rate": "sumIf(bounced, {when}) / sumIf(judged, {when})",
@@ -93,7 +93,7 @@ _BOUNCES = """
      AND notEmpty(own_values)
 """
 
-_OF_EVENT: Final[dict[WebBreakdown, str]] = {
+_EVENT_PROPERTIES: Final[dict[WebBreakdown, str]] = {
     "Page": "$pathname",
     "ScreenName": "$screen_name",
     "Browser": "$browser",
@@ -108,7 +108,7 @@ LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
     "Region": ("$geoip_country_code", "$geoip_subdivision_1_code", "$geoip_subdivision_1_name"),
     "City": ("$geoip_country_code", "$geoip_city_name"),
 }
-_OF_SESSION: Final[dict[WebBreakdown, str]] = {
+_SESSION_FIELDS: Final[dict[WebBreakdown, str]] = {
     "InitialPage": "$entry_pathname",
     "ExitPage": "$exit_pathname",
     "InitialReferringDomain": "$entry_referring_domain",
@@ -165,14 +165,14 @@ def table_statement(
     visitors, views, bounce rate, conversions, persons who converted, their rate.
     """
     compiler = Compiler(context)
-    is_of_sessions = table.breakdown in _OF_SESSION
+    is_of_sessions = table.breakdown in _SESSION_FIELDS
     rows_of = _session_rows if is_of_sessions else _event_rows
     rows = " UNION ALL ".join(
         rows_of(compiler, query, span, index, table) for index, span in enumerate(spans)
     )
     columns = _SESSION_COLUMNS if is_of_sessions else _EVENT_COLUMNS
     text = _STATS.format(
-        figures=_figures(_OF_SESSIONS if is_of_sessions else _OF_EVENTS),
+        figures=_figures(_SESSION_FIGURES if is_of_sessions else _EVENT_FIGURES),
         counted=compiler.resolved(rows, columns),
         shown="value != ''" if table.breakdown == "InitialReferringDomain" else "1",
         order=_order(table),
@@ -211,9 +211,9 @@ def _session_rows(
     counted = CountedSessions(compiler, query, span, table.goal)
     sessions = counted.sessions
     assert table.breakdown is not None
-    shown = sessions.shown(_OF_SESSION[table.breakdown])
+    shown = sessions.shown(_SESSION_FIELDS[table.breakdown])
     columns = {
-        "value": cleaned(shown, table.cleaning, sessions),
+        "value": clean_path(shown, table.cleaning, sessions),
         "bounce": sessions.value("$is_bounce") if table.bounce_rate else UNJUDGED,
     }
     return counted.rows(is_previous, columns)
@@ -250,7 +250,7 @@ def _bounces(
     sessions.column("own_value", value)
     values = sessions.aggregate("own_values", "groupUniqArrayIf(own_value, is_view)")
     if table.breakdown == "Page":
-        entry = cleaned(sessions.shown("$entry_pathname"), table.cleaning, sessions)
+        entry = clean_path(sessions.shown("$entry_pathname"), table.cleaning, sessions)
         values = f"[{entry}]"
     return _BOUNCES.format(
         is_previous=is_previous,
@@ -271,8 +271,8 @@ def _value_of_event(compiler: Compiler, table: Table) -> str:
         return f"ifNull(toString((0 - {offset}) / 60), '')"
     if table.breakdown in LISTS:
         return _listed([property_text(name) for name in LISTS[table.breakdown]])
-    text = property_text(_OF_EVENT[table.breakdown])
-    return cleaned(text, table.cleaning, compiler) if table.breakdown == "Page" else text
+    text = property_text(_EVENT_PROPERTIES[table.breakdown])
+    return clean_path(text, table.cleaning, compiler) if table.breakdown == "Page" else text
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -280,7 +280,7 @@ def _listed(texts: Sequence[str]) -> str:
     return f"if(arrayAll(one -> one = '', {together}), '', toJSONString({together}))"
 
 
-def cleaned(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
+def clean_path(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
     """Return SQL for a path after the cleaning rules, applied one after the other."""
     for rule in cleaning:
         regex, alias = bound.bindings.text(rule.regex), bound.bindings.text(rule.alias)
