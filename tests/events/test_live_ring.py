@@ -12,17 +12,17 @@ from fanion.server.flow_control import BufferBudget
 ANN, BEA = UUID(int=1), UUID(int=2)
 
 
-def event(place: str, size: int = 10) -> LiveEvent:
-    return LiveEvent(place, UUID(int=0), "e", "d", datetime(2024, 3, 1, tzinfo=UTC), b"x" * size)
+def event(position: str, size: int = 10) -> LiveEvent:
+    return LiveEvent(position, UUID(int=0), "e", "d", datetime(2024, 3, 1, tzinfo=UTC), b"x" * size)
 
 
 def ring(events_max: int = 3, bytes_max: int = 2**20, budget: int = 2**20) -> Ring:
     return Ring(BufferBudget(budget), events_max, bytes_max)
 
 
-def places(kept: Ring) -> list[str]:
+def positions(kept: Ring) -> list[str]:
     events = (kept.get(number) for number in range(kept.first, kept.count))
-    return [live_event.place for live_event in events if live_event is not None]
+    return [kept_event.position for kept_event in events if kept_event is not None]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_last_events_are_kept_and_all_are_numbered() -> None:
 
     kept.put_events(map(event, "abcde"))
 
-    assert (kept.count, kept.first, places(kept)) == (5, 2, ["c", "d", "e"])
+    assert (kept.count, kept.first, positions(kept)) == (5, 2, ["c", "d", "e"])
     assert (kept.get(1), kept.get(5)) == (None, None)
 
 
@@ -56,22 +56,22 @@ def test_events_before_the_last_are_counted() -> None:
 
     kept.put_events(map(event, "xyz"), earlier=7)
 
-    assert (kept.count, kept.first, places(kept)) == (12, 9, ["x", "y", "z"])
+    assert (kept.count, kept.first, positions(kept)) == (12, 9, ["x", "y", "z"])
 
 
-def test_an_event_is_found_by_its_place() -> None:
+def test_an_event_is_found_by_its_position() -> None:
     kept = ring()
     kept.put_events(map(event, "abcd"))
 
-    assert [kept.find(place) for place in "abcdz"] == [None, 1, 2, 3, None]
+    assert [kept.find(position) for position in "abcdz"] == [None, 1, 2, 3, None]
 
 
 def test_bytes_are_limited_too() -> None:
     kept = ring(events_max=100, bytes_max=3 * event("a", 500).cost)
 
-    kept.put_events(event(place, 500) for place in "abcdef")
+    kept.put_events(event(position, 500) for position in "abcdef")
 
-    assert places(kept) == ["d", "e", "f"]
+    assert positions(kept) == ["d", "e", "f"]
 
 
 def test_all_rings_share_one_budget_and_give_it_back() -> None:
@@ -81,7 +81,7 @@ def test_all_rings_share_one_budget_and_give_it_back() -> None:
 
     second.put_events(map(event, "xyz"))
 
-    assert (places(first), places(second)) == (["a", "b", "c"], ["z"])
+    assert (positions(first), positions(second)) == (["a", "b", "c"], ["z"])
     assert (second.count, second.first) == (3, 2)
     first.clear()
     second.clear()
@@ -93,7 +93,7 @@ def test_without_any_room_an_event_is_counted_as_lost() -> None:
 
     kept.put_events([event("a")])
 
-    assert (kept.count, kept.first, places(kept)) == (1, 1, [])
+    assert (kept.count, kept.first, positions(kept)) == (1, 1, [])
 
 
 def test_the_cost_of_an_event_is_more_than_its_text() -> None:

@@ -89,7 +89,7 @@ async def access() -> Access:
 def event(number: int, **fields: Any) -> LiveEvent:
     given = {"event": "e", "distinct_id": "ann", "properties": b'{"n":%d}' % number, **fields}
     at = datetime(2024, 3, 1, 12, tzinfo=UTC)
-    return LiveEvent(place=f"1-{number}", uuid=UUID(int=number), timestamp=at, **given)
+    return LiveEvent(position=f"1-{number}", uuid=UUID(int=number), timestamp=at, **given)
 
 
 def events(start: int, end: int) -> list[LiveEvent]:

@@ -65,7 +65,7 @@ def event_message(event: LiveEvent, person: PersonOfEvent | None) -> bytes:
         elements=[],
         elements_chain=cast("str", msgspec.Raw(event.elements_chain)),
     )
-    return b"id: %b\ndata: %b\n\n" % (event.place.encode(), _encode(body))
+    return b"id: %b\ndata: %b\n\n" % (event.position.encode(), _encode(body))
 
 
 def skipped_message(events: int | None, reason: Reason) -> bytes:

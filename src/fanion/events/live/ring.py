@@ -38,12 +38,12 @@ class LiveEvent(Struct, frozen=True, gc=False):
     """A stored event.
 
     Attributes:
-        place: Its place in the accept log.
+        position: Its position in the accept log.
         properties: A JSON object; empty if it is too large.
         elements_chain: JSON, of whatever kind the client sent.
     """
 
-    place: str
+    position: str
     uuid: UUID
     event: str
     distinct_id: str
@@ -62,12 +62,12 @@ class LiveEvent(Struct, frozen=True, gc=False):
         return OVERHEAD_BYTES + len(self.properties) + len(self.elements_chain) + texts
 
 
-def live_event(place: str, event: Event, elements_chain: bytes) -> LiveEvent:
+def live_event(position: str, event: Event, elements_chain: bytes) -> LiveEvent:
     """Return a stored event for a stream. The `elements_chain` is JSON."""
     size = len(event.properties) + len(elements_chain)
     properties = b"" if size > EVENT_BYTES_MAX else event.properties
     return LiveEvent(
-        place,
+        position,
         event.uuid,
         event.event,
         event.distinct_id,
@@ -124,10 +124,10 @@ class Ring:
         index = number - self.first
         return self._events[index] if 0 <= index < len(self._events) else None
 
-    def find(self, place: str) -> int | None:
-        """Return the number of the newest event with this place in the accept log."""
+    def find(self, position: str) -> int | None:
+        """Return the number of the newest event with this position in the accept log."""
         numbered = zip(range(self.count - 1, -1, -1), reversed(self._events), strict=False)
-        return next((number for number, event in numbered if event.place == place), None)
+        return next((number for number, event in numbered if event.position == position), None)
 
     def clear(self) -> None:
         self._events.clear()

@@ -165,13 +165,13 @@ def _live_events(
 
 
 def _live_event(
-    place: str, resolved: Resolved, arrived: ReceivedEvent, types: Mapping[str, int]
+    position: str, resolved: Resolved, arrived: ReceivedEvent, types: Mapping[str, int]
 ) -> LiveEvent:
     prepared = arrived.prepared
     person = _owner(resolved, prepared.distinct_id)
     event = stored_event(resolved.project_id, arrived, person, types)
     chain = _encode(prepared.properties.get("$elements_chain", ""))
-    return live_event(place, event, chain)
+    return live_event(position, event, chain)
 
 
 def _owner(resolved: Resolved, distinct_id: str) -> UUID:

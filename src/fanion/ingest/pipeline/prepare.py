@@ -63,8 +63,8 @@ class Context:
     def _first_uuid(self) -> int:
         since = self.received_at - _EPOCH
         milliseconds = since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
-        place = (self.entry_id % (1 << _ENTRY_BITS)) << _INDEX_BITS
-        high, low = place >> 62, place & ((1 << 62) - 1)
+        sequence = (self.entry_id % (1 << _ENTRY_BITS)) << _INDEX_BITS
+        high, low = sequence >> 62, sequence & ((1 << 62) - 1)
         return milliseconds << 80 | 7 << 76 | high << 64 | 2 << 62 | low
 
     def make_uuid(self, index: int) -> UUID:

@@ -108,8 +108,8 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
         (
             envelopes,
             preparation.counts,
-            [(*place, items) for place, items in tally.counts.items()],
-            [(*place, examples) for place, examples in tally.examples.items()],
+            [(*kind, items) for kind, items in tally.counts.items()],
+            [(*kind, examples) for kind, examples in tally.examples.items()],
             {key: (decoded.types.get(key, {}), some.by_name) for key, some in samples.items()},
             drafting.drafts(),
         )
