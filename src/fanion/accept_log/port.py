@@ -54,7 +54,7 @@ START: Positions = {0: 0}  # before all entries of a log without partitions
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """What a lane holds: envelopes, the bytes they take up, and the arrival of the oldest."""
+    """The content of a lane: envelopes, the bytes they take up, and the arrival of the oldest."""
 
     envelopes: int
     bytes: int

@@ -306,7 +306,10 @@ async def open_sqlite_log(
 
 
 class SqliteAppender(GroupCommitLog):
-    """The same log for another process of the server, which appends over a channel of its own."""
+    """The accept log as another process of the server uses it.
+
+    It appends over a channel of its own.
+    """
 
     def __init__(self, request_channel: Callable[[], None]) -> None:
         """Create an appender that raises OSError until `connect` is called.

@@ -56,7 +56,7 @@ class LiveFeed:
     ) -> None:
         """Show the events just stored.
 
-        This never raises: the batch is stored, whatever becomes of the streams.
+        No error is raised, because the batch is stored, whatever becomes of the streams.
 
         Args:
             stored: The events of each project, with the types of its groups (type → index).
