@@ -70,9 +70,9 @@ def visit(wanted: Visit) -> Json:
 
 
 @contextmanager
-def _served(wanted: Visit) -> Iterator[str]:
+def _served(page_visit: Visit) -> Iterator[str]:
     """Serve the page at `localhost`, which is another site than the address of the API."""
-    with _PageServer(wanted) as server:
+    with _PageServer(page_visit) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:

@@ -117,13 +117,13 @@ class Tab:
     def url(self) -> str:
         """The address of the page that is shown."""
         history = self.command("Page.getNavigationHistory")
-        found: str = history["entries"][history["currentIndex"]]["url"]
-        return found
+        url: str = history["entries"][history["currentIndex"]]["url"]
+        return url
 
     def cookies(self, url: str) -> dict[str, str]:
         """Return the cookies that the browser has for an address, by name."""
-        found = self.command("Network.getCookies", urls=[url])["cookies"]
-        return {cookie["name"]: cookie["value"] for cookie in found}
+        cookies = self.command("Network.getCookies", urls=[url])["cookies"]
+        return {cookie["name"]: cookie["value"] for cookie in cookies}
 
     def _loaded(self, loader: str | None) -> None:
         """Wait until the page is loaded.

@@ -104,12 +104,12 @@ class Client:
         Args:
             folder: A new one, for a browser's profile.
         """
-        asked = asdict(journey)
+        stage = asdict(journey)
         if self.runtime == "browser":
             bundle = PACKAGES / self.package / "dist" / "array.full.js"
             wait = partial(arrived, api, journey.user)
-            return visit(Visit(HERE / "npm" / "page.mjs", bundle, asked, wait, folder))
-        environment = os.environ | {"JOURNEY": json.dumps(asked)}
+            return visit(Visit(HERE / "npm" / "page.mjs", bundle, stage, wait, folder))
+        environment = os.environ | {"JOURNEY": json.dumps(stage)}
         if self.mode:
             environment["POSTHOG_CAPTURE_MODE"] = self.mode
         if self.runtime == "node":

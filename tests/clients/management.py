@@ -39,8 +39,8 @@ class Api:
 
     def person(self, distinct_id: str) -> Json:
         (person,) = self.get("/persons/", distinct_id=distinct_id)["results"]
-        found: Json = person
-        return found
+        body: Json = person
+        return body
 
     def events(self, distinct_id: str, count: int) -> list[Json]:
         """Return the events of a distinct id, once there are `count` of them."""
@@ -51,15 +51,15 @@ class Api:
 
         Events become visible a moment before the persons and groups that they change.
         """
-        found: list[Json] = []
+        events: list[Json] = []
 
         def are_there() -> bool:
-            found[:] = self.get("/events/", **query)["results"]
-            return len(found) >= count
+            events[:] = self.get("/events/", **query)["results"]
+            return len(events) >= count
 
-        _await(are_there, lambda: f"{query} finds {[e['event'] for e in found]}, not {count}")
+        _await(are_there, lambda: f"{query} finds {[e['event'] for e in events]}, not {count}")
         _await(self._is_ingested, lambda: "events still wait for ingestion")
-        return found
+        return events
 
     def _is_ingested(self) -> bool:
         return has_caught_up(self._client.get(self._metrics_url).text)

@@ -17,37 +17,37 @@ IS_OLD = VERSION.startswith("3.")
 Json = dict[str, Any]
 
 
-def capture(client: Any, asked: Json) -> Json:
-    visitor, user, company = asked["visitor"], asked["user"], asked["company"]
+def capture(client: Any, journey: Json) -> Json:
+    visitor, user, company = journey["visitor"], journey["user"], journey["company"]
     send(client, "page viewed", visitor, properties={"path": "/", "deep": {"list": [1, None]}})
     client.alias(visitor, user)
     if IS_OLD:
         client.identify(user, {"plan": "free"})
     else:
         client.set(distinct_id=user, properties={"plan": "free"})
-    client.set(distinct_id=user, properties={"plan": "pro", "email": asked["email"]})
+    client.set(distinct_id=user, properties={"plan": "pro", "email": journey["email"]})
     client.set_once(distinct_id=user, properties={"source": "ad"})
     client.set_once(distinct_id=user, properties={"source": "mail", "first": 1})
     client.group_identify("company", company, {"size": 10})
     send(client, "order paid", user, properties={"amount": 12.5}, groups={"company": company})
-    for number in range(asked["batched"]):
+    for number in range(journey["batched"]):
         send(client, "batched", user, properties={"n": number})
-    past = datetime.fromisoformat(asked["past"])
+    past = datetime.fromisoformat(journey["past"])
     send(client, "long ago", user, timestamp=past)
     client.flush()
     return {"anonymous": visitor}
 
 
-def flags(client: Any, asked: Json) -> Json:
+def flags(client: Any, journey: Json) -> Json:
     values, payloads = {}, {}
-    for reader in asked["readers"]:
-        found = client.get_all_flags_and_payloads(reader)
-        values[reader] = found["featureFlags"]
-        payloads[reader] = found["featureFlagPayloads"]
-    user, groups = asked["user"], {"company": asked["company"]}
-    own = {key: client.get_feature_flag(key, user, groups=groups) for key in asked["keys"]}
-    client.get_feature_flag(asked["variant_key"], user, groups=groups)
-    payload = client.get_feature_flag_payload(asked["variant_key"], user, groups=groups)
+    for reader in journey["readers"]:
+        answer = client.get_all_flags_and_payloads(reader)
+        values[reader] = answer["featureFlags"]
+        payloads[reader] = answer["featureFlagPayloads"]
+    user, groups = journey["user"], {"company": journey["company"]}
+    own = {key: client.get_feature_flag(key, user, groups=groups) for key in journey["keys"]}
+    client.get_feature_flag(journey["variant_key"], user, groups=groups)
+    payload = client.get_feature_flag_payload(journey["variant_key"], user, groups=groups)
     send(client, "order paid again", user, groups=groups, send_feature_flags=True)
     client.flush()
     return {"values": values, "payloads": payloads, "own": own, "own_payload": payload}
@@ -63,15 +63,15 @@ def send(client: Any, event: str, distinct_id: str, **fields: Any) -> None:
 def main() -> None:
     # Newer releases announce newer methods for the same request.
     warnings.simplefilter("ignore", DeprecationWarning)
-    asked = json.loads(os.environ["JOURNEY"])
+    journey = json.loads(os.environ["JOURNEY"])
     errors: list[str] = []
     client = Posthog(
-        asked["token"],
-        host=asked["host"],
+        journey["token"],
+        host=journey["host"],
         flush_interval=0.05,
         on_error=lambda error, batch: errors.append(repr(error)),
     )
-    seen = {"capture": capture, "flags": flags}[asked["stage"]](client, asked)
+    seen = {"capture": capture, "flags": flags}[journey["stage"]](client, journey)
     client.shutdown()
     print(json.dumps({**seen, "errors": errors}))
 

@@ -47,11 +47,11 @@ def filter_failure(
     taken = _taken_in_query if " in query" in reported else _taken_in_body
     sent = case.query if " in query" in reported else case.body
     wrong = _WRONG.findall(reported)
-    return not (wrong and all(taken(one, _sent(sent, one)) for one in wrong))
+    return not (wrong and all(taken(fault, _sent(sent, fault)) for fault in wrong))
 
 
 def _taken_in_query(wrong: str, value: Any) -> bool:
-    is_null = all(one in (None, "null") for one in _each(value))
+    is_null = all(item in (None, "null") for item in _each(value))
     is_text = "(was string" in wrong or "(was array" in wrong  # any value is sent as text
     return is_null or is_text or _name(wrong) in PAGING
 
@@ -60,14 +60,14 @@ def _taken_in_body(wrong: str, value: Any) -> bool:
     if "Length`" in wrong:
         return isinstance(value, str) and value != value.strip()
     if "Incorrect type" in wrong:
-        return all(isinstance(one, str | int | float) for one in _each(value))
+        return all(isinstance(item, str | int | float) for item in _each(value))
     return _CHANGED.search(wrong) is not None
 
 
 def _name(wrong: str) -> str:
     """Return the name of the field, the outermost one."""
-    found = _FIELD.match(wrong)
-    return found[1] if found else ""
+    match = _FIELD.match(wrong)
+    return match[1] if match else ""
 
 
 def _sent(values: Any, wrong: str) -> Any:

@@ -28,19 +28,19 @@ def test_a_visit_and_the_sign_up_after_it_are_one_person(
     if not bundle.exists():
         pytest.skip(f"{bundle} is missing: `make test` installs it, with npm if there is")
     running, keys = server
-    asked = {"host": running.url, "token": keys.project_api_key, "user": USER}
+    journey = {"host": running.url, "token": keys.project_api_key, "user": USER}
 
     def arrived(event: str, count: int) -> object:
         return api.await_events(count, event=event, properties=json.dumps(OURS))
 
-    seen = visit(Visit(HERE / "visitor_page.mjs", bundle, asked, arrived, tmp_path / "browser"))
+    seen = visit(Visit(HERE / "visitor_page.mjs", bundle, journey, arrived, tmp_path / "browser"))
 
     [viewed] = api.await_events(1, event="$pageview", distinct_id=seen["anonymous"])
     assert viewed["properties"]["$process_person_profile"] is False
     person = api.person(USER)
     assert set(person["distinct_ids"]) == {USER, seen["anonymous"]}
-    found = api.await_events(3, person_id=person["uuid"])
-    assert {one["event"] for one in found} >= {"$pageview", "$identify", "signed up"}
+    events = api.await_events(3, person_id=person["uuid"])
+    assert {listed["event"] for listed in events} >= {"$pageview", "$identify", "signed up"}
     steps = [{"id": "$pageview", "order": 0}, {"id": "signed up", "order": 1}]
     assert [step["count"] for step in ask(api, "funnel", steps)] == [1, 1]
     [series] = ask(api, "trend", [{"id": None, "math": "dau"}])

@@ -59,8 +59,8 @@ def behind(
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
     settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}", **TRUSTING}
-    with proxied(request.param, PUBLIC, "/_health", folder, ports, settings) as found:
-        yield found
+    with proxied(request.param, PUBLIC, "/_health", folder, ports, settings) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="module", params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
@@ -71,8 +71,8 @@ def below(
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
     settings = {"FANION_CONSOLE": "off", **TRUSTING}
-    with proxied(request.param, SHARED, "/fanion/_health", folder, ports, settings) as found:
-        yield found
+    with proxied(request.param, SHARED, "/fanion/_health", folder, ports, settings) as proxy:
+        yield proxy
 
 
 def test_the_address_of_an_event_is_its_clients_whatever_headers_it_sends(behind: Behind) -> None:
@@ -84,18 +84,18 @@ def test_the_address_of_an_event_is_its_clients_whatever_headers_it_sends(behind
     with behind.client(PUBLIC) as client:
         captured = client.post("/capture/", json=body, headers=CLAIMED)
     path = f"/api/projects/{behind.keys.project_id}/events/"
-    found: list[Any] = []
+    events: list[Any] = []
 
     with behind.client(MANAGEMENT) as client:
 
         def arrived() -> bool:
-            found[:] = client.get(path, headers=behind.bearer).json()["results"]
-            return bool(found)
+            events[:] = client.get(path, headers=behind.bearer).json()["results"]
+            return bool(events)
 
         until(arrived, "the event is missing")
 
     assert (captured.status_code, captured.json()) == (200, {"status": 1})
-    assert [event["properties"]["$ip"] for event in found] == [CLIENT]
+    assert [event["properties"]["$ip"] for event in events] == [CLIENT]
 
 
 def test_links_lead_through_the_proxy_that_was_asked(behind: Behind) -> None:
@@ -132,15 +132,15 @@ def test_below_a_path_every_link_leads_there(below: Behind) -> None:
 def test_below_a_path_sdks_and_streams_are_answered(below: Behind) -> None:
     key = {"api_key": below.keys.project_api_key}
     files = {"csv": ("members.csv", b"x" * 22_000_000, "text/csv")}
-    place = f"/fanion/api/projects/{below.keys.project_id}"
+    base = f"/fanion/api/projects/{below.keys.project_id}"
     with below.client(SHARED) as client:
         captured = client.post("/fanion/capture/", json={**key, "event": "a", "distinct_id": "u"})
         decided = client.post("/fanion/flags/?v=2", json={**key, "distinct_id": "u"})
         form = {"name": "many", "is_static": "true"}
-        many = client.post(f"{place}/cohorts/", data=form, files=files, headers=below.bearer)
+        many = client.post(f"{base}/cohorts/", data=form, files=files, headers=below.bearer)
         hidden = [client.get(f"/fanion/metrics{end}").status_code for end in ("", "/")]
         elsewhere = client.get("/_health")
-        with client.stream("GET", f"{place}/feature_flags/stream/", headers=below.bearer) as stream:
+        with client.stream("GET", f"{base}/feature_flags/stream/", headers=below.bearer) as stream:
             first = next(stream.iter_bytes())
 
     assert (captured.status_code, decided.status_code) == (200, 200)

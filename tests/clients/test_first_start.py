@@ -393,7 +393,7 @@ async def test_a_password_is_read_from_hidden_sources(
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text("p w é of the owner\n")
-    named = tuple(str(secret) if one == "FILE" else one for one in arguments)
+    named = tuple(str(secret) if argument == "FILE" else argument for argument in arguments)
 
     done = await asyncio.to_thread(
         fanion, tmp_path / "data", "setup", *named, "--json", typed=typed.encode()

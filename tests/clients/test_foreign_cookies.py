@@ -104,9 +104,9 @@ def test_a_cookie_cannot_be_read_by_scripts_and_is_not_sent_to_other_sites(
 ) -> None:
     cookies = signed_in.tab.command("Network.getCookies", urls=[signed_in.server.url])["cookies"]
 
-    [found] = [one for one in cookies if one["name"] == COOKIE]
-    assert (found["httpOnly"], found["sameSite"], found["path"]) == (True, "Lax", "/")
-    assert found["domain"] == "127.0.0.1"
+    [session] = [cookie for cookie in cookies if cookie["name"] == COOKIE]
+    assert (session["httpOnly"], session["sameSite"], session["path"]) == (True, "Lax", "/")
+    assert session["domain"] == "127.0.0.1"
     assert signed_in.here("() => document.cookie") == ""
 
 

@@ -51,8 +51,8 @@ class ProjectServer:
         return read_document(fanion(self.server, "export", "--project", project).encode())
 
     def imported_from(self, source: "ProjectServer", *more: str) -> Json:
-        found: Json = json.decode(fanion(self.server, *self.arguments(source, *more)))
-        return found
+        report: Json = json.decode(fanion(self.server, *self.arguments(source, *more)))
+        return report
 
     def arguments(self, source: "ProjectServer", *more: str) -> tuple[str, ...]:
         return (
@@ -87,12 +87,12 @@ class ProjectServer:
     def await_flags(self, *keys: str) -> None:
         """Wait until the running server knows the flags that a command has changed."""
         body = {"api_key": self.keys.project_api_key, "distinct_id": "u"}
-        found: Json = {}
+        values: Json = {}
         give_up = time.monotonic() + WAIT_S
-        while found.keys() != set(keys):
-            assert time.monotonic() < give_up, found
+        while values.keys() != set(keys):
+            assert time.monotonic() < give_up, values
             answer = plain_http.post(f"{self.server.url}/decide?v=3", json=body)
-            found = answer.json()["featureFlags"]
+            values = answer.json()["featureFlags"]
             time.sleep(POLL_S)
 
     def metrics(self) -> str:
@@ -105,20 +105,20 @@ class ProjectServer:
         """Return all events by id."""
         path = f"{self.server.url}/api/projects/{self.keys.project_id}/events/"
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
-        asked = {"limit": "10000", "after": "1900-01-02", **query}
-        page = plain_http.get(path, params=asked, headers=headers).json()
+        parameters = {"limit": "10000", "after": "1900-01-02", **query}
+        page = plain_http.get(path, params=parameters, headers=headers).json()
         assert page["next"] is None
-        return {one["id"]: one for one in page["results"]}
+        return {event["id"]: event for event in page["results"]}
 
     def persons(self) -> dict[str, Json]:
         path = f"{self.server.url}/api/projects/{self.keys.project_id}/persons/"
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
         page = plain_http.get(path, params={"limit": "10000"}, headers=headers).json()
-        return {one["distinct_ids"][0]: one["properties"] for one in page["results"]}
+        return {person["distinct_ids"][0]: person["properties"] for person in page["results"]}
 
     def duplicates(self) -> int:
         reported = json.decode(fanion(self.server, "ingestion", "--json", "--minutes", "600"))
-        return int(sum(one["duplicates"] for one in reported))
+        return int(sum(minute["duplicates"] for minute in reported))
 
 
 def history() -> Iterator[Json]:
@@ -144,45 +144,45 @@ def history() -> Iterator[Json]:
         }
 
 
-async def make_project(place: ProjectServer) -> None:
-    place.capture(*PERSONS)
+async def make_project(server: ProjectServer) -> None:
+    server.capture(*PERSONS)
     past = list(history())
     for start in range(0, len(past), 500):
-        place.capture(*past[start : start + 500], historical=True)
-    async with place.client() as client:
-        site = Site(client, place.server.url, place.keys.project_id)
-        me = (await client.get(f"{place.server.url}/api/users/@me/")).json()
+        server.capture(*past[start : start + 500], historical=True)
+    async with server.client() as client:
+        site = Site(client, server.server.url, server.keys.project_id)
+        me = (await client.get(f"{server.server.url}/api/users/@me/")).json()
         await make_rich_project(site, me["uuid"], lambda: members_known(site))
 
 
 async def members_known(site: Site, count: int = 2) -> None:
     give_up = time.monotonic() + WAIT_S
     while True:
-        found = (await site.get("/cohorts/"))["results"]
-        if any(one["name"] == "friends" and one["count"] == count for one in found):
+        cohorts = (await site.get("/cohorts/"))["results"]
+        if any(cohort["name"] == "friends" and cohort["count"] == count for cohort in cohorts):
             return
-        assert time.monotonic() < give_up, found
+        assert time.monotonic() < give_up, cohorts
         await asyncio.sleep(POLL_S)
 
 
-async def friends_known(place: ProjectServer) -> None:
-    async with place.client() as client:
-        await members_known(Site(client, place.server.url, place.keys.project_id))
+async def friends_known(server: ProjectServer) -> None:
+    async with server.client() as client:
+        await members_known(Site(client, server.server.url, server.keys.project_id))
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProjectServer]:
-    place = ProjectServer(Path(tmp_path_factory.mktemp("source")) / "data")
-    asyncio.run(make_project(place))
-    yield place
-    place.server.close()
+    server = ProjectServer(Path(tmp_path_factory.mktemp("source")) / "data")
+    asyncio.run(make_project(server))
+    yield server
+    server.server.close()
 
 
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[ProjectServer]:
-    place = ProjectServer(tmp_path / "data")
-    yield place
-    place.server.close()
+    server = ProjectServer(tmp_path / "data")
+    yield server
+    server.server.close()
 
 
 def comparable(document: Document) -> Document:
@@ -190,16 +190,20 @@ def comparable(document: Document) -> Document:
     none = {"created_at": None, "last_seen_at": None, "hidden": False, "verified": False}
     return structs.replace(
         document,
-        event_definitions=[structs.replace(one, **none) for one in document.event_definitions],
+        event_definitions=[
+            structs.replace(definition, **none) for definition in document.event_definitions
+        ],
         cohorts=[
-            structs.replace(one, filters=one.filters or filters_of_groups(one.groups), groups=[])
-            for one in document.cohorts
+            structs.replace(
+                cohort, filters=cohort.filters or filters_of_groups(cohort.groups), groups=[]
+            )
+            for cohort in document.cohorts
         ],
     )
 
 
-def results(reported: Json, *wanted: str) -> list[Json]:
-    return [one for one in reported["outcomes"] if one["result"] in wanted]
+def results(reported: Json, *kinds: str) -> list[Json]:
+    return [outcome for outcome in reported["outcomes"] if outcome["result"] in kinds]
 
 
 def test_a_project_is_taken_over_from_a_running_server(
@@ -306,9 +310,9 @@ def test_without_a_server_events_wait_in_the_log(
     [members] = results(done, "skipped")
     assert members["why"] == "no person of this project has the distinct ids: ann, bob"
     assert results(again, "skipped") == [members]
-    wanted = source.events(after="2022-12-31T23:59:59.999999Z")
-    assert target.events() == wanted
-    assert done["events"]["events"] == again["events"]["events"] == len(wanted)
+    expected = source.events(after="2022-12-31T23:59:59.999999Z")
+    assert target.events() == expected
+    assert done["events"]["events"] == again["events"]["events"] == len(expected)
 
 
 def test_a_key_that_the_source_refuses_is_reported(

@@ -221,7 +221,9 @@ def test_each_flag_that_was_read_is_reported_once(read: StageResult, api: Api) -
     query = {"event": "$feature_flag_called", "distinct_id": read.journey.user}
     called = [event["properties"] for event in api.await_events(len(KEYS), **query)]
 
-    reported = [(one["$feature_flag"], one["$feature_flag_response"]) for one in called]
+    reported = [
+        (properties["$feature_flag"], properties["$feature_flag_response"]) for properties in called
+    ]
     assert sorted(reported) == sorted(read.seen["own"].items())
 
 
@@ -249,8 +251,8 @@ def test_flags_keep_their_values_over_a_login(
 ) -> None:
     client.require()
     running, keys = server
-    asked = client.journey("login", running.url, keys.project_api_key)
-    journey = replace(asked, user=f"{client.name}-login")
+    planned = client.journey("login", running.url, keys.project_api_key)
+    journey = replace(planned, user=f"{client.name}-login")
 
     seen = client.run(journey, api, tmp_path / "login")
 

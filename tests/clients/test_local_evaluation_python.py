@@ -33,7 +33,7 @@ def condition(*leaves: Json, share: float | None = None, variant: str | None = N
 
 
 def variants(*shares: float) -> Json:
-    listed = [{"key": f"v{place}", "rollout_percentage": s} for place, s in enumerate(shares)]
+    listed = [{"key": f"v{index}", "rollout_percentage": s} for index, s in enumerate(shares)]
     return {"variants": listed}
 
 
@@ -120,8 +120,8 @@ def cohort(client: httpx.Client, *leaves: Json, of: int | None = None) -> int:
 
 def definitions(server: RealServer, keys: Keys) -> Json:
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
-    found: Json = plain_http.get(f"{server.url}/flags/definitions", headers=headers).json()
-    return found
+    body: Json = plain_http.get(f"{server.url}/flags/definitions", headers=headers).json()
+    return body
 
 
 class User:
@@ -182,9 +182,9 @@ def remote(http: httpx.Client, keys: Keys, user: User) -> Json:
 
 def without_inactive(values: Any) -> Json:
     """The SDK knows flags that are switched off; the server does not return them."""
-    found = dict(values)
-    assert found.pop("inactive") is False
-    return found
+    remaining = dict(values)
+    assert remaining.pop("inactive") is False
+    return remaining
 
 
 def secret_key(server: RealServer, keys: Keys) -> str:
@@ -192,8 +192,8 @@ def secret_key(server: RealServer, keys: Keys) -> str:
         f"{server.url}/api/projects/{keys.project_id}/secret_key/",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},
     )
-    found: str = answer.json()["secret_api_key"]
-    return found
+    secret: str = answer.json()["secret_api_key"]
+    return secret
 
 
 def test_unchanged_definitions_are_not_sent_again(server: tuple[RealServer, Keys]) -> None:

@@ -54,8 +54,8 @@ def store(server: RealServer, keys: Keys) -> None:
         made = plain_http.post(path, json=body, headers=headers)
         made.raise_for_status()
         if not filters["groups"]:
-            place, sent = f"{path}{made.json()['id']}/", {"filters": filters}
-            plain_http.patch(place, json=sent, headers=headers).raise_for_status()
+            path_of_flag, sent = f"{path}{made.json()['id']}/", {"filters": filters}
+            plain_http.patch(path_of_flag, json=sent, headers=headers).raise_for_status()
 
 
 def client_with(server: RealServer, header: str, value: str) -> OpenFeatureClient:

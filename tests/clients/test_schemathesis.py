@@ -59,7 +59,7 @@ def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
     with plain_http.Client(base_url=running.url, headers=authorized) as client:
         client.post("/batch/", json={"api_key": keys.project_api_key, "batch": items})
         spare = client.post("/api/personal_api_keys/", json={"label": "spare"}).json()
-    found = {
+    variables = {
         "KEY": keys.personal_api_key,
         "PROJECT": str(keys.project_id),
         "PROJECT_KEY": keys.project_api_key,
@@ -70,7 +70,7 @@ def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
         "PROPERTY_DEFINITION": api.get("/property_definitions/")["results"][0]["id"],
     }
     api.close()
-    return {f"FANION_TEST_{name}": value for name, value in found.items()}
+    return {f"FANION_TEST_{name}": value for name, value in variables.items()}
 
 
 def test_every_request_is_answered_as_described(

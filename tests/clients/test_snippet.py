@@ -33,11 +33,17 @@ def test_a_page_with_the_snippet_sends_events_and_reads_flags(
         pytest.skip("no Chromium found: install the package `chromium`")
     running, keys = server
     token, user = keys.project_api_key, f"snippet-{form}"
-    asked = {"host": running.url, "token": token, "user": user, "form": form, "flag": FLAG}
-    wanted = partial(arrived, api, user)
+    journey = {"host": running.url, "token": token, "user": user, "form": form, "flag": FLAG}
+    await_events = partial(arrived, api, user)
 
     seen = visit(
-        Visit(HERE / "snippet_page.mjs", HERE / "snippet.js", asked, wanted, tmp_path / "browser")
+        Visit(
+            HERE / "snippet_page.mjs",
+            HERE / "snippet.js",
+            journey,
+            await_events,
+            tmp_path / "browser",
+        )
     )
 
     assert (seen["flag"], seen["errors"]) == (True, [])

@@ -43,8 +43,8 @@ class Victim:
 
     def is_changed(self, path: str) -> bool:
         key = self._api("GET", path.removesuffix(f"{CHANGE}/"))["key"]
-        found: int = self._api("GET", f"{COHORTS}/?search={key}")["count"]
-        return found > 0
+        count: int = self._api("GET", f"{COHORTS}/?search={key}")["count"]
+        return count > 0
 
     def requests(self, path: str) -> Requests:
         """Return method and status of all requests that the server has got at this path so far."""
@@ -98,7 +98,7 @@ class Victim:
 
 def call(script: str, *arguments: Any) -> str:
     """Return the expression that calls a function with these arguments."""
-    return f"({script})({', '.join(json.dumps(one) for one in arguments)})"
+    return f"({script})({', '.join(json.dumps(argument) for argument in arguments)})"
 
 
 SIGN_IN = """async (email, password) => {

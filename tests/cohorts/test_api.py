@@ -170,9 +170,9 @@ async def test_the_list_shows_the_newest_first(home: Home) -> None:
     page = await home.get("/cohorts/", limit=1)
 
     assert page["count"] == 2
-    assert [one["id"] for one in page["results"]] == [second["id"]]
+    assert [cohort["id"] for cohort in page["results"]] == [second["id"]]
     assert "offset=1" in page["next"]
-    assert [one["id"] for one in (await home.get("/cohorts/"))["results"]] == [
+    assert [cohort["id"] for cohort in (await home.get("/cohorts/"))["results"]] == [
         second["id"],
         first["id"],
     ]
@@ -209,13 +209,13 @@ async def test_criteria_that_cannot_be_calculated_count_as_an_error(home: Home) 
     sound = await create(home, filters=all_of(person_is("plan", "free")))
     await home.site.calculated()
 
-    found = await retrieve(home, broken)
-    assert (found["is_calculating"], found["count"], found["errors_calculating"]) == (
+    cohort = await retrieve(home, broken)
+    assert (cohort["is_calculating"], cohort["count"], cohort["errors_calculating"]) == (
         False,
         None,
         1,
     )
-    assert "Negated conditions must be combined" in found["last_error_message"]
+    assert "Negated conditions must be combined" in cohort["last_error_message"]
     assert await members(home, sound) == ["bob"]
 
 
@@ -500,11 +500,11 @@ async def test_the_kind_of_a_cohort_may_change(home: Home) -> None:
 
     dynamic = await change(home, cohort, is_static=False, filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
-    found = await members(home, cohort)
+    names = await members(home, cohort)
     static = await change(home, cohort, is_static=True)
 
     assert dynamic["is_calculating"] is True
-    assert found == ["ann", "cid"]
+    assert names == ["ann", "cid"]
     assert (static["is_calculating"], await members(home, cohort)) == (False, [])
 
 

@@ -64,8 +64,8 @@ class SamplePerson:
 
 def is_member(tree: Json, person: SamplePerson) -> bool:
     if "values" in tree:
-        found = [is_member(child, person) for child in tree["values"]]
-        return all(found) if tree["type"] == "AND" else any(found)
+        matches = [is_member(child, person) for child in tree["values"]]
+        return all(matches) if tree["type"] == "AND" else any(matches)
     if tree["type"] == "person":
         holds = person.plan == tree["value"]
     elif tree["type"] == "cohort":
@@ -76,7 +76,7 @@ def is_member(tree: Json, person: SamplePerson) -> bool:
 
 
 def times(leaf: Json, done: Iterable[PersonEvent], key: str = "key") -> list[datetime]:
-    return sorted(one.time for one in done if one.event == leaf[key])
+    return sorted(event.time for event in done if event.event == leaf[key])
 
 
 def span(leaf: Json, prefix: str = "") -> timedelta:
@@ -84,21 +84,21 @@ def span(leaf: Json, prefix: str = "") -> timedelta:
     return length
 
 
-def compare(found: int, leaf: Json) -> bool:
-    wanted: int = leaf["operator_value"]
+def compare(count: int, leaf: Json) -> bool:
+    bound: int = leaf["operator_value"]
     answers = {
-        "gte": found >= wanted,
-        "gt": found > wanted,
-        "lte": found <= wanted,
-        "lt": found < wanted,
-        "eq": found == wanted,
+        "gte": count >= bound,
+        "gt": count > bound,
+        "lte": count <= bound,
+        "lt": count < bound,
+        "eq": count == bound,
     }
     return answers[leaf.get("operator", "eq")]
 
 
 def filtered(leaf: Json, done: Sequence[PersonEvent]) -> list[datetime]:
-    wanted = [one["value"] for one in leaf.get("event_filters", [])]
-    remaining = [one for one in done if all(one.total == value for value in wanted)]
+    values = [leaf_filter["value"] for leaf_filter in leaf.get("event_filters", [])]
+    remaining = [event for event in done if all(event.total == value for value in values)]
     return [time for time in times(leaf, remaining) if NOW - span(leaf) < time < NOW]
 
 
@@ -107,38 +107,41 @@ def performed(leaf: Json, done: Sequence[PersonEvent]) -> bool:
 
 
 def multiple(leaf: Json, done: Sequence[PersonEvent]) -> bool:
-    found = len(filtered(leaf, done))
-    return found > 0 and compare(found, leaf)
+    count = len(filtered(leaf, done))
+    return count > 0 and compare(count, leaf)
 
 
 def first_time(leaf: Json, done: Sequence[PersonEvent]) -> bool:
-    found = [time for time in times(leaf, done) if time < NOW]
-    return bool(found) and min(found) >= NOW - span(leaf)
+    past = [time for time in times(leaf, done) if time < NOW]
+    return bool(past) and min(past) >= NOW - span(leaf)
 
 
 def stopped(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     early, late = NOW - span(leaf), NOW - span(leaf, "seq_")
-    found = times(leaf, done)
-    return any(early < t <= late for t in found) and not any(late < t <= NOW for t in found)
+    occurrences = times(leaf, done)
+    return any(early < t <= late for t in occurrences) and not any(
+        late < t <= NOW for t in occurrences
+    )
 
 
 def restarted(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     early, late = NOW - span(leaf), NOW - span(leaf, "seq_")
-    found = times(leaf, done)
+    occurrences = times(leaf, done)
     return (
-        any(t <= early for t in found)
-        and not any(early < t <= late for t in found)
-        and any(late < t <= NOW for t in found)
+        any(t <= early for t in occurrences)
+        and not any(early < t <= late for t in occurrences)
+        and any(late < t <= NOW for t in occurrences)
     )
 
 
 def regularly(leaf: Json, done: Sequence[PersonEvent]) -> bool:
     length, total = span(leaf), leaf["total_periods"]
-    found = [t for t in times(leaf, done) if NOW - total * length < t <= NOW]
+    occurrences = [t for t in times(leaf, done) if NOW - total * length < t <= NOW]
     counts = [
-        sum(NOW - (k + 1) * length < t <= NOW - k * length for t in found) for k in range(total)
+        sum(NOW - (k + 1) * length < t <= NOW - k * length for t in occurrences)
+        for k in range(total)
     ]
-    return bool(found) and sum(compare(n, leaf) for n in counts) >= leaf["min_periods"]
+    return bool(occurrences) and sum(compare(n, leaf) for n in counts) >= leaf["min_periods"]
 
 
 def sequence(leaf: Json, done: Sequence[PersonEvent]) -> bool:
@@ -214,8 +217,8 @@ def behaviours(draw: st.DrawFn, kinds: Sequence[str] = tuple(READINGS)) -> Json:
     size, unit = draw(spans)
     leaf = behavioral(kind, key=draw(st.sampled_from(EVENTS)), time_value=size, time_interval=unit)
     if kind in ("performed_event", "performed_event_multiple") and draw(st.booleans()):
-        wanted = draw(st.integers(0, 1))
-        leaf["event_filters"] = [{"type": "event", "key": "total", "value": wanted}]
+        total = draw(st.integers(0, 1))
+        leaf["event_filters"] = [{"type": "event", "key": "total", "value": total}]
     if kind in ("performed_event_multiple", "performed_event_regularly"):
         leaf["operator"] = draw(st.sampled_from(["gte", "gt", "lte", "lt", "eq"]))
         leaf["operator_value"] = draw(st.integers(1, 3))
@@ -258,19 +261,19 @@ async def populate(
     events: EventStore, project: int, population: Sequence[SamplePerson]
 ) -> dict[int, UUID]:
     """Store all persons with their events, some of which are stored twice."""
-    ids = {place: uuid4() for place in range(len(population))}
+    ids = {index: uuid4() for index in range(len(population))}
     rows: list[Event] = []
     merges: list[Override] = []
-    for place, person in enumerate(population):
+    for index, person in enumerate(population):
         before = uuid4()
-        rows += [stored(project, one, ids[place]) for one in person.events]
-        rows += [stored(project, one, before) for one in person.merged]
-        merges.append(Override(project, before, ids[place], 1))
+        rows += [stored(project, event, ids[index]) for event in person.events]
+        rows += [stored(project, event, before) for event in person.merged]
+        merges.append(Override(project, before, ids[index], 1))
     rows.append(stored(project, PersonEvent("a", HOUR), NO_PERSON))
     await events.mirror_persons(
         [
-            PersonRow(project, ids[place], json.dumps({"plan": one.plan}).encode(), NOW, 1)
-            for place, one in enumerate(population)
+            PersonRow(project, ids[index], json.dumps({"plan": one.plan}).encode(), NOW, 1)
+            for index, one in enumerate(population)
         ]
     )
     await events.override_persons(merges)
@@ -279,9 +282,9 @@ async def populate(
     return ids
 
 
-def stored(project: int, one: PersonEvent, person: UUID) -> Event:
-    properties = b"{}" if one.total is None else b'{"total":%d}' % one.total
-    return Event(project, uuid4(), one.event, "d", person, one.time, NOW, properties)
+def stored(project: int, event: PersonEvent, person: UUID) -> Event:
+    properties = b"{}" if event.total is None else b'{"total":%d}' % event.total
+    return Event(project, uuid4(), event.event, "d", person, event.time, NOW, properties)
 
 
 async def members(
@@ -297,15 +300,15 @@ async def members(
     moment = PlanContext(project, now, ZoneInfo(zone), uuid4())
     plan = compile_plan(resolved, moment)
     if plan.inputs and picked:
-        await events.put_inputs(moment.run, 7, [str(one) for one in picked])
-    found = await events.ask(plan.members, plan.parameters)
-    listed = list(found.columns[0]) if found.columns else []
+        await events.put_inputs(moment.run, 7, [str(uuid) for uuid in picked])
+    answer = await events.ask(plan.members, plan.parameters)
+    listed = list(answer.columns[0]) if answer.columns else []
     assert listed == sorted(set(listed))
     return {UUID(bytes=member) for member in listed}
 
 
 # Each kind of condition by itself, and three trees of several conditions.
-asked_of_all = st.tuples(
+trees_of_all_kinds = st.tuples(
     *(behaviours([kind]).map(lambda leaf: {"type": "OR", "values": [leaf]}) for kind in READINGS),
     *(trees for _ in range(3)),
 )
@@ -315,26 +318,26 @@ asked_of_all = st.tuples(
     max_examples=12,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(seed=st.integers(0, 2**32), asked=asked_of_all)
+@given(seed=st.integers(0, 2**32), trees=trees_of_all_kinds)
 async def test_statements_find_the_same_persons_as_a_reference_implementation(
-    events: EventStore, project_id: int, seed: int, asked: tuple[Json, ...]
+    events: EventStore, project_id: int, seed: int, trees: tuple[Json, ...]
 ) -> None:
     population = random_persons(seed)
     project = (project_id << 20) % (1 << 60) + next(_numbers)
     ids = await populate(events, project, population)
-    picked = [ids[place] for place, person in enumerate(population) if person.picked]
+    picked = [ids[index] for index, person in enumerate(population) if person.picked]
 
-    for tree in asked:
+    for tree in trees:
         try:
-            found = await members(events, project, tree, picked)
+            matching = await members(events, project, tree, picked)
         except CriteriaError:
             continue
         expected = {ids[n] for n, person in enumerate(population) if is_member(tree, person)}
-        assert found == expected, tree
+        assert matching == expected, tree
 
 
 def days(*ago: float) -> SamplePerson:
-    return SamplePerson(None, tuple(PersonEvent("a", 24 * one * HOUR) for one in ago))
+    return SamplePerson(None, tuple(PersonEvent("a", 24 * day * HOUR) for day in ago))
 
 
 def two(kind: str, outer: int, inner: int, unit: str = "day") -> Json:
@@ -392,9 +395,9 @@ async def test_worked_examples_of_the_reference(
 ) -> None:
     ids = await populate(every_layout, project_id, [person])
 
-    found = await members(every_layout, project_id, {"type": "AND", "values": [leaf]})
+    matching = await members(every_layout, project_id, {"type": "AND", "values": [leaf]})
 
-    assert (ids[0] in found) is expected
+    assert (ids[0] in matching) is expected
 
 
 async def test_periods_of_months_follow_the_calendar(
@@ -403,9 +406,9 @@ async def test_periods_of_months_follow_the_calendar(
     ids = await populate(every_layout, project_id, [days(5, 30, 62), days(5, 70)])
     leaf = in_periods(3, 1, 3) | {"time_value": 1, "time_interval": "month"}
 
-    found = await members(every_layout, project_id, {"type": "AND", "values": [leaf]})
+    matching = await members(every_layout, project_id, {"type": "AND", "values": [leaf]})
 
-    assert found == {ids[0]}
+    assert matching == {ids[0]}
 
 
 async def test_a_date_without_a_zone_is_in_the_projects_zone(
@@ -434,9 +437,9 @@ async def test_other_projects_and_removed_persons_do_not_count(
     )
     tree = {"type": "OR", "values": [{"type": "person", "key": "plan", "value": "pro"}]}
 
-    found = await members(every_layout, project_id, tree)
+    matching = await members(every_layout, project_id, tree)
 
-    assert found == {ids[0]}
+    assert matching == {ids[0]}
     assert (
         await members(
             every_layout, project_id, {"type": "OR", "values": [behavioral("performed_event")]}
@@ -451,10 +454,10 @@ async def test_names_of_events_are_values(every_layout: EventStore, project_id: 
         every_layout, project_id, [SamplePerson(None, (PersonEvent(name, HOUR),)), days(1)]
     )
 
-    found = await members(
+    matching = await members(
         every_layout,
         project_id,
         {"type": "AND", "values": [behavioral("performed_event", key=name)]},
     )
 
-    assert found == {ids[0]}
+    assert matching == {ids[0]}

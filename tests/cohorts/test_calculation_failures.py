@@ -60,9 +60,9 @@ async def test_a_nul_in_the_criteria_is_an_error_of_the_cohort(home: Home) -> No
     sound = await create(home, filters=all_of(person_is("plan", "free")))
     await home.site.calculated()
 
-    found = await retrieve(home, broken)
-    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
-    assert found["last_error_message"].endswith(r"explicit_datetime cannot be read: '1\x00'")
+    cohort = await retrieve(home, broken)
+    assert (cohort["is_calculating"], cohort["errors_calculating"]) == (False, 1)
+    assert cohort["last_error_message"].endswith(r"explicit_datetime cannot be read: '1\x00'")
     assert await members(home, sound) == ["bob"]
 
 
@@ -75,8 +75,8 @@ async def test_a_deleted_cohort_is_not_tried_again(home: Home) -> None:
     home.site.clock.move(hours=1)
     await home.site.calculated()
 
-    found = await retrieve(home, cohort)
-    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
+    stored = await retrieve(home, cohort)
+    assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
 
 
 async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(home: Home) -> None:
@@ -125,8 +125,8 @@ class FailingEvents:
         return getattr(self._events, name)
 
     async def ask(self, *_: Any, **_named: Any) -> StatementResult:
-        found: StatementResult = await self._events.ask(self._statement, {}, 1)
-        return found
+        result: StatementResult = await self._events.ask(self._statement, {}, 1)
+        return result
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ async def test_a_statement_that_the_engine_refuses_is_a_failure_of_its_cohort(
 
     await calculator(home, home.site.clock.now, events=failing).work_once()
 
-    found = await retrieve(home, cohort)
-    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
-    assert problem in found["last_error_message"]
+    stored = await retrieve(home, cohort)
+    assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
+    assert problem in stored["last_error_message"]
 
 
 class ObservedEvents:
@@ -164,8 +164,8 @@ class ObservedEvents:
 
     async def ask(self, *statement: Any, **named: Any) -> StatementResult:
         self.asked.set()
-        found: StatementResult = await self._events.ask(*statement, **named)
-        return found
+        result: StatementResult = await self._events.ask(*statement, **named)
+        return result
 
 
 async def test_an_unexpected_error_does_not_end_the_worker(home: Home) -> None:
@@ -206,8 +206,8 @@ async def test_malformed_criteria_are_no_server_error(home: Home) -> None:
     await home.site.calculated()
 
     assert changed.status_code == 200
-    for one in (older, cohort):
-        found = await retrieve(home, one)
-        assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
-        assert found["last_error_message"].startswith("The criteria cannot be read: ")
+    for malformed in (older, cohort):
+        stored = await retrieve(home, malformed)
+        assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
+        assert stored["last_error_message"].startswith("The criteria cannot be read: ")
     assert (await home.get("/cohorts/"))["count"] == 2

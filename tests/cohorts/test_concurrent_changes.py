@@ -31,12 +31,12 @@ RUN = CalculationRun(started_at=NOW, seconds=0.1)
 
 
 async def change(
-    records: Records, one: StoredCohort, members: MembersImport | None = None, **sent: Any
+    records: Records, stored: StoredCohort, members: MembersImport | None = None, **sent: Any
 ) -> StoredCohort:
     def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
         return changed_values(sent, before, others, NOW, imports=members is not None)
 
-    changed = await cohort_store(records).change_cohort(AUTHOR, one.id, decide, members)
+    changed = await cohort_store(records).change_cohort(AUTHOR, stored.id, decide, members)
     assert changed is not None
     return changed
 
@@ -45,14 +45,14 @@ async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
     records: Records,
 ) -> None:
     made = await make_persons(records, "a", "b")
-    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
+    work, dynamic = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.change_members(first, [], [made["a"][0]], NOW)
     await finish(work, first, NOW)
     running = await claimed(work)
     await work.change_members(running, [], [made["a"][0]], NOW)
 
-    static = await change(records, one, is_static=True)
+    static = await change(records, dynamic, is_static=True)
     with pytest.raises(LeaseLost):
         await work.change_members(running, [], [made["b"][0]], NOW)
     with pytest.raises(LeaseLost):
@@ -60,50 +60,50 @@ async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
     await work.record_failure(running, "too late", NOW, RUN)
 
     assert (static.is_calculating, static.count) == (False, None)
-    assert await names_in(records, one.id) == []
-    assert await cohort_store(records).get_cohort(1, one.id) == static
+    assert await names_in(records, dynamic.id) == []
+    assert await cohort_store(records).get_cohort(1, dynamic.id) == static
     assert await work.claim_cohort(NOW, "another") is None
 
 
 async def test_an_import_writes_nothing_into_a_cohort_that_became_dynamic(records: Records) -> None:
     made = await make_persons(records, "a", "b")
-    one = await cohort(records, await uploaded(records, "a"), is_static=True)
+    static = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
     running = await claimed(work)
     await work.add_members(running, by_distinct_id(running.project_id, ["a"]), NOW)
 
-    await change(records, one, is_static=False)
+    await change(records, static, is_static=False)
     with pytest.raises(LeaseLost):
         await finish(work, running)
     calculation = await claimed(work, lease="another")
     await work.change_members(calculation, [], [made["b"][0]], NOW)
     await finish(work, calculation)
 
-    assert await ImportStore(work.records, lambda: NOW).pending_imports(one.id) == []
-    assert await names_in(records, one.id) == ["b"]
+    assert await ImportStore(work.records, lambda: NOW).pending_imports(static.id) == []
+    assert await names_in(records, static.id) == ["b"]
 
 
 async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> None:
-    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
+    work, dynamic = CohortLeaseStore(records, LEASE_S), await cohort(records)
     await finish(work, await claimed(work))
 
     with pytest.raises(Invalid):
-        await change(records, one, await uploaded(records, "a"), name="b")
-    await change(records, one, is_static=True)
+        await change(records, dynamic, await uploaded(records, "a"), name="b")
+    await change(records, dynamic, is_static=True)
 
-    assert await ImportStore(work.records, lambda: NOW).pending_imports(one.id) == []
+    assert await ImportStore(work.records, lambda: NOW).pending_imports(dynamic.id) == []
     assert await work.claim_cohort(NOW, "me") is None
 
 
 async def test_pending_imports_continue_when_a_cohort_is_restored(records: Records) -> None:
     await make_persons(records, "a")
-    one = await cohort(records, await uploaded(records, "a"), is_static=True)
+    static = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
 
-    await change(records, one, deleted=True)
-    await change(records, one, name="still deleted")
+    await change(records, static, deleted=True)
+    await change(records, static, name="still deleted")
     idle = await work.claim_cohort(NOW, "me")
-    await change(records, one, deleted=False)
+    await change(records, static, deleted=False)
     claim = await claimed(work)
 
     assert idle is None
@@ -116,21 +116,21 @@ async def test_pending_imports_continue_when_a_cohort_is_restored(records: Recor
 async def test_a_restored_cohort_without_pending_imports_is_not_calculated(
     records: Records,
 ) -> None:
-    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records, is_static=True)
+    work, static = CohortLeaseStore(records, LEASE_S), await cohort(records, is_static=True)
 
-    await change(records, one, deleted=True)
-    await change(records, one, deleted=False)
+    await change(records, static, deleted=True)
+    await change(records, static, deleted=False)
 
     assert await work.claim_cohort(NOW, "me") is None
 
 
 async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None:
-    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
+    work, dynamic = CohortLeaseStore(records, LEASE_S), await cohort(records)
     await finish(work, await claimed(work))
 
-    await change(records, one, deleted=True)
+    await change(records, dynamic, deleted=True)
     idle = await work.claim_cohort(NOW, "me")
-    await change(records, one, deleted=False)
+    await change(records, dynamic, deleted=False)
 
     assert idle is None
-    assert (await claimed(work)).cohort_id == one.id
+    assert (await claimed(work)).cohort_id == dynamic.id

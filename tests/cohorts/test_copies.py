@@ -37,15 +37,15 @@ def work(records: Records) -> CohortLeaseStore:
 async def original(records: Records, work: CohortLeaseStore) -> StoredCohort:
     """Create a dynamic cohort with the members a and b."""
     await make_persons(records, "a", "b", "c")
-    one = await cohort(records)
+    dynamic = await cohort(records)
     claim = await claimed(work)
     await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
     await finish(work, claim)
-    return one
+    return dynamic
 
 
-async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
-    return await cohort(records, MembersImport(source_id=one.id), is_static=True)
+async def copy_of(records: Records, source: StoredCohort) -> StoredCohort:
+    return await cohort(records, MembersImport(source_id=source.id), is_static=True)
 
 
 async def fill(work: CohortLeaseStore, claim: CohortClaim) -> None:
@@ -69,14 +69,14 @@ async def number_of(records: Records, distinct_id: str) -> int:
         )
 
 
-async def counted(records: Records, one: StoredCohort) -> int | None:
-    stored = await cohort_store(records).get_cohort(1, one.id)
+async def counted(records: Records, source: StoredCohort) -> int | None:
+    stored = await cohort_store(records).get_cohort(1, source.id)
     assert stored is not None
     return stored.count
 
 
-async def rows_of(records: Records, one: StoredCohort) -> int:
-    mine = select(func.count()).where(cohort_people.c.cohort_id == one.id)
+async def rows_of(records: Records, source: StoredCohort) -> int:
+    mine = select(func.count()).where(cohort_people.c.cohort_id == source.id)
     async with records.read() as connection:
         return await connection.scalar(mine) or 0
 
@@ -84,31 +84,31 @@ async def rows_of(records: Records, one: StoredCohort) -> int:
 async def test_a_calculation_that_runs_already_does_not_change_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    one = await original(records, work)
-    await change(records, one, name="due")
+    source = await original(records, work)
+    await change(records, source, name="due")
     running = await claimed(work)
-    copy = await copy_of(records, one)
+    copy = await copy_of(records, source)
 
     await work.change_members(running, [await number_of(records, "a")], [], NOW)
     await work.add_members(running, by_distinct_id(running.project_id, ["c"]), NOW)
     await finish(work, running)
-    while await work.delete_old_rows(one.id):
+    while await work.delete_old_rows(source.id):
         pass
-    held = await rows_of(records, one)
+    held = await rows_of(records, source)
     await fill(work, await claimed(work))
 
     assert await names_in(records, copy.id) == ["a", "b"]
-    assert await names_in(records, one.id) == ["b", "c"]
-    assert (held, await rows_of(records, one)) == (3, 2)
+    assert await names_in(records, source.id) == ["b", "c"]
+    assert (held, await rows_of(records, source)) == (3, 2)
 
 
 async def test_a_person_merged_after_leaving_the_original_is_in_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    one = await original(records, work)
-    await change(records, one, name="due")
+    source = await original(records, work)
+    await change(records, source, name="due")
     running = await claimed(work)
-    copy = await copy_of(records, one)
+    copy = await copy_of(records, source)
     await work.change_members(running, [await number_of(records, "a")], [], NOW)
     await finish(work, running)
 
@@ -118,7 +118,7 @@ async def test_a_person_merged_after_leaving_the_original_is_in_the_copy(
 
     assert waiting == []
     assert await names_in(records, copy.id) == ["a", "b"]
-    assert await names_in(records, one.id) == ["b"]
+    assert await names_in(records, source.id) == ["b"]
     assert await counted(records, copy) == 2
 
 
@@ -126,13 +126,13 @@ async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
     made = await make_persons(records, "first", "second", "third")
-    one = await cohort(records)
+    source = await cohort(records)
     calculation = await claimed(work)
     await work.add_members(
         calculation, by_distinct_id(calculation.project_id, ["second", "third"]), NOW
     )
     await finish(work, calculation)
-    copy = await copy_of(records, one)
+    copy = await copy_of(records, source)
     claim = await claimed(work)
     [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(claim.cohort_id)
 
@@ -147,8 +147,8 @@ async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
 async def test_a_person_merged_after_a_copy_crashed_is_in_the_next_one(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    one = await original(records, work)
-    copy = await copy_of(records, one)
+    source = await original(records, work)
+    copy = await copy_of(records, source)
     died = await claimed(work)
     [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(died.cohort_id)
     await work.copy_members(died, waiting, 0, NOW)
@@ -163,9 +163,9 @@ async def test_a_person_merged_after_a_copy_crashed_is_in_the_next_one(
 async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    one = await original(records, work)
+    source = await original(records, work)
     await make_persons(records, "d")
-    copy = await copy_of(records, one)
+    copy = await copy_of(records, source)
     a, c, d = [await number_of(records, name) for name in "acd"]
 
     async with records.write() as connection:
@@ -179,51 +179,51 @@ async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
 
     assert await counted(records, copy) == 2
     assert await memberships(records, [(1, "a"), (1, "b")]) == {
-        (1, name): frozenset({one.id, copy.id}) for name in "ab"
+        (1, name): frozenset({source.id, copy.id}) for name in "ab"
     }
 
 
 async def test_the_original_is_calculated_after_it_was_copied(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    one = await original(records, work)
-    copy = await copy_of(records, one)
-    await change(records, one, name="due too")
+    source = await original(records, work)
+    copy = await copy_of(records, source)
+    await change(records, source, name="due too")
 
     first = await claimed(work)
     nothing_yet = await work.claim_cohort(NOW, "another")
     await fill(work, first)
     second = await claimed(work)
 
-    assert (first.cohort_id, nothing_yet, second.cohort_id) == (copy.id, None, one.id)
+    assert (first.cohort_id, nothing_yet, second.cohort_id) == (copy.id, None, source.id)
     assert await names_in(records, copy.id) == ["a", "b"]
 
 
 async def test_a_failed_copy_does_not_block_other_cohorts(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    one = await original(records, work)
-    copy = await copy_of(records, one)
-    await change(records, one, name="due too")
+    source = await original(records, work)
+    copy = await copy_of(records, source)
+    await change(records, source, name="due too")
 
     first = await claimed(work)
     await work.record_failure(first, "broken", NOW, RUN)
 
     assert first.cohort_id == copy.id
     claims = {(await claimed(work, lease=f"{n}")).cohort_id for n in range(2)}
-    assert claims == {one.id, copy.id}
+    assert claims == {source.id, copy.id}
 
 
 async def test_an_original_that_becomes_static_is_copied_all_the_same(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    one = await original(records, work)
-    copy = await copy_of(records, one)
+    source = await original(records, work)
+    copy = await copy_of(records, source)
 
-    await change(records, one, is_static=True)
-    hidden = await names_in(records, one.id)
+    await change(records, source, is_static=True)
+    hidden = await names_in(records, source.id)
     await fill(work, await claimed(work))
 
-    assert hidden == await names_in(records, one.id) == []
+    assert hidden == await names_in(records, source.id) == []
     assert await names_in(records, copy.id) == ["a", "b"]
-    assert await rows_of(records, one) == 0
+    assert await rows_of(records, source) == 0

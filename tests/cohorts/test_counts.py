@@ -50,9 +50,9 @@ async def test_the_count_follows_merges_of_two_members(home: Home) -> None:
     await home.capture(merging("ann", "bob"))
     await home.site.calculated()
 
-    found = await retrieve(home, cohort)
-    assert (found["count"], found["is_calculating"]) == (2, False)
-    assert found["last_calculation"] == cohort["last_calculation"]
+    stored = await retrieve(home, cohort)
+    assert (stored["count"], stored["is_calculating"]) == (2, False)
+    assert stored["last_calculation"] == cohort["last_calculation"]
     assert len(await members(home, cohort)) == 2
 
 
@@ -85,7 +85,7 @@ async def test_each_cohort_of_a_person_is_counted_once(home: Home) -> None:
     await home.capture(merging("ann", "bob"), merging("ann", "cid"), merging("ann", "dan"))
     await home.site.calculated()
 
-    counts = [(await retrieve(home, one))["count"] for one in (first, second)]
+    counts = [(await retrieve(home, cohort))["count"] for cohort in (first, second)]
     assert counts == [1, 1]
 
 
@@ -125,11 +125,11 @@ async def test_every_fill_in_the_background_is_calculating_until_it_is_done(home
     from_file = await upload(home, "ann\n")
 
     made = [copied, from_criteria, from_flag, from_file]
-    waiting = [await retrieve(home, one) for one in made]
+    waiting = [await retrieve(home, cohort) for cohort in made]
     await home.site.calculated()
-    done = [await retrieve(home, one) for one in made]
-    assert [one["is_calculating"] for one in [*made, *waiting]] == [True] * 8
-    assert [one["count"] for one in made] == [None] * 4
-    assert [(one["is_calculating"], one["count"]) for one in done] == [
+    done = [await retrieve(home, cohort) for cohort in made]
+    assert [cohort["is_calculating"] for cohort in [*made, *waiting]] == [True] * 8
+    assert [cohort["count"] for cohort in made] == [None] * 4
+    assert [(cohort["is_calculating"], cohort["count"]) for cohort in done] == [
         *((False, 1), (False, 1), (False, 2), (False, 1))
     ]

@@ -62,7 +62,7 @@ def criteria(tree: Any, cohort_id: int = 1, name: str | None = None) -> Criteria
 
 
 def resolved(tree: Any, *others: Criteria) -> Tree:
-    return resolve(criteria(tree), {one.id: one for one in others})
+    return resolve(criteria(tree), {other.id: other for other in others})
 
 
 A, B, C = person("a"), person("b"), person("c")
@@ -193,9 +193,9 @@ def test_equal_windows_are_allowed_and_numbers_may_be_strings() -> None:
         seq_time_interval="week",
     )
 
-    [found] = leaves(resolved(all_of(leaf)))
+    [resolved_leaf] = leaves(resolved(all_of(leaf)))
 
-    assert isinstance(found, BehaviourLeaf)
+    assert isinstance(resolved_leaf, BehaviourLeaf)
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_windows_count_back_from_now(span: TimeWindow, before: datetime) -> None
     ],
 )
 def test_lower_bounds_are_read_in_the_projects_zone(text: str, moment: str) -> None:
-    found = parse_start_bound(text).moment(NOW, ZoneInfo("Europe/Berlin"))
+    bound = parse_start_bound(text).moment(NOW, ZoneInfo("Europe/Berlin"))
 
-    assert found.isoformat() == moment
+    assert bound.isoformat() == moment
 
 
 @pytest.mark.parametrize("text", ["", "soon", "d", "-7x", "-7dEnd", 7, None])

@@ -90,15 +90,15 @@ def number(value: str) -> float | None:
 
 def date(value: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(value)
+        parsed = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def exact(held: str, value: Any) -> bool:
-    wanted = value if isinstance(value, list) else [value]
-    return held.lower() in [text(one).lower() for one in wanted]
+    values = value if isinstance(value, list) else [value]
+    return held.lower() in [text(item).lower() for item in values]
 
 
 def ordered(held: str, value: Any, holds: Callable[[Any, Any], bool]) -> bool:
@@ -109,21 +109,21 @@ def ordered(held: str, value: Any, holds: Callable[[Any, Any], bool]) -> bool:
 
 
 def dated(held: str, value: str, operator: str) -> bool:
-    found, bound = date(held), date(value)
-    if found is None or bound is None:
+    held_date, bound = date(held), date(value)
+    if held_date is None or bound is None:
         return False
     whole_day = ":" not in value
     end = bound + timedelta(days=1)
     if operator == "is_date_before":
-        return found < bound
+        return held_date < bound
     if operator == "is_date_after":
-        return found >= end if whole_day else found > bound
-    return bound <= found < end if whole_day else found == bound
+        return held_date >= end if whole_day else held_date > bound
+    return bound <= held_date < end if whole_day else held_date == bound
 
 
-def ranged(held: str, value: tuple[int, int], *, wanted: bool) -> bool:
-    found = number(held)
-    return found is not None and (value[0] <= found <= value[1]) is wanted
+def ranged(held: str, value: tuple[int, int], *, inside: bool) -> bool:
+    held_number = number(held)
+    return held_number is not None and (value[0] <= held_number <= value[1]) is inside
 
 
 POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
@@ -141,8 +141,8 @@ POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
     "starts_with": lambda held, value: held.lower().startswith(text(value).lower()),
     "ends_with": lambda held, value: held.lower().endswith(text(value).lower()),
     "icontains_multi": lambda held, value: any(text(v).lower() in held.lower() for v in value),
-    "between": lambda held, value: ranged(held, value, wanted=True),
-    "not_between": lambda held, value: ranged(held, value, wanted=False),
+    "between": lambda held, value: ranged(held, value, inside=True),
+    "not_between": lambda held, value: ranged(held, value, inside=False),
 }
 # Operators that persons without the property match too.
 NEGATIVE = {
@@ -186,8 +186,8 @@ def holds(tree: Json, person: Person, case: CriteriaCase, negated: bool = False)
         negated: By an outer cohort, which turns AND into OR and negates every condition.
     """
     if "values" in tree:
-        found = [holds(child, person, case, negated) for child in tree["values"]]
-        return bool(found) and (all if (tree["type"] == "AND") is not negated else any)(found)
+        matches = [holds(child, person, case, negated) for child in tree["values"]]
+        return bool(matches) and (all if (tree["type"] == "AND") is not negated else any)(matches)
     flipped = flips(tree, negated)
     if tree["type"] == "person":
         return has(tree, person.properties, flipped)
@@ -207,16 +207,16 @@ def did(leaf: Json, person: Person) -> bool:
     if "explicit_datetime" not in leaf:
         return READINGS[leaf["value"]](leaf, person.events)
     since = SINCE[leaf["explicit_datetime"]]
-    wanted = [one["value"] for one in leaf.get("event_filters", [])]
+    values = [leaf_filter["value"] for leaf_filter in leaf.get("event_filters", [])]
     times = [
-        one.time
-        for one in person.events
-        if one.event == leaf["key"] and all(one.total == value for value in wanted)
+        event.time
+        for event in person.events
+        if event.event == leaf["key"] and all(event.total == value for value in values)
     ]
-    found = sum(since < time < NOW for time in times)
+    count = sum(since < time < NOW for time in times)
     if leaf["value"] == "performed_event":
-        return found > 0
-    return found > 0 and compare(found, leaf)
+        return count > 0
+    return count > 0 and compare(count, leaf)
 
 
 def unpaired(tree: Json, case: CriteriaCase, negated: bool = False) -> tuple[bool, bool]:
@@ -332,7 +332,7 @@ def trees(leaves: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 
     def group(values: st.SearchStrategy[list[Json]]) -> st.SearchStrategy[Json]:
         return st.builds(
-            lambda kind, found: {"type": kind, "values": found},
+            lambda kind, children: {"type": kind, "values": children},
             st.sampled_from(["AND", "OR"]),
             values,
         )
@@ -362,7 +362,7 @@ group_entries = st.one_of(
     st.fixed_dictionaries({"properties": st.just({"plan": "pro", "n": 5})}),
     st.fixed_dictionaries({"properties": trees(plain_properties).filter(lambda t: t["values"])}),
 )
-asked_cohorts = st.builds(
+criteria_cases = st.builds(
     CriteriaCase,
     trees(simple | cohort_leaves(STATIC, DYNAMIC, UNKNOWN, OLD)),
     trees(simple | cohort_leaves(STATIC, UNKNOWN, OLD)),
@@ -389,14 +389,14 @@ async def populate(events: EventStore, project: int, persons: Sequence[Person]) 
     ids = [uuid4() for _ in persons]
     await events.mirror_persons(
         [
-            PersonRow(project, uuid, json.dumps(one.properties).encode(), NOW, 1)
-            for uuid, one in zip(ids, persons, strict=True)
+            PersonRow(project, uuid, json.dumps(person.properties).encode(), NOW, 1)
+            for uuid, person in zip(ids, persons, strict=True)
         ]
     )
     rows = [
         stored(project, done, uuid)
-        for uuid, one in zip(ids, persons, strict=True)
-        for done in one.events
+        for uuid, person in zip(ids, persons, strict=True)
+        for done in person.events
     ]
     await events.insert(events.encoder.batch(rows), f"{project}-plain")
     return ids
@@ -415,9 +415,9 @@ async def members(
     moment = PlanContext(project, NOW, ZoneInfo("UTC"), uuid4())
     plan = compile_plan(tree, moment)
     if plan.inputs and picked:
-        await events.put_inputs(moment.run, STATIC, [one.hex for one in picked])
-    found = await events.ask(plan.members, plan.parameters)
-    return {UUID(bytes=member) for member in (found.columns[0] if found.columns else ())}
+        await events.put_inputs(moment.run, STATIC, [uuid.hex for uuid in picked])
+    answer = await events.ask(plan.members, plan.parameters)
+    return {UUID(bytes=member) for member in (answer.columns[0] if answer.columns else ())}
 
 
 @pytest.fixture(scope="module")
@@ -433,18 +433,20 @@ async def population(
     max_examples=60,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(case=asked_cohorts)
+@given(case=criteria_cases)
 async def test_criteria_find_the_same_persons_as_a_reference_implementation(
     events: EventStore, population: tuple[int, list[Person], list[UUID]], case: CriteriaCase
 ) -> None:
     project, persons, ids = population
-    picked = [uuid for uuid, one in zip(ids, persons, strict=True) if one.picked]
+    picked = [uuid for uuid, person in zip(ids, persons, strict=True) if person.picked]
 
     if unpaired(case.tree, case)[0]:
         with pytest.raises(CriteriaError, match="Negated conditions"):
             await members(events, project, case, picked)
         return
-    found = await members(events, project, case, picked)
+    matching = await members(events, project, case, picked)
 
-    expected = {uuid for uuid, one in zip(ids, persons, strict=True) if holds(case.tree, one, case)}
-    assert found == expected, case
+    expected = {
+        uuid for uuid, person in zip(ids, persons, strict=True) if holds(case.tree, person, case)
+    }
+    assert matching == expected, case

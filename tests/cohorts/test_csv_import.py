@@ -20,18 +20,18 @@ UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)
 
 @given(UUIDS, UUIDS, st.integers(1, 7))
 def test_applying_a_difference_gives_the_new_list(
-    held: set[bytes], wanted: set[bytes], size: int
+    held: set[bytes], after: set[bytes], size: int
 ) -> None:
     numbered = [(member, number) for number, member in enumerate(sorted(held))]
-    differences = MemberDiff(sorted(wanted))
+    differences = MemberDiff(sorted(after))
 
     gone: list[int] = []
     for start in range(0, len(numbered), size):
         gone += differences.walk(numbered[start : start + size])
     differences.finish()
 
-    assert differences.added == sorted(wanted - held)
-    assert [numbered[number][0] for number in gone] == sorted(held - wanted)
+    assert differences.added == sorted(after - held)
+    assert [numbered[number][0] for number in gone] == sorted(held - after)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_ids_are_read_in_batches() -> None:
 def test_quotes_and_characters_may_span_chunks_of_a_file(ending: str) -> None:
     """Text is decoded 8 KiB at a time."""
     ids = [f'n{number} "é€𝄞",{ending}x' for number in range(3_000)]
-    quoted = ["distinct_id,more", *('"' + one.replace('"', '""') + '",more' for one in ids)]
+    quoted = ["distinct_id,more", *('"' + text.replace('"', '""') + '",more' for text in ids)]
 
     members = read_csv(io.BytesIO(ending.join(quoted).encode()))
 
@@ -245,8 +245,8 @@ def test_a_table_has_the_columns_of_all_rows() -> None:
 
 def table(persons: list[dict[str, Any]], columns_max: int = COLUMNS_MAX) -> str:
     columns = CsvColumns(columns_max)
-    for one in persons:
-        columns.add_row(one)
+    for person in persons:
+        columns.add_row(person)
     return header_line(columns.names()) + table_rows(persons, columns.names())
 
 

@@ -24,7 +24,7 @@ async def test_flags_test_a_dynamic_cohort_live(home: Home) -> None:
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
 
     key = await flag_on(home, cohort)
-    ann, bob = [(await home.decide(one))["featureFlags"][key] for one in ("ann", "bob")]
+    ann, bob = [(await home.decide(name))["featureFlags"][key] for name in ("ann", "bob")]
     await change(home, cohort, filters=all_of(person_is("plan", "free")))
 
     assert (ann, bob) == (True, False)
@@ -48,9 +48,9 @@ async def test_a_cohort_that_active_flags_use_is_not_deleted(home: Home) -> None
     inner = await create(home, filters=all_of(A))
     outer = await create(home, filters=all_of(in_cohort(inner["id"]), A))
     direct, nested = await flag_on(home, inner), await flag_on(home, outer)
-    place = f"/cohorts/{inner['id']}/"
+    path = f"/cohorts/{inner['id']}/"
 
-    refused = await home.api.patch(place, json={"deleted": True})
+    refused = await home.api.patch(path, json={"deleted": True})
     stored = await retrieve(home, inner)
     renamed = await change(home, inner, name="n")
 
@@ -63,19 +63,19 @@ async def test_a_cohort_that_only_idle_flags_use_is_deleted(home: Home) -> None:
     keys = [await flag_on(home, cohort), "second"]
     groups = [{"properties": [in_cohort(cohort["id"])]}]
     second = await home.create_flag(key="second", filters={"groups": groups}, active=False)
-    [first] = [one for one in (await home.get("/feature_flags/"))["results"] if one["active"]]
-    place = f"/cohorts/{cohort['id']}/"
+    [first] = [flag for flag in (await home.get("/feature_flags/"))["results"] if flag["active"]]
+    path = f"/cohorts/{cohort['id']}/"
 
-    used = await home.api.patch(place, json={"deleted": True})
+    used = await home.api.patch(path, json={"deleted": True})
     await home.api.patch(f"/feature_flags/{first['id']}/", json={"active": False})
     await home.api.patch(f"/feature_flags/{second['id']}/", json={"deleted": True})
-    deleted = await home.api.patch(place, json={"deleted": True})
-    again = await home.api.patch(place, json={"deleted": True})
+    deleted = await home.api.patch(path, json={"deleted": True})
+    again = await home.api.patch(path, json={"deleted": True})
     await home.api.patch(f"/feature_flags/{first['id']}/", json={"active": True})
-    still = await home.api.patch(place, json={"deleted": True})
+    still = await home.api.patch(path, json={"deleted": True})
 
     assert (used.status_code, used.json()) == (400, in_use(keys[0]))
-    assert [one.status_code for one in (deleted, again, still)] == [200, 200, 200]
+    assert [answer.status_code for answer in (deleted, again, still)] == [200, 200, 200]
 
 
 @pytest.mark.every_engine
@@ -86,13 +86,13 @@ async def test_flags_look_up_static_and_behavioural_members(home: Home) -> None:
     await home.site.calculated()
 
     picked, opened = await flag_on(home, static), await flag_on(home, behavioural)
-    flags = {one: (await home.decide(one)) for one in ("ann", "bob", "stranger")}
+    flags = {name: (await home.decide(name)) for name in ("ann", "bob", "stranger")}
 
-    found = {
-        one: (answer["featureFlags"][picked], answer["featureFlags"][opened])
-        for one, answer in flags.items()
+    values = {
+        name: (answer["featureFlags"][picked], answer["featureFlags"][opened])
+        for name, answer in flags.items()
     }
-    assert found == {"ann": (True, False), "bob": (False, True), "stranger": (False, False)}
+    assert values == {"ann": (True, False), "bob": (False, True), "stranger": (False, False)}
     assert not any(answer["errorsWhileComputingFlags"] for answer in flags.values())
 
 

@@ -21,14 +21,14 @@ pytestmark = pytest.mark.every_engine
 
 
 async def history(home: Home, cohort: Json, **query: Any) -> Json:
-    found: Json = await home.get(f"/cohorts/{cohort['id']}/calculation_history/", **query)
-    return found
+    page: Json = await home.get(f"/cohorts/{cohort['id']}/calculation_history/", **query)
+    return page
 
 
 async def uploaded(home: Home, cohort: Json) -> Json:
     """Return the report of the newest import."""
-    found: Json = (await history(home, cohort))["results"][0]["uploaded"]
-    return found
+    report: Json = (await history(home, cohort))["results"][0]["uploaded"]
+    return report
 
 
 async def test_calculations_are_listed_newest_first(home: Home) -> None:
@@ -40,11 +40,11 @@ async def test_calculations_are_listed_newest_first(home: Home) -> None:
     home.site.clock.move(hours=1)
     await home.site.calculated()
 
-    found = await history(home, cohort)
+    page = await history(home, cohort)
 
     assert before == {"count": 0, "next": None, "previous": None, "results": []}
-    failed, succeeded = found["results"]
-    assert found["count"] == 2
+    failed, succeeded = page["results"]
+    assert page["count"] == 2
     assert succeeded == {
         "id": succeeded["id"],
         "started_at": "2024-03-01T12:00:00Z",
@@ -70,9 +70,9 @@ async def test_the_last_success_is_explained_after_failures(home: Home) -> None:
     await change(home, cohort, filters=all_of(ALONE))
     await home.site.calculated()
 
-    found = await home.get(f"/cohorts/{cohort['id']}/explain/")
+    explanation = await home.get(f"/cohorts/{cohort['id']}/explain/")
 
-    assert found["last_run"]["members"] == 2
+    assert explanation["last_run"]["members"] == 2
 
 
 async def test_the_history_is_limited_and_listed_by_page(home: Home) -> None:
@@ -95,11 +95,11 @@ async def test_a_run_stored_by_an_older_version_is_one_calculation(home: Home) -
     run = {"started_at": "2024-02-01T00:00:00Z", "seconds": 1.5, "rows_read": 7, "members": 3}
     await home.store_cohort(cohort, last_run=run)
 
-    [found] = (await history(home, cohort))["results"]
+    [calculation] = (await history(home, cohort))["results"]
     explained = await home.get(f"/cohorts/{cohort['id']}/explain/")
 
-    assert (found["id"], found["count"], found["total_query_ms"]) == (0, 3, 1500)
-    assert found["finished_at"] == "2024-02-01T00:00:01.500000Z"
+    assert (calculation["id"], calculation["count"], calculation["total_query_ms"]) == (0, 3, 1500)
+    assert calculation["finished_at"] == "2024-02-01T00:00:01.500000Z"
     assert explained["last_run"] == run
 
 
@@ -146,13 +146,13 @@ async def test_rows_with_emails_match_the_persons_that_have_them(home: Home) -> 
     cohort = await upload(home, "name,email\na,ANN@corp.example\nb,x@y\nc,ann@Corp.example\n")
     await home.site.calculated()
 
-    found = await uploaded(home, cohort)
-    assert (found["rows"], found["matched"], found["unmatched"]) == (3, 2, ["x@y"])
+    report = await uploaded(home, cohort)
+    assert (report["rows"], report["matched"], report["unmatched"]) == (3, 2, ["x@y"])
 
 
 async def test_rows_with_merged_persons_match_the_survivors(home: Home) -> None:
     await three_persons(home)
-    ann, cid = [(await home.person(one))["uuid"] for one in ("ann", "cid")]
+    ann, cid = [(await home.person(name))["uuid"] for name in ("ann", "cid")]
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
     await home.capture(merge)
     bob = (await home.person("bob"))["uuid"]
@@ -163,9 +163,9 @@ async def test_rows_with_merged_persons_match_the_survivors(home: Home) -> None:
     )
     await home.site.calculated()
 
-    found = await uploaded(home, cohort)
-    assert (found["rows"], found["matched"]) == (6, 4)
-    assert found["unmatched"] == ["no uuid", anonymous]
+    report = await uploaded(home, cohort)
+    assert (report["rows"], report["matched"]) == (6, 4)
+    assert report["unmatched"] == ["no uuid", anonymous]
 
 
 async def test_some_of_many_unmatched_rows_are_listed_and_all_are_counted(home: Home) -> None:
@@ -175,10 +175,10 @@ async def test_some_of_many_unmatched_rows_are_listed_and_all_are_counted(home: 
     cohort = await upload(home, "\n".join([*strangers, "x" * 2_000, "ann"]))
     await home.site.calculated()
 
-    found = await uploaded(home, cohort)
-    assert (found["rows"], found["matched"]) == (len(strangers) + 2, 1)
-    assert found["unmatched_count"] == len(strangers) + 1
-    assert found["unmatched"] == strangers[:UNMATCHED_MAX]
+    report = await uploaded(home, cohort)
+    assert (report["rows"], report["matched"]) == (len(strangers) + 2, 1)
+    assert report["unmatched_count"] == len(strangers) + 1
+    assert report["unmatched"] == strangers[:UNMATCHED_MAX]
 
 
 async def test_only_the_newest_import_lists_unmatched_rows(home: Home) -> None:

@@ -195,7 +195,7 @@ async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
     static = await create(server, keys, **members_form())
     done = await finished(server, keys, static)
 
-    assert [one["id"] for one in (await cohort(server, keys, ""))["results"]] == [static]
+    assert [listed["id"] for listed in (await cohort(server, keys, ""))["results"]] == [static]
     assert done["count"] == PERSONS
 
 
@@ -218,8 +218,8 @@ def read_number(server: RealServer, statement: str, *values: int) -> int:
     """Return one number from the store's file, which the server has open."""
     path = f"file:{server.data}/records.db?mode=ro"
     with closing(sqlite3.connect(path, uri=True)) as connection:
-        found: int = connection.execute(statement, values).fetchone()[0]
-        return found
+        number: int = connection.execute(statement, values).fetchone()[0]
+        return number
 
 
 async def stopped(server: RealServer, met: Callable[[], bool], wait_s: float) -> bool:
@@ -284,8 +284,8 @@ async def change(server: RealServer, keys: Keys, cohort_id: int, **fields: Any) 
 
 async def cohort(server: RealServer, keys: Keys, cohort_id: int | str) -> Json:
     async with project_client(server, keys, "/cohorts") as http:
-        found: Json = (await http.get(f"/{cohort_id}")).json()
-    return found
+        body: Json = (await http.get(f"/{cohort_id}")).json()
+    return body
 
 
 async def finished(
@@ -294,11 +294,11 @@ async def finished(
     """Return the cohort once it has been calculated or imported after `before`."""
     give_up = time.monotonic() + DONE_S
     while time.monotonic() < give_up:
-        found = await cohort(server, keys, cohort_id)
-        if not found["is_calculating"] and found["last_calculation"] not in (None, before):
-            return found
+        body = await cohort(server, keys, cohort_id)
+        if not body["is_calculating"] and body["last_calculation"] not in (None, before):
+            return body
         await asyncio.sleep(0.1)
-    raise AssertionError(f"still calculating after {DONE_S} s: {found}")
+    raise AssertionError(f"still calculating after {DONE_S} s: {body}")
 
 
 async def members(server: RealServer, keys: Keys, cohort_id: int) -> list[tuple[str, str]]:
@@ -306,4 +306,4 @@ async def members(server: RealServer, keys: Keys, cohort_id: int) -> list[tuple[
     async with project_client(server, keys, "/cohorts") as http:
         answer = await http.get(f"/{cohort_id}/persons/", params={"limit": PERSONS})
     assert answer.status_code == 200, answer.text
-    return [(one["properties"]["plan"], one["uuid"]) for one in answer.json()["results"]]
+    return [(person["properties"]["plan"], person["uuid"]) for person in answer.json()["results"]]

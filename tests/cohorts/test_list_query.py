@@ -11,7 +11,7 @@ pytestmark = pytest.mark.every_engine
 
 
 async def listed(home: Home, **query: Any) -> list[str]:
-    return [one["name"] for one in (await home.get("/cohorts/", **query))["results"]]
+    return [cohort["name"] for cohort in (await home.get("/cohorts/", **query))["results"]]
 
 
 async def listed_cohorts(home: Home) -> None:
@@ -58,7 +58,7 @@ async def test_total_and_links_are_those_of_the_filtered_list(home: Home) -> Non
     assert page["count"] == 3
     assert "search=did" in page["next"]
     following = (await home.api.get(page["next"])).json()
-    assert [one["name"] for one in following["results"]] == ["around did"]
+    assert [cohort["name"] for cohort in following["results"]] == ["around did"]
 
 
 async def test_cohorts_are_filtered_by_their_creator(home: Home) -> None:

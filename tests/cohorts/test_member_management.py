@@ -44,7 +44,7 @@ async def remove(home: Home, cohort: Json, who: str) -> httpx.Response:
 
 async def test_persons_are_added_and_removed_at_once(home: Home) -> None:
     await three_persons(home)
-    ann, bob, cid = [await uuid_of(home, one) for one in ("ann", "bob", "cid")]
+    ann, bob, cid = [await uuid_of(home, name) for name in ("ann", "bob", "cid")]
     cohort = await create(home, is_static=True, name="picked")
 
     added = await add(home, cohort, ann, bob, ann)
@@ -87,7 +87,7 @@ async def test_a_removed_person_can_be_added_again(home: Home) -> None:
 
 async def test_a_pending_import_adds_to_members_changed_meanwhile(home: Home) -> None:
     await three_persons(home)
-    ann, cid = [await uuid_of(home, one) for one in ("ann", "cid")]
+    ann, cid = [await uuid_of(home, name) for name in ("ann", "cid")]
     cohort = await upload(home, "ann\nbob\n")
 
     await add(home, cohort, ann, cid)
@@ -156,10 +156,12 @@ async def test_persons_can_only_be_added_to_static_cohorts(home: Home) -> None:
         (await add(home, cohort, ann), "add"),
         (await remove(home, cohort, ann), ""),
     ):
-        verb, place = ("add", "to") if word else ("remove", "from")
+        verb, preposition = ("add", "to") if word else ("remove", "from")
         assert answer.status_code == 400
         assert answer.json() == error(
-            "validation_error", "invalid_input", f"Can only {verb} users {place} static cohorts"
+            "validation_error",
+            "invalid_input",
+            f"Can only {verb} users {preposition} static cohorts",
         )
 
 
@@ -189,7 +191,7 @@ async def test_changes_of_members_are_refused_during_an_import(home: Home) -> No
 async def test_rows_of_a_failed_import_stay_invisible(home: Home) -> None:
     await home.site.calculated()
     await three_persons(home)
-    ann, bob = [await uuid_of(home, one) for one in ("ann", "bob")]
+    ann, bob = [await uuid_of(home, name) for name in ("ann", "bob")]
     cohort = await upload(home, "cid\n")
     now, work = home.site.clock.now(), CohortLeaseStore(home.site.records, lease_s=60)
     claim = await work.claim_cohort(now, "broken")

@@ -47,15 +47,15 @@ async def test_members_can_be_searched(home: Home) -> None:
     cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
     await home.site.calculated()
     cid = await home.person("cid")
-    wanted = json.dumps([person_is("plan", "pro")])
+    conditions = json.dumps([person_is("plan", "pro")])
 
     assert await members(home, cohort, search="bob") == ["bob"]
     assert await members(home, cohort, search=cid["uuid"]) == ["cid"]
     assert await members(home, cohort, search="CORP") == ["ann"]
     assert await members(home, cohort, distinct_id="ann") == ["ann"]
     assert await members(home, cohort, email="ann@corp.example") == ["ann"]
-    assert await members(home, cohort, properties=wanted) == ["ann", "cid"]
-    assert len(await members(home, cohort, properties=wanted, limit=1, offset=1)) == 1
+    assert await members(home, cohort, properties=conditions) == ["ann", "cid"]
+    assert len(await members(home, cohort, properties=conditions, limit=1, offset=1)) == 1
 
 
 @pytest.mark.every_engine
@@ -87,10 +87,10 @@ async def test_a_page_after_a_deleted_person_is_found_by_its_offset(home: Home) 
     path = f"/cohorts/{cohort['id']}/persons/"
 
     second = await home.get(path, limit=1, offset=1)
-    found = await home.get(path, limit=1, offset=1, after=UUID(int=7))
+    page = await home.get(path, limit=1, offset=1, after=UUID(int=7))
     wrong = await home.api.get(path, params={"after": "nobody"})
 
-    assert found["results"] == second["results"]
+    assert page["results"] == second["results"]
     assert (wrong.status_code, wrong.json()["attr"]) == (400, "after")
 
 
@@ -201,7 +201,7 @@ async def test_a_merge_of_persons_changes_members_at_once(home: Home) -> None:
     )
     page = await home.get(f"/cohorts/{cohort['id']}/persons/")
 
-    assert sorted(len(one["distinct_ids"]) for one in page["results"]) == [1, 3]
+    assert sorted(len(person["distinct_ids"]) for person in page["results"]) == [1, 3]
 
 
 @pytest.mark.every_engine

@@ -21,11 +21,11 @@ async def test_the_cohorts_of_a_person_are_listed_newest_first(home: Home) -> No
     await change(home, gone, deleted=True)
     ann = await home.person("ann")
 
-    found = (await home.get(PATH, person_id=ann["uuid"]))["results"]
+    cohorts = (await home.get(PATH, person_id=ann["uuid"]))["results"]
 
-    assert [one["id"] for one in found] == [anyone["id"], pro["id"]]
-    assert found[0]["count"] == 3
-    assert "filters" in found[0]
+    assert [cohort["id"] for cohort in cohorts] == [anyone["id"], pro["id"]]
+    assert cohorts[0]["count"] == 3
+    assert "filters" in cohorts[0]
 
 
 async def test_a_member_that_left_is_not_listed(home: Home) -> None:

@@ -61,5 +61,5 @@ async def test_a_cohort_is_sent_back_whole(home: Home, kind: str, method: str) -
     await home.site.calculated()
 
     assert (same.status_code, odd.status_code) == (200, 200), (same.text, odd.text)
-    found = await retrieve(home, cohort)
-    assert found == {**cohort, "last_calculation": found["last_calculation"]}
+    stored = await retrieve(home, cohort)
+    assert stored == {**cohort, "last_calculation": stored["last_calculation"]}

@@ -61,16 +61,16 @@ async def test_two_servers_share_the_work_and_do_none_of_it_twice(
         for records, work in zip(servers, works, strict=True):
             group.create_task(until_idle(calculator(records, work, events)))
 
-    done = Counter(one for work in works for one in work.claims)
-    assert done == Counter({one.id: 1 for one in made})
+    done = Counter(cohort_id for work in works for cohort_id in work.claims)
+    assert done == Counter({created.id: 1 for created in made})
     assert all(work.claims for work in works)
     async with servers[0].read() as connection:
         left = select(func.count()).where(cohorts.c.is_calculating | (cohorts.c.version != 2))
         assert await connection.scalar(left) == 0
 
 
-async def until_idle(one: Calculator) -> None:
-    while await one.work_once():
+async def until_idle(worker: Calculator) -> None:
+    while await worker.work_once():
         pass
 
 

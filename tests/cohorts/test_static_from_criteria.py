@@ -110,11 +110,11 @@ async def test_criteria_of_a_static_cohort_cannot_be_changed(
 
 
 async def test_a_static_cohort_may_be_sent_back_as_it_was_read(home: Home) -> None:
-    asked = await create(home, is_static=True, filters=PRO)
+    with_criteria = await create(home, is_static=True, filters=PRO)
     empty = await create(home, is_static=True)
     nothing: Json = {"properties": {"type": "AND", "values": []}}
 
-    for cohort in (asked, empty):
+    for cohort in (with_criteria, empty):
         same = await change(home, cohort, **{**cohort, "name": "n"})
         assert (same["name"], same["filters"]) == ("n", cohort["filters"])
     cleared = await change(home, empty, filters=nothing, groups=[])

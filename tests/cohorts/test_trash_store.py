@@ -59,53 +59,53 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
     assert (early, before) == (False, (6, 2))
     assert await remaining_rows(records) == (3, 1)
     assert await names_in(records, other.id) == ["a", "b", "c"]
-    found = await cohort_store(records).get_cohort(1, deleted_one.id)
-    assert found is not None and (found.deleted, found.count) == (True, None)
+    stored = await cohort_store(records).get_cohort(1, deleted_one.id)
+    assert stored is not None and (stored.deleted, stored.count) == (True, None)
 
 
 async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     await make_persons(records, "a")
     work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
-    one = await cohort(records, await uploaded(records, "a"), is_static=True)
+    static = await cohort(records, await uploaded(records, "a"), is_static=True)
 
-    await change(records, one, deleted=True)
-    await change(records, one, deleted=False)
+    await change(records, static, deleted=True)
+    await change(records, static, deleted=False)
     claim = await claimed(work)
     await work.add_members(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
     await finish(work, claim)
 
     assert not await deleted.purge_members(LATER)
-    assert await names_in(records, one.id) == ["a"]
+    assert await names_in(records, static.id) == ["a"]
 
 
 async def test_a_cohort_restored_during_removal_shows_no_partial_members(records: Records) -> None:
     await make_persons(records, "a", "b")
     work = CohortLeaseStore(records, LEASE_S)
     deleted = CohortTrashStore(records, RETENTION, members_max=1)
-    one = await cohort(records)
+    dynamic = await cohort(records)
     claim = await claimed(work)
     await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
     await finish(work, claim)
-    await change(records, one, deleted=True)
+    await change(records, dynamic, deleted=True)
 
     more = await deleted.purge_members(LATER)
     half = await remaining_rows(records)
-    await change(records, one, deleted=False)
-    returned, idle = await names_in(records, one.id), await deleted.purge_members(LATER)
+    await change(records, dynamic, deleted=False)
+    returned, idle = await names_in(records, dynamic.id), await deleted.purge_members(LATER)
     again = await claimed(work)
     await work.add_members(again, by_distinct_id(again.project_id, ["b"]), NOW)
     await finish(work, again)
 
     assert (more, half, returned, idle) == (True, (1, 0), [], False)
-    assert await names_in(records, one.id) == ["b"]
+    assert await names_in(records, dynamic.id) == ["b"]
 
 
 async def test_a_cohort_being_calculated_is_not_purged(records: Records) -> None:
     await make_persons(records, "a")
     work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
-    one = await cohort(records)
-    await change(records, one, deleted=True)
-    await change(records, one, name="asks for a calculation")
+    dynamic = await cohort(records)
+    await change(records, dynamic, deleted=True)
+    await change(records, dynamic, name="asks for a calculation")
 
     claim = await work.claim_cohort(LATER, "me")
     assert claim is not None

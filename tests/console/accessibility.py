@@ -33,12 +33,14 @@ def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
         # The debugger adds the script, so that the page's policy does not apply.
         page.evaluate(_source())
     page.evaluate(ENDED)
-    return [_line(found) for found in page.evaluate(RUN, list(rules))]
+    return [_line(violation) for violation in page.evaluate(RUN, list(rules))]
 
 
-def _line(found: dict[str, Any]) -> str:
-    nodes = "".join(f"\n    {node['html'][:200]}\n    {_why(node)}" for node in found["nodes"][:5])
-    return f"{found['id']} ({found['impact']}): {found['help']}{nodes}"
+def _line(violation: dict[str, Any]) -> str:
+    nodes = "".join(
+        f"\n    {node['html'][:200]}\n    {_why(node)}" for node in violation["nodes"][:5]
+    )
+    return f"{violation['id']} ({violation['impact']}): {violation['help']}{nodes}"
 
 
 def _why(node: dict[str, Any]) -> str:

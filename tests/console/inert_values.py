@@ -34,5 +34,5 @@ FOUND = r"""() => {
 
 
 def expect_only_text(page: Page) -> None:
-    found = page.evaluate(FOUND)
-    assert not found, "\n".join(["values are more than text:", *found])
+    problems = page.evaluate(FOUND)
+    assert not problems, "\n".join(["values are more than text:", *problems])

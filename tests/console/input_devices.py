@@ -82,10 +82,10 @@ class Keyboard:
         page = self.console.page
         page.get_by_role("combobox").last.wait_for()
         page.keyboard.type(text)
-        wanted = page.get_by_role("option", name=entry)
-        wanted.wait_for()
+        option = page.get_by_role("option", name=entry)
+        option.wait_for()
         for _ in range(ROWS_MAX):
-            if wanted.get_attribute("aria-selected") == "true":
+            if option.get_attribute("aria-selected") == "true":
                 break
             self.console.press("ArrowDown")
         self.console.press("Enter")

@@ -83,15 +83,18 @@ class Project:
         """Create persons by their distinct ids: `persons(ann={"email": "ann@corp.example"})`."""
         self.capture(
             *(
-                {"event": "$identify", "distinct_id": name, "$set": one}
-                for name, one in properties.items()
+                {"event": "$identify", "distinct_id": name, "$set": own_properties}
+                for name, own_properties in properties.items()
             )
         )
 
     def events(self, name: str, *distinct_ids: str, **properties: Any) -> None:
         """Capture one event of each person."""
         self.capture(
-            *({"event": name, "distinct_id": one, "properties": properties} for one in distinct_ids)
+            *(
+                {"event": name, "distinct_id": distinct_id, "properties": properties}
+                for distinct_id in distinct_ids
+            )
         )
 
     def dead_letter(self, *items: Json, error: str) -> None:
@@ -124,14 +127,16 @@ class Project:
         """Return when all cohorts are calculated."""
 
         def are_calculated() -> bool:
-            found = self.get("/cohorts/")["results"]
-            return all(one["count"] is not None and not one["is_calculating"] for one in found)
+            cohorts = self.get("/cohorts/")["results"]
+            return all(
+                cohort["count"] is not None and not cohort["is_calculating"] for cohort in cohorts
+            )
 
         until(are_calculated, "cohorts are not calculated")
 
     def person(self, distinct_id: str) -> Json:
-        (found,) = self.get("/persons/", distinct_id=distinct_id)["results"]
-        person: Json = found
+        (body,) = self.get("/persons/", distinct_id=distinct_id)["results"]
+        person: Json = body
         return person
 
     def _made(self, method: str, path: str, body: Json) -> Json:

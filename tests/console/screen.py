@@ -128,12 +128,12 @@ class Console:
 
     def expect_accessible(self, themes: tuple[Theme, ...] = ("light", "dark")) -> None:
         """Expect that axe finds nothing in what is shown, in either theme; the last one stays."""
-        found: list[str] = []
+        problems: list[str] = []
         for theme in themes:
             self.page.emulate_media(color_scheme=theme)
             rules = () if theme == themes[0] else OF_COLOURS
-            found += [f"{theme}: {line}" for line in violations(self.page, rules)]
-        assert not found, "\n".join(["axe found:", *found])
+            problems += [f"{theme}: {line}" for line in violations(self.page, rules)]
+        assert not problems, "\n".join(["axe found:", *problems])
 
     def press(self, *keys: str) -> None:
         """Press keys such as "Control+k", "Enter", "g", "f", one after another."""

@@ -59,8 +59,8 @@ def _person(
     tab: str = "",
 ) -> Screen:
     def path(showcase: Showcase) -> str:
-        found = showcase.project.person(distinct_id(showcase))
-        return showcase.project.at(f"persons/{found['uuid']}{f'?tab={tab}' * bool(tab)}")
+        person = showcase.project.person(distinct_id(showcase))
+        return showcase.project.at(f"persons/{person['uuid']}{f'?tab={tab}' * bool(tab)}")
 
     return Screen(name, path, prepare)
 
@@ -82,8 +82,8 @@ def _cohort(name: str, which: str) -> Screen:
 
 def _definition(name: str, event: str) -> Screen:
     def path(showcase: Showcase) -> str:
-        found = showcase.project.get("/event_definitions/", search=event)["results"]
-        return showcase.project.at(f"events/{found[0]['id']}")
+        definitions = showcase.project.get("/event_definitions/", search=event)["results"]
+        return showcase.project.at(f"events/{definitions[0]['id']}")
 
     return Screen(name, path)
 

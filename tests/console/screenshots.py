@@ -78,7 +78,7 @@ class Look:
         self.grow(console)
         file = FOLDER / f"{name}.png"
         console.page.screenshot(path=file, full_page=True, animations="disabled")
-        problems += [f"{name}: {found}" for found in console.watch.problems]
+        problems += [f"{name}: {problem}" for problem in console.watch.problems]
         console.watch.problems.clear()
         console.page.set_viewport_size(self.size(WIDTHS[self.width]))
         return problems

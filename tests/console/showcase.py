@@ -104,10 +104,10 @@ def _everything(chance: random.Random, now: datetime) -> tuple[list[str], list[J
 
 def _visits_of_this_hour(chance: random.Random, people: list[str]) -> list[Json]:
     now = datetime.now(UTC)
-    found = []
+    events = []
     for number, name in enumerate(chance.sample(people, 20)):
-        found += _visit(chance, name, now - timedelta(minutes=15 + 2 * number))
-    return found
+        events += _visit(chance, name, now - timedelta(minutes=15 + 2 * number))
+    return events
 
 
 def _identified(name: str, number: int, now: datetime) -> Json:
@@ -149,20 +149,20 @@ def _visit(chance: random.Random, name: str, at: datetime) -> list[Json]:
         "$groups": {"company": f"company-{number % COMPANIES}"},
         "$lib": "web",
     }
-    found = []
+    events = []
     for _ in range(chance.randrange(1, 4)):
         address = f"https://shop.example{chance.choice(PAGES)}"
-        found.append(_event("$pageview", name, at, common | {"$current_url": address}))
+        events.append(_event("$pageview", name, at, common | {"$current_url": address}))
         at += timedelta(seconds=chance.randrange(5, 90))
     for event, share in FUNNEL:
         if chance.random() > share:
             if event == "paid":
-                found.append(_event("checkout failed", name, at, common | {"code": "declined"}))
+                events.append(_event("checkout failed", name, at, common | {"code": "declined"}))
             break
         amount = round(chance.uniform(5, 250), 2)
-        found.append(_event(event, name, at, common | {"amount": amount, "currency": "EUR"}))
+        events.append(_event(event, name, at, common | {"amount": amount, "currency": "EUR"}))
         at += timedelta(seconds=chance.randrange(5, 90))
-    return found
+    return events
 
 
 def _both_ends(name: str, day: datetime) -> list[Json]:
@@ -233,10 +233,10 @@ def _name_test_accounts(project: Project, testers: Json) -> None:
 
 
 def _mark_definitions(project: Project) -> None:
-    found = project.get("/event_definitions/", search="paid")["results"]
-    place = f"/event_definitions/{found[0]['id']}/"
-    project.patch(place, tags=["revenue"])
-    project.patch(f"{place}marks/", verified=True)
+    definitions = project.get("/event_definitions/", search="paid")["results"]
+    path = f"/event_definitions/{definitions[0]['id']}/"
+    project.patch(path, tags=["revenue"])
+    project.patch(f"{path}marks/", verified=True)
 
 
 def _settle_webhooks(project: Project) -> None:
@@ -255,12 +255,12 @@ def _settle_webhooks(project: Project) -> None:
 def _manage(installation: Installation) -> None:
     with installation.client() as client:
         here = "/api/organizations/@current"
-        wanted: list[tuple[str, dict[str, Any]]] = [
+        requests: list[tuple[str, dict[str, Any]]] = [
             (f"{here}/invites/", {"target_email": "newcomer@example.com", "level": 1}),
             (f"{here}/invites/", {"target_email": "looks-on@example.com", "level": 0}),
             (f"{here}/roles/", {"name": "Release managers", "feature_flags_access_level": 37}),
             ("/api/personal_api_keys/", {"label": "CI", "scopes": ["feature_flag:read"]}),
         ]
-        for path, body in wanted:
+        for path, body in requests:
             answer = client.post(path, json=body)
             assert answer.is_success or "unique" in answer.text, answer.text

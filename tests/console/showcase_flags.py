@@ -79,11 +79,11 @@ def _schedule(project: Project, flag: Json) -> None:
 
 def _change(project: Project, flag: Json) -> None:
     """Change a flag, so that its activity has something to show and to restore."""
-    place = f"/feature_flags/{flag['id']}/"
+    path = f"/feature_flags/{flag['id']}/"
     groups = flag["filters"]["groups"]
-    project.patch(place, filters=flag["filters"] | {"groups": groups[:2]})
-    project.patch(place, name="One page for the whole checkout", active=False)
-    project.patch(place, filters=flag["filters"], active=True)
+    project.patch(path, filters=flag["filters"] | {"groups": groups[:2]})
+    project.patch(path, name="One page for the whole checkout", active=False)
+    project.patch(path, filters=flag["filters"], active=True)
 
 
 def _asked_at(number: int) -> datetime:

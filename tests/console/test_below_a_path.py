@@ -52,7 +52,9 @@ def below(chromium_browser: Browser, proxied: ProxiedInstallation) -> Iterator[C
         yield console
         console.watch.assert_clean()
         outside = [
-            one.url for one in console.watch.requests if not is_below(one.url, proxied.origin)
+            request.url
+            for request in console.watch.requests
+            if not is_below(request.url, proxied.origin)
         ]
         assert not outside
 

@@ -17,8 +17,8 @@ def names(page: Page) -> Locator:
 
 
 def definition(project: Project, name: str) -> str:
-    (found,) = project.get("/event_definitions/", search=name)["results"]
-    return str(found["id"])
+    (body,) = project.get("/event_definitions/", search=name)["results"]
+    return str(body["id"])
 
 
 def test_events_are_listed_with_their_volume(console: Console, project: Project) -> None:
@@ -86,9 +86,9 @@ def test_an_event_in_detail(console: Console, project: Project) -> None:
     with console.at_width(360):
         pass
 
-    place = f"/event_definitions/{definition(project, 'paid')}/"
-    assert project.get(f"{place}marks/") == {"hidden": False, "verified": True}
-    until(lambda: project.get(place)["tags"] == ["money"], "the tag is not stored")
+    path = f"/event_definitions/{definition(project, 'paid')}/"
+    assert project.get(f"{path}marks/") == {"hidden": False, "verified": True}
+    until(lambda: project.get(path)["tags"] == ["money"], "the tag is not stored")
 
 
 def test_a_definition_is_deleted_once_its_name_is_typed(console: Console, project: Project) -> None:

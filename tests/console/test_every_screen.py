@@ -47,7 +47,7 @@ def test_a_screen_is_accessible_harmless_and_fits(
 @pytest.mark.parametrize("name", ["flags", "persons", "settings-webhooks", "cohorts"])
 def test_nothing_moves_for_who_wants_it_so(console: Console, showcase: Showcase, name: str) -> None:
     """Nothing moves while a screen loads, nor when the command menu opens."""
-    [screen] = [one for one in SCREENS if one.name == name]
+    [screen] = [screen for screen in SCREENS if screen.name == name]
     held: list[Route] = []
     console.page.emulate_media(reduced_motion="reduce")
     console.page.route(OF_A_PROJECT, lambda route: held.append(route))

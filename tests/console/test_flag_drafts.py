@@ -23,12 +23,12 @@ def people(module_project: Project) -> Project:
 
 
 def saved(project: Project, flag: Json) -> Json:
-    found: Json = project.get(f"/feature_flags/{flag['id']}/")
-    return found
+    stored: Json = project.get(f"/feature_flags/{flag['id']}/")
+    return stored
 
 
 def shares(project: Project, flag: Json) -> list[float]:
-    return [one["rollout_percentage"] for one in saved(project, flag)["filters"]["groups"]]
+    return [group["rollout_percentage"] for group in saved(project, flag)["filters"]["groups"]]
 
 
 def type_share(console: Console, number: int, share: int) -> None:

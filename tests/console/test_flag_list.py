@@ -28,7 +28,10 @@ def switch(console: Console, key: str) -> Locator:
 
 
 def keys(console: Console) -> list[str]:
-    names = [one.get_attribute("aria-label") for one in console.page.get_by_role("switch").all()]
+    names = [
+        switch_of_flag.get_attribute("aria-label")
+        for switch_of_flag in console.page.get_by_role("switch").all()
+    ]
     return [(name or "").removeprefix("Switch ") for name in names]
 
 
@@ -39,8 +42,8 @@ def find(console: Console, text: str) -> None:
 
 
 def stored(project: Project, flag: Json) -> Json:
-    found: Json = project.get(f"/feature_flags/{flag['id']}/")
-    return found
+    body: Json = project.get(f"/feature_flags/{flag['id']}/")
+    return body
 
 
 def test_an_empty_list_teaches_and_offers_a_flag(console: Console, project: Project) -> None:
@@ -186,10 +189,10 @@ def test_many_flags_are_switched_tagged_and_deleted_and_all_is_taken_back(
     bulk = page.get_by_role("group", name="Selected flags")
     bulk.get_by_role("button", name="Switch off").click()
     console.expect_toast("3 flags switched off.")
-    assert [stored(project, one)["active"] for one in flags] == [False] * 3
+    assert [stored(project, flag)["active"] for flag in flags] == [False] * 3
     undo("3 flags switched off.")
     console.expect_toast("3 flags switched on.")
-    assert [stored(project, one)["active"] for one in (*flags, off)] == [True] * 3 + [False]
+    assert [stored(project, flag)["active"] for flag in (*flags, off)] == [True] * 3 + [False]
 
     project.patch(f"/feature_flags/{off['id']}/", tags=["theirs"])  # meanwhile, elsewhere
     bulk.get_by_role("button", name="Add tags").click()
@@ -202,14 +205,14 @@ def test_many_flags_are_switched_tagged_and_deleted_and_all_is_taken_back(
     assert stored(project, off)["tags"] == ["theirs", "mine"]
     undo("Tags added to 4 flags.")
     console.expect_toast("Tags removed from 4 flags.")
-    assert [stored(project, one)["tags"] for one in (flags[0], off)] == [["old"], ["theirs"]]
+    assert [stored(project, flag)["tags"] for flag in (flags[0], off)] == [["old"], ["theirs"]]
 
     bulk.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", name="No feature flags yet")).to_be_visible()
     undo("4 flags deleted.")
     console.expect_toast("4 flags restored.")
     expect(switch(console, "off")).to_be_visible()
-    assert [stored(project, one)["deleted"] for one in flags] == [False] * 3
+    assert [stored(project, flag)["deleted"] for flag in flags] == [False] * 3
 
 
 def test_thousands_of_flags_are_searched_without_drawing_them_all(

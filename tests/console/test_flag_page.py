@@ -30,8 +30,8 @@ def open_flag(console: Console, people: Project) -> Open:
 
 
 def saved(project: Project, flag: Json) -> Json:
-    found: Json = project.get(f"/feature_flags/{flag['id']}/")
-    return found
+    stored: Json = project.get(f"/feature_flags/{flag['id']}/")
+    return stored
 
 
 def condition(console: Console, number: int) -> Locator:
@@ -119,7 +119,7 @@ def test_a_condition_is_dragged_to_another_place(
     save(console)
 
     groups = saved(people, flag)["filters"]["groups"]
-    assert [one["rollout_percentage"] for one in groups] == [2, 3, 1]
+    assert [group["rollout_percentage"] for group in groups] == [2, 3, 1]
 
 
 def test_why_someone_gets_false_and_would_not_any_more(

@@ -18,13 +18,13 @@ def open_tab(console: Console, project: Project, flag: Json, tab: str) -> None:
 
 
 def stored(project: Project, flag: Json) -> Json:
-    found: Json = project.get(f"/feature_flags/{flag['id']}/")
-    return found
+    body: Json = project.get(f"/feature_flags/{flag['id']}/")
+    return body
 
 
 def scheduled(project: Project, flag: Json) -> list[Json]:
-    found: list[Json] = project.get(f"/feature_flags/{flag['id']}/scheduled_changes/")["results"]
-    return found
+    changes: list[Json] = project.get(f"/feature_flags/{flag['id']}/scheduled_changes/")["results"]
+    return changes
 
 
 def later(**span: float) -> str:
@@ -115,8 +115,8 @@ def test_a_rollback_condition_is_drawn_edited_and_never_overwrites_another_chang
 
 def test_use_is_drawn_by_value_with_evidence_and_code(console: Console, project: Project) -> None:
     flag = project.flag("color", created_at="2024-01-01T00:00:00Z")
-    asked = {"$feature_flag": "color", "$feature_flag_response": True}
-    project.events("$feature_flag_called", "ann", "bob", "eve", **asked)
+    called = {"$feature_flag": "color", "$feature_flag_response": True}
+    project.events("$feature_flag_called", "ann", "bob", "eve", **called)
     project.events("bought", "ann", **{"$feature/color": True})
     open_tab(console, project, flag, "usage")
     page = console.page
@@ -186,7 +186,7 @@ def test_a_flag_is_given_to_a_role_and_taken_away_again(
     take = page.get_by_role("button", name=f"Take away from {name}")
     expect(take).to_be_visible()
     access = project.get(f"/feature_flags/{flag['id']}/role_access/")["results"]
-    assert [one["role"]["name"] for one in access] == [name]
+    assert [given["role"]["name"] for given in access] == [name]
     console.settle()
     take.click()
     expect(page.get_by_text("No role was given this flag.")).to_be_visible()

@@ -113,8 +113,10 @@ def test_home_asks_once_for_each_tile(console: Console, project: Project) -> Non
     console.page.get_by_role("navigation").get_by_role("link", name="Home").click()
     console.settle()
 
-    asked = [one.url for one in console.watch.requests[before:] if "/api/" in one.url]
-    assert len(asked) <= 6, asked
+    requested = [
+        request.url for request in console.watch.requests[before:] if "/api/" in request.url
+    ]
+    assert len(requested) <= 6, requested
 
 
 def test_what_fails_leads_to_where_it_is_mended(

@@ -82,7 +82,7 @@ def test_after_a_sign_in_the_screen_is_where_it_was(
     console = visit(account, anew=True)
     open_flag(console, project, flag)
     raise_share(console, 40)
-    place = console.page.url
+    url = console.page.url
     end_sessions(installation, account)
     console.watch.expect_status(401, "/api/")
 
@@ -92,7 +92,7 @@ def test_after_a_sign_in_the_screen_is_where_it_was(
     console.press("Enter")
 
     expect(console.page.get_by_role("region", name="Unsaved changes")).to_be_visible()
-    assert console.page.url == place
+    assert console.page.url == url
     field = console.page.get_by_label("Share of condition 1", exact=True)
     expect(field).to_have_value("40")
 
@@ -108,8 +108,8 @@ def test_a_server_that_stops_in_a_save_costs_nothing(
 
     with installation.stopped():
         save(console)
-        told = console.page.get_by_text("The server cannot be reached.").first
-        expect(told).to_be_visible()
+        notice = console.page.get_by_text("The server cannot be reached.").first
+        expect(notice).to_be_visible()
     console.page.reload()
 
     kept = console.page.get_by_role("region", name="Unsaved changes")

@@ -154,9 +154,9 @@ def test_people_are_signed_in_without_the_page_for_it(
         cookie = installation.cookie(account)
         with chromium.console(installation.server.url, cookie) as console:
             console.open("/_health")
-            found = console.page.evaluate("async () => (await fetch('/api/users/@me/')).json()")
+            user = console.page.evaluate("async () => (await fetch('/api/users/@me/')).json()")
 
-        assert found["email"] == account.email
+        assert user["email"] == account.email
         assert installation.cookie(account) == cookie
     assert installation.cookie(bob, anew=True) != installation.cookie(bob)
 

@@ -187,6 +187,6 @@ def test_a_colleague_is_invited_who_may_only_look(
         expect(page.get_by_role("dialog", name="The link of the invite")).to_be_visible()
 
     with installation.client() as client:
-        found = client.get("/api/organizations/@current/invites/").json()["results"]
-    levels = {invite["target_email"]: invite["level"] for invite in found}
+        invites = client.get("/api/organizations/@current/invites/").json()["results"]
+    levels = {invite["target_email"]: invite["level"] for invite in invites}
     assert levels[f"looks-{kind}@example.com"] == 0

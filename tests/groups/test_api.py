@@ -40,9 +40,9 @@ async def test_a_project_without_groups_has_no_types(home: Home) -> None:
 
 
 async def test_a_group_is_found_by_its_key(companies: Home) -> None:
-    found = await companies.get("/groups/find/", group_type_index=0, group_key="acme")
+    group = await companies.get("/groups/find/", group_type_index=0, group_key="acme")
 
-    assert found == {
+    assert group == {
         "group_type_index": 0,
         "group_key": "acme",
         "group_properties": {"name": "Acme Größe", "seats": 5},
@@ -67,9 +67,9 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 async def test_groups_are_listed(companies: Home, name: str) -> None:
     query, expected = LISTS[name]
 
-    found = await companies.get("/groups/", **query)
+    page = await companies.get("/groups/", **query)
 
-    assert [group["group_key"] for group in found["results"]] == expected
+    assert [group["group_key"] for group in page["results"]] == expected
 
 
 async def test_pages_are_linked(companies: Home) -> None:

@@ -23,8 +23,8 @@ ORDER BY group_type_index, group_key
 
 
 async def mirrored(events: EventStore, project_id: int) -> list[tuple[Any, ...]]:
-    found = await events.ask(MIRRORED, {"project_id": project_id})
-    return list(zip(*found.columns, strict=True))
+    answer = await events.ask(MIRRORED, {"project_id": project_id})
+    return list(zip(*answer.columns, strict=True))
 
 
 async def put(records: Records, project_id: int, *keys: str, index: int = 0) -> None:
@@ -47,16 +47,16 @@ async def put(records: Records, project_id: int, *keys: str, index: int = 0) -> 
 async def test_groups_stored_before_the_mirror_are_sent_once(
     records: Records, events: EventStore
 ) -> None:
-    one, other = next_project(), next_project()
-    await put(records, one, "acme", "b\tc")
-    await put(records, one, "red", index=4)
+    project, other = next_project(), next_project()
+    await put(records, project, "acme", "b\tc")
+    await put(records, project, "red", index=4)
     await put(records, other, *(f"g{n:05}" for n in range(KEYS_MAX + 2)))
     mirror = GroupMirror(records, events, lambda: True)
 
     sent = [await mirror.complete(), await mirror.complete()]
 
     assert sent == [KEYS_MAX + 5, 0]
-    assert await mirrored(events, one) == [
+    assert await mirrored(events, project) == [
         (0, "acme", 3, NOW, '{"name":"Ü acme"}', "Ü acme"),
         (0, "b\tc", 3, NOW, '{"name":"Ü b\\tc"}', "Ü b\tc"),
         (4, "red", 3, NOW, '{"name":"Ü red"}', "Ü red"),
@@ -98,8 +98,8 @@ async def test_a_server_that_does_not_ingest_sends_nothing(
 
 
 def identify(key: str, **properties: Any) -> dict[str, Any]:
-    asked = {"$group_type": "company", "$group_key": key, "$group_set": properties}
-    return {"event": "$groupidentify", "distinct_id": "d", "properties": asked}
+    event_properties = {"$group_type": "company", "$group_key": key, "$group_set": properties}
+    return {"event": "$groupidentify", "distinct_id": "d", "properties": event_properties}
 
 
 async def test_what_ingestion_changes_is_mirrored_as_it_is_stored(home: Home) -> None:

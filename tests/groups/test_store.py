@@ -37,17 +37,17 @@ async def many(records: Records) -> Records:
 
 
 async def test_a_page_of_many_groups_is_whole_and_in_order(many: Records) -> None:
-    found, total = await find_groups(many, PROJECT, GroupQuery(0, limit=COUNT, offset=5))
+    page, total = await find_groups(many, PROJECT, GroupQuery(0, limit=COUNT, offset=5))
 
     assert total == COUNT
-    assert [one.key for one in found] == [f"g{n:03}" for n in range(5, COUNT)]
-    assert all(one.properties == PROPERTIES for one in found)
+    assert [group.key for group in page] == [f"g{n:03}" for n in range(5, COUNT)]
+    assert all(group.properties == PROPERTIES for group in page)
 
 
 async def test_a_page_ends_early_when_it_holds_much(many: Records) -> None:
-    found, total = await find_groups(many, PROJECT, GroupQuery(0, limit=COUNT), bytes_max=1_000)
+    page, total = await find_groups(many, PROJECT, GroupQuery(0, limit=COUNT), bytes_max=1_000)
 
-    assert (len(found), total) == (PORTION_KEYS, COUNT)
+    assert (len(page), total) == (PORTION_KEYS, COUNT)
 
 
 async def test_ingestion_reads_all_groups_that_it_names_and_their_size(many: Records) -> None:
@@ -55,9 +55,9 @@ async def test_ingestion_reads_all_groups_that_it_names_and_their_size(many: Rec
     size = json_bytes(PROPERTIES)
 
     async with many.read() as connection:
-        found = await connection.run_sync(load_groups, PROJECT, keys, ByteBudget(COUNT * size))
+        loaded = await connection.run_sync(load_groups, PROJECT, keys, ByteBudget(COUNT * size))
         with pytest.raises(ByteBudgetExceeded):
             await connection.run_sync(load_groups, PROJECT, keys, ByteBudget(COUNT * size - 1))
 
-    assert found.keys() == set(keys[:COUNT])
-    assert {group.properties_bytes for group in found.values()} == {size}
+    assert loaded.keys() == set(keys[:COUNT])
+    assert {group.properties_bytes for group in loaded.values()} == {size}

@@ -74,9 +74,11 @@ async def expect_joined(home: Home) -> None:
     person = await home.person(USER)
     assert sorted(person["distinct_ids"]) == [USER, VISITOR]
     listed = await home.events(person_id=person["uuid"])
-    assert {one["event"] for one in listed} == {"$pageview", "$identify", "signed up"}
+    assert {event["event"] for event in listed} == {"$pageview", "$identify", "signed up"}
     timeline = await home.get(f"/persons/{person['id']}/timeline/", kind="event")
-    assert {one["event"]["name"] for one in timeline["results"]} == {one["event"] for one in listed}
+    assert {entry["event"]["name"] for entry in timeline["results"]} == {
+        event["event"] for event in listed
+    }
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ async def test_a_visit_joins_in_every_order_of_arrival(layout: Site, requests: i
     """The test takes seconds: each of the six orders is ingested in a project of its own."""
     for order in permutations(JOURNEY):
         async with open_home(layout, next_project()) as home:
-            for some in [order] if requests == 1 else [[one] for one in order]:
+            for some in [order] if requests == 1 else [[sent] for sent in order]:
                 await home.capture(*some)
 
             await expect_joined(home)
@@ -122,7 +124,7 @@ JOINING: Mapping[str, Sequence[Json]] = {
 async def test_a_visit_joins_however_the_id_is_given_to_the_person(
     home: Home, name: str, visited_first: bool
 ) -> None:
-    sent = [[visit()], *([one] for one in JOINING[name]), [SIGN_UP]]
+    sent = [[visit()], *([joining] for joining in JOINING[name]), [SIGN_UP]]
     for some in sent if visited_first else reversed(sent):
         await home.capture(*some)
 
@@ -130,8 +132,8 @@ async def test_a_visit_joins_however_the_id_is_given_to_the_person(
     assert await users(home) == 1
     person = await home.person(VISITOR)
     assert person == await home.person(USER)
-    found = await home.events(person_id=person["uuid"])
-    assert {"$pageview", "signed up"} < {one["event"] for one in found}
+    events = await home.events(person_id=person["uuid"])
+    assert {"$pageview", "signed up"} < {listed["event"] for listed in events}
 
 
 @pytest.mark.every_engine
@@ -193,18 +195,18 @@ async def test_a_visit_counts_for_the_properties_of_the_person(home: Home) -> No
     assert await funnel(home, "$pageview", "signed up", properties=pro) == [1, 1]
     assert len(await home.events(properties=json.dumps(pro))) == 3
     others = [{**pro[0], "operator": "is_not"}]
-    assert [one["distinct_id"] for one in await home.events(properties=json.dumps(others))] == [
-        "nobody"
-    ]
+    assert [
+        listed["distinct_id"] for listed in await home.events(properties=json.dumps(others))
+    ] == ["nobody"]
 
 
 async def test_a_life_cycle_begins_with_the_first_visit(home: Home) -> None:
     late = {**IDENTIFY, "timestamp": "2024-02-29T10:01:00Z"}
     await home.capture(visit(), visit("29T10:00"), late)
 
-    found = await ask(home, "trend", {"id": "$pageview"}, insight="LIFECYCLE")
+    series = await ask(home, "trend", {"id": "$pageview"}, insight="LIFECYCLE")
 
-    assert {one["status"]: one["data"] for one in found} == {
+    assert {status["status"]: status["data"] for status in series} == {
         "new": [1, 0, 0], "returning": [0, 1, 0], "resurrecting": [0, 0, 0], "dormant": [0, 0, -1],
     }  # fmt: skip
 
@@ -217,7 +219,7 @@ async def test_other_questions_see_one_person(home: Home) -> None:
     entity = {"target_entity": {"id": "$pageview"}, "returning_entity": {"id": "signed up"}}
     back = {"period": "Day", "total_intervals": 3, "date_to": "2024-03-01", **entity}
     retention = await ask(home, "retention", **back)
-    assert [one["count"] for one in retention[0]["values"]] == [1, 1, 0]
+    assert [cell["count"] for cell in retention[0]["values"]] == [1, 1, 0]
 
 
 async def test_a_person_that_was_deleted_with_its_events_takes_its_visits_along(
@@ -229,7 +231,7 @@ async def test_a_person_that_was_deleted_with_its_events_takes_its_visits_along(
     answer = await home.api.delete(f"/persons/{person['id']}/", params={"delete_events": "true"})
 
     assert answer.status_code in (202, 204), answer.text
-    assert [one["distinct_id"] for one in await home.events()] == ["nobody"]
+    assert [listed["distinct_id"] for listed in await home.events()] == ["nobody"]
 
 
 async def test_who_returns_after_a_deletion_joins_again(home: Home) -> None:
@@ -246,8 +248,8 @@ async def test_who_returns_after_a_deletion_joins_again(home: Home) -> None:
     )
 
     eve = await home.person("eve")
-    found = await home.events(person_id=eve["uuid"], event="$pageview")
-    assert len(found) == 2  # the earlier one was kept, and is the same visitor's
+    visits = await home.events(person_id=eve["uuid"], event="$pageview")
+    assert len(visits) == 2  # the earlier one was kept, and is the same visitor's
 
 
 async def test_visits_that_earlier_versions_stored_join_too(home: Home, events: EventStore) -> None:

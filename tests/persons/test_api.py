@@ -54,8 +54,8 @@ async def test_events_update_their_person(home: Home, together: bool) -> None:
     for batch in [list(chain(*batches))] if together else batches:
         await home.capture(*batch)
 
-    found = {name: (await home.person(name))["properties"] for name in UPDATES}
-    assert found == {name: expected for name, (_, expected) in UPDATES.items()}
+    stored = {name: (await home.person(name))["properties"] for name in UPDATES}
+    assert stored == {name: expected for name, (_, expected) in UPDATES.items()}
 
 
 async def test_updates_outside_the_properties_count_too(home: Home) -> None:
@@ -127,11 +127,13 @@ async def test_identified_persons_stay_apart(home: Home) -> None:
 async def test_no_person_is_merged_with_a_generic_id(home: Home) -> None:
     generic = ["anonymous", "Guest", "null", "[object Object]", "'0'", " "]
 
-    await home.capture(*(event(f"by {one}", "$create_alias", alias=one) for one in generic))
+    await home.capture(
+        *(event(f"by {generic_id}", "$create_alias", alias=generic_id) for generic_id in generic)
+    )
 
-    for one in generic:
-        assert (await home.person(f"by {one}"))["distinct_ids"] == [f"by {one}"]
-        assert (await home.get("/persons/", distinct_id=one))["results"] == []
+    for generic_id in generic:
+        assert (await home.person(f"by {generic_id}"))["distinct_ids"] == [f"by {generic_id}"]
+        assert (await home.get("/persons/", distinct_id=generic_id))["results"] == []
 
 
 @pytest.mark.every_engine
@@ -146,7 +148,7 @@ async def test_a_merged_person_is_found_under_its_old_id(home: Home) -> None:
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize(
-    ("search", "found"),
+    ("search", "expected"),
     [
         ("rossi", ["carla"]),
         ("  Carla ROSSI ", ["carla"]),
@@ -169,7 +171,7 @@ async def test_a_merged_person_is_found_under_its_old_id(home: Home) -> None:
     ],
 )
 async def test_persons_are_found_by_a_part_of_the_name(
-    home: Home, search: str, found: list[str]
+    home: Home, search: str, expected: list[str]
 ) -> None:
     properties: dict[str, Json] = {
         "carla": {"name": "Carla Rossi", "Email": "other@corp.example", "city": "Verona"},
@@ -183,8 +185,8 @@ async def test_persons_are_found_by_a_part_of_the_name(
 
     listed = (await home.get("/persons/", search=search))["results"]
 
-    assert sorted(one["distinct_ids"][0] for one in listed) == found
-    assert await members(home, cohort, search=search) == found
+    assert sorted(person["distinct_ids"][0] for person in listed) == expected
+    assert await members(home, cohort, search=search) == expected
 
 
 @pytest.mark.every_engine
@@ -196,8 +198,8 @@ async def test_a_person_is_found_by_its_id_and_by_one_that_it_had(home: Home) ->
     await home.site.calculated()
 
     for search in (ann["uuid"], ann["uuid"].upper(), f" {ann['uuid']} ", old["uuid"]):
-        [found] = (await home.get("/persons/", search=search))["results"]
-        assert found["uuid"] == ann["uuid"]
+        [person] = (await home.get("/persons/", search=search))["results"]
+        assert person["uuid"] == ann["uuid"]
         assert await members(home, cohort, search=search) == ["ann"]
     assert (await home.get("/persons/", search=str(UUID(int=7))))["results"] == []
 
@@ -237,12 +239,15 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 async def test_lists_of_persons(home: Home) -> None:
     await persons(home)
 
-    found = {
-        name: [one["distinct_ids"][0] for one in (await home.get("/persons/", **query))["results"]]
+    listed = {
+        name: [
+            person["distinct_ids"][0]
+            for person in (await home.get("/persons/", **query))["results"]
+        ]
         for name, (query, _) in LISTS.items()
     }
 
-    assert found == {name: expected for name, (_, expected) in LISTS.items()}
+    assert listed == {name: expected for name, (_, expected) in LISTS.items()}
 
 
 @pytest.mark.every_engine
@@ -253,7 +258,9 @@ async def test_pages_of_persons_are_linked(home: Home) -> None:
     second = (await home.api.get(first["next"])).json()
     third = (await home.api.get(second["next"])).json()
 
-    pages = [[one["distinct_ids"][0] for one in page["results"]] for page in (first, second, third)]
+    pages = [
+        [person["distinct_ids"][0] for person in page["results"]] for page in (first, second, third)
+    ]
     assert pages == [["p4", "p3"], ["p2", "p1"], ["p0"]]
     assert (first["previous"], third["next"]) == (None, None)
     assert second["previous"].endswith("/persons/?limit=2&search=example")
@@ -272,7 +279,7 @@ async def ages(home: Home) -> None:
 
 
 def names(page: Json) -> list[str]:
-    return [one["distinct_ids"][0] for one in page["results"]]
+    return [person["distinct_ids"][0] for person in page["results"]]
 
 
 PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
@@ -298,12 +305,12 @@ PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
 async def test_properties_choose_persons(home: Home) -> None:
     await ages(home)
 
-    found = {
+    listed = {
         name: sorted(names(await home.get("/persons/", properties=json.dumps(conditions))))
         for name, (conditions, _) in PROPERTIES.items()
     }
 
-    assert found == {name: [f"p{n:02}" for n in ns] for name, (_, ns) in PROPERTIES.items()}
+    assert listed == {name: [f"p{n:02}" for n in ns] for name, (_, ns) in PROPERTIES.items()}
 
 
 async def test_conditions_that_cannot_be_compared_are_refused(home: Home) -> None:
@@ -311,8 +318,8 @@ async def test_conditions_that_cannot_be_compared_are_refused(home: Home) -> Non
     unusable["operator"] = [leaf("plan", "Pro 0", "resembles")]
 
     for part, conditions in unusable.items():
-        for one in conditions:
-            answer = await home.api.get("/persons/", params={"properties": json.dumps([one])})
+        for condition in conditions:
+            answer = await home.api.get("/persons/", params={"properties": json.dumps([condition])})
             assert (answer.status_code, answer.json()["attr"]) == (400, f"properties__0__{part}")
 
 
@@ -416,11 +423,13 @@ async def test_groups_get_an_index_in_the_order_of_their_types(home: Home) -> No
 
     for name in types:
         await home.capture(event("ann", **{"$groups": {name: f"{name}:1"}}))
-    stored = [one["properties"] for one in reversed(await home.events())]
+    stored = [listed["properties"] for listed in reversed(await home.events())]
     await home.capture(event("ann", **{"$groups": {"project": 7, "sixth": "x"}}))
     [again, *_] = await home.events()
 
-    indexes = [{k: v for k, v in one.items() if k.startswith("$group_")} for one in stored]
+    indexes = [
+        {k: v for k, v in properties.items() if k.startswith("$group_")} for properties in stored
+    ]
     assert indexes == [{f"$group_{n}": f"{name}:1"} for n, name in enumerate(types[:5])] + [{}]
     assert again["properties"]["$group_1"] == "7"
     assert "$group_5" not in again["properties"]

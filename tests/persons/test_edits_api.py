@@ -112,11 +112,11 @@ async def test_the_search_by_email_follows_a_change(home: Home) -> None:
         f"/persons/{person['id']}/", json={"properties": {"email": "New@example.com"}}
     )
 
-    found = [
+    counts = [
         len((await home.get("/persons/", email=email))["results"])
         for email in ("old@example.com", "new@example.com")
     ]
-    assert found == [0, 1]
+    assert counts == [0, 1]
 
 
 @pytest.mark.every_engine
@@ -158,8 +158,8 @@ async def mirrored_plan(home: Home, events: EventStore, person: Json) -> str:
         FROM persons FINAL
        WHERE project_id = {project_id:UInt64} AND person_id = {person:UUID}
     """
-    asked = {"project_id": home.project_id, "person": UUID(person["id"])}
-    [(plan,)] = await events._read(statement, asked)
+    parameters = {"project_id": home.project_id, "person": UUID(person["id"])}
+    [(plan,)] = await events._read(statement, parameters)
     return str(plan)
 
 
@@ -430,8 +430,8 @@ async def test_what_comes_back_can_merge_again(home: Home) -> None:
 
     person = await merged(home)
 
-    found = await home.events(person_id=person["id"])
-    assert len(found) == 4 + 1
+    events = await home.events(person_id=person["id"])
+    assert len(events) == 4 + 1
     assert (await home.get("/persons/"))["results"] == [person]
 
 
@@ -459,10 +459,10 @@ async def test_events_that_still_wait_are_left_out(home: Home, events: EventStor
     answer = await deleting
     await home.site.ingested()
 
-    found = await home.events()
+    listed = await home.events()
     assert answer.status_code == 204
-    assert {event["distinct_id"] for event in found} == {"bob"}
-    assert len(found) == 2
+    assert {event["distinct_id"] for event in listed} == {"bob"}
+    assert len(listed) == 2
     assert await stored_rows(events, "events", home.project_id) == 2
     assert (await home.get("/persons/", distinct_id="ann"))["results"] == []
 
@@ -496,8 +496,10 @@ async def test_examples_of_refused_items_do_not_name_the_person(home: Home) -> N
     returned = select(ingestion_examples.c.examples).where(
         ingestion_examples.c.project_id == home.project_id
     )
-    examples = [one for row in await home.site.records.fetch(returned) for one in row.examples]
-    assert [one["distinct_id"] for one in examples] == ["bob"]
+    examples = [
+        example for row in await home.site.records.fetch(returned) for example in row.examples
+    ]
+    assert [example["distinct_id"] for example in examples] == ["bob"]
 
 
 @pytest.mark.every_engine

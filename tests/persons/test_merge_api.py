@@ -53,11 +53,11 @@ def body(*others: Json) -> Json:
 
 async def numbers(home: Home, *people: Json) -> list[int]:
     """Return the ids of persons in the records store."""
-    found = {}
+    ids = {}
     for person in people:
-        wanted = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
-        [(found[person["id"]],)] = await home.site.records.fetch(wanted)
-    return list(found.values())
+        statement = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
+        [(ids[person["id"]],)] = await home.site.records.fetch(statement)
+    return list(ids.values())
 
 
 async def author_of(home: Home) -> Author:
@@ -88,10 +88,10 @@ async def test_identified_persons_become_one(home: Home) -> None:
     assert merged["distinct_ids"] == ["ann", "ann-anon", "bob", "bob-anon", "cid"]
     assert merged["properties"] == {"plan": "free", "a": 1, "b": 2}
     assert merged["is_identified"]
-    assert [(await home.get(f"/persons/{one['id']}/"))["id"] for one in (bob, cid)] == [
+    assert [(await home.get(f"/persons/{person['id']}/"))["id"] for person in (bob, cid)] == [
         ann["id"]
     ] * 2
-    names = {one["distinct_id"] for one in await home.events(person_id=ann["id"])}
+    names = {event["distinct_id"] for event in await home.events(person_id=ann["id"])}
     assert names == {"ann", "bob", "cid"}
 
 
@@ -163,9 +163,9 @@ async def test_chains_of_merges_lead_to_the_last_person(home: Home) -> None:
     await merge(home, bob, cid)
     await merge(home, ann, cid)
 
-    found = await home.get(f"/persons/{cid['id']}/")
-    assert found["id"] == ann["id"]
-    assert found["distinct_ids"] == ["ann", "bob", "cid"]
+    person = await home.get(f"/persons/{cid['id']}/")
+    assert person["id"] == ann["id"]
+    assert person["distinct_ids"] == ["ann", "bob", "cid"]
     assert len(await home.events(person_id=ann["id"])) == 5
 
 
@@ -319,10 +319,10 @@ async def add_distinct_ids(home: Home, person: Json, number: int) -> None:
     rows = [
         {
             "project_id": home.project_id,
-            "distinct_id": f"device {place:05}",
+            "distinct_id": f"device {index:05}",
             "person_id": person_id,
         }
-        for place in range(number)
+        for index in range(number)
     ]
     async with home.site.records.write() as connection:
         await connection.execute(insert(person_distinct_ids), rows)
@@ -478,12 +478,12 @@ async def test_a_full_log_is_told_and_leaves_no_activity(home: Home) -> None:
     await home.capture(seen("ann"), seen("bob"))
     ann, bob = await home.person("ann"), await home.person("bob")
 
-    with pytest.raises(Unavailable) as told:
+    with pytest.raises(Unavailable) as refused:
         await service(home, log=FullLog()).merge(
             await author_of(home), (), UUID(ann["id"]), [UUID(bob["id"])]
         )
 
-    assert told.value.code == "log_full"
+    assert refused.value.code == "log_full"
     assert (await home.get("/persons/activity/"))["results"] == []
     assert (await home.person("bob"))["id"] == bob["id"]
 
@@ -523,19 +523,20 @@ async def test_the_preview_tells_what_the_merge_then_does(home: Home) -> None:
     assert unchanged == [ann, bob, cid]
     for name in ("id", "name", "is_identified", "created_at", "distinct_ids"):
         assert foreseen[name] == merged[name]
-    values = {one["name"]: one["remaining"]["value"] for one in foreseen["properties"]}
+    values = {prop["name"]: prop["remaining"]["value"] for prop in foreseen["properties"]}
     assert values == merged["properties"]
     assert foreseen["events"] == 4
     assert [
-        (one["id"], one["events"], one["distinct_ids_count"]) for one in foreseen["persons"]
+        (person["id"], person["events"], person["distinct_ids_count"])
+        for person in foreseen["persons"]
     ] == [
         (ann["id"], 1, 1),
         (bob["id"], 1, 2),
         (cid["id"], 2, 1),
     ]
     lost = {
-        one["name"]: [(value["person"], value["value"]) for value in one["lost"]]
-        for one in foreseen["properties"]
+        prop["name"]: [(value["person"], value["value"]) for value in prop["lost"]]
+        for prop in foreseen["properties"]
     }
     assert lost == {
         "b": [(cid["id"], 3)],
@@ -543,7 +544,7 @@ async def test_the_preview_tells_what_the_merge_then_does(home: Home) -> None:
         "a": [],
         "same": [],
     }
-    assert {one["code"] for one in foreseen["irreversible"]} == {
+    assert {reason["code"] for reason in foreseen["irreversible"]} == {
         "persons_joined",
         "property_values_lost",
         "person_identified",
@@ -567,7 +568,7 @@ async def test_persons_that_were_merged_before_are_not_foreseen_again(home: Home
 
     foreseen = await preview(home, ann, bob)
 
-    assert [one["id"] for one in foreseen["persons"]] == [ann["id"]]
+    assert [person["id"] for person in foreseen["persons"]] == [ann["id"]]
     assert foreseen["events"] == 3
     assert foreseen["irreversible"] == []
 
@@ -585,7 +586,10 @@ async def test_cohorts_and_flag_identities_are_foreseen_and_moved(home: Home) ->
     foreseen = await preview(home, ann, bob, cid)
     await merge(home, ann, bob, cid)
 
-    assert [(one["id"], one["is_static"], one["is_new"]) for one in foreseen["cohorts"]] == [
+    assert [
+        (cohort_body["id"], cohort_body["is_static"], cohort_body["is_new"])
+        for cohort_body in foreseen["cohorts"]
+    ] == [
         (both, True, False),
         (new, True, True),
     ]
@@ -593,7 +597,8 @@ async def test_cohorts_and_flag_identities_are_foreseen_and_moved(home: Home) ->
         members = (await home.get(f"/cohorts/{cohort}/persons/"))["results"]
         assert [member["id"] for member in members] == [ann["id"]]
     identities = {
-        one["flag_key"]: (one["hash_key"], one["lost"]) for one in foreseen["flag_identities"]
+        identity["flag_key"]: (identity["hash_key"], identity["lost"])
+        for identity in foreseen["flag_identities"]
     }
     assert identities == {
         "kept": ("ann", ["bob-1"]),
@@ -607,7 +612,7 @@ async def test_cohorts_and_flag_identities_are_foreseen_and_moved(home: Home) ->
     assert {row.flag_key: row.hash_key for row in rows} == {
         key: hash_key for key, (hash_key, _) in identities.items()
     }
-    assert {one["code"] for one in foreseen["irreversible"]} >= {"flag_identities_lost"}
+    assert {reason["code"] for reason in foreseen["irreversible"]} >= {"flag_identities_lost"}
 
 
 async def static_cohort(home: Home, *members: Json) -> int:
@@ -646,7 +651,7 @@ async def test_large_values_are_left_out_of_the_preview(home: Home) -> None:
     first, *rest = foreseen["properties"]
     assert first["name"] == "big"
     assert [first["remaining"][name] for name in ("value", "is_cut")] == [None, True]
-    assert [one["is_cut"] for one in first["lost"]] == [True]
-    shown = [one["remaining"]["is_cut"] for one in rest]
+    assert [lost_value["is_cut"] for lost_value in first["lost"]] == [True]
+    shown = [prop["remaining"]["is_cut"] for prop in rest]
     assert foreseen["properties_count"] == len(foreseen["properties"]) == 151
     assert shown.count(False) == 256 * 1024 // 1_902

@@ -42,7 +42,7 @@ async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
 async def test_a_kill_leaves_all_persons_of_a_request_merged_or_none(server: RealServer) -> None:
     keys, chance = server.setup(), random.Random(17)
     server.start()
-    groups = [group(place) for place in range(ROUNDS * GROUPS)]
+    groups = [group(index) for index in range(ROUNDS * GROUPS)]
     await populate(server, keys, groups)
     ids = await ids_of(server, keys, groups)
     answered: set[int] = set()
@@ -50,9 +50,11 @@ async def test_a_kill_leaves_all_persons_of_a_request_merged_or_none(server: Rea
 
     for number in range(ROUNDS):
         some = range(number * GROUPS, (number + 1) * GROUPS)
-        merging = asyncio.create_task(merge(server, keys, [ids[one] for one in some]))
+        merging = asyncio.create_task(
+            merge(server, keys, [ids[group_index] for group_index in some])
+        )
         met += await asyncio.to_thread(kill_in_a_batch, server, merging, chance.uniform(0, 0.03))
-        answered.update(some[place] for place in await merging)
+        answered.update(some[index] for index in await merging)
         server.start()
     await caught_up(server)
 
@@ -62,8 +64,8 @@ async def test_a_kill_leaves_all_persons_of_a_request_merged_or_none(server: Rea
     assert merged, "no merge was accepted"
 
 
-def group(place: int) -> list[str]:
-    return [f"person {place}-{number}" for number in range(SIZE)]
+def group(index: int) -> list[str]:
+    return [f"person {index}-{number}" for number in range(SIZE)]
 
 
 def kill_in_a_batch(server: RealServer, merging: "asyncio.Task[Any]", later_s: float) -> bool:
@@ -124,33 +126,33 @@ async def merge(server: RealServer, keys: Keys, groups: list[list[str]]) -> list
             return True
 
         done = await asyncio.gather(*map(one, groups))
-    return [place for place, is_done in enumerate(done) if is_done]
+    return [index for index, is_done in enumerate(done) if is_done]
 
 
 async def merged_groups(server: RealServer, keys: Keys, groups: list[list[str]]) -> set[int]:
     """Return the indexes of groups that are one person, and check that all others are as before."""
-    found = set()
+    merged = set()
     async with project_client(server, keys) as http:
-        for place, names in enumerate(groups):
+        for index, names in enumerate(groups):
             persons = [await person_of(http, name) for name in names]
             ids = {person["id"] for person in persons}
-            assert len(ids) in {1, SIZE}, f"group {place} is merged in part"
+            assert len(ids) in {1, SIZE}, f"group {index} is merged in part"
             own = [sorted(person["properties"]) for person in persons]
             events = [await events_of(http, person["id"]) for person in persons]
             if len(ids) == 1:
-                found.add(place)
+                merged.add(index)
                 assert own == [names] * SIZE
                 assert events == [sorted(names)] * SIZE
             else:
                 assert own == [[name] for name in names]
                 assert events == [[name] for name in names]
-    return found
+    return merged
 
 
 async def person_of(http: httpx.AsyncClient, distinct_id: str) -> Json:
     [person] = (await http.get("/persons/", params={"distinct_id": distinct_id})).json()["results"]
-    found: Json = person
-    return found
+    body: Json = person
+    return body
 
 
 async def events_of(http: httpx.AsyncClient, person_id: str) -> list[str]:

@@ -60,7 +60,7 @@ def setting(name: str, **values: Any) -> Command:
 
 
 def reported(changes: Changes) -> list[tuple[bool, int, tuple[str, ...]]]:
-    return [(one.is_merge, one.count, one.names) for one in changes.omitted]
+    return [(omitted.is_merge, omitted.count, omitted.names) for omitted in changes.omitted]
 
 
 # ── By table ─────────────────────────────────────────────────────────────────────────────
@@ -103,8 +103,10 @@ def test_a_change_is_made_whole_or_not_at_all(
 def test_an_event_whose_change_is_not_made_still_makes_its_person() -> None:
     changes = changes_of({}, setting("u", big="x" * PROPERTIES_BYTES_MAX))
 
-    assert [one.properties for one in changes.created] == [{}]
-    assert [(one.person, one.names) for one in changes.omitted] == [(person_uuid(1, "u"), ("big",))]
+    assert [created.properties for created in changes.created] == [{}]
+    assert [(omitted.person, omitted.names) for omitted in changes.omitted] == [
+        (person_uuid(1, "u"), ("big",))
+    ]
 
 
 def test_an_event_whose_change_is_not_made_still_identifies() -> None:
@@ -117,7 +119,9 @@ def test_an_event_whose_change_is_not_made_still_identifies() -> None:
 
     changes = changes_of({"u": person("u", {"a": 1})}, command)
 
-    assert [(one.is_identified, one.properties) for one in changes.updated] == [(True, {"a": 1})]
+    assert [(updated.is_identified, updated.properties) for updated in changes.updated] == [
+        (True, {"a": 1})
+    ]
     assert set(changes.attached) == {"anonymous-1"}
 
 
@@ -138,7 +142,7 @@ def test_a_merge_keeps_the_survivor_whole_and_takes_what_fits() -> None:
         "b": 2,
         "c": 3,
     }
-    assert [(one.person.uuid, one.into.uuid) for one in changes.merged] == [
+    assert [(merged.person.uuid, merged.into.uuid) for merged in changes.merged] == [
         (other.uuid, remaining.uuid)
     ]
     assert reported(changes) == [(True, 2, ("huge", "wide"))]
@@ -160,8 +164,8 @@ def test_of_many_properties_only_some_are_named() -> None:
 
     changes = changes_of({}, Command("u", NOW, PersonUpdate(many, {})))
 
-    [one] = changes.omitted
-    assert (one.count, one.names) == (8_000, tuple(many)[:NAMES_LISTED_MAX])
+    [omitted] = changes.omitted
+    assert (omitted.count, omitted.names) == (8_000, tuple(many)[:NAMES_LISTED_MAX])
 
 
 def test_small_changes_of_a_large_person_do_not_measure_it_anew() -> None:
@@ -191,15 +195,15 @@ def test_no_person_grows_beyond_the_limit(
 ) -> None:
     persons = {name: person(name, dict(properties)) for name, properties in stored.items()}
     population = Population(1, persons, bytes_max=SMALL)
-    before = {one.uuid: one.properties_bytes for one in persons.values()}
+    before = {person.uuid: person.properties_bytes for person in persons.values()}
 
     for each in commands:
         population.apply(each)
-        for one in population.persons().values():
-            now = json_bytes(one.properties)
-            assert one.properties_bytes == now
-            assert now <= max(SMALL, before.get(one.uuid, 0))
-            before[one.uuid] = now
+        for person in population.persons().values():
+            now = json_bytes(person.properties)
+            assert person.properties_bytes == now
+            assert now <= max(SMALL, before.get(person.uuid, 0))
+            before[person.uuid] = now
 
 
 @given(PROPERTIES, UPDATES)
@@ -227,8 +231,8 @@ def test_a_merge_is_always_made_and_leaves_the_survivor_whole(
     assert len(changes.merged) == 1
     assert all(survivor.properties[name] == value for name, value in remaining.items())
     left_out = {**other, **remaining}.keys() - survivor.properties.keys()
-    assert sum(one.count for one in changes.omitted) == len(left_out)
-    assert {name for one in changes.omitted for name in one.names} == left_out
+    assert sum(omitted.count for omitted in changes.omitted) == len(left_out)
+    assert {name for omitted in changes.omitted for name in omitted.names} == left_out
 
 
 @given(st.dictionaries(IDS, PROPERTIES, max_size=3), COMMANDS)

@@ -17,29 +17,31 @@ def side(uuid: UUID, **properties: Any) -> Side:
 
 
 def test_earlier_persons_win_and_losses_come_first() -> None:
-    found = preview_merge(1, NOW, [side(ANN, a=1, z=1), side(BOB, b=2, z=2), side(CID, b=3, z=1)])
+    outcome = preview_merge(1, NOW, [side(ANN, a=1, z=1), side(BOB, b=2, z=2), side(CID, b=3, z=1)])
 
-    told = [(one.name, one.person, one.value, list(one.lost)) for one in found.properties]
-    assert told == [
+    properties = [
+        (prop.name, prop.person, prop.value, list(prop.lost)) for prop in outcome.properties
+    ]
+    assert properties == [
         ("b", BOB, 2, [(CID, 3)]),
         ("z", ANN, 1, [(BOB, 2)]),
         ("a", ANN, 1, []),
     ]
-    assert found.lost == 2
-    assert found.before == [{"a": 1, "z": 1}, {"b": 2, "z": 2}, {"b": 3, "z": 1}]
+    assert outcome.lost == 2
+    assert outcome.before == [{"a": 1, "z": 1}, {"b": 2, "z": 2}, {"b": 3, "z": 1}]
 
 
 def test_what_does_not_fit_is_lost() -> None:
-    found = preview_merge(1, NOW, [side(ANN, a="x" * 50), side(BOB, b="y" * 50)], bytes_max=80)
+    outcome = preview_merge(1, NOW, [side(ANN, a="x" * 50), side(BOB, b="y" * 50)], bytes_max=80)
 
-    assert [(one.name, one.person, list(one.lost)) for one in found.properties] == [
+    assert [(prop.name, prop.person, list(prop.lost)) for prop in outcome.properties] == [
         ("b", None, [(BOB, "y" * 50)]),
         ("a", ANN, []),
     ]
-    assert found.survivor.properties == {"a": "x" * 50}
+    assert outcome.survivor.properties == {"a": "x" * 50}
 
 
 def test_a_person_alone_stays_as_it_is() -> None:
-    found = preview_merge(1, NOW, [side(ANN, a=1)])
+    outcome = preview_merge(1, NOW, [side(ANN, a=1)])
 
-    assert (found.survivor.properties, found.lost) == ({"a": 1}, 0)
+    assert (outcome.survivor.properties, outcome.lost) == ({"a": 1}, 0)

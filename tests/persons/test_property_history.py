@@ -22,8 +22,8 @@ UNKNOWN = "unknown"
 _numbers = count(1)
 
 
-def uuid7(place: int) -> UUID:
-    return UUID(int=place << 80 | 7 << 76 | 2 << 62)
+def uuid7(number: int) -> UUID:
+    return UUID(int=number << 80 | 7 << 76 | 2 << 62)
 
 
 def event(
@@ -56,11 +56,14 @@ def changes_told(
 
     The events are in the order given.
     """
-    found = changes_of(events, edits, is_complete=is_complete)
+    changes = changes_of(events, edits, is_complete=is_complete)
     return [
-        {one.name: (one.operation, _before(one), one.value) for one in found[event.uuid]}
+        {
+            change.name: (change.operation, _before(change), change.value)
+            for change in changes[event.uuid]
+        }
         for event in events
-        if event.uuid in found
+        if event.uuid in changes
     ]
 
 
@@ -138,9 +141,9 @@ def test_automatic_properties_count_as_values_before() -> None:
 def test_locations_are_not_known_before() -> None:
     located: dict[str, Any] = {"$geoip_city_name": "Rome"}
 
-    [found] = changes_told(event(0, **located), event(1, set={"$geoip_city_name": "Oslo"}))
+    [changes] = changes_told(event(0, **located), event(1, set={"$geoip_city_name": "Oslo"}))
 
-    assert found == {"$geoip_city_name": ("set", UNKNOWN, "Oslo")}
+    assert changes == {"$geoip_city_name": ("set", UNKNOWN, "Oslo")}
 
 
 def test_an_event_without_a_person_profile_changes_nothing() -> None:
@@ -249,7 +252,7 @@ def test_after_a_change_by_the_api_nothing_is_known_until_it_is_set_again() -> N
         event(later + 1, set={"a": 5}),
     ]
 
-    befores = [one["a"][1] for one in changes_told(*events, edits=(NOON + 2 * MINUTE,))]
+    befores = [changes["a"][1] for changes in changes_told(*events, edits=(NOON + 2 * MINUTE,))]
 
     assert befores == [None, UNKNOWN, UNKNOWN, UNKNOWN, 4]
 
@@ -275,22 +278,23 @@ def test_of_one_request_the_order_is_known_by_ids_that_are_made_in_order(is_cert
     ids = [uuid7(1), uuid7(2)] if is_certain else [UUID(int=7), UUID(int=8)]
     first, second = (event(1, uuid=uuid, set={"a": n, f"b{n}": n}) for n, uuid in enumerate(ids))
 
-    found = changes_told(event(0, set={"a": 9}), first, second, event(2, set={"a": 2}))
+    changes = changes_told(event(0, set={"a": 9}), first, second, event(2, set={"a": 2}))
 
-    assert [one["a"][1] for one in found] == (
+    assert [of_event["a"][1] for of_event in changes] == (
         [None, 9, 0, 1] if is_certain else [None, UNKNOWN, UNKNOWN, UNKNOWN]
     )
-    assert [found[1]["b0"][1], found[2]["b1"][1]] == [None, None]
+    assert [changes[1]["b0"][1], changes[2]["b1"][1]] == [None, None]
 
 
 def test_a_merge_in_a_request_of_uncertain_order_makes_everything_unknown() -> None:
     ids = [uuid4(), uuid4()]
 
-    found = changes_told(
+    changes = changes_told(
         event(0, "ann", set={"a": 0}),
         identify(1, "ann", "bob", uuid=ids[0], set={"a": 1}),
         event(1, "bob", uuid=ids[1], set={"c": 1}),
         event(2, "bob", set={"a": 2}),
     )
 
-    assert [one.get("a", one.get("c"))[1] for one in found] == [None, *[UNKNOWN] * 3]  # type: ignore[index]  # one of both
+    befores = [(of_event["a"] if "a" in of_event else of_event["c"])[1] for of_event in changes]
+    assert befores == [None, *[UNKNOWN] * 3]

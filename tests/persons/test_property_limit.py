@@ -46,12 +46,12 @@ def too_large(size: int, attr: str = "properties") -> Json:
 
 async def not_made(home: Home) -> list[tuple[str, int]]:
     report = await home.get("/ingestion/")
-    return [(one["reason"], one["count"]) for one in report["changes_not_made"]]
+    return [(change["reason"], change["count"]) for change in report["changes_not_made"]]
 
 
 async def properties(home: Home, distinct_id: str) -> Json:
-    found: Json = (await home.person(distinct_id))["properties"]
-    return found
+    stored: Json = (await home.person(distinct_id))["properties"]
+    return stored
 
 
 async def store_beyond_the_limit(home: Home, distinct_id: str) -> None:
@@ -76,10 +76,10 @@ async def test_a_change_beyond_the_limit_is_not_made_and_reported(home: Home) ->
 
     assert await properties(home, "ann") == {"a": 1, "c": 3}
     assert len(stored) == 3
-    assert sorted(len(json.encode(one["properties"]["$set"])) for one in stored)[-1] > FULL
+    assert sorted(len(json.encode(event["properties"]["$set"])) for event in stored)[-1] > FULL
     assert report["totals"]["accepted"] == report["totals"]["stored"] == 3
     assert report["reasons"] == []
-    assert [one["stored"] for one in report["minutes"]] == [3]
+    assert [minute["stored"] for minute in report["minutes"]] == [3]
     [reported] = report["changes_not_made"]
     [example] = reported.pop("examples")
     assert reported == {"reason": "person_too_large", "meaning": PERSON_MEANING, "count": 1}
@@ -118,10 +118,10 @@ async def test_a_merge_leaves_out_what_does_not_fit(home: Home) -> None:
     )
     await home.capture(merging("ann", "visitor"))  # events of one request may change their order
 
-    found = await properties(home, "ann")
+    stored = await properties(home, "ann")
 
-    assert {name: found[name] for name in ("plan", "small")} == {"plan": "pro", "small": 1}
-    assert found.keys() == {"big", "plan", "small"}
+    assert {name: stored[name] for name in ("plan", "small")} == {"plan": "pro", "small": 1}
+    assert stored.keys() == {"big", "plan", "small"}
     assert (await home.person("visitor"))["uuid"] == (await home.person("ann"))["uuid"]
     assert await not_made(home) == [("merge_left_out", 2)]
 
@@ -131,10 +131,10 @@ async def test_a_group_beyond_the_limit_keeps_what_it_has(home: Home) -> None:
         grouping(plan="pro"), grouping(big="x" * PROPERTIES_BYTES_MAX), grouping(a=1)
     )
 
-    found = await home.get("/groups/find/", group_type_index=0, group_key="acme")
+    group = await home.get("/groups/find/", group_type_index=0, group_key="acme")
     report = await home.get("/ingestion/")
 
-    assert found["group_properties"] == {"plan": "pro", "a": 1}
+    assert group["group_properties"] == {"plan": "pro", "a": 1}
     [reported] = report["changes_not_made"]
     assert (reported["reason"], reported["count"]) == ("group_too_large", 1)
     assert reported["examples"][0]["detail"] == "group: company acme; properties: big"
@@ -144,9 +144,9 @@ async def test_a_group_beyond_the_limit_keeps_what_it_has(home: Home) -> None:
 async def test_a_group_whose_first_properties_are_too_large_is_there_without(home: Home) -> None:
     await home.capture(grouping(big="x" * PROPERTIES_BYTES_MAX))
 
-    found = await home.get("/groups/find/", group_type_index=0, group_key="acme")
+    group = await home.get("/groups/find/", group_type_index=0, group_key="acme")
 
-    assert found["group_properties"] == {}
+    assert group["group_properties"] == {}
     assert await not_made(home) == [("group_too_large", 1)]
 
 
@@ -157,12 +157,12 @@ async def test_edits_beyond_the_limit_are_refused(home: Home) -> None:
 
     patched = await home.api.patch(path, json={"properties": {"big": big}})
     put = await home.api.put(path, json={"properties": {"big": big}})
-    one = await home.api.post(f"{path}update_property/", json={"key": "big", "value": big})
+    update = await home.api.post(f"{path}update_property/", json={"key": "big", "value": big})
 
     size = PROPERTIES_BYTES_MAX + len('"a":1,')
     assert (patched.status_code, patched.json()) == (400, too_large(size))
     assert (put.status_code, put.json()) == (400, too_large(size))
-    assert (one.status_code, one.json()) == (400, too_large(size, "value"))
+    assert (update.status_code, update.json()) == (400, too_large(size, "value"))
     assert await properties(home, "ann") == {"a": 1}
     assert await not_made(home) == []
 

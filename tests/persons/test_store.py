@@ -65,9 +65,9 @@ async def test_stored_properties_are_those_of_the_person_behind_each_id(records:
     await add(records, "ann", project_id=ELSEWHERE, plan="free")
     keys = [(HERE, "ann"), (HERE, "a2"), (ELSEWHERE, "ann"), (ELSEWHERE, "a2"), (HERE, "Ann")]
 
-    found = await stored_properties(records, keys)
+    by_key = await stored_properties(records, keys)
 
-    assert found == {
+    assert by_key == {
         (HERE, "ann"): {"plan": "pro"},
         (HERE, "a2"): {"plan": "pro"},
         (ELSEWHERE, "ann"): {"plan": "free"},
@@ -95,11 +95,11 @@ async def test_nothing_asked_is_nothing_found(records: Records) -> None:
 async def test_many_ids_are_found_at_once(records: Records, count: int) -> None:
     await add(records, *(f"id {n}" for n in range(count)), plan="pro")
 
-    found = await persons_of(records, HERE, (f"id {n}" for n in range(count + 10)), ["plan"])
+    by_id = await persons_of(records, HERE, (f"id {n}" for n in range(count + 10)), ["plan"])
 
-    assert len(found) == count
-    assert len({person.uuid for person in found.values()}) == 1
-    assert found["id 7"].distinct_ids == ["id 7"]
+    assert len(by_id) == count
+    assert len({person.uuid for person in by_id.values()}) == 1
+    assert by_id["id 7"].distinct_ids == ["id 7"]
 
 
 async def test_a_person_is_found_in_its_own_project_only(records: Records) -> None:
@@ -111,9 +111,9 @@ async def test_a_person_is_found_in_its_own_project_only(records: Records) -> No
 
     assert there is None
     assert listed == searched == PersonsPage([], 0, None, is_cut=False)
-    found = await get_person(records, HERE, uuid)
-    assert found is not None
-    assert found.uuid == uuid
+    person = await get_person(records, HERE, uuid)
+    assert person is not None
+    assert person.uuid == uuid
 
 
 async def test_a_page_says_whether_more_follow(records: Records) -> None:
@@ -138,19 +138,19 @@ async def test_a_page_ends_early_when_it_holds_much(records: Records) -> None:
     rest = await read_page(records, HERE, keys[cut.seen :])
 
     assert (cut.seen, cut.last, cut.is_cut) == (PORTION_ROWS_MIN, keys[cut.seen - 1].uuid, True)
-    assert [one.id for one in (*cut.persons, *rest.persons)] == [key.id for key in keys]
+    assert [person.id for person in (*cut.persons, *rest.persons)] == [key.id for key in keys]
     assert rest.is_cut is False
 
 
 async def test_persons_that_are_gone_take_their_places_in_a_page(records: Records) -> None:
     for n in range(3):
         await add(records, f"p{n}")
-    found = (await find_persons(records, HERE, PersonQuery())).persons
-    keys = [found[0], replace(found[0], id=found[0].id + 1_000), *found[1:]]
+    stored = (await find_persons(records, HERE, PersonQuery())).persons
+    keys = [stored[0], replace(stored[0], id=stored[0].id + 1_000), *stored[1:]]
 
     page = await read_page(records, HERE, keys)
 
-    assert [one.uuid for one in page.persons] == [one.uuid for one in found]
+    assert [person.uuid for person in page.persons] == [person.uuid for person in stored]
     assert (page.seen, page.is_cut) == (4, False)
 
 
@@ -161,7 +161,7 @@ async def test_so_many_distinct_ids_of_each_person_are_read(records: Records) ->
 
     page = await read_page(records, HERE, keys, distinct_ids_max=3)
 
-    assert [list(one.distinct_ids) for one in page.persons] == [["b0"], ["a0", "a1", "a2"]]
+    assert [list(person.distinct_ids) for person in page.persons] == [["b0"], ["a0", "a1", "a2"]]
 
 
 async def test_of_the_persons_behind_distinct_ids_only_the_named_properties_are_stored(
@@ -171,9 +171,9 @@ async def test_of_the_persons_behind_distinct_ids_only_the_named_properties_are_
     await add(records, "ann", "a2", email="ann@b", other=large)
     await add(records, "bob", name="Bob")
 
-    found = await persons_of(records, HERE, ["ann", "a2", "bob", "cid"], ["email", "name"])
+    by_id = await persons_of(records, HERE, ["ann", "a2", "bob", "cid"], ["email", "name"])
 
-    assert {name: (one.properties, one.distinct_ids) for name, one in found.items()} == {
+    assert {name: (person.properties, person.distinct_ids) for name, person in by_id.items()} == {
         "ann": ({"email": "ann@b"}, ["ann"]),
         "a2": ({"email": "ann@b"}, ["a2"]),
         "bob": ({"name": "Bob"}, ["bob"]),
@@ -184,9 +184,9 @@ async def test_large_properties_come_back_as_they_are(records: Records) -> None:
     """Properties of this size are decoded in a thread."""
     await add(records, "ann", text="ü" * DECODED_ON_LOOP_CHARS_MAX, list=[1, {"a": None}])
 
-    [found] = (await find_persons(records, HERE, PersonQuery())).persons
+    [person] = (await find_persons(records, HERE, PersonQuery())).persons
 
-    assert found.properties == {"text": "ü" * DECODED_ON_LOOP_CHARS_MAX, "list": [1, {"a": None}]}
+    assert person.properties == {"text": "ü" * DECODED_ON_LOOP_CHARS_MAX, "list": [1, {"a": None}]}
 
 
 async def test_ingestion_learns_the_size_of_persons_and_reads_so_much_at_once(
@@ -197,14 +197,14 @@ async def test_ingestion_learns_the_size_of_persons_and_reads_so_much_at_once(
     await add(records, *ids, text="Ü" * 500)
     await add(records, "b", text="x")
     sizes = json_bytes({"text": "Ü" * 500}), json_bytes({"text": "x"})
-    asked = [*ids, "b", "unknown"]
+    distinct_ids = [*ids, "b", "unknown"]
 
     async with records.read() as connection:
-        found = await connection.run_sync(load_states, HERE, asked, ByteBudget(sum(sizes)))
+        states = await connection.run_sync(load_states, HERE, distinct_ids, ByteBudget(sum(sizes)))
         with pytest.raises(ByteBudgetExceeded):
-            await connection.run_sync(load_states, HERE, asked, ByteBudget(sum(sizes) - 1))
+            await connection.run_sync(load_states, HERE, distinct_ids, ByteBudget(sum(sizes) - 1))
 
-    assert found.keys() == {*ids, "b"}
-    assert len({id(person) for person in found.values()}) == 2
-    assert (found["a0"].properties_bytes, found["b"].properties_bytes) == sizes
-    assert found["a0"].properties == {"text": "Ü" * 500}
+    assert states.keys() == {*ids, "b"}
+    assert len({id(person) for person in states.values()}) == 2
+    assert (states["a0"].properties_bytes, states["b"].properties_bytes) == sizes
+    assert states["a0"].properties == {"text": "Ü" * 500}

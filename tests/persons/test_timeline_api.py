@@ -30,11 +30,11 @@ def item(minute: float, event: str, distinct_id: str = "ann", /, **properties: A
 async def timeline(home: Home, person: Json, **query: Any) -> list[Json]:
     """Return the entries of all pages."""
     page = await home.get(f"/persons/{person['id']}/timeline/", **query)
-    found: list[Json] = page["results"]
+    entries: list[Json] = page["results"]
     while page["next"]:
         page = (await home.api.get(page["next"])).json()
-        found += page["results"]
-    return found
+        entries += page["results"]
+    return entries
 
 
 def short(entry: Json) -> tuple[str, str]:
@@ -67,9 +67,9 @@ async def lived(home: Home) -> Json:
 async def test_a_timeline_tells_events_changes_and_cohorts(home: Home) -> None:
     person = await lived(home)
 
-    found = await timeline(home, person)
+    entries = await timeline(home, person)
 
-    assert [short(entry) for entry in found] == [
+    assert [short(entry) for entry in entries] == [
         ("cohort", "Payers"),
         ("event", "paid"),
         ("properties", "paid"),
@@ -79,12 +79,19 @@ async def test_a_timeline_tells_events_changes_and_cohorts(home: Home) -> None:
         ("event", "first"),
         ("properties", "first"),
     ]
-    assert found[3]["session_id"] == "s1"
-    assert found[3]["event"]["flag"] == {"key": "beta", "value": "blue"}
+    assert entries[3]["session_id"] == "s1"
+    assert entries[3]["event"]["flag"] == {"key": "beta", "value": "blue"}
     changes = [
-        {one["name"]: (one["operation"], one["before"], one["value"], one["is_before_known"])}
-        for entry in found
-        for one in entry["changes"] or ()
+        {
+            change["name"]: (
+                change["operation"],
+                change["before"],
+                change["value"],
+                change["is_before_known"],
+            )
+        }
+        for entry in entries
+        for change in entry["changes"] or ()
     ]
     assert changes == [
         {"a": ("set", None, 1, True)},
@@ -98,12 +105,12 @@ async def test_a_timeline_tells_events_changes_and_cohorts(home: Home) -> None:
 @pytest.mark.parametrize("kind", ["event", "properties", "cohort", "cohort,properties", ""])
 async def test_pages_of_any_length_tell_each_entry_once(home: Home, limit: int, kind: str) -> None:
     person = await lived(home)
-    wanted = kind.split(",") if kind else ["event", "properties", "cohort"]
+    kinds = kind.split(",") if kind else ["event", "properties", "cohort"]
     whole = await timeline(home, person)
 
     paged = await timeline(home, person, limit=limit, kind=kind)
 
-    assert paged == [entry for entry in whole if entry["kind"] in wanted]
+    assert paged == [entry for entry in whole if entry["kind"] in kinds]
 
 
 async def test_events_of_one_instant_are_told_once_across_pages(home: Home) -> None:
@@ -111,11 +118,11 @@ async def test_events_of_one_instant_are_told_once_across_pages(home: Home) -> N
     person = await home.person("ann")
 
     for limit in (1, 4, 11):
-        found = await timeline(home, person, limit=limit)
-        assert sorted(entry["event"]["name"] for entry in found if entry["kind"] == "event") == (
+        entries = await timeline(home, person, limit=limit)
+        assert sorted(entry["event"]["name"] for entry in entries if entry["kind"] == "event") == (
             sorted(f"e{n}" for n in range(11))
         )
-        assert len(found) == 22
+        assert len(entries) == 22
 
 
 async def test_an_edit_by_the_api_makes_former_values_unknown(home: Home) -> None:
@@ -159,9 +166,9 @@ async def store_many(home: Home, events: EventStore, survivor: UUID) -> list[str
         for n in range(MANY)
     ]
     await events.insert(events.encoder.batch(stored), str(uuid4()))
-    overrides = [Override(home.project_id, one.person_id, survivor, 1) for one in stored]
+    overrides = [Override(home.project_id, event.person_id, survivor, 1) for event in stored]
     await events.override_persons(overrides)
-    return sorted(str(one.uuid) for one in stored)
+    return sorted(str(event.uuid) for event in stored)
 
 
 async def test_a_person_of_10000_merged_persons_is_told_whole(
@@ -177,7 +184,7 @@ async def test_a_person_of_10000_merged_persons_is_told_whole(
     ]
     async with home.site.records.write() as connection:
         await connection.execute(insert(person_distinct_ids), rows)
-    wanted = sorted([own["id"], *await store_many(home, events, UUID(person["id"]))])
+    expected = sorted([own["id"], *await store_many(home, events, UUID(person["id"]))])
 
     listed: list[Json] = []
     page = await home.get("/events/", person_id=person["id"], limit=1_000)
@@ -185,11 +192,11 @@ async def test_a_person_of_10000_merged_persons_is_told_whole(
     while page["next"]:
         page = (await home.api.get(page["next"])).json()
         listed += page["results"]
-    told = await timeline(home, person, limit=500, kind="event")
+    entries = await timeline(home, person, limit=500, kind="event")
 
-    assert sorted(one["id"] for one in listed) == wanted
-    assert sorted(one["event"]["id"] for one in told) == wanted
-    times = [one["timestamp"] for one in told]
+    assert sorted(event["id"] for event in listed) == expected
+    assert sorted(entry["event"]["id"] for entry in entries) == expected
+    times = [entry["timestamp"] for entry in entries]
     assert times == sorted(times, reverse=True)
 
 

@@ -41,7 +41,11 @@ async def imported(home: Home, document: Document) -> Report:
 
 
 def results(report: Report) -> list[tuple[str, str, str]]:
-    return [(one.name, one.result, one.why) for one in report.outcomes if one.kind == "alert"]
+    return [
+        (outcome.name, outcome.result, outcome.why)
+        for outcome in report.outcomes
+        if outcome.kind == "alert"
+    ]
 
 
 async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None:
@@ -58,12 +62,12 @@ async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None
     assert results(first_import) == [("Few", "created", ""), ("Few (2)", "created", "")]
     assert results(second_import) == [("Few", "unchanged", ""), ("Few (2)", "unchanged", "")]
     [copy] = (await other.get("/insights/"))["results"]
-    found = (await other.get("/alerts/"))["results"]
+    alerts = (await other.get("/alerts/"))["results"]
     names = (
         *("name", "insight", "condition", "threshold", "series_index", "breakdown_value"),
         *("enabled", "state"),
     )
-    assert [[one[name] for name in names] for one in found] == [
+    assert [[alert[name] for name in names] for alert in alerts] == [
         ["Few", copy["id"], "below", 10.0, 0, None, True, "not_checked"],
         ["Few", copy["id"], "below", 5.0, 1, "pro", False, "not_checked"],
     ]
@@ -73,8 +77,11 @@ async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None
     third_import = await imported(other, await exported(home))
 
     assert results(third_import)[1] == ("Few (2)", "updated", "threshold, enabled")
-    found = (await other.get("/alerts/"))["results"]
-    assert [(one["threshold"], one["enabled"]) for one in found] == [(10.0, True), (7.0, True)]
+    alerts = (await other.get("/alerts/"))["results"]
+    assert [(alert["threshold"], alert["enabled"]) for alert in alerts] == [
+        (10.0, True),
+        (7.0, True),
+    ]
 
 
 async def test_alerts_of_deleted_insights_stay_behind(home: Home) -> None:

@@ -40,8 +40,8 @@ async def rich(home: Home) -> Document:
 
 
 async def project_of(home: Home) -> Project:
-    found = await ProjectStore(home.site.records).by_ids([home.project_id])
-    return found[home.project_id]
+    projects = await ProjectStore(home.site.records).by_ids([home.project_id])
+    return projects[home.project_id]
 
 
 async def author_in(home: Home) -> Author:
@@ -67,25 +67,25 @@ async def imported(home: Home, document: Document | Json, *, dry_run: bool = Fal
 
 
 async def activity(home: Home) -> list[Json]:
-    found: list[Json] = (await home.get("/activity_log/", limit=1000))["results"]
-    return found
+    entries: list[Json] = (await home.get("/activity_log/", limit=1000))["results"]
+    return entries
 
 
 def results(report: Report) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for one in report.outcomes:
-        found[one.result] += one.count
-    return found
+    totals: Counter[str] = Counter()
+    for outcome in report.outcomes:
+        totals[outcome.result] += outcome.count
+    return totals
 
 
-def outcomes(report: Report, *wanted: str) -> list[ObjectOutcome]:
-    return [one for one in report.outcomes if one.result in wanted]
+def outcomes(report: Report, *kinds: str) -> list[ObjectOutcome]:
+    return [outcome for outcome in report.outcomes if outcome.result in kinds]
 
 
 def without_times(document: Document) -> Document:
     """Remove the times at which definitions were made and seen, which are each project's own."""
     none = {"created_at": None, "last_seen_at": None}
-    plain = [structs.replace(one, **none) for one in document.event_definitions]
+    plain = [structs.replace(definition, **none) for definition in document.event_definitions]
     return structs.replace(document, event_definitions=plain)
 
 
@@ -148,8 +148,8 @@ async def test_references_are_those_of_the_project_imported_into(home: Home, oth
 
     await imported(other, document)
 
-    flags = {one["key"]: one for one in (await other.get("/feature_flags/"))["results"]}
-    cohorts = {one["name"]: one for one in (await other.get("/cohorts/"))["results"]}
+    flags = {flag["key"]: flag for flag in (await other.get("/feature_flags/"))["results"]}
+    cohorts = {cohort["name"]: cohort for cohort in (await other.get("/cohorts/"))["results"]}
     [condition] = flags["beta"]["filters"]["groups"]
     in_friends, in_gone, on_base = condition["properties"]
     gone = await other.get(f"/cohorts/{in_gone['value']}/")
@@ -162,7 +162,9 @@ async def test_references_are_those_of_the_project_imported_into(home: Home, oth
     [insight] = (await other.get("/insights/", search="Seen"))["results"]
     [board] = (await other.get("/dashboards/"))["results"][-1:]
     assert insight["filters"]["properties"][0]["value"] in {
-        one["id"] for one in (await other.get("/cohorts/"))["results"] if one["name"] == "paying"
+        cohort["id"]
+        for cohort in (await other.get("/cohorts/"))["results"]
+        if cohort["name"] == "paying"
     }
     assert insight["dashboards"] == flags["beta"]["analytics_dashboards"] == [board["id"]]
 
@@ -200,14 +202,16 @@ async def test_members_are_added_by_the_server_once_they_are_known(home: Home, o
     await other.site.calculated()
 
     friends = next(
-        one for one in (await other.get("/cohorts/"))["results"] if one["name"] == "friends"
+        cohort
+        for cohort in (await other.get("/cohorts/"))["results"]
+        if cohort["name"] == "friends"
     )
     page = await other.get(f"/cohorts/{friends['id']}/persons/")
     why = "no person of this project has the distinct ids: ann, bob"
     assert ObjectOutcome("cohort member", "friends", "skipped", why, 2) in unknown.outcomes
     assert ObjectOutcome("cohort member", "friends", "created", count=2) in known.outcomes
     assert friends["count"] == 2
-    assert sorted(one["distinct_ids"][0] for one in page["results"]) == list(MEMBERS)
+    assert sorted(person["distinct_ids"][0] for person in page["results"]) == list(MEMBERS)
 
 
 @pytest.mark.every_engine
@@ -355,7 +359,7 @@ async def test_what_was_stored_before_the_rules_is_no_fault(home: Home) -> None:
 
     report = await imported(home, {"flags": [to_builtins(structs.replace(entry, name="new"))]})
 
-    assert [one.result for one in report.outcomes] == ["updated"]
+    assert [outcome.result for outcome in report.outcomes] == ["updated"]
     assert (await home.get(f"/feature_flags/{flag['id']}/"))["name"] == "new"
     worse = to_builtins(structs.replace(entry, filters={"groups": [{"rollout": 6}]}))
     with pytest.raises(DocumentError, match="Unknown field"):
@@ -368,7 +372,9 @@ async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
 ) -> None:
     document = await rich(home)
     base = next(
-        one for one in (await home.get("/feature_flags/"))["results"] if one["key"] == "companies"
+        flag
+        for flag in (await home.get("/feature_flags/"))["results"]
+        if flag["key"] == "companies"
     )
     [insight] = (await home.get("/insights/", search="Seen"))["results"]
     await home.api.patch(f"/feature_flags/{base['id']}/", json={"deleted": True})
@@ -376,7 +382,10 @@ async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
 
     report = await imported(home, document)
 
-    assert [(one.kind, one.result, one.why) for one in outcomes(report, "created", "updated")] == [
+    assert [
+        (outcome.kind, outcome.result, outcome.why)
+        for outcome in outcomes(report, "created", "updated")
+    ] == [
         ("insight", "updated", "deleted"),
         ("flag", "created", ""),
     ]
@@ -408,7 +417,7 @@ async def test_broken_references_survive_a_journey(home: Home, other: Home) -> N
 
     [flag] = document.flags
     assert flag.filters["groups"][0]["properties"][0]["key"] == {"flag": None}
-    assert [one.key for one in document.cohorts] == ["odd", "missing cohort 99999999"]
+    assert [entry.key for entry in document.cohorts] == ["odd", "missing cohort 99999999"]
     assert (decided["featureFlags"], decided["errorsWhileComputingFlags"]) == ({}, True)
     assert await exported(other) == document
     assert outcomes(await imported(other, document), "created", "updated") == []
@@ -445,23 +454,23 @@ async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
     )
     last = await imported(home, document)
 
-    for one in done:
-        assert isinstance(one, Report | DocumentError | httpx.Response), one
+    for result in done:
+        assert isinstance(result, Report | DocumentError | httpx.Response), result
     assert results(await imported(home, document)) == Counter(unchanged=22)
     assert outcomes(last, "skipped") == []
-    found = await exported(home)
-    assert [one.key for one in found.flags] == [f"flag-{n}" for n in range(10)]
-    assert [one.key for one in found.cohorts] == ["unnamed"]
+    stored = await exported(home)
+    assert [flag.key for flag in stored.flags] == [f"flag-{n}" for n in range(10)]
+    assert [cohort.key for cohort in stored.cohorts] == ["unnamed"]
 
 
 async def test_property_types_that_are_known_stay(home: Home) -> None:
     await home.capture(*PERSONS)
-    wanted = [
+    definitions = [
         {"name": "amount", "property_type": "String", "event_names": ["seen"]},
         {"name": "new", "property_type": "Numeric", "event_names": ["seen", "other"]},
     ]
 
-    report = await imported(home, {"property_definitions": wanted})
+    report = await imported(home, {"property_definitions": definitions})
 
     assert report.outcomes == [
         ObjectOutcome(
@@ -469,8 +478,10 @@ async def test_property_types_that_are_known_stay(home: Home) -> None:
         ),
         ObjectOutcome("property definition", "new", "created"),
     ]
-    found = {one.name: one for one in (await exported(home)).property_definitions}
-    assert (found["amount"].property_type, found["new"].event_names) == (
+    stored = {
+        definition.name: definition for definition in (await exported(home)).property_definitions
+    }
+    assert (stored["amount"].property_type, stored["new"].event_names) == (
         "Numeric",
         ["other", "seen"],
     )
@@ -500,5 +511,7 @@ async def test_conditions_on_test_accounts_are_replaced_and_an_older_document_le
     home.site.running.public.flags.projects.forget(home.project_id)
     stored = (await home.get("/"))["test_account_filters"]
     assert stored == [{**outside, "value": cohort["id"]}, plan]
-    entries = [one for one in await activity(home) if one["scope"] == "Project"]
-    assert [one["detail"]["changes"][0]["field"] for one in entries] == ["test_account_filters"] * 2
+    entries = [entry for entry in await activity(home) if entry["scope"] == "Project"]
+    assert [entry["detail"]["changes"][0]["field"] for entry in entries] == [
+        "test_account_filters"
+    ] * 2

@@ -57,11 +57,11 @@ async def test_a_throttled_request_waits_as_long_as_the_server_asks() -> None:
         Answer(200, {"a": 1}),
     )
     async with opened(script) as (source, server, waited):
-        found = await source.get("/api/x/")
+        body = await source.get("/api/x/")
 
-    assert found == {"a": 1}
+    assert body == {"a": 1}
     assert waited == [7.0, client.WAIT_S_MAX, 4.0, 8.0, 16.0]
-    assert [one.headers["authorization"] for one in server.asked] == [f"Bearer {KEY}"] * 6
+    assert [request.headers["authorization"] for request in server.asked] == [f"Bearer {KEY}"] * 6
 
 
 async def test_a_time_to_wait_for_may_be_a_date() -> None:
@@ -127,8 +127,8 @@ async def test_what_is_not_json_is_said_to_be_so() -> None:
 
 
 async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None:
-    def script(asked: Asked) -> Answer:
-        offset = int(asked.query.get("offset", 0))
+    def script(request: Asked) -> Answer:
+        offset = int(request.query.get("offset", 0))
         following = f"https://thief.example/steal/?limit=100&offset={offset + 2}"
         more = following if offset < 4 else None
         rows = [offset, offset + 1] if offset < 6 else []
@@ -138,8 +138,8 @@ async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None
         found = await all_rows(source)
 
     assert found == [0, 1, 2, 3, 4, 5]
-    assert {one.path for one in server.asked} == {"/prefix/api/projects/1/cohorts/"}
-    assert [one.query for one in server.asked] == [
+    assert {request.path for request in server.asked} == {"/prefix/api/projects/1/cohorts/"}
+    assert [request.query for request in server.asked] == [
         {"limit": "100"},
         {"limit": "100", "offset": "2"},
         {"limit": "100", "offset": "4"},
@@ -164,9 +164,9 @@ class Pages:
     counts: bool = False
     offsets: bool = True
 
-    def __call__(self, asked: Asked) -> Answer:
-        start = int(asked.query.get("offset", 0)) if self.offsets else 0
-        end = start + min(int(asked.query["limit"]), self.cap)
+    def __call__(self, request: Asked) -> Answer:
+        start = int(request.query.get("offset", 0)) if self.offsets else 0
+        end = start + min(int(request.query["limit"]), self.cap)
         link = f"{self.links}?limit={self.cap}&offset={end}" if end < self.rows else None
         counted = {"count": self.rows} if self.counts else {}
         rows = list(range(self.rows))[start:end]
@@ -204,7 +204,7 @@ async def test_rows_that_are_counted_and_not_listed_are_reported() -> None:
     )
 
     assert [one.name for one in document.cohorts] == ["Staff"]
-    [missing] = [one for one in report.outcomes if one.kind == "cohorts"]
+    [missing] = [outcome for outcome in report.outcomes if outcome.kind == "cohorts"]
     assert (missing.result, missing.count) == ("skipped", 2)
     assert missing.why == "the source counts 3 and lists 1"
 
@@ -258,14 +258,16 @@ def project(settings: dict[str, Any] | None = None, **lists: Any) -> Callable[[A
         settings: Fields in the body of the project.
     """
 
-    def script(asked: Asked) -> Answer:
-        if asked.path == "/api/projects/1/":
+    def script(request: Asked) -> Answer:
+        if request.path == "/api/projects/1/":
             return Answer(200, {"id": 1, "organization": "o", **(settings or {})})
-        name = asked.path.removeprefix("/api/projects/1/").strip("/")
-        found = lists.get(name)
-        if found is None:
+        name = request.path.removeprefix("/api/projects/1/").strip("/")
+        listed = lists.get(name)
+        if listed is None:
             return Answer(404, {"detail": "Not found."})
-        return Answer(200, found if isinstance(found, dict) else {"results": found, "next": None})
+        return Answer(
+            200, listed if isinstance(listed, dict) else {"results": listed, "next": None}
+        )
 
     return script
 
@@ -318,11 +320,13 @@ async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
         **{"dashboards/5": board},
     )
 
-    assert [(one.key, one.analytics_dashboards) for one in document.flags] == [("good", ["Board"])]
-    assert [one.tiles for one in document.dashboards] == [[]]
-    skipped = [(one.kind, one.name, one.why) for one in report.outcomes]
-    assert {one.result for one in report.outcomes} == {"skipped"}
-    assert [one[:2] for one in skipped] == [
+    assert [(flag.key, flag.analytics_dashboards) for flag in document.flags] == [
+        ("good", ["Board"])
+    ]
+    assert [dashboard.tiles for dashboard in document.dashboards] == [[]]
+    skipped = [(outcome.kind, outcome.name, outcome.why) for outcome in report.outcomes]
+    assert {outcome.result for outcome in report.outcomes} == {"skipped"}
+    assert [outcome[:2] for outcome in skipped] == [
         ("flag", "7"),
         ("flag", "[6]"),
         ("groups_types", "all"),
@@ -363,7 +367,7 @@ async def test_conditions_on_test_accounts_come_along() -> None:
     )
 
     assert document.test_account_filters == [{**outside, "value": {"cohort": "Staff"}}]
-    [skipped] = [one for one in report.outcomes if one.kind == "test account filter"]
+    [skipped] = [outcome for outcome in report.outcomes if outcome.kind == "test account filter"]
     assert (skipped.name, skipped.result) == ("1", "skipped")
     assert skipped.why.startswith('type: "hogql" is not a valid choice.')
 
@@ -398,7 +402,7 @@ async def test_conditions_of_the_source_come_along(leaf: dict[str, Any]) -> None
 
     assert [one.filters["groups"][0]["properties"] for one in document.flags] == [[condition]]
     assert [one.filters for one in document.cohorts] == [tree]
-    assert not [one for one in report.outcomes if one.kind in ("flag", "cohort")]
+    assert not [outcome for outcome in report.outcomes if outcome.kind in ("flag", "cohort")]
 
 
 @pytest.mark.parametrize("key", ["my.flag", "my flag", "ключ/1"])
@@ -414,4 +418,4 @@ async def test_flags_of_the_source_keep_their_keys_and_payloads(key: str) -> Non
     [entry] = document.flags
     assert (entry.key, entry.filters["payloads"]) == (key, {"true": "hi"})
     assert type(entry.filters["groups"][0]["rollout_percentage"]) is int
-    assert not [one for one in report.outcomes if one.kind == "flag"]
+    assert not [outcome for outcome in report.outcomes if outcome.kind == "flag"]

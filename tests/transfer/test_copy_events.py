@@ -78,8 +78,8 @@ class DirectSource:
     def project_path(self, path: str) -> str:
         return path
 
-    def _answer(self, asked: Asked) -> Any:
-        answer = self.events.answer(asked)
+    def _answer(self, request: Asked) -> Any:
+        answer = self.events.answer(request)
         if answer.status != 200:
             raise SourceStatusError(answer.status, str(answer.body))
         return answer.body
@@ -95,7 +95,7 @@ def copy_of(
 
 
 def ids(items: Sequence[Json]) -> list[str]:
-    return [one["uuid"] for one in items]
+    return [item["uuid"] for item in items]
 
 
 # Times with many repetitions, close together and far apart.
@@ -148,7 +148,7 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
     assert {one["timestamp"] for one in missing} <= named
     if habits.offsets or habits.cursors:
         assert not copied.incomplete
-    times = [one["timestamp"] for one in sink.items]
+    times = [item["timestamp"] for item in sink.items]
     assert times == sorted(times)
     assert memory.progress == (
         CopyProgress(None, UNTIL, True, None, len(events) - len(missing)) if events else None
@@ -166,7 +166,7 @@ def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
     copied = asyncio.run(copy_of(source, sink, ProgressInMemory()).run())
 
     assert (copied.events, copied.incomplete) == (len(old) + len(dense), [])
-    assert set(ids(sink.items)) == {one["id"] for one in source.events}
+    assert set(ids(sink.items)) == {copied_event["id"] for copied_event in source.events}
     # Years without events cost a request each, and pages share one event with the next.
     assert len(source.queries) < 200 + len(source.events) / (cap - 1) * 1.2
 
@@ -174,7 +174,7 @@ def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
 @settings(max_examples=50)
 @given(TIMES, st.integers(0, 60))
 def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at: int) -> None:
-    events = [event(n, FIRST + timedelta(microseconds=one)) for n, one in enumerate(micros)]
+    events = [event(n, FIRST + timedelta(microseconds=micro)) for n, micro in enumerate(micros)]
     habits = Habits(cap=5, cursors=True, counts="HogQLQuery")
     source, memory = ForeignEvents(events, habits), ProgressInMemory()
     broken, rest = CollectingSink(fails_after=at), CollectingSink()
@@ -184,7 +184,7 @@ def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at:
     except SourceError:
         copied = asyncio.run(copy_of(source, rest, memory).run())
 
-    assert {*ids(broken.items), *ids(rest.items)} == {one["id"] for one in events}
+    assert {*ids(broken.items), *ids(rest.items)} == {stored["id"] for stored in events}
     assert (copied.earlier + copied.events, copied.differs) == (len(events), False)
 
 
@@ -214,14 +214,17 @@ def test_where_a_copy_begins(
 
 @pytest.mark.every_engine
 async def test_progress_is_stored_by_project_and_source(records: Records) -> None:
-    one, other = ProgressStore(records, 1, "https://a" + "/" * 600), ProgressStore(records, 2, "b")
+    first, other = (
+        ProgressStore(records, 1, "https://a" + "/" * 600),
+        ProgressStore(records, 2, "b"),
+    )
 
-    assert await one.load_progress() is None
-    await one.save_progress(CopyProgress(None, FIRST, False), UNTIL)
-    await one.save_progress(CopyProgress(FIRST, UNTIL, True, FIRST, 2**40), UNTIL)
+    assert await first.load_progress() is None
+    await first.save_progress(CopyProgress(None, FIRST, False), UNTIL)
+    await first.save_progress(CopyProgress(FIRST, UNTIL, True, FIRST, 2**40), UNTIL)
     await other.save_progress(CopyProgress(None, FIRST, False), UNTIL)
 
-    assert await one.load_progress() == CopyProgress(FIRST, UNTIL, True, FIRST, 2**40)
+    assert await first.load_progress() == CopyProgress(FIRST, UNTIL, True, FIRST, 2**40)
     assert await other.load_progress() == CopyProgress(None, FIRST, False)
 
 
@@ -242,8 +245,8 @@ async def test_over_http_a_throttled_source_is_waited_for() -> None:
     listed = ForeignEvents([event(n, FIRST + timedelta(hours=n)) for n in range(30)])
     statuses = iter([429, 503, 429] + [200] * 1000)
 
-    def script(asked: Asked) -> Answer:
-        answer = listed.answer(asked)
+    def script(request: Asked) -> Answer:
+        answer = listed.answer(request)
         return (
             answer
             if answer.status == 400
@@ -266,9 +269,9 @@ async def test_over_http_a_throttled_source_is_waited_for() -> None:
 async def test_what_is_derived_here_is_not_taken_over() -> None:
     groups: Json = {"$groups": {"team": "red"}, "$group_0": "red", "$group_9": "mine"}
     alone: Json = {"$group_0": "alone"}
-    one = event(1, FIRST, **groups)
+    grouped = event(1, FIRST, **groups)
     other = {**event(2, FIRST, **alone), "elements_chain": "a:b"}
-    listed, heap = ForeignEvents([one, other]), CollectingSink()
+    listed, heap = ForeignEvents([grouped, other]), CollectingSink()
 
     await copy_of(listed, heap, ProgressInMemory()).run()
 
@@ -298,7 +301,7 @@ async def test_a_source_without_events_is_left_alone() -> None:
     assert (copied.start, heap.items, memory.progress) == (None, [], None)
     # The first query asks for the oldest day without `after`, which some servers compare with now;
     # the others ask for a year each.
-    assert [one.get("after") for one in listed.queries[:2]] == [
+    assert [query.get("after") for query in listed.queries[:2]] == [
         None,
         "1900-01-01T23:59:59.999998+00:00",
     ]
@@ -357,9 +360,9 @@ async def test_what_cannot_be_read_is_counted() -> None:
     odd: list[Any] = [{"id": "no", "timestamp": FIRST.isoformat()}, 7, None]
     last = event(1, FIRST + timedelta(hours=1))
 
-    def script(asked: Asked) -> Answer:
-        page = ForeignEvents([last]).answer(asked)
-        if asked.query.get("after", "") < FIRST.isoformat() and "before" in asked.query:
+    def script(request: Asked) -> Answer:
+        page = ForeignEvents([last]).answer(request)
+        if request.query.get("after", "") < FIRST.isoformat() and "before" in request.query:
             return Answer(200, {**page.body, "results": [*odd, *page.body["results"]]})
         return page
 
@@ -392,10 +395,10 @@ async def test_a_list_that_is_none_ends_the_copy(page: Any) -> None:
 async def test_a_source_that_always_has_more_ends_the_copy() -> None:
     """The source answers every query with one event of that time, and a next page."""
 
-    def script(asked: Asked) -> Answer:
-        if "event_definitions" in asked.path:
+    def script(request: Asked) -> Answer:
+        if "event_definitions" in request.path:
             return Answer(200, {"results": [{"name": "e"}], "next": None})
-        after = asked.query.get("after", "2024-01-01T00:00:00+00:00")
+        after = request.query.get("after", "2024-01-01T00:00:00+00:00")
         time = datetime.fromisoformat(after) + timedelta(microseconds=1)
         return Answer(200, {"results": [event(1, time)], "next": "?more"})
 

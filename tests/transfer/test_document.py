@@ -53,8 +53,8 @@ def read(**sections: Any) -> Document:
 
 
 def first_fault(**sections: Any) -> str:
-    found = list(find_faults(normalised(read(**sections))))
-    return found[0].text if found else ""
+    faults = list(find_faults(normalised(read(**sections))))
+    return faults[0].text if faults else ""
 
 
 def test_a_document_is_read_as_it_was_written() -> None:
@@ -341,9 +341,9 @@ def test_a_condition_on_test_accounts_that_cannot_be_used_is_a_fault(
 ) -> None:
     fine = {"key": "a", "value": 1}
 
-    found = first_fault(test_account_filters=[fine, wrong])
+    fault = first_fault(test_account_filters=[fine, wrong])
 
-    assert found.startswith(f"test account filter 2: {said}")
+    assert fault.startswith(f"test account filter 2: {said}")
 
 
 def test_there_are_not_more_conditions_on_test_accounts_than_the_api_takes() -> None:

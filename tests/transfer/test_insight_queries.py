@@ -45,19 +45,19 @@ async def test_queries_and_conditions_name_the_cohorts_of_the_project(
         "breakdownFilter": {"breakdown_type": "cohort", "breakdown": [cohort["id"], "all"]},
     }
     query = {"kind": "InsightVizNode", "source": source}
-    asked = {"name": "Seen", "query": query, "dashboards": [board["id"]]}
-    assert (await home.api.post("/insights/", json=asked)).status_code == 201
+    body = {"name": "Seen", "query": query, "dashboards": [board["id"]]}
+    assert (await home.api.post("/insights/", json=body)).status_code == 201
 
     await copied(home, other)
     await copied(home, other)
 
     [copy] = (await other.get("/cohorts/", search="payers"))["results"]
-    [found] = (await other.get("/insights/"))["results"]
+    [insight] = (await other.get("/insights/"))["results"]
     [shown] = (await other.get("/dashboards/"))["results"]
     theirs = [in_cohort(copy["id"])]
-    own = found["query"]["source"]
+    own = insight["query"]["source"]
     assert copy["id"] != cohort["id"]
-    assert found["filters"] == {}
+    assert insight["filters"] == {}
     assert own["series"][0]["properties"] == theirs
     assert own["breakdownFilter"]["breakdown"] == [copy["id"], "all"]
     assert (await other.get(f"/dashboards/{shown['id']}/"))["filters"] == {"properties": theirs}

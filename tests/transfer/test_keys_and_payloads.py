@@ -25,10 +25,10 @@ FLAG: Json = {"key": KEY, "filters": FILTERS, "ensure_experience_continuity": Tr
 @pytest.fixture
 async def flag(home: Home) -> Json:
     report = await imported(home, {"flags": [FLAG]})
-    assert [one.result for one in report.outcomes] == ["created"]
+    assert [outcome.result for outcome in report.outcomes] == ["created"]
     await home.site.running.public.flags.flag_sets.catch_up()
-    [found] = (await home.get("/feature_flags/"))["results"]
-    body: Json = found
+    [stored] = (await home.get("/feature_flags/"))["results"]
+    body: Json = stored
     return body
 
 
@@ -46,7 +46,7 @@ async def test_an_imported_key_and_payload_are_served_as_they_are(home: Home, fl
     assert (old["featureFlags"], old["featureFlagPayloads"]) == ({KEY: True}, {KEY: TEXT})
     assert new["flags"][KEY]["metadata"]["payload"] == TEXT
     assert (ofrep.status_code, ofrep.json()["key"], ofrep.json()["value"]) == (200, KEY, True)
-    assert [one["key"] for one in definitions["flags"]] == [KEY]
+    assert [definition["key"] for definition in definitions["flags"]] == [KEY]
     assert definitions["flags"][0]["filters"]["payloads"] == {"true": TEXT}
     assert config == TEXT
 
@@ -106,8 +106,8 @@ async def test_it_is_moved_on_and_a_second_import_changes_nothing(home: Home, fl
     again = await imported(home, {"flags": [FLAG]})
     moved = await imported(home, document)
 
-    assert [one.result for one in again.outcomes] == ["unchanged"]
-    assert {one.result for one in moved.outcomes} == {"unchanged"}
+    assert [outcome.result for outcome in again.outcomes] == ["unchanged"]
+    assert {outcome.result for outcome in moved.outcomes} == {"unchanged"}
     assert document.flags[0].key == KEY
     assert '"rollout_percentage":100}' in json.encode(document.flags[0].filters).decode()
 
@@ -122,7 +122,7 @@ async def test_new_ones_by_the_api_stay_strict(home: Home, flag: Json) -> None:
         await home.api.patch(path, json={"filters": payloads}),
     ]
 
-    assert [(one.status_code, one.json()["attr"]) for one in refused] == [
+    assert [(answer.status_code, answer.json()["attr"]) for answer in refused] == [
         (400, "key"),
         (400, "key"),
         (400, "filters__payloads__true"),

@@ -123,7 +123,7 @@ def test_a_cohort_that_does_not_exist_gets_a_key_of_its_own() -> None:
 
     reported = replace_ids([leaf("cohort", value=9), leaf("cohort", value="9")], names)
 
-    assert [one["value"] for one in reported] == [{"cohort": "missing cohort 9'"}] * 2
+    assert [condition["value"] for condition in reported] == [{"cohort": "missing cohort 9'"}] * 2
     assert (names.missing, names.named) == ({9: "missing cohort 9'"}, {9})
 
 

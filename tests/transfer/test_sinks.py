@@ -52,7 +52,7 @@ def test_batches_keep_the_order_and_their_limits() -> None:
         1,
         1,
     ]
-    assert [one for batch in split_batches(small, 100) for one in batch] == small
+    assert [item for batch in split_batches(small, 100) for item in batch] == small
     assert list(split_batches([], 100)) == []
 
 
@@ -129,16 +129,16 @@ async def http_sink(
 
 
 def numbers(server: ScriptedSource) -> list[Sequence[int]]:
-    return [[one["n"] for one in json.decode(asked.body)["batch"]] for asked in server.asked]
+    return [[item["n"] for item in json.decode(request.body)["batch"]] for request in server.asked]
 
 
 async def test_a_server_is_sent_an_import() -> None:
     async with http_sink(lambda _: Answer(200)) as (sink, server, _):
         too_large = await sink.write_events(items(2))
 
-    [asked] = server.asked
-    assert (too_large, asked.path) == (0, "/batch/")
-    assert json.decode(asked.body) == {
+    [request] = server.asked
+    assert (too_large, request.path) == (0, "/batch/")
+    assert json.decode(request.body) == {
         "api_key": PROJECT.api_token,
         "historical_migration": True,
         "batch": [json.decode(item) for item in items(2)],
@@ -157,7 +157,7 @@ async def test_a_server_that_is_busy_is_waited_for() -> None:
 
 
 async def test_a_batch_that_is_too_large_is_halved() -> None:
-    async with http_sink(lambda asked: Answer(413 if b'"n":2' in asked.body else 200)) as (
+    async with http_sink(lambda request: Answer(413 if b'"n":2' in request.body else 200)) as (
         sink,
         server,
         _,

@@ -72,9 +72,9 @@ async def test_the_script_of_a_project_has_its_configuration_in_front(
     assert answer.headers.get("content-encoding") == ("gzip" if "gzip" in accept else None)
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert answer.headers["cache-control"] == "public, max-age=300"
-    found = re.search(rb'CONFIG\["(.+?)"\] = (\{.*\});\n\}\)', answer.content)
-    assert found is not None and found[1].decode() == home.token
-    assert msgspec.json.decode(found[2])["config"]["hasFeatureFlags"] is True
+    match = re.search(rb'CONFIG\["(.+?)"\] = (\{.*\});\n\}\)', answer.content)
+    assert match is not None and match[1].decode() == home.token
+    assert msgspec.json.decode(match[2])["config"]["hasFeatureFlags"] is True
 
 
 async def test_the_script_of_a_project_is_not_sent_again_to_who_has_it(home: Home) -> None:

@@ -91,12 +91,12 @@ async def test_other_clients_get_the_summary_at_the_root(served: httpx.AsyncClie
 
 @pytest.mark.parametrize("path", ["/", "/login", "/console/assets/index-1.js"])
 async def test_head_is_answered_as_get(served: httpx.AsyncClient, path: str) -> None:
-    asked = await served.head(path, headers=BROWSER)
+    head = await served.head(path, headers=BROWSER)
     got = await served.get(path, headers=BROWSER)
 
-    assert asked.status_code == 200
-    assert asked.headers["content-type"] == got.headers["content-type"]
-    assert asked.headers["content-length"] == got.headers["content-length"]
+    assert head.status_code == 200
+    assert head.headers["content-type"] == got.headers["content-type"]
+    assert head.headers["content-length"] == got.headers["content-length"]
 
 
 @pytest.mark.parametrize("path", ["/", "/login", "/project/1", "/console/assets/index-1.js"])
@@ -214,17 +214,17 @@ async def test_only_the_listener_of_management_serves_it(home: Home) -> None:
         sdk_routes(SdkScripts(BUILD, configuration))
     )
     whole = replace(whole, routes=routes)
-    found: dict[str, list[int]] = {}
+    statuses: dict[str, list[int]] = {}
 
     for listener in (for_public_listener(whole), for_management_listener(whole)):
         client = plain_http.AsyncClient(transport=MemoryTransport(listener), base_url=BASE_URL)
         async with client:
             for path in ("/", *SCREENS, "/console/assets/index-1.js", "/static/array.js"):
                 answer = await client.get(path, headers=BROWSER)
-                found.setdefault(path, []).append(answer.status_code)
+                statuses.setdefault(path, []).append(answer.status_code)
 
-    assert found.pop("/static/array.js") == [200, 404]
-    assert set(map(tuple, found.values())) == {(404, 200)}
+    assert statuses.pop("/static/array.js") == [200, 404]
+    assert set(map(tuple, statuses.values())) == {(404, 200)}
 
 
 async def test_the_main_process_answers_it(home: Home) -> None:
