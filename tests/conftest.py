@@ -45,7 +45,6 @@ from tests.support.postgres import (
 )
 from tests.support.releases import NO_HISTORY
 from tests.support.sites import (
-    home,
     office,
     postgres_office,
     postgres_site,
@@ -56,6 +55,7 @@ from tests.support.sites import (
     sqlite_site,
     sqlite_workspace,
     team,
+    tenant,
 )
 
 # Fixtures of the whole session: the embedded event engine has one folder per process.
@@ -67,7 +67,6 @@ __all__ = [
     "events",
     "every_events",
     "every_layout",
-    "home",
     "office",
     "own_events_url",
     "postgres_office",
@@ -81,6 +80,7 @@ __all__ = [
     "sqlite_site",
     "sqlite_workspace",
     "team",
+    "tenant",
 ]
 
 HERE, BROWSER = Path(__file__).parent, "browser"

@@ -12,7 +12,7 @@ from fanion.accounts.api import LoginApi
 from fanion.accounts.attempts_cache import ACCOUNT_FREE, ADDRESS_DELAY_S_MAX
 from fanion.accounts.users_store import Account, AccountStore
 from fanion.db.engine import Records, RecordsUnavailable
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.management import (
     OWNER_EMAIL,
     OWNER_PASSWORD,
@@ -126,10 +126,10 @@ async def test_a_refused_attempt_is_logged_without_what_was_typed(workspace: Wor
     ]
 
 
-async def test_refused_attempts_are_counted(home: Home) -> None:
+async def test_refused_attempts_are_counted(tenant: Tenant) -> None:
     labels = {"kind": "password", "reason": "unknown"}
-    before = await home.site.metric("fanion_key_failures_total", **labels)
+    before = await tenant.site.metric("fanion_key_failures_total", **labels)
 
-    await home.public.post(LOGIN, json={"email": f"{home.token}@x", "password": "a password"})
+    await tenant.public.post(LOGIN, json={"email": f"{tenant.token}@x", "password": "a password"})
 
-    assert await home.site.metric("fanion_key_failures_total", **labels) == before + 1
+    assert await tenant.site.metric("fanion_key_failures_total", **labels) == before + 1

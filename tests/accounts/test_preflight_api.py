@@ -9,7 +9,7 @@ from fanion.accounts.api import PreflightApi
 from fanion.accounts.model import SignInOptions
 from fanion.db.engine import Records
 from fanion.web.application import for_public_listener
-from tests.support.application import BASE_URL, Home
+from tests.support.application import BASE_URL, Tenant
 from tests.support.exchange import MemoryTransport
 from tests.support.management import open_workspace
 
@@ -27,17 +27,17 @@ BODY = {
 
 
 @pytest.mark.parametrize("path", ["/_preflight", "/_preflight/"])
-async def test_how_to_sign_in_is_told_without_a_key(home: Home, path: str) -> None:
-    answer = await home.public.get(path)
-    changed = await home.public.post(path)
-    below = await home.public.get("/_preflight/more")
+async def test_how_to_sign_in_is_told_without_a_key(tenant: Tenant, path: str) -> None:
+    answer = await tenant.public.get(path)
+    changed = await tenant.public.post(path)
+    below = await tenant.public.get("/_preflight/more")
 
     assert (answer.status_code, answer.json()) == (200, BODY)
     assert (changed.status_code, below.status_code) == (405, 404)
 
 
-async def test_the_public_listener_has_no_preflight(home: Home) -> None:
-    transport = MemoryTransport(for_public_listener(home.site.application))
+async def test_the_public_listener_has_no_preflight(tenant: Tenant) -> None:
+    transport = MemoryTransport(for_public_listener(tenant.site.application))
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:
         answers = [await client.get("/_preflight/"), await client.post("/api/login/", json={})]
 

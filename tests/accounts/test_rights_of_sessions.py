@@ -14,7 +14,7 @@ from fanion.projects.auth.keys import hash_key
 from fanion.projects.members_store import MemberStore
 from fanion.projects.model import Level
 from tests.projects.test_store import set_up
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.management import NOW, add_member
 
 LATER = NOW + timedelta(hours=1)
@@ -68,14 +68,14 @@ async def test_the_same_level_again_ends_no_session(records: Records) -> None:
 
 
 @pytest.mark.parametrize("act", ["lowered", "raised", "removed", "left"])
-async def test_a_changed_member_signs_in_again(home: Home, act: str) -> None:
+async def test_a_changed_member_signs_in_again(tenant: Tenant, act: str) -> None:
     ada = await add_member(
-        home.site.records, f"ada-{home.project_id:x}", Level.MEMBER, home.organization_id
+        tenant.site.records, f"ada-{tenant.project_id:x}", Level.MEMBER, tenant.organization_id
     )
-    members = f"/api/organizations/{home.organization_id}/members/"
+    members = f"/api/organizations/{tenant.organization_id}/members/"
     async with (
-        await home.site.browser(ada.user_id) as browser,
-        home.site.client(home.key) as owner,
+        await tenant.site.browser(ada.user_id) as browser,
+        tenant.site.client(tenant.key) as owner,
     ):
         me = (await browser.get("/api/users/@me/")).json()
         path = f"{members}{me['uuid']}/"
@@ -93,15 +93,15 @@ async def test_a_changed_member_signs_in_again(home: Home, act: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
 
 
-async def test_members_are_changed_after_a_fresh_sign_in_only(home: Home) -> None:
+async def test_members_are_changed_after_a_fresh_sign_in_only(tenant: Tenant) -> None:
     ada = await add_member(
-        home.site.records, f"ada-{home.project_id:x}", Level.MEMBER, home.organization_id
+        tenant.site.records, f"ada-{tenant.project_id:x}", Level.MEMBER, tenant.organization_id
     )
-    async with await home.site.browser(ada.user_id) as browser:
+    async with await tenant.site.browser(ada.user_id) as browser:
         uuid = (await browser.get("/api/users/@me/")).json()["uuid"]
-    path = f"/api/organizations/{home.organization_id}/members/{uuid}/"
-    async with await home.site.browser(home.user_id) as browser:
-        home.site.clock.move(minutes=11)
+    path = f"/api/organizations/{tenant.organization_id}/members/{uuid}/"
+    async with await tenant.site.browser(tenant.user_id) as browser:
+        tenant.site.clock.move(minutes=11)
         answers = [await browser.patch(path, json={"level": 0}), await browser.delete(path)]
 
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [

@@ -26,7 +26,7 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.accounts import sessions
 from fanion.projects.auth.authentication_service import CACHED_S
 from fanion.projects.model import FRESH_FOR
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.awaited import until
 from tests.support.management import (
     OWNER_EMAIL,
@@ -298,32 +298,32 @@ async def test_an_end_counts_on_the_second_server_too(records: Records) -> None:
     assert CACHED_S == 2.0
 
 
-async def test_what_a_session_changes_is_by_its_user(home: Home) -> None:
-    async with await home.site.browser(home.user_id) as browser:
-        flags = f"/api/projects/{home.project_id}/feature_flags/"
+async def test_what_a_session_changes_is_by_its_user(tenant: Tenant) -> None:
+    async with await tenant.site.browser(tenant.user_id) as browser:
+        flags = f"/api/projects/{tenant.project_id}/feature_flags/"
         made = await browser.post(flags, json={"key": "by-session"})
         entries = (await browser.get(f"{flags}activity/")).json()["results"]
 
-    assert made.json()["created_by"]["email"] == home.owner["email"]
-    assert [entry["user"]["email"] for entry in entries] == [home.owner["email"]]
+    assert made.json()["created_by"]["email"] == tenant.owner["email"]
+    assert [entry["user"]["email"] for entry in entries] == [tenant.owner["email"]]
 
 
-async def test_the_log_names_the_session_and_never_its_cookie(home: Home) -> None:
-    cookie = await home.site.running.accounts.sign_in.sessions.start_session(
-        home.user_id, "password", Device("", "")
+async def test_the_log_names_the_session_and_never_its_cookie(tenant: Tenant) -> None:
+    cookie = await tenant.site.running.accounts.sign_in.sessions.start_session(
+        tenant.user_id, "password", Device("", "")
     )
-    path = f"/api/projects/{home.project_id}/"
-    async with home.site.browser_with(cookie) as browser:
+    path = f"/api/projects/{tenant.project_id}/"
+    async with tenant.site.browser_with(cookie) as browser:
         [listed_one] = (await browser.get(SESSIONS)).json()["results"]
         await browser.get(path)
 
     def lines() -> list[dict[str, Any]]:
-        found = [json.loads(line) for line in home.site.lines.getvalue().splitlines()]
+        found = [json.loads(line) for line in tenant.site.lines.getvalue().splitlines()]
         return [line for line in found if line.get("path") == path]
 
     until(lines, "the request was not logged")  # a thread of its own logs it
     assert (lines()[-1]["key"], lines()[-1]["user"]) == (
         f"session:{listed_one['id']}",
-        home.user_id,
+        tenant.user_id,
     )
-    assert cookie.encode() not in home.site.lines.getvalue()
+    assert cookie.encode() not in tenant.site.lines.getvalue()

@@ -8,18 +8,18 @@ from fanion.activity.model import ActivityRecord, Author, Change
 from fanion.activity.store import record_activity
 from fanion.db.schema.tables import projects
 from fanion.projects.model import Project
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.management import NOW
 
 
-async def author_of(home: Home, project_id: int | None = None) -> Author:
-    async with home.site.records.read() as connection:
+async def author_of(tenant: Tenant, project_id: int | None = None) -> Author:
+    async with tenant.site.records.read() as connection:
         row = (await connection.execute(projects.select())).first()
     assert row is not None
     project = Project(
-        id=project_id or home.project_id,
+        id=project_id or tenant.project_id,
         uuid=row.uuid,
-        organization_id=home.organization_id,
+        organization_id=tenant.organization_id,
         name="",
         api_token="",
         timezone="UTC",
@@ -28,36 +28,36 @@ async def author_of(home: Home, project_id: int | None = None) -> Author:
     return Author(
         project_id=project.id,
         organization_id=project.organization_id,
-        user_id=home.user_id,
-        now=home.site.clock.now(),
+        user_id=tenant.user_id,
+        now=tenant.site.clock.now(),
     )
 
 
-async def note(home: Home, project_id: int | None = None, **fields: Any) -> None:
-    author = await author_of(home, project_id)
+async def note(tenant: Tenant, project_id: int | None = None, **fields: Any) -> None:
+    author = await author_of(tenant, project_id)
     given: Json = {"scope": "Cohort", "item_id": "1", "activity": "created", "name": "big spenders"}
     entry = ActivityRecord(author=author, **(given | fields))
-    async with home.site.records.write() as connection:
+    async with tenant.site.records.write() as connection:
         await connection.run_sync(record_activity, entry)
 
 
-async def activity(home: Home, **query: Any) -> Json:
-    entries: Json = await home.get("/activity_log/", **query)
+async def activity(tenant: Tenant, **query: Any) -> Json:
+    entries: Json = await tenant.get("/activity_log/", **query)
     return entries
 
 
-async def test_an_entry_reports_who_did_what_and_when(home: Home) -> None:
+async def test_an_entry_reports_who_did_what_and_when(tenant: Tenant) -> None:
     change = Change(type="Cohort", action="changed", field="name", before="a", after="b")
 
-    await note(home, activity="updated", name="b", changes=[change])
-    entries = await activity(home)
+    await note(tenant, activity="updated", name="b", changes=[change])
+    entries = await activity(tenant)
 
     assert entries == {
         "results": [
             {
                 "user": {
-                    "first_name": home.owner["first_name"],
-                    "email": home.owner["email"],
+                    "first_name": tenant.owner["first_name"],
+                    "email": tenant.owner["email"],
                 },
                 "activity": "updated",
                 "scope": "Cohort",
@@ -77,7 +77,7 @@ async def test_an_entry_reports_who_did_what_and_when(home: Home) -> None:
                     "trigger": None,
                     "type": None,
                 },
-                "created_at": home.site.clock.now().isoformat().replace("+00:00", "Z"),
+                "created_at": tenant.site.clock.now().isoformat().replace("+00:00", "Z"),
             }
         ],
         "next": None,
@@ -86,32 +86,32 @@ async def test_an_entry_reports_who_did_what_and_when(home: Home) -> None:
     }
 
 
-async def test_a_creation_has_no_changes(home: Home) -> None:
-    await note(home)
+async def test_a_creation_has_no_changes(tenant: Tenant) -> None:
+    await note(tenant)
 
-    [entry] = (await activity(home))["results"]
+    [entry] = (await activity(tenant))["results"]
 
     assert (entry["activity"], entry["detail"]["changes"]) == ("created", None)
 
 
 @pytest.mark.parametrize("changes", [[], None])
-async def test_an_update_that_changed_nothing_is_not_reported(home: Home, changes: Any) -> None:
-    await note(home, activity="updated", changes=changes)
+async def test_an_update_that_changed_nothing_is_not_reported(tenant: Tenant, changes: Any) -> None:
+    await note(tenant, activity="updated", changes=changes)
 
-    assert (await activity(home))["total_count"] == 0
+    assert (await activity(tenant))["total_count"] == 0
 
 
 @pytest.mark.every_engine
-async def test_the_newest_is_first_and_pages_are_linked(home: Home) -> None:
+async def test_the_newest_is_first_and_pages_are_linked(tenant: Tenant) -> None:
     for number in range(25):
-        await note(home, item_id=str(number))
+        await note(tenant, item_id=str(number))
 
-    pages = [await activity(home, scope="Cohort")]
+    pages = [await activity(tenant, scope="Cohort")]
     while pages[-1]["next"] is not None:
-        pages.append((await home.api.get(pages[-1]["next"])).json())
+        pages.append((await tenant.api.get(pages[-1]["next"])).json())
 
     returned = [[int(entry["item_id"]) for entry in page["results"]] for page in pages]
-    base = f"http://fanion.test/api/projects/{home.project_id}/activity_log/?scope=Cohort"
+    base = f"http://fanion.test/api/projects/{tenant.project_id}/activity_log/?scope=Cohort"
     assert returned == [[*range(24, 14, -1)], [*range(14, 4, -1)], [*range(4, -1, -1)]]
     assert [page["next"] for page in pages] == [
         f"{base}&page=2&limit=10",
@@ -139,30 +139,30 @@ PAGES: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize("name", PAGES)
-async def test_queries_choose(home: Home, name: str) -> None:
+async def test_queries_choose(tenant: Tenant, name: str) -> None:
     query, expected = PAGES[name]
     for number in range(5):
-        await note(home, item_id=str(number), scope="Person" if number == 1 else "Cohort")
+        await note(tenant, item_id=str(number), scope="Person" if number == 1 else "Cohort")
 
-    entries = await activity(home, **query)
+    entries = await activity(tenant, **query)
 
     assert [entry["item_id"] for entry in entries["results"]] == expected
 
 
-async def test_other_projects_are_not_listed(home: Home) -> None:
-    await note(home, project_id=home.project_id + (1 << 40))
+async def test_other_projects_are_not_listed(tenant: Tenant) -> None:
+    await note(tenant, project_id=tenant.project_id + (1 << 40))
 
-    assert (await activity(home))["total_count"] == 0
+    assert (await activity(tenant))["total_count"] == 0
 
 
 @pytest.mark.every_engine
-async def test_an_entry_is_undone_with_its_change(home: Home) -> None:
-    author = await author_of(home)
+async def test_an_entry_is_undone_with_its_change(tenant: Tenant) -> None:
+    author = await author_of(tenant)
     entry = ActivityRecord(author=author, scope="Cohort", item_id="1", activity="created", name="x")
 
     with pytest.raises(ZeroDivisionError):
-        async with home.site.records.write() as connection:
+        async with tenant.site.records.write() as connection:
             await connection.run_sync(record_activity, entry)
             raise ZeroDivisionError
 
-    assert (await activity(home))["total_count"] == 0
+    assert (await activity(tenant))["total_count"] == 0

@@ -5,26 +5,26 @@ These belong to no single project: each project of the organization lists them.
 
 from typing import Any
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.team import Team
 
 ROLES = "/api/organizations/@current/roles/"
 ACCESS = "/api/organizations/@current/resource_access/"
 
 
-async def sent(home: Home, method: str, path: str, **body: Any) -> Json:
+async def sent(tenant: Tenant, method: str, path: str, **body: Any) -> Json:
     """Send a request as the owner, to any path of the API."""
-    async with home.site.client(home.key) as client:
+    async with tenant.site.client(tenant.key) as client:
         answer = await client.request(method, path, json=body or None)
         assert answer.status_code < 300, answer.text
         body_received: Json = answer.json() if answer.content else {}
         return body_received
 
 
-async def reported(home: Home, scope: str) -> list[tuple[str, str, list[tuple[str, Any, Any]]]]:
+async def reported(tenant: Tenant, scope: str) -> list[tuple[str, str, list[tuple[str, Any, Any]]]]:
     """Return the activity, item name and changes of each entry, oldest first."""
-    entries = (await home.get("/activity_log/", scope=scope, limit=100))["results"]
-    owner = {"first_name": "Olga", "email": home.owner["email"]}
+    entries = (await tenant.get("/activity_log/", scope=scope, limit=100))["results"]
+    owner = {"first_name": "Olga", "email": tenant.owner["email"]}
     assert all(entry["user"] == owner for entry in entries)
     return [
         (
@@ -36,17 +36,17 @@ async def reported(home: Home, scope: str) -> list[tuple[str, str, list[tuple[st
     ]
 
 
-async def test_changes_of_roles_are_reported(home: Home) -> None:
-    role = await sent(home, "POST", ROLES, name="Builders")
+async def test_changes_of_roles_are_reported(tenant: Tenant) -> None:
+    role = await sent(tenant, "POST", ROLES, name="Builders")
     path = f"{ROLES}{role['id']}/"
-    await sent(home, "PATCH", path, name="Builders", feature_flags_access_level=37)
-    await sent(home, "PATCH", path, name="Makers", feature_flags_access_level=21)
-    uuid, email = home.owner["uuid"], home.owner["email"]
-    member = await sent(home, "POST", f"{path}role_memberships/", user_uuid=uuid)
-    await sent(home, "DELETE", f"{path}role_memberships/{member['id']}/")
-    await sent(home, "DELETE", path)
+    await sent(tenant, "PATCH", path, name="Builders", feature_flags_access_level=37)
+    await sent(tenant, "PATCH", path, name="Makers", feature_flags_access_level=21)
+    uuid, email = tenant.owner["uuid"], tenant.owner["email"]
+    member = await sent(tenant, "POST", f"{path}role_memberships/", user_uuid=uuid)
+    await sent(tenant, "DELETE", f"{path}role_memberships/{member['id']}/")
+    await sent(tenant, "DELETE", path)
 
-    assert await reported(home, "Role") == [
+    assert await reported(tenant, "Role") == [
         ("created", "Builders", []),
         (
             "updated",
@@ -59,18 +59,18 @@ async def test_changes_of_roles_are_reported(home: Home) -> None:
     ]
 
 
-async def test_a_role_that_goes_leaves_its_flags_with_a_word(home: Home) -> None:
-    role = await sent(home, "POST", ROLES, name="Builders")
-    flags = [await home.create_flag(key=key) for key in "ab"]
+async def test_a_role_that_goes_leaves_its_flags_with_a_word(tenant: Tenant) -> None:
+    role = await sent(tenant, "POST", ROLES, name="Builders")
+    flags = [await tenant.create_flag(key=key) for key in "ab"]
     for flag in flags:
         path = f"/feature_flags/{flag['id']}/role_access/"
-        await home.api.post(path, json={"role_id": role["id"]})
+        await tenant.api.post(path, json={"role_id": role["id"]})
 
-    await sent(home, "DELETE", f"{ROLES}{role['id']}/")
+    await sent(tenant, "DELETE", f"{ROLES}{role['id']}/")
 
     had = {"id": role["id"], "name": "Builders"}
     for flag in flags:
-        newest = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"][0]
+        newest = (await tenant.get(f"/feature_flags/{flag['id']}/activity/"))["results"][0]
         [change] = newest["detail"]["changes"]
         assert (newest["activity"], newest["detail"]["name"]) == ("updated", flag["key"])
         assert change == {
@@ -82,13 +82,13 @@ async def test_a_role_that_goes_leaves_its_flags_with_a_word(home: Home) -> None
         }
 
 
-async def test_changes_of_what_all_members_may_do_are_recorded(home: Home) -> None:
-    made = await sent(home, "POST", ACCESS, resource="feature flags", access_level=21)
+async def test_changes_of_what_all_members_may_do_are_recorded(tenant: Tenant) -> None:
+    made = await sent(tenant, "POST", ACCESS, resource="feature flags", access_level=21)
     for level in (21, 37):
-        await sent(home, "PATCH", f"{ACCESS}{made['id']}/", access_level=level)
-    await sent(home, "DELETE", f"{ACCESS}{made['id']}/")
+        await sent(tenant, "PATCH", f"{ACCESS}{made['id']}/", access_level=level)
+    await sent(tenant, "DELETE", f"{ACCESS}{made['id']}/")
 
-    assert await reported(home, "ResourceAccess") == [
+    assert await reported(tenant, "ResourceAccess") == [
         ("created", "feature flags", []),
         ("updated", "feature flags", [("access_level", 21, 37)]),
         ("deleted", "feature flags", []),
@@ -107,23 +107,23 @@ async def test_a_new_project_reports_who_made_it(team: Team) -> None:
     assert {entry["user"]["first_name"] for entry in theirs["results"]} == {team.owner.name}
 
 
-async def test_keys_are_recorded_but_not_their_values(home: Home) -> None:
-    key = await sent(home, "POST", "/api/personal_api_keys/", label="Mine")
-    await sent(home, "DELETE", f"/api/personal_api_keys/{key['id']}/")
-    path = f"/api/projects/{home.project_id}/secret_key/"
-    first = (await sent(home, "POST", path))["secret_api_key"]
-    second = (await sent(home, "POST", path))["secret_api_key"]
-    await sent(home, "DELETE", path)
+async def test_keys_are_recorded_but_not_their_values(tenant: Tenant) -> None:
+    key = await sent(tenant, "POST", "/api/personal_api_keys/", label="Mine")
+    await sent(tenant, "DELETE", f"/api/personal_api_keys/{key['id']}/")
+    path = f"/api/projects/{tenant.project_id}/secret_key/"
+    first = (await sent(tenant, "POST", path))["secret_api_key"]
+    second = (await sent(tenant, "POST", path))["secret_api_key"]
+    await sent(tenant, "DELETE", path)
 
-    assert await reported(home, "PersonalAPIKey") == [
+    assert await reported(tenant, "PersonalAPIKey") == [
         ("created", "Mine", []),
         ("deleted", "Mine", []),
     ]
-    entries = await reported(home, "Project")
+    entries = await reported(tenant, "Project")
     assert [change[0] for _, _, [change] in entries] == ["secret_key"] * 3
     returned = [(before, after) for _, _, [(_, before, after)] in entries]
     assert (returned[0][0], returned[0][1], returned[2][1]) == (None, returned[1][0], None)
-    text = (await home.api.get("/activity_log/", params={"limit": 100})).text
+    text = (await tenant.api.get("/activity_log/", params={"limit": 100})).text
     assert key["value"] not in text
     assert first not in text
     assert second not in text

@@ -12,7 +12,7 @@ import pytest
 
 from fanion.events.storage.store import EventStore
 from tests.support import plain_http
-from tests.support.application import Home, Json, error, open_home, open_site
+from tests.support.application import Json, Tenant, error, open_site, open_tenant
 from tests.support.postgres import Outage, Postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
@@ -28,20 +28,20 @@ NO_PROJECT = error("server_error", "fetch_team_fail", "Unable to fetch team from
 
 
 @pytest.fixture
-async def home(
+async def tenant(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
-) -> AsyncIterator[Home]:
+) -> AsyncIterator[Tenant]:
     """Yield an application of the test's own, whose log takes 200 kB."""
     async with (
         open_site(records_url, events, tmp_path, accept_log_bytes_max=200_000) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        yield home
+        yield tenant
 
 
-async def send(home: Home, name: str, **properties: Any) -> httpx.Response:
-    body = {"api_key": home.token, "event": name, "distinct_id": "u", "properties": properties}
-    return await home.public.post("/capture/", json=body)
+async def send(tenant: Tenant, name: str, **properties: Any) -> httpx.Response:
+    body = {"api_key": tenant.token, "event": name, "distinct_id": "u", "properties": properties}
+    return await tenant.public.post("/capture/", json=body)
 
 
 def expect_refused(answer: httpx.Response, body: Json) -> None:
@@ -49,69 +49,69 @@ def expect_refused(answer: httpx.Response, body: Json) -> None:
     assert answer.headers["retry-after"] == "5"
 
 
-async def stored_event_names(home: Home) -> list[str]:
-    return sorted(event["event"] for event in await home.events())
+async def stored_event_names(tenant: Tenant) -> list[str]:
+    return sorted(event["event"] for event in await tenant.events())
 
 
-async def test_while_the_event_store_is_down_capture_goes_on(home: Home) -> None:
-    await home.create_flag(key="on")
-    home.site.events.is_down = True
+async def test_while_the_event_store_is_down_capture_goes_on(tenant: Tenant) -> None:
+    await tenant.create_flag(key="on")
+    tenant.site.events.is_down = True
 
-    captured = [(await send(home, name)).status_code for name in ("a", "b", "c")]
-    listed = await home.api.get("/events/")
-    decided = await home.decide("u")
-    home.site.events.is_down = False
-    await home.site.ingested()
+    captured = [(await send(tenant, name)).status_code for name in ("a", "b", "c")]
+    listed = await tenant.api.get("/events/")
+    decided = await tenant.decide("u")
+    tenant.site.events.is_down = False
+    await tenant.site.ingested()
 
     assert captured == [200, 200, 200]
     expect_refused(listed, UNAVAILABLE)
     assert decided["featureFlags"] == {"on": True}
-    assert await stored_event_names(home) == ["a", "b", "c"]
+    assert await stored_event_names(tenant) == ["a", "b", "c"]
 
 
-async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(home: Home) -> None:
-    home.site.events.is_down = True
+async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(tenant: Tenant) -> None:
+    tenant.site.events.is_down = True
     acknowledged = []
     for number in range(100):
         # Random, since compressible text would not fill the log.
-        answer = await send(home, f"{number:03}", noise=os.urandom(5_000).hex())
+        answer = await send(tenant, f"{number:03}", noise=os.urandom(5_000).hex())
         if answer.status_code != 200:
             break
         acknowledged.append(f"{number:03}")
-    ready = await home.public.get("/_ready")
-    home.site.events.is_down = False
-    await home.site.ingested()
-    again = await send(home, "again")
-    await home.site.ingested()
+    ready = await tenant.public.get("/_ready")
+    tenant.site.events.is_down = False
+    await tenant.site.ingested()
+    again = await send(tenant, "again")
+    await tenant.site.ingested()
 
     expect_refused(answer, LOG_FULL)
     assert 0 < len(acknowledged) < 100
     assert ready.status_code == 503
     assert again.status_code == 200
-    assert await stored_event_names(home) == [*acknowledged, "again"]
+    assert await stored_event_names(tenant) == [*acknowledged, "again"]
 
 
 @pytest.mark.postgresql
 async def test_while_postgresql_is_down_clients_are_asked_to_retry(
-    home: Home, postgres: Postgres, records_url: str
+    tenant: Tenant, postgres: Postgres, records_url: str
 ) -> None:
     leaf = {"key": "plan", "value": "pro", "type": "person"}
-    await home.create_flag(key="on")
-    await home.create_flag(key="pro", filters={"groups": [{"properties": [leaf]}]})
-    assert (await send(home, "before")).status_code == 200
-    assert (await home.decide("u"))["featureFlags"] == {"on": True, "pro": False}
+    await tenant.create_flag(key="on")
+    await tenant.create_flag(key="pro", filters={"groups": [{"properties": [leaf]}]})
+    assert (await send(tenant, "before")).status_code == 200
+    assert (await tenant.decide("u"))["featureFlags"] == {"on": True, "pro": False}
 
     async with Outage(postgres, records_url):
-        captured = await send(home, "during")
-        unknown = await home.public.post(
+        captured = await send(tenant, "during")
+        unknown = await tenant.public.post(
             "/capture/", json={"api_key": "phc_other", "event": "a", "distinct_id": "u"}
         )
-        listed = await home.api.get("/feature_flags/")
-        decided = await home.decide("u")
-        reported = await home.decide("u", person_properties={"plan": "pro"})
-        ready = await home.public.get("/_ready")
-    after = await send(home, "after")
-    await home.site.ingested()
+        listed = await tenant.api.get("/feature_flags/")
+        decided = await tenant.decide("u")
+        reported = await tenant.decide("u", person_properties={"plan": "pro"})
+        ready = await tenant.public.get("/_ready")
+    after = await send(tenant, "after")
+    await tenant.site.ingested()
 
     expect_refused(captured, NOT_STORED)
     expect_refused(unknown, NO_PROJECT)
@@ -122,7 +122,7 @@ async def test_while_postgresql_is_down_clients_are_asked_to_retry(
     assert ready.status_code == 503
     assert ready.json()["checks"]["records"] != "ok"
     assert after.status_code == 200
-    assert await stored_event_names(home) == ["after", "before"]
+    assert await stored_event_names(tenant) == ["after", "before"]
 
 
 @pytest.fixture

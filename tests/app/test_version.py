@@ -7,14 +7,14 @@ from typer.testing import CliRunner
 
 import fanion
 from fanion.cli.app import app
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 PROJECT = Path(__file__).parents[2]
 
 
-async def test_probe_and_schema_show_the_version_of_the_package(home: Home) -> None:
-    health = await home.public.get("/_health")
-    schema = await home.public.get("/api/schema/")
+async def test_probe_and_schema_show_the_version_of_the_package(tenant: Tenant) -> None:
+    health = await tenant.public.get("/_health")
+    schema = await tenant.public.get("/api/schema/")
 
     assert health.json() == {"status": "ok", "version": fanion.__version__}
     assert schema.json()["info"]["version"] == fanion.__version__

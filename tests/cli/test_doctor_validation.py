@@ -21,7 +21,7 @@ from fanion.cli.doctor_validation import (
 from fanion.config import read_settings
 from fanion.db.migrate import migrate as migrate_records
 from fanion.db.schema.insights import dashboards, insights
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import all_of, create, in_cohort
 from tests.support.rich_project import NEVER_PAID
 
@@ -29,24 +29,24 @@ NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 @pytest.mark.every_engine
-async def test_stored_flags_that_validation_refuses_are_found(home: Home) -> None:
-    await home.create_flag(key="fine", filters={"groups": [{"rollout_percentage": 5}]})
-    gone = await home.create_flag(key="gone")
-    await home.store_flag(gone, deleted=True, filters={"groups": [{"rollout": 5}]})
-    spaced = await home.create_flag(key="spaced")
+async def test_stored_flags_that_validation_refuses_are_found(tenant: Tenant) -> None:
+    await tenant.create_flag(key="fine", filters={"groups": [{"rollout_percentage": 5}]})
+    gone = await tenant.create_flag(key="gone")
+    await tenant.store_flag(gone, deleted=True, filters={"groups": [{"rollout": 5}]})
+    spaced = await tenant.create_flag(key="spaced")
     # As an import may store it.
     plain: Any = {"groups": [{"rollout_percentage": 5}], "payloads": {"true": "plain text"}}
-    await home.store_flag(spaced, key="with space", filters=plain)
-    misspelt = await home.create_flag(key="misspelt")
-    await home.store_flag(misspelt, filters={"groups": [{"rollout": 5}]})
-    less = await home.create_flag(key="less")
-    await home.store_flag(less, rollback_conditions=[{**NEVER_PAID, "operator": "less"}])
-    older = await home.create_flag(key="older")
-    await home.store_flag(older, filters={}, rollout_percentage=5)
+    await tenant.store_flag(spaced, key="with space", filters=plain)
+    misspelt = await tenant.create_flag(key="misspelt")
+    await tenant.store_flag(misspelt, filters={"groups": [{"rollout": 5}]})
+    less = await tenant.create_flag(key="less")
+    await tenant.store_flag(less, rollback_conditions=[{**NEVER_PAID, "operator": "less"}])
+    older = await tenant.create_flag(key="older")
+    await tenant.store_flag(older, filters={}, rollout_percentage=5)
 
-    invalid = await find_invalid_flags(home.site.records)
+    invalid = await find_invalid_flags(tenant.site.records)
 
-    mine = [(row.name, row.why) for row in invalid if row.project_id == home.project_id]
+    mine = [(row.name, row.why) for row in invalid if row.project_id == tenant.project_id]
     assert mine == [
         (
             "misspelt",
@@ -61,24 +61,24 @@ async def test_stored_flags_that_validation_refuses_are_found(home: Home) -> Non
 
 
 @pytest.mark.every_engine
-async def test_stored_cohorts_that_validation_refuses_are_found(home: Home) -> None:
+async def test_stored_cohorts_that_validation_refuses_are_found(tenant: Tenant) -> None:
     leaf = {"type": "person", "key": "plan", "value": "pro", "operator": "exact"}
-    fine = await create(home, name="fine", filters=all_of(leaf))
-    await create(home, name="nested", filters=all_of(in_cohort(fine["id"])))
-    await create(home, name="by groups", groups=[{"event_id": "seen"}])
+    fine = await create(tenant, name="fine", filters=all_of(leaf))
+    await create(tenant, name="nested", filters=all_of(in_cohort(fine["id"])))
+    await create(tenant, name="by groups", groups=[{"event_id": "seen"}])
     gone, less, unknown, older, static = [
-        await create(home, name=name) for name in ("gone", "less", "unknown", "older", "static")
+        await create(tenant, name=name) for name in ("gone", "less", "unknown", "older", "static")
     ]
     odd = all_of({**leaf, "operator": "less"})
-    await home.store_cohort(gone, deleted=True, filters=odd)
-    await home.store_cohort(less, filters=odd)
-    await home.store_cohort(unknown, filters=all_of(in_cohort(99_999_999)))
-    await home.store_cohort(older, groups=[{"action_id": 5}])
-    await home.store_cohort(static, is_static=True, filters=odd)
+    await tenant.store_cohort(gone, deleted=True, filters=odd)
+    await tenant.store_cohort(less, filters=odd)
+    await tenant.store_cohort(unknown, filters=all_of(in_cohort(99_999_999)))
+    await tenant.store_cohort(older, groups=[{"action_id": 5}])
+    await tenant.store_cohort(static, is_static=True, filters=odd)
 
-    invalid = await find_invalid_cohorts(home.site.records)
+    invalid = await find_invalid_cohorts(tenant.site.records)
 
-    mine = [(row.name, row.why) for row in invalid if row.project_id == home.project_id]
+    mine = [(row.name, row.why) for row in invalid if row.project_id == tenant.project_id]
     assert mine == [
         (
             f"{less['id']} (less)",
@@ -93,27 +93,27 @@ async def test_stored_cohorts_that_validation_refuses_are_found(home: Home) -> N
     ]
 
 
-async def create_row(home: Home, path: str, table: Table, **columns: object) -> int:
-    answer = await home.api.post(path, json={"name": "n"})
+async def create_row(tenant: Tenant, path: str, table: Table, **columns: object) -> int:
+    answer = await tenant.api.post(path, json={"name": "n"})
     assert answer.status_code == 201, answer.text
     row_id: int = answer.json()["id"]
-    async with home.site.records.write() as connection:
+    async with tenant.site.records.write() as connection:
         await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
     return row_id
 
 
 @pytest.mark.every_engine
-async def test_stored_insights_that_validation_refuses_are_found(home: Home) -> None:
+async def test_stored_insights_that_validation_refuses_are_found(tenant: Tenant) -> None:
     old: Json = {"insight": "TRENDS", "display": "LineGraph"}
-    misspelt = await create_row(home, "/insights/", insights, filters=old)
-    await create_row(home, "/insights/", insights, filters={"insight": "FUNNELS"})
-    await create_row(home, "/insights/", insights, filters=old, deleted=True)
-    wide = await create_row(home, "/dashboards/", dashboards, filters={"interval": "week"})
-    await create_row(home, "/dashboards/", dashboards, filters={"date_from": "-30d"})
+    misspelt = await create_row(tenant, "/insights/", insights, filters=old)
+    await create_row(tenant, "/insights/", insights, filters={"insight": "FUNNELS"})
+    await create_row(tenant, "/insights/", insights, filters=old, deleted=True)
+    wide = await create_row(tenant, "/dashboards/", dashboards, filters={"interval": "week"})
+    await create_row(tenant, "/dashboards/", dashboards, filters={"date_from": "-30d"})
 
-    invalid = await find_invalid_insights(home.site.records)
+    invalid = await find_invalid_insights(tenant.site.records)
 
-    mine = [(row.name, row.why) for row in invalid if row.project_id == home.project_id]
+    mine = [(row.name, row.why) for row in invalid if row.project_id == tenant.project_id]
     assert mine == [
         (
             f"insight {misspelt}",

@@ -14,7 +14,7 @@ from fanion.accept_log.port import Envelope
 from fanion.cli.app import app
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.store import EventStore
-from tests.support.application import Home, Json, open_home, open_site
+from tests.support.application import Json, Tenant, open_site, open_tenant
 from tests.support.management import NOW
 from tests.support.preloaded import run_fanion
 
@@ -40,19 +40,19 @@ def environment(sqlite_url: str, tmp_path: Path) -> dict[str, str]:
     return {"FANION_DATABASE_URL": sqlite_url, "FANION_DATA": str(tmp_path)}
 
 
-async def put_aside(home: Home, count: int) -> None:
+async def put_aside(tenant: Tenant, count: int) -> None:
     for _ in range(count):
-        await home.site.log.append(
-            Envelope(home.project_id, NOW, "192.0.2.1", "curl/8", None, UNREADABLE)
+        await tenant.site.log.append(
+            Envelope(tenant.project_id, NOW, "192.0.2.1", "curl/8", None, UNREADABLE)
         )
-    await home.site.ingested()
+    await tenant.site.ingested()
 
 
-async def stored_events(home: Home) -> list[Json]:
+async def stored_events(tenant: Tenant) -> list[Json]:
     """Return the stored events, once there are any."""
     async with asyncio.timeout(WAIT_S):
         while True:
-            if events := await home.events():
+            if events := await tenant.events():
                 return events
             await asyncio.sleep(0.1)
 
@@ -67,16 +67,16 @@ async def test_dead_letters_are_listed_dropped_and_retried_while_the_server_runs
     command = CommandLine(environment)
     async with (
         open_site(sqlite_url, events, tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        await put_aside(home, 2)
+        await put_aside(tenant, 2)
         newest, oldest = json.loads(await command("dead-letters", "list", "--json"))
         returned = await command("dead-letters", "show", str(oldest["id"]))
         dropped = await command("dead-letters", "drop", str(newest["id"]))
         async with site.records.write() as connection:
             await connection.execute(update(dead_letters).values(body=READABLE))
         retried = await command("dead-letters", "retry", "--all", "--project", str(project_id))
-        ingested = await stored_events(home)
+        ingested = await stored_events(tenant)
         left = await command("dead-letters", "list")
         reported = await command("ingestion", "--json", "--minutes", "100000000")
 

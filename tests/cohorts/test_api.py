@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.cohorts.criteria.definition import GROUP_KEYS
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     ALONE,
     UNKNOWN,
@@ -31,19 +31,19 @@ LOOP = "Cohorts cannot reference other cohorts in a loop."
 A = person_is("plan", "pro")
 
 
-async def test_a_person_condition_without_an_operator_is_exact(home: Home) -> None:
-    await three_persons(home)
+async def test_a_person_condition_without_an_operator_is_exact(tenant: Tenant) -> None:
+    await three_persons(tenant)
     leaf = {"type": "person", "key": "plan", "value": "pro"}
 
-    cohort = await create(home, filters=all_of(leaf))
-    await home.site.calculated()
+    cohort = await create(tenant, filters=all_of(leaf))
+    await tenant.site.calculated()
 
     assert cohort["filters"] == all_of(leaf)
-    assert await members(home, cohort) == ["ann", "cid"]
+    assert await members(tenant, cohort) == ["ann", "cid"]
 
 
-async def test_relative_dates_count_back_from_each_calculation(home: Home) -> None:
-    await home.capture(
+async def test_relative_dates_count_back_from_each_calculation(tenant: Tenant) -> None:
+    await tenant.capture(
         person("new", signed_up="2024-02-20T10:00:00Z"),
         person("unix", signed_up=1708423200),  # the same time
         person("old", signed_up="2023-02-20"),
@@ -51,61 +51,61 @@ async def test_relative_dates_count_back_from_each_calculation(home: Home) -> No
     )
     leaf = person_is("signed_up", "-30d", operator="is_date_after")
 
-    cohort = await create(home, filters=all_of(leaf))
-    await home.site.calculated()
-    before = await members(home, cohort)
-    home.site.clock.move(days=30)
-    await home.site.calculated()
+    cohort = await create(tenant, filters=all_of(leaf))
+    await tenant.site.calculated()
+    before = await members(tenant, cohort)
+    tenant.site.clock.move(days=30)
+    await tenant.site.calculated()
 
     assert before == ["new", "unix"]
-    assert await members(home, cohort) == []
+    assert await members(tenant, cohort) == []
 
 
-async def test_versions_are_compared_in_cohorts_and_flags_alike(home: Home) -> None:
-    await home.capture(
+async def test_versions_are_compared_in_cohorts_and_flags_alike(tenant: Tenant) -> None:
+    await tenant.capture(
         person("ann", app="1.10.0"), person("bob", app="1.9.9-rc.1"), person("cid", app="v1.9.9")
     )
     leaf = person_is("app", "1.9.9", operator="semver_gte")
 
-    cohort = await create(home, filters=all_of(leaf))
-    await home.create_flag(key="app", filters={"groups": [{"properties": [leaf]}]})
-    await home.site.calculated()
-    decided = {who: await home.decide(who) for who in ("ann", "bob", "cid", "dan")}
+    cohort = await create(tenant, filters=all_of(leaf))
+    await tenant.create_flag(key="app", filters={"groups": [{"properties": [leaf]}]})
+    await tenant.site.calculated()
+    decided = {who: await tenant.decide(who) for who in ("ann", "bob", "cid", "dan")}
 
-    assert await members(home, cohort) == ["ann", "cid"]
+    assert await members(tenant, cohort) == ["ann", "cid"]
     assert [who for who, answer in decided.items() if answer["featureFlags"]["app"]] == [
         "ann",
         "cid",
     ]
 
 
-async def test_empty_filters_are_none_given(home: Home) -> None:
-    await three_persons(home)
+async def test_empty_filters_are_none_given(tenant: Tenant) -> None:
+    await three_persons(tenant)
 
-    empty = await create(home, filters={})
-    grouped = await create(home, filters={}, groups=[{"properties": {"plan": "pro"}}])
-    kept = await create(home, filters=all_of(person_is("plan", "pro")))
-    same = await change(home, kept, filters={}, name="Payers")
-    await home.site.calculated()
+    empty = await create(tenant, filters={})
+    grouped = await create(tenant, filters={}, groups=[{"properties": {"plan": "pro"}}])
+    kept = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    same = await change(tenant, kept, filters={}, name="Payers")
+    await tenant.site.calculated()
 
     assert empty["filters"] == {"properties": {}}
-    assert await members(home, empty) == []
-    assert await members(home, grouped) == ["ann", "cid"]
+    assert await members(tenant, empty) == []
+    assert await members(tenant, grouped) == ["ann", "cid"]
     assert same["filters"] == kept["filters"]
-    assert await members(home, kept) == ["ann", "cid"]
+    assert await members(tenant, kept) == ["ann", "cid"]
 
 
 @pytest.mark.every_engine
-async def test_a_dynamic_cohort_from_creation_to_deletion(home: Home) -> None:
-    await three_persons(home)
+async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> None:
+    await three_persons(tenant)
     filters = all_of(person_is("plan", ["pro"]))
 
-    made = await create(home, name="Payers", filters=filters, count=7, id=1)
-    await home.site.calculated()
-    done = await retrieve(home, made)
-    renamed = await change(home, made, name="Paying")
-    await home.site.calculated()
-    deleted = await change(home, made, deleted=True)
+    made = await create(tenant, name="Payers", filters=filters, count=7, id=1)
+    await tenant.site.calculated()
+    done = await retrieve(tenant, made)
+    renamed = await change(tenant, made, name="Paying")
+    await tenant.site.calculated()
+    deleted = await change(tenant, made, deleted=True)
 
     assert {name: made[name] for name in made if name not in ("id", "created_by")} == {
         "name": "Payers",
@@ -130,49 +130,49 @@ async def test_a_dynamic_cohort_from_creation_to_deletion(home: Home) -> None:
     }
     assert renamed == {**done, "name": "Paying", "is_calculating": True}
     assert deleted == {**done, "name": "Paying", "deleted": True}
-    assert await retrieve(home, made) == deleted
-    assert await members(home, made) == ["ann", "cid"]
-    assert (await home.get("/cohorts/"))["results"] == []
+    assert await retrieve(tenant, made) == deleted
+    assert await members(tenant, made) == ["ann", "cid"]
+    assert (await tenant.get("/cohorts/"))["results"] == []
 
 
-async def test_a_restored_cohort_is_calculated_again(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, filters=all_of(person_is("plan", "free")))
-    await home.site.calculated()
-    deleted = await change(home, cohort, deleted=True)
-    await home.capture(person("ann", plan="free"))
-    home.site.clock.move(hours=1)
-    await home.site.calculated()
-    meanwhile = await retrieve(home, cohort)
+async def test_a_restored_cohort_is_calculated_again(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
+    await tenant.site.calculated()
+    deleted = await change(tenant, cohort, deleted=True)
+    await tenant.capture(person("ann", plan="free"))
+    tenant.site.clock.move(hours=1)
+    await tenant.site.calculated()
+    meanwhile = await retrieve(tenant, cohort)
 
-    restored = await change(home, cohort, deleted=False)
-    await home.site.calculated()
-    done = await retrieve(home, cohort)
+    restored = await change(tenant, cohort, deleted=False)
+    await tenant.site.calculated()
+    done = await retrieve(tenant, cohort)
 
     assert meanwhile == deleted
     assert restored == {**deleted, "deleted": False}
     assert done == {**restored, "count": 2, "last_calculation": "2024-03-01T13:00:00Z"}
-    assert await members(home, cohort) == ["ann", "bob"]
+    assert await members(tenant, cohort) == ["ann", "bob"]
 
 
 @pytest.mark.parametrize("cohort_id", ["1", "999999", "none"])
-async def test_hard_deletion_is_refused_for_any_id(home: Home, cohort_id: str) -> None:
-    answer = await home.api.delete(f"/cohorts/{cohort_id}/")
+async def test_hard_deletion_is_refused_for_any_id(tenant: Tenant, cohort_id: str) -> None:
+    answer = await tenant.api.delete(f"/cohorts/{cohort_id}/")
 
     assert (answer.status_code, answer.content) == (405, b"")
 
 
 @pytest.mark.every_engine
-async def test_the_list_shows_the_newest_first(home: Home) -> None:
-    first, second, gone = [await create(home, name=name) for name in ("a", "b", "c")]
-    await change(home, gone, deleted=True)
+async def test_the_list_shows_the_newest_first(tenant: Tenant) -> None:
+    first, second, gone = [await create(tenant, name=name) for name in ("a", "b", "c")]
+    await change(tenant, gone, deleted=True)
 
-    page = await home.get("/cohorts/", limit=1)
+    page = await tenant.get("/cohorts/", limit=1)
 
     assert page["count"] == 2
     assert [cohort["id"] for cohort in page["results"]] == [second["id"]]
     assert "offset=1" in page["next"]
-    assert [cohort["id"] for cohort in (await home.get("/cohorts/"))["results"]] == [
+    assert [cohort["id"] for cohort in (await tenant.get("/cohorts/"))["results"]] == [
         second["id"],
         first["id"],
     ]
@@ -190,89 +190,89 @@ async def test_the_list_shows_the_newest_first(home: Home) -> None:
     ],
 )
 async def test_criteria_select_the_expected_members(
-    home: Home, filters: Json, expected: list[str]
+    tenant: Tenant, filters: Json, expected: list[str]
 ) -> None:
-    await three_persons(home)
-    await home.capture(event("ann", "seen", n=5), event("bob", "seen", n="55"))
+    await three_persons(tenant)
+    await tenant.capture(event("ann", "seen", n=5), event("bob", "seen", n="55"))
 
-    cohort = await create(home, filters=filters)
-    await home.site.calculated()
+    cohort = await create(tenant, filters=filters)
+    await tenant.site.calculated()
 
-    assert await members(home, cohort) == expected
-    assert (await retrieve(home, cohort))["count"] == len(expected)
+    assert await members(tenant, cohort) == expected
+    assert (await retrieve(tenant, cohort))["count"] == len(expected)
 
 
-async def test_criteria_that_cannot_be_calculated_count_as_an_error(home: Home) -> None:
-    await three_persons(home)
+async def test_criteria_that_cannot_be_calculated_count_as_an_error(tenant: Tenant) -> None:
+    await three_persons(tenant)
 
-    broken = await create(home, filters=all_of(ALONE))
-    sound = await create(home, filters=all_of(person_is("plan", "free")))
-    await home.site.calculated()
+    broken = await create(tenant, filters=all_of(ALONE))
+    sound = await create(tenant, filters=all_of(person_is("plan", "free")))
+    await tenant.site.calculated()
 
-    cohort = await retrieve(home, broken)
+    cohort = await retrieve(tenant, broken)
     assert (cohort["is_calculating"], cohort["count"], cohort["errors_calculating"]) == (
         False,
         None,
         1,
     )
     assert "Negated conditions must be combined" in cohort["last_error_message"]
-    assert await members(home, sound) == ["bob"]
+    assert await members(tenant, sound) == ["bob"]
 
 
 @pytest.mark.every_engine
 async def test_a_failed_calculation_keeps_the_members_until_the_criteria_are_fixed(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
-    await three_persons(home)
-    cohort = await create(home, filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
+    await three_persons(tenant)
+    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    await tenant.site.calculated()
 
-    await change(home, cohort, filters=all_of(ALONE))
-    await home.site.calculated()
-    failed, held = await retrieve(home, cohort), await members(home, cohort)
-    await change(home, cohort, filters=all_of(person_is("plan", "free")))
-    await home.site.calculated()
-    mended = await retrieve(home, cohort)
+    await change(tenant, cohort, filters=all_of(ALONE))
+    await tenant.site.calculated()
+    failed, held = await retrieve(tenant, cohort), await members(tenant, cohort)
+    await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
+    await tenant.site.calculated()
+    mended = await retrieve(tenant, cohort)
 
     assert (failed["errors_calculating"], failed["count"], held) == (1, 2, ["ann", "cid"])
     assert (mended["errors_calculating"], mended["last_error_message"]) == (0, None)
-    assert await members(home, cohort) == ["bob"]
+    assert await members(tenant, cohort) == ["bob"]
 
 
-async def test_a_cohort_is_calculated_again_after_a_while(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
+async def test_a_cohort_is_calculated_again_after_a_while(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    await tenant.site.calculated()
 
-    await home.capture(person("bob", plan="pro"))
-    before = await members(home, cohort)
-    home.site.clock.move(minutes=15)
-    await home.site.calculated()
+    await tenant.capture(person("bob", plan="pro"))
+    before = await members(tenant, cohort)
+    tenant.site.clock.move(minutes=15)
+    await tenant.site.calculated()
 
     assert before == ["ann", "cid"]
-    assert await members(home, cohort) == ["ann", "bob", "cid"]
-    assert (await retrieve(home, cohort))["last_calculation"] == "2024-03-01T12:15:00Z"
+    assert await members(tenant, cohort) == ["ann", "bob", "cid"]
+    assert (await retrieve(tenant, cohort))["last_calculation"] == "2024-03-01T12:15:00Z"
 
 
 @pytest.mark.every_engine
-async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(home: Home) -> None:
-    await three_persons(home)
-    static = await upload(home, "ann\nbob\n")
-    pro = await create(home, filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
+async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    static = await upload(tenant, "ann\nbob\n")
+    pro = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    await tenant.site.calculated()
 
-    both = await create(home, filters=all_of(in_cohort(static["id"]), in_cohort(str(pro["id"]))))
+    both = await create(tenant, filters=all_of(in_cohort(static["id"]), in_cohort(str(pro["id"]))))
     rest = await create(
-        home, filters=all_of(in_cohort(pro["id"]), in_cohort(static["id"], negation=True))
+        tenant, filters=all_of(in_cohort(pro["id"]), in_cohort(static["id"], negation=True))
     )
-    unknown = await create(home)
-    await home.store_cohort(unknown, filters=all_of(in_cohort(UNKNOWN)))
-    await home.site.calculated()
+    unknown = await create(tenant)
+    await tenant.store_cohort(unknown, filters=all_of(in_cohort(UNKNOWN)))
+    await tenant.site.calculated()
 
-    assert await members(home, both) == ["ann"]
-    assert await members(home, rest) == ["cid"]
-    assert await members(home, unknown) == []
-    assert (await retrieve(home, unknown))["count"] == 0
+    assert await members(tenant, both) == ["ann"]
+    assert await members(tenant, rest) == ["cid"]
+    assert await members(tenant, unknown) == []
+    assert (await retrieve(tenant, unknown))["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -290,42 +290,42 @@ async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(home: Home)
     ],
 )
 async def test_a_refused_change_changes_nothing(
-    home: Home, fields: Json, code: str, detail: str, attr: str | None
+    tenant: Tenant, fields: Json, code: str, detail: str, attr: str | None
 ) -> None:
-    cohort = await create(home, name="a", filters=all_of(person_is("plan", "pro")))
+    cohort = await create(tenant, name="a", filters=all_of(person_is("plan", "pro")))
 
-    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json=fields)
+    answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json=fields)
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", code, detail, attr)
-    assert await retrieve(home, cohort) == cohort
+    assert await retrieve(tenant, cohort) == cohort
 
 
-async def test_loops_are_refused_and_diamonds_are_not(home: Home) -> None:
-    inner = await create(home, filters=all_of(person_is("plan", "pro")))
-    left = await create(home, filters=all_of(in_cohort(inner["id"])))
-    right = await create(home, filters=all_of(in_cohort(inner["id"])))
-    outer = await create(home, filters=all_of(in_cohort(left["id"]), in_cohort(right["id"])))
+async def test_loops_are_refused_and_diamonds_are_not(tenant: Tenant) -> None:
+    inner = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    left = await create(tenant, filters=all_of(in_cohort(inner["id"])))
+    right = await create(tenant, filters=all_of(in_cohort(inner["id"])))
+    outer = await create(tenant, filters=all_of(in_cohort(left["id"]), in_cohort(right["id"])))
 
-    loop = await home.api.patch(
+    loop = await tenant.api.patch(
         f"/cohorts/{inner['id']}/", json={"filters": all_of(in_cohort(outer["id"]))}
     )
-    itself = await home.api.patch(
+    itself = await tenant.api.patch(
         f"/cohorts/{inner['id']}/",
         json={"filters": all_of({**in_cohort(0), "value": str(inner["id"])})},
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
 
     for answer in (loop, itself):
         assert answer.status_code == 400
         assert answer.json() == error("validation_error", "invalid_input", LOOP)
-    assert (await retrieve(home, outer))["errors_calculating"] == 0
+    assert (await retrieve(tenant, outer))["errors_calculating"] == 0
 
 
 @pytest.mark.every_engine
-async def test_unknown_cohorts_are_not_found(home: Home) -> None:
+async def test_unknown_cohorts_are_not_found(tenant: Tenant) -> None:
     for path in ("", "persons/", "explain/", "duplicate_as_static_cohort/", "activity/"):
-        answer = await home.api.get(f"/cohorts/99999999/{path}")
+        answer = await tenant.api.get(f"/cohorts/99999999/{path}")
 
         assert answer.status_code == 404
         assert answer.json() == error("invalid_request", "not_found", "Not found.")
@@ -334,10 +334,10 @@ async def test_unknown_cohorts_are_not_found(home: Home) -> None:
 # ── The older form ───────────────────────────────────────────────────────────────────────
 
 
-async def test_groups_are_completed_and_converted_to_filters(home: Home) -> None:
+async def test_groups_are_completed_and_converted_to_filters(tenant: Tenant) -> None:
     entry = {"event_id": "opened", "days": 3, "count": 2, "count_operator": "gte"}
 
-    cohort = await create(home, groups=[entry, {"properties": {"plan": "pro"}}])
+    cohort = await create(tenant, groups=[entry, {"properties": {"plan": "pro"}}])
 
     empty = dict.fromkeys(GROUP_KEYS)
     leaf = {"key": "plan", "type": "person", "value": "pro"}
@@ -367,24 +367,24 @@ async def test_groups_are_completed_and_converted_to_filters(home: Home) -> None
     }
 
 
-async def test_groups_are_calculated_like_filters(home: Home) -> None:
-    await three_persons(home)
+async def test_groups_are_calculated_like_filters(tenant: Tenant) -> None:
+    await three_persons(tenant)
 
     cohort = await create(
-        home,
+        tenant,
         groups=[
             {"properties": [{"key": "plan", "value": "free"}]},
             {"event_id": "seen", "days": "7"},
         ],
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
 
-    assert await members(home, cohort) == ["ann", "bob"]
+    assert await members(tenant, cohort) == ["ann", "bob"]
 
 
 @pytest.mark.parametrize("groups", [[{"colour": 1}], [{"days": 3}], ["x"]])
-async def test_a_malformed_group_is_refused(home: Home, groups: Any) -> None:
-    answer = await home.api.post("/cohorts/", json={"groups": groups})
+async def test_a_malformed_group_is_refused(tenant: Tenant, groups: Any) -> None:
+    answer = await tenant.api.post("/cohorts/", json={"groups": groups})
 
     assert answer.status_code == 400
     assert (answer.json()["type"], answer.json()["attr"]) == ("validation_error", "groups")
@@ -394,68 +394,70 @@ async def test_a_malformed_group_is_refused(home: Home, groups: Any) -> None:
 
 
 @pytest.mark.every_engine
-async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
-    await three_persons(home)
+async def test_a_file_of_distinct_ids_makes_a_static_cohort(tenant: Tenant) -> None:
+    await three_persons(tenant)
 
-    cohort = await upload(home, '"ann"\n\n nobody \nann,z\n')
-    await home.site.calculated()
-    done, first = await retrieve(home, cohort), await members(home, cohort)
-    again = await upload(home, "cid\nann\n", cohort)
-    await home.site.calculated()
+    cohort = await upload(tenant, '"ann"\n\n nobody \nann,z\n')
+    await tenant.site.calculated()
+    done, first = await retrieve(tenant, cohort), await members(tenant, cohort)
+    again = await upload(tenant, "cid\nann\n", cohort)
+    await tenant.site.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (True, None)
     assert (done["count"], done["errors_calculating"], first) == (1, 0, ["ann"])
     assert (done["is_calculating"], again["is_calculating"]) == (False, True)
     assert done["last_calculation"] is not None
-    assert await members(home, cohort) == ["ann", "cid"]
-    assert (await retrieve(home, cohort))["count"] == 2
+    assert await members(tenant, cohort) == ["ann", "cid"]
+    assert (await retrieve(tenant, cohort))["count"] == 2
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
 async def test_a_file_from_a_spreadsheet_is_read_in_any_language(
-    home: Home, separator: str
+    tenant: Tenant, separator: str
 ) -> None:
-    await three_persons(home)
+    await three_persons(tenant)
     rows = ["Distinct_ID\tE-Mail", "ann\tann@corp.example", "cid\t"]
 
-    cohort = await upload(home, "\r\n".join(rows).replace("\t", separator))
-    await home.site.calculated()
+    cohort = await upload(tenant, "\r\n".join(rows).replace("\t", separator))
+    await tenant.site.calculated()
 
-    assert await members(home, cohort) == ["ann", "cid"]
+    assert await members(tenant, cohort) == ["ann", "cid"]
 
 
-async def test_the_header_of_a_file_names_the_kind_of_its_ids(home: Home) -> None:
-    await three_persons(home)
-    bob = (await home.person("bob"))["uuid"]
+async def test_the_header_of_a_file_names_the_kind_of_its_ids(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    bob = (await tenant.person("bob"))["uuid"]
 
-    ids = await upload(home, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
-    person_names = await upload(home, f"person_id\n{bob}\nnot-a-uuid\n")
-    emails = await upload(home, "E-Mail\nANN@corp.example\n")
-    await home.site.calculated()
+    ids = await upload(tenant, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
+    person_names = await upload(tenant, f"person_id\n{bob}\nnot-a-uuid\n")
+    emails = await upload(tenant, "E-Mail\nANN@corp.example\n")
+    await tenant.site.calculated()
 
-    assert await members(home, ids) == ["cid"]
-    assert await members(home, person_names) == ["bob"]
-    assert await members(home, emails) == ["ann"]
+    assert await members(tenant, ids) == ["cid"]
+    assert await members(tenant, person_names) == ["bob"]
+    assert await members(tenant, emails) == ["ann"]
 
 
 @pytest.mark.every_engine
-async def test_a_cohort_restored_within_a_week_keeps_its_members_but_not_later(home: Home) -> None:
-    await three_persons(home)
-    cohort = await upload(home, "ann\nbob\n")
-    await home.site.calculated()
+async def test_a_cohort_restored_within_a_week_keeps_its_members_but_not_later(
+    tenant: Tenant,
+) -> None:
+    await three_persons(tenant)
+    cohort = await upload(tenant, "ann\nbob\n")
+    await tenant.site.calculated()
 
-    await change(home, cohort, deleted=True)
-    home.site.clock.move(days=6)
-    await home.site.calculated()
-    await change(home, cohort, deleted=False)
-    restored = await members(home, cohort)
-    await change(home, cohort, deleted=True)
-    home.site.clock.move(days=7)
-    await home.site.calculated()
-    again = await change(home, cohort, deleted=False)
+    await change(tenant, cohort, deleted=True)
+    tenant.site.clock.move(days=6)
+    await tenant.site.calculated()
+    await change(tenant, cohort, deleted=False)
+    restored = await members(tenant, cohort)
+    await change(tenant, cohort, deleted=True)
+    tenant.site.clock.move(days=7)
+    await tenant.site.calculated()
+    again = await change(tenant, cohort, deleted=False)
 
     assert restored == ["ann", "bob"]
-    assert (again["count"], await members(home, cohort)) == (None, [])
+    assert (again["count"], await members(tenant, cohort)) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -475,52 +477,54 @@ async def test_a_cohort_restored_within_a_week_keeps_its_members_but_not_later(h
         ),
     ],
 )
-async def test_a_file_without_members_is_refused(home: Home, raw: bytes, detail: str) -> None:
+async def test_a_file_without_members_is_refused(tenant: Tenant, raw: bytes, detail: str) -> None:
     files = {"csv": ("people.csv", raw, "text/csv")}
 
-    answer = await home.api.post("/cohorts/", data={"is_static": "1"}, files=files)
+    answer = await tenant.api.post("/cohorts/", data={"is_static": "1"}, files=files)
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", detail, "csv")
-    assert (await home.get("/cohorts/"))["count"] == 0
+    assert (await tenant.get("/cohorts/"))["count"] == 0
 
 
-async def test_a_static_cohort_without_a_file_is_empty(home: Home) -> None:
-    cohort = await create(home, is_static=True, name="later")
-    await home.site.calculated()
+async def test_a_static_cohort_without_a_file_is_empty(tenant: Tenant) -> None:
+    cohort = await create(tenant, is_static=True, name="later")
+    await tenant.site.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (False, None)
-    assert await members(home, cohort) == []
+    assert await members(tenant, cohort) == []
 
 
-async def test_the_kind_of_a_cohort_may_change(home: Home) -> None:
-    await three_persons(home)
-    cohort = await upload(home, "bob\n")
-    await home.site.calculated()
+async def test_the_kind_of_a_cohort_may_change(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await upload(tenant, "bob\n")
+    await tenant.site.calculated()
 
-    dynamic = await change(home, cohort, is_static=False, filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
-    names = await members(home, cohort)
-    static = await change(home, cohort, is_static=True)
+    dynamic = await change(
+        tenant, cohort, is_static=False, filters=all_of(person_is("plan", "pro"))
+    )
+    await tenant.site.calculated()
+    names = await members(tenant, cohort)
+    static = await change(tenant, cohort, is_static=True)
 
     assert dynamic["is_calculating"] is True
     assert names == ["ann", "cid"]
-    assert (static["is_calculating"], await members(home, cohort)) == (False, [])
+    assert (static["is_calculating"], await members(tenant, cohort)) == (False, [])
 
 
-async def test_members_are_copied_to_a_static_cohort(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, name="Payers", filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
+async def test_members_are_copied_to_a_static_cohort(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, name="Payers", filters=all_of(person_is("plan", "pro")))
+    await tenant.site.calculated()
 
-    copy = await home.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
-    await change(home, cohort, filters=all_of(person_is("plan", "free")))
-    await home.site.calculated()
-    again = await home.api.get(f"/cohorts/{copy['id']}/duplicate_as_static_cohort/")
+    copy = await tenant.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
+    await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
+    await tenant.site.calculated()
+    again = await tenant.api.get(f"/cohorts/{copy['id']}/duplicate_as_static_cohort/")
 
     assert (copy["name"], copy["is_static"]) == ("Payers (static copy)", True)
-    assert await members(home, copy) == ["ann", "cid"]
-    assert (await retrieve(home, copy))["count"] == 2
+    assert await members(tenant, copy) == ["ann", "cid"]
+    assert (await retrieve(tenant, copy))["count"] == 2
     assert again.status_code == 400
     assert again.json() == error(
         "validation_error", "invalid_input", "Cannot duplicate a static cohort as a static cohort."
@@ -533,10 +537,10 @@ async def test_members_are_copied_to_a_static_cohort(home: Home) -> None:
     ids=["the longest name", "no name"],
 )
 async def test_the_name_of_a_static_copy_is_cut_to_its_limit(
-    home: Home, name: str | None, copied: str
+    tenant: Tenant, name: str | None, copied: str
 ) -> None:
-    cohort = await create(home, name=name)
+    cohort = await create(tenant, name=name)
 
-    copy = await home.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
+    copy = await tenant.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
 
     assert copy["name"] == copied

@@ -18,7 +18,7 @@ from fanion.events.storage.store import EventStore
 from fanion.insights.statements_service import Statements
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.cohorts import (
     ALONE,
     all_of,
@@ -36,13 +36,13 @@ DONE_S = 60
 
 
 def calculator(
-    home: Home,
+    tenant: Tenant,
     now: Callable[[], datetime],
     events: EventStore | None = None,
 ) -> Calculator:
-    records = home.site.records
+    records = tenant.site.records
     work = CohortLeaseStore(records, lease_s=60)
-    events = events or cast(EventStore, home.site.events)
+    events = events or cast(EventStore, tenant.site.events)
     deleted = CohortTrashStore(records, timedelta(days=7))
     uploads = ImportStore(records, now)
     projects = Projects(ProjectStore(records))
@@ -52,67 +52,67 @@ def calculator(
     )
 
 
-async def test_a_nul_in_the_criteria_is_an_error_of_the_cohort(home: Home) -> None:
-    await three_persons(home)
+async def test_a_nul_in_the_criteria_is_an_error_of_the_cohort(tenant: Tenant) -> None:
+    await three_persons(tenant)
 
-    broken = await create(home)
-    await home.store_cohort(broken, filters=all_of(did("x", explicit_datetime="1\0\n")))
-    sound = await create(home, filters=all_of(person_is("plan", "free")))
-    await home.site.calculated()
+    broken = await create(tenant)
+    await tenant.store_cohort(broken, filters=all_of(did("x", explicit_datetime="1\0\n")))
+    sound = await create(tenant, filters=all_of(person_is("plan", "free")))
+    await tenant.site.calculated()
 
-    cohort = await retrieve(home, broken)
+    cohort = await retrieve(tenant, broken)
     assert (cohort["is_calculating"], cohort["errors_calculating"]) == (False, 1)
     assert cohort["last_error_message"].endswith(r"explicit_datetime cannot be read: '1\x00'")
-    assert await members(home, sound) == ["bob"]
+    assert await members(tenant, sound) == ["bob"]
 
 
-async def test_a_deleted_cohort_is_not_tried_again(home: Home) -> None:
-    cohort = await create(home, filters=all_of(ALONE))
-    await change(home, cohort, deleted=True)
+async def test_a_deleted_cohort_is_not_tried_again(tenant: Tenant) -> None:
+    cohort = await create(tenant, filters=all_of(ALONE))
+    await change(tenant, cohort, deleted=True)
 
-    await change(home, cohort, name="asks for a calculation")
-    await home.site.calculated()
-    home.site.clock.move(hours=1)
-    await home.site.calculated()
+    await change(tenant, cohort, name="asks for a calculation")
+    await tenant.site.calculated()
+    tenant.site.clock.move(hours=1)
+    await tenant.site.calculated()
 
-    stored = await retrieve(home, cohort)
+    stored = await retrieve(tenant, cohort)
     assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
 
 
-async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(home: Home) -> None:
-    await home.site.calculated()
-    await three_persons(home)
-    cohorts = [await create(home, filters=all_of(person_is("plan", "free"))) for _ in range(2)]
+async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(tenant: Tenant) -> None:
+    await tenant.site.calculated()
+    await three_persons(tenant)
+    cohorts = [await create(tenant, filters=all_of(person_is("plan", "free"))) for _ in range(2)]
 
-    home.site.events.is_down = True
+    tenant.site.events.is_down = True
     try:
         for _ in cohorts:
             with pytest.raises(EventStoreUnavailable):
-                await home.site.calculator.work_once()
-        assert not await home.site.calculator.work_once()
+                await tenant.site.calculator.work_once()
+        assert not await tenant.site.calculator.work_once()
     finally:
-        home.site.events.is_down = False
-    waiting = [await retrieve(home, cohort) for cohort in cohorts]
-    home.site.clock.move(seconds=OUTAGE_BACKOFF_S)
-    await home.site.calculated()
+        tenant.site.events.is_down = False
+    waiting = [await retrieve(tenant, cohort) for cohort in cohorts]
+    tenant.site.clock.move(seconds=OUTAGE_BACKOFF_S)
+    await tenant.site.calculated()
 
     assert waiting == cohorts
     for cohort in cohorts:
-        assert await members(home, cohort) == ["bob"]
+        assert await members(tenant, cohort) == ["bob"]
 
 
-async def test_a_cohort_deleted_during_an_outage_is_not_tried_again(home: Home) -> None:
-    await home.site.calculated()
-    cohort = await create(home, filters=all_of(person_is("plan", "free")))
-    work = CohortLeaseStore(home.site.records, lease_s=60)
-    claim = await work.claim_cohort(home.site.clock.now(), "me")
+async def test_a_cohort_deleted_during_an_outage_is_not_tried_again(tenant: Tenant) -> None:
+    await tenant.site.calculated()
+    cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
+    work = CohortLeaseStore(tenant.site.records, lease_s=60)
+    claim = await work.claim_cohort(tenant.site.clock.now(), "me")
     assert claim is not None
 
-    deleted = await change(home, cohort, deleted=True)
-    await work.postpone(claim, home.site.clock.now())
-    await home.site.calculated()
+    deleted = await change(tenant, cohort, deleted=True)
+    await work.postpone(claim, tenant.site.clock.now())
+    await tenant.site.calculated()
 
-    assert await retrieve(home, cohort) == deleted
+    assert await retrieve(tenant, cohort) == deleted
 
 
 class FailingEvents:
@@ -140,15 +140,15 @@ class FailingEvents:
     ],
 )
 async def test_a_statement_that_the_engine_refuses_is_a_failure_of_its_cohort(
-    home: Home, statement: str, problem: str
+    tenant: Tenant, statement: str, problem: str
 ) -> None:
-    await home.site.calculated()
-    cohort = await create(home, filters=all_of(person_is("plan", "free")))
-    failing = cast(EventStore, FailingEvents(home.site.events, statement))
+    await tenant.site.calculated()
+    cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
+    failing = cast(EventStore, FailingEvents(tenant.site.events, statement))
 
-    await calculator(home, home.site.clock.now, events=failing).work_once()
+    await calculator(tenant, tenant.site.clock.now, events=failing).work_once()
 
-    stored = await retrieve(home, cohort)
+    stored = await retrieve(tenant, cohort)
     assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
     assert problem in stored["last_error_message"]
 
@@ -168,17 +168,17 @@ class ObservedEvents:
         return result
 
 
-async def test_an_unexpected_error_does_not_end_the_worker(home: Home) -> None:
-    await create(home, filters=all_of(person_is("plan", "free")))
-    failed, observed = asyncio.Event(), ObservedEvents(home.site.events)
+async def test_an_unexpected_error_does_not_end_the_worker(tenant: Tenant) -> None:
+    await create(tenant, filters=all_of(person_is("plan", "free")))
+    failed, observed = asyncio.Event(), ObservedEvents(tenant.site.events)
 
     def now() -> datetime:
         if not failed.is_set():
             failed.set()
             raise RuntimeError("an unexpected error")
-        return home.site.clock.now()
+        return tenant.site.clock.now()
 
-    async with running(calculator(home, now, cast(EventStore, observed))) as working:
+    async with running(calculator(tenant, now, cast(EventStore, observed))) as working:
         await failed.wait()
         working.wake()
         await observed.asked.wait()
@@ -196,18 +196,18 @@ async def running(working: Calculator) -> AsyncGenerator[Calculator]:
             await task
 
 
-async def test_malformed_criteria_are_no_server_error(home: Home) -> None:
+async def test_malformed_criteria_are_no_server_error(tenant: Tenant) -> None:
     odd = {"properties": {"type": "AND", "values": [{"type": [], "value": 1}]}}
-    older = await create(home)
-    await home.store_cohort(older, groups=[{"properties": {"values": 1}}])
-    cohort = await create(home)
-    await home.store_cohort(cohort, filters=odd)
-    changed = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": odd})
-    await home.site.calculated()
+    older = await create(tenant)
+    await tenant.store_cohort(older, groups=[{"properties": {"values": 1}}])
+    cohort = await create(tenant)
+    await tenant.store_cohort(cohort, filters=odd)
+    changed = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": odd})
+    await tenant.site.calculated()
 
     assert changed.status_code == 200
     for malformed in (older, cohort):
-        stored = await retrieve(home, malformed)
+        stored = await retrieve(tenant, malformed)
         assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
         assert stored["last_error_message"].startswith("The criteria cannot be read: ")
-    assert (await home.get("/cohorts/"))["count"] == 2
+    assert (await tenant.get("/cohorts/"))["count"] == 2

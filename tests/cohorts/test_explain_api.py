@@ -1,6 +1,6 @@
 """Explanations and previews of cohorts over HTTP, and their activity."""
 
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.cohorts import (
     all_of,
     change,
@@ -13,14 +13,14 @@ from tests.support.cohorts import (
 )
 
 
-async def test_a_cohort_is_explained_in_english_and_sql(home: Home) -> None:
-    await three_persons(home)
+async def test_a_cohort_is_explained_in_english_and_sql(tenant: Tenant) -> None:
+    await three_persons(tenant)
     cohort = await create(
-        home, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
+        tenant, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
 
-    reported = await home.get(f"/cohorts/{cohort['id']}/explain/")
+    reported = await tenant.get(f"/cohorts/{cohort['id']}/explain/")
 
     assert reported["sentence"] == (
         "Persons whose “plan” is “pro” and who did “opened” in the last 60 days."
@@ -30,62 +30,62 @@ async def test_a_cohort_is_explained_in_english_and_sql(home: Home) -> None:
     assert reported["problem"] is None
 
 
-async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
-    await three_persons(home)
+async def test_criteria_can_be_tried_without_storing_them(tenant: Tenant) -> None:
+    await three_persons(tenant)
 
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/cohorts/preview/", json={"filters": all_of(person_is("plan", "pro"))}
     )
-    broken = await home.api.post("/cohorts/preview/", json={"filters": all_of(did("x", value=1))})
+    broken = await tenant.api.post("/cohorts/preview/", json={"filters": all_of(did("x", value=1))})
 
     tried = answer.json()
     assert answer.status_code == 200
     assert (tried["count"], len(tried["sample"])) == (2, 2)
     assert tried["sentence"] == "Persons whose “plan” is “pro”."
-    assert (await home.get("/cohorts/"))["count"] == 0
+    assert (await tenant.get("/cohorts/"))["count"] == 0
     assert broken.status_code == 400
     assert broken.json()["attr"] == "filters"
 
 
-async def test_a_preview_does_not_count_deleted_persons(home: Home) -> None:
+async def test_a_preview_does_not_count_deleted_persons(tenant: Tenant) -> None:
     """The events of the deleted person are still stored."""
-    await three_persons(home)
-    gone = (await home.person("bob"))["id"]
+    await three_persons(tenant)
+    gone = (await tenant.person("bob"))["id"]
     tree = all_of(did("opened", time_value=60))
 
-    before = (await home.api.post("/cohorts/preview/", json={"filters": tree})).json()
-    answer = await home.api.delete(f"/persons/{gone}/")
-    after = (await home.api.post("/cohorts/preview/", json={"filters": tree})).json()
-    cohort = await create(home, filters=tree)
-    await home.site.calculated()
+    before = (await tenant.api.post("/cohorts/preview/", json={"filters": tree})).json()
+    answer = await tenant.api.delete(f"/persons/{gone}/")
+    after = (await tenant.api.post("/cohorts/preview/", json={"filters": tree})).json()
+    cohort = await create(tenant, filters=tree)
+    await tenant.site.calculated()
 
     assert answer.status_code == 204
     assert (before["count"], after["count"]) == (2, 1)
     assert len(after["sample"]) == 1
-    assert (await retrieve(home, cohort))["count"] == 1
+    assert (await retrieve(tenant, cohort))["count"] == 1
 
 
-async def test_the_activity_records_cohorts(home: Home) -> None:
-    cohort = await create(home, name="a", filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
-    await change(home, cohort, name="b")
-    await change(home, cohort, name="b")
+async def test_the_activity_records_cohorts(tenant: Tenant) -> None:
+    cohort = await create(tenant, name="a", filters=all_of(person_is("plan", "pro")))
+    await tenant.site.calculated()
+    await change(tenant, cohort, name="b")
+    await change(tenant, cohort, name="b")
 
-    reported = await home.get(f"/cohorts/{cohort['id']}/activity/")
+    reported = await tenant.get(f"/cohorts/{cohort['id']}/activity/")
 
     assert [entry["activity"] for entry in reported["results"]] == ["updated", "created"]
     assert reported["results"][0]["detail"]["changes"] == [
         {"type": "Cohort", "action": "changed", "field": "name", "before": "a", "after": "b"}
     ]
-    assert (await home.get("/cohorts/activity/"))["total_count"] == 2
+    assert (await tenant.get("/cohorts/activity/"))["total_count"] == 2
 
 
-async def test_the_activity_records_imports(home: Home) -> None:
-    cohort = await upload(home, "ann\n")
-    await upload(home, "bob\n", cohort)
-    await home.site.calculated()
+async def test_the_activity_records_imports(tenant: Tenant) -> None:
+    cohort = await upload(tenant, "ann\n")
+    await upload(tenant, "bob\n", cohort)
+    await tenant.site.calculated()
 
-    reported = await home.get(f"/cohorts/{cohort['id']}/activity/")
+    reported = await tenant.get(f"/cohorts/{cohort['id']}/activity/")
 
     assert [entry["activity"] for entry in reported["results"]] == [
         "imported",

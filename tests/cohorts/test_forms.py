@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fanion.cohorts.calculation.worker import ERRORS_MAX
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     ALONE,
     all_of,
@@ -18,13 +18,15 @@ from tests.support.cohorts import (
 )
 
 
-async def test_put_leaves_omitted_fields_unchanged(home: Home) -> None:
-    cohort = await create(home, name="a", description="b", filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
+async def test_put_leaves_omitted_fields_unchanged(tenant: Tenant) -> None:
+    cohort = await create(
+        tenant, name="a", description="b", filters=all_of(person_is("plan", "pro"))
+    )
+    await tenant.site.calculated()
 
-    answer = await home.api.put(f"/cohorts/{cohort['id']}/", json={"name": "c"})
-    refused = await home.api.put(f"/cohorts/{cohort['id']}/", json={"description": None})
-    unknown = await home.api.put("/cohorts/99999999/", json={"name": "c"})
+    answer = await tenant.api.put(f"/cohorts/{cohort['id']}/", json={"name": "c"})
+    refused = await tenant.api.put(f"/cohorts/{cohort['id']}/", json={"description": None})
+    unknown = await tenant.api.put("/cohorts/99999999/", json={"name": "c"})
 
     changed = answer.json()
     assert answer.status_code == 200
@@ -37,22 +39,22 @@ async def test_put_leaves_omitted_fields_unchanged(home: Home) -> None:
     assert unknown.status_code == 404
 
 
-async def test_put_adds_the_members_of_a_file(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, is_static=True)
+async def test_put_adds_the_members_of_a_file(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, is_static=True)
 
-    answer = await home.api.put(
+    answer = await tenant.api.put(
         f"/cohorts/{cohort['id']}/", files={"csv": ("a.csv", b"ann\nbob\n", "text/csv")}
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
 
     assert answer.status_code == 200
-    assert await members(home, cohort) == ["ann", "bob"]
+    assert await members(tenant, cohort) == ["ann", "bob"]
 
 
 @pytest.mark.parametrize("parts", [False, True], ids=["urlencoded", "multipart"])
-async def test_a_form_holds_criteria_as_json(home: Home, parts: bool) -> None:
-    await three_persons(home)
+async def test_a_form_holds_criteria_as_json(tenant: Tenant, parts: bool) -> None:
+    await three_persons(tenant)
     filters, groups = all_of(person_is("plan", "pro")), [{"event_id": "opened", "days": 60}]
     fields = {
         "name": "Payers",
@@ -64,19 +66,19 @@ async def test_a_form_holds_criteria_as_json(home: Home, parts: bool) -> None:
     if parts:
         body = {"files": {name: (None, text) for name, text in fields.items()}}
 
-    answer = await home.api.post("/cohorts/", **body)
-    await home.site.calculated()
+    answer = await tenant.api.post("/cohorts/", **body)
+    await tenant.site.calculated()
 
     cohort = answer.json()
     assert answer.status_code == 201, answer.text
     assert (cohort["name"], cohort["is_static"], cohort["filters"]) == ("Payers", False, filters)
     assert cohort["groups"][0]["event_id"] == "opened"
-    assert await members(home, cohort) == ["ann", "cid"]
+    assert await members(tenant, cohort) == ["ann", "cid"]
 
 
 @pytest.mark.parametrize("text", ["true", "True", "1"])
-async def test_a_form_accepts_several_spellings_of_true(home: Home, text: str) -> None:
-    answer = await home.api.post("/cohorts/", data={"is_static": text})
+async def test_a_form_accepts_several_spellings_of_true(tenant: Tenant, text: str) -> None:
+    answer = await tenant.api.post("/cohorts/", data={"is_static": text})
 
     assert (answer.status_code, answer.json()["is_static"]) == (201, True)
 
@@ -86,34 +88,34 @@ async def test_a_form_accepts_several_spellings_of_true(home: Home, text: str) -
     [({"is_static": "perhaps"}, "is_static"), ({"filters": "{"}, "filters")],
 )
 async def test_a_form_that_cannot_be_read_is_refused(
-    home: Home, fields: dict[str, str], attr: str
+    tenant: Tenant, fields: dict[str, str], attr: str
 ) -> None:
-    answer = await home.api.post("/cohorts/", data=fields)
+    answer = await tenant.api.post("/cohorts/", data=fields)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr)
 
 
-async def test_a_cohort_that_fails_is_tried_less_and_less_often(home: Home) -> None:
+async def test_a_cohort_that_fails_is_tried_less_and_less_often(tenant: Tenant) -> None:
     """Each wait is at least 15 minutes, longer than the first backoffs of 1, 2, 4 and 8."""
-    cohort = await create(home, filters=all_of(ALONE))
-    await home.site.calculated()
+    cohort = await create(tenant, filters=all_of(ALONE))
+    await tenant.site.calculated()
     waits_min = [15, 15, 15, 15, 16, 32, 64, 128, 256, 512, 1024, *[1440] * 9]
 
     for failures, wait in enumerate(waits_min, start=1):
-        assert (await retrieve(home, cohort))["errors_calculating"] == failures
-        home.site.clock.move(minutes=wait, seconds=-1)
-        await home.site.calculated()
-        assert (await retrieve(home, cohort))["errors_calculating"] == failures
-        home.site.clock.move(seconds=1)
-        await home.site.calculated()
-    given_up = await retrieve(home, cohort)
-    home.site.clock.move(days=30)
-    await home.site.calculated()
-    still = await retrieve(home, cohort)
-    await change(home, cohort, filters=all_of(person_is("plan", "pro")))
-    await home.site.calculated()
+        assert (await retrieve(tenant, cohort))["errors_calculating"] == failures
+        tenant.site.clock.move(minutes=wait, seconds=-1)
+        await tenant.site.calculated()
+        assert (await retrieve(tenant, cohort))["errors_calculating"] == failures
+        tenant.site.clock.move(seconds=1)
+        await tenant.site.calculated()
+    given_up = await retrieve(tenant, cohort)
+    tenant.site.clock.move(days=30)
+    await tenant.site.calculated()
+    still = await retrieve(tenant, cohort)
+    await change(tenant, cohort, filters=all_of(person_is("plan", "pro")))
+    await tenant.site.calculated()
 
     assert given_up["errors_calculating"] == still["errors_calculating"] == ERRORS_MAX + 1
-    mended = await retrieve(home, cohort)
+    mended = await retrieve(tenant, cohort)
     assert (mended["errors_calculating"], mended["last_error_message"]) == (0, None)
     assert mended["last_calculation"] is not None

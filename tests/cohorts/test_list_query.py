@@ -4,26 +4,26 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import all_of, change, create, did, in_cohort, person_is
 
 pytestmark = pytest.mark.every_engine
 
 
-async def listed(home: Home, **query: Any) -> list[str]:
-    return [cohort["name"] for cohort in (await home.get("/cohorts/", **query))["results"]]
+async def listed(tenant: Tenant, **query: Any) -> list[str]:
+    return [cohort["name"] for cohort in (await tenant.get("/cohorts/", **query))["results"]]
 
 
-async def listed_cohorts(home: Home) -> None:
+async def listed_cohorts(tenant: Tenant) -> None:
     """Create cohorts, of which the newest is "Static Ünits"."""
-    inner = await create(home, name="did", filters=all_of(did("opened")))
-    outer = await create(home, name="around did", filters=all_of(in_cohort(inner["id"])))
-    await create(home, name="around both", filters=all_of(in_cohort(str(outer["id"]))))
-    await create(home, name="old did", groups=[{"event_id": "opened"}])
-    await create(home, name="plan 100%", filters=all_of(person_is("plan", "pro")))
-    gone = await create(home, name="gone", is_static=True)
-    await change(home, gone, deleted=True)
-    await create(home, is_static=True, name="Static Ünits")
+    inner = await create(tenant, name="did", filters=all_of(did("opened")))
+    outer = await create(tenant, name="around did", filters=all_of(in_cohort(inner["id"])))
+    await create(tenant, name="around both", filters=all_of(in_cohort(str(outer["id"]))))
+    await create(tenant, name="old did", groups=[{"event_id": "opened"}])
+    await create(tenant, name="plan 100%", filters=all_of(person_is("plan", "pro")))
+    gone = await create(tenant, name="gone", is_static=True)
+    await change(tenant, gone, deleted=True)
+    await create(tenant, is_static=True, name="Static Ünits")
 
 
 @pytest.mark.parametrize(
@@ -44,36 +44,36 @@ async def listed_cohorts(home: Home) -> None:
         ),
     ],
 )
-async def test_the_list_is_filtered(home: Home, query: Json, names: list[str]) -> None:
-    await listed_cohorts(home)
+async def test_the_list_is_filtered(tenant: Tenant, query: Json, names: list[str]) -> None:
+    await listed_cohorts(tenant)
 
-    assert await listed(home, **query) == names
+    assert await listed(tenant, **query) == names
 
 
-async def test_total_and_links_are_those_of_the_filtered_list(home: Home) -> None:
-    await listed_cohorts(home)
+async def test_total_and_links_are_those_of_the_filtered_list(tenant: Tenant) -> None:
+    await listed_cohorts(tenant)
 
-    page = await home.get("/cohorts/", search="did", limit=1)
+    page = await tenant.get("/cohorts/", search="did", limit=1)
 
     assert page["count"] == 3
     assert "search=did" in page["next"]
-    following = (await home.api.get(page["next"])).json()
+    following = (await tenant.api.get(page["next"])).json()
     assert [cohort["name"] for cohort in following["results"]] == ["around did"]
 
 
-async def test_cohorts_are_filtered_by_their_creator(home: Home) -> None:
-    mine = await create(home, name="mine")
+async def test_cohorts_are_filtered_by_their_creator(tenant: Tenant) -> None:
+    mine = await create(tenant, name="mine")
     creator = mine["created_by"]["id"]
 
-    assert await listed(home, created_by_id=creator) == ["mine"]
-    assert await listed(home, created_by_id=creator + 1_000_000) == []
+    assert await listed(tenant, created_by_id=creator) == ["mine"]
+    assert await listed(tenant, created_by_id=creator + 1_000_000) == []
 
 
-async def test_basic_leaves_out_the_criteria(home: Home) -> None:
-    cohort = await create(home, name="c", filters=all_of(person_is("plan", "pro")))
+async def test_basic_leaves_out_the_criteria(tenant: Tenant) -> None:
+    cohort = await create(tenant, name="c", filters=all_of(person_is("plan", "pro")))
 
-    [basic] = (await home.get("/cohorts/", basic="true"))["results"]
-    [whole] = (await home.get("/cohorts/", basic="false"))["results"]
+    [basic] = (await tenant.get("/cohorts/", basic="true"))["results"]
+    [whole] = (await tenant.get("/cohorts/", basic="false"))["results"]
 
     assert whole == cohort
     assert basic == {n: cohort[n] for n in cohort if n not in ("filters", "groups")}
@@ -87,14 +87,16 @@ async def test_basic_leaves_out_the_criteria(home: Home) -> None:
         ({"hide_behavioral_cohorts": "x"}, "hide_behavioral_cohorts"),
     ],
 )
-async def test_an_invalid_filter_of_the_list_is_refused(home: Home, query: Json, attr: str) -> None:
-    answer = await home.api.get("/cohorts/", params=query)
+async def test_an_invalid_filter_of_the_list_is_refused(
+    tenant: Tenant, query: Json, attr: str
+) -> None:
+    answer = await tenant.api.get("/cohorts/", params=query)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
 
-async def test_an_unknown_type_is_refused_with_the_known_ones(home: Home) -> None:
-    answer = await home.api.get("/cohorts/", params={"type": "behavioral"})
+async def test_an_unknown_type_is_refused_with_the_known_ones(tenant: Tenant) -> None:
+    answer = await tenant.api.get("/cohorts/", params={"type": "behavioral"})
 
     assert answer.status_code == 400
     assert answer.json() == error(

@@ -9,7 +9,7 @@ import pytest
 
 from fanion.cohorts.csv_export import COLUMNS_MAX
 from fanion.persons.list_store import PORTION_ROWS_MIN
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import (
     all_of,
     create,
@@ -23,18 +23,18 @@ from tests.support.cohorts import (
 )
 
 
-async def test_members_are_listed_as_persons_page_by_page(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, filters=all_of(did("seen", time_value=99)))
-    await home.capture(event("bob"), event("cid"))
-    await home.site.calculated()
+async def test_members_are_listed_as_persons_page_by_page(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, filters=all_of(did("seen", time_value=99)))
+    await tenant.capture(event("bob"), event("cid"))
+    await tenant.site.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
-    page = await home.get(path, limit=2)
-    rest = await home.get(path, limit=2, offset=2)
+    page = await tenant.get(path, limit=2)
+    rest = await tenant.get(path, limit=2, offset=2)
 
     returned = page["results"][0]
-    assert returned == await home.person(returned["distinct_ids"][0])
+    assert returned == await tenant.person(returned["distinct_ids"][0])
     assert (len(page["results"]), len(rest["results"])) == (2, 1)
     assert "offset=2" in page["next"] and page["previous"] is None
     assert rest["next"] is None and "offset=0" in rest["previous"]
@@ -42,37 +42,39 @@ async def test_members_are_listed_as_persons_page_by_page(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_members_can_be_searched(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
-    await home.site.calculated()
-    cid = await home.person("cid")
+async def test_members_can_be_searched(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
+    await tenant.site.calculated()
+    cid = await tenant.person("cid")
     conditions = json.dumps([person_is("plan", "pro")])
 
-    assert await members(home, cohort, search="bob") == ["bob"]
-    assert await members(home, cohort, search=cid["uuid"]) == ["cid"]
-    assert await members(home, cohort, search="CORP") == ["ann"]
-    assert await members(home, cohort, distinct_id="ann") == ["ann"]
-    assert await members(home, cohort, email="ann@corp.example") == ["ann"]
-    assert await members(home, cohort, properties=conditions) == ["ann", "cid"]
-    assert len(await members(home, cohort, properties=conditions, limit=1, offset=1)) == 1
+    assert await members(tenant, cohort, search="bob") == ["bob"]
+    assert await members(tenant, cohort, search=cid["uuid"]) == ["cid"]
+    assert await members(tenant, cohort, search="CORP") == ["ann"]
+    assert await members(tenant, cohort, distinct_id="ann") == ["ann"]
+    assert await members(tenant, cohort, email="ann@corp.example") == ["ann"]
+    assert await members(tenant, cohort, properties=conditions) == ["ann", "cid"]
+    assert len(await members(tenant, cohort, properties=conditions, limit=1, offset=1)) == 1
 
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize("conditions", [[], [person_is("n", 3, operator="gt")]])
-async def test_following_next_lists_every_member_once(home: Home, conditions: list[Json]) -> None:
+async def test_following_next_lists_every_member_once(
+    tenant: Tenant, conditions: list[Json]
+) -> None:
     """The first events of some members have the same time."""
     person_names = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
-    await home.capture(*person_names)
-    cohort = await create(home, filters=all_of(person_is("n", "", operator="is_set")))
-    await home.site.calculated()
+    await tenant.capture(*person_names)
+    cohort = await create(tenant, filters=all_of(person_is("n", "", operator="is_set")))
+    await tenant.site.calculated()
     query = {"limit": 2} | ({"properties": json.dumps(conditions)} if conditions else {})
-    page = await home.get(f"/cohorts/{cohort['id']}/persons/", **query)
-    whole = await home.get(f"/cohorts/{cohort['id']}/persons/", **query | {"limit": 100})
+    page = await tenant.get(f"/cohorts/{cohort['id']}/persons/", **query)
+    whole = await tenant.get(f"/cohorts/{cohort['id']}/persons/", **query | {"limit": 100})
     paged, pages = [*page["results"]], 1
 
     while page["next"]:
-        page = (await home.api.get(page["next"])).json()
+        page = (await tenant.api.get(page["next"])).json()
         paged, pages = paged + page["results"], pages + 1
 
     assert paged == whole["results"]
@@ -80,15 +82,15 @@ async def test_following_next_lists_every_member_once(home: Home, conditions: li
     assert "offset=" in page["previous"] and "after" not in page["previous"]
 
 
-async def test_a_page_after_a_deleted_person_is_found_by_its_offset(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
-    await home.site.calculated()
+async def test_a_page_after_a_deleted_person_is_found_by_its_offset(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
+    await tenant.site.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
-    second = await home.get(path, limit=1, offset=1)
-    page = await home.get(path, limit=1, offset=1, after=UUID(int=7))
-    wrong = await home.api.get(path, params={"after": "nobody"})
+    second = await tenant.get(path, limit=1, offset=1)
+    page = await tenant.get(path, limit=1, offset=1, after=UUID(int=7))
+    wrong = await tenant.api.get(path, params={"after": "nobody"})
 
     assert page["results"] == second["results"]
     assert (wrong.status_code, wrong.json()["attr"]) == (400, "after")
@@ -108,22 +110,22 @@ async def test_a_page_after_a_deleted_person_is_found_by_its_offset(home: Home) 
     ],
 )
 async def test_filters_of_members_compare_as_everywhere(
-    home: Home, properties: list[Json], expected: list[str]
+    tenant: Tenant, properties: list[Json], expected: list[str]
 ) -> None:
-    await three_persons(home)
-    cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
-    await home.site.calculated()
+    await three_persons(tenant)
+    cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
+    await tenant.site.calculated()
 
-    assert await members(home, cohort, properties=json.dumps(properties)) == expected
+    assert await members(tenant, cohort, properties=json.dumps(properties)) == expected
 
 
 @pytest.mark.parametrize(
     "properties", ["{", "7", "[7]", "{}x", '[{"type":"cohort","value":1}]', "[" * 5_000]
 )
-async def test_conditions_that_cannot_be_read_are_refused(home: Home, properties: str) -> None:
-    cohort = await create(home, name="x")
+async def test_conditions_that_cannot_be_read_are_refused(tenant: Tenant, properties: str) -> None:
+    cohort = await create(tenant, name="x")
 
-    answer = await home.api.get(
+    answer = await tenant.api.get(
         f"/cohorts/{cohort['id']}/persons/", params={"properties": properties}
     )
 
@@ -131,15 +133,15 @@ async def test_conditions_that_cannot_be_read_are_refused(home: Home, properties
 
 
 @pytest.mark.every_engine
-async def test_members_are_exported_as_csv(home: Home) -> None:
-    await home.capture(person("ann", plan="pro", email="ann@corp.example", deep={"a": [1]}))
-    cohort = await create(home, filters=all_of(person_is("plan", "pro")))
-    empty = await create(home, filters=all_of(person_is("plan", "free")))
-    await home.site.calculated()
-    ann = await home.person("ann")
+async def test_members_are_exported_as_csv(tenant: Tenant) -> None:
+    await tenant.capture(person("ann", plan="pro", email="ann@corp.example", deep={"a": [1]}))
+    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    empty = await create(tenant, filters=all_of(person_is("plan", "free")))
+    await tenant.site.calculated()
+    ann = await tenant.person("ann")
 
-    table = await home.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
-    nothing = await home.api.get(f"/cohorts/{empty['id']}/persons/?format=csv")
+    table = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
+    nothing = await tenant.api.get(f"/cohorts/{empty['id']}/persons/?format=csv")
 
     head, row = table.text.split("\r\n")[:2]
     assert table.headers["content-type"] == "text/csv; charset=utf-8"
@@ -149,17 +151,17 @@ async def test_members_are_exported_as_csv(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_a_long_table_lists_every_member_once_with_the_columns_of_all(home: Home) -> None:
+async def test_a_long_table_lists_every_member_once_with_the_columns_of_all(tenant: Tenant) -> None:
     """Members are read and sent in batches."""
     count = PORTION_ROWS_MIN * 2 + 50
     own: list[Json] = [{"n": n, f"only{n % 7}": n} for n in range(count)]
-    await home.capture(*(person(f"p{n}", days_ago=n, **own[n]) for n in range(count)))
-    cohort = await create(home, filters=all_of(person_is("n", "", operator="is_set")))
-    await home.site.calculated()
+    await tenant.capture(*(person(f"p{n}", days_ago=n, **own[n]) for n in range(count)))
+    cohort = await create(tenant, filters=all_of(person_is("n", "", operator="is_set")))
+    await tenant.site.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
-    table = await home.api.get(path, params={"format": "csv"})
-    part = await home.api.get(path, params={"format": "csv", "limit": 3, "offset": count - 2})
+    table = await tenant.api.get(path, params={"format": "csv"})
+    part = await tenant.api.get(path, params={"format": "csv", "limit": 3, "offset": count - 2})
 
     rows = list(csv.DictReader(io.StringIO(table.text, newline="")))
     assert [row["properties.n"] for row in rows] == [str(n) for n in range(count)]
@@ -173,14 +175,14 @@ async def test_a_long_table_lists_every_member_once_with_the_columns_of_all(home
     ]
 
 
-async def test_a_table_has_a_limit_of_columns_and_counts_the_others(home: Home) -> None:
+async def test_a_table_has_a_limit_of_columns_and_counts_the_others(tenant: Tenant) -> None:
     many: Json = {f"p{n:05}": n for n in range(COLUMNS_MAX)}
-    await home.capture(person("ann", **many))
-    await home.capture(person("bob", days_ago=2, p00000="=1+1"))
-    cohort = await create(home, filters=all_of(person_is("p00000", "", operator="is_set")))
-    await home.site.calculated()
+    await tenant.capture(person("ann", **many))
+    await tenant.capture(person("bob", days_ago=2, p00000="=1+1"))
+    cohort = await create(tenant, filters=all_of(person_is("p00000", "", operator="is_set")))
+    await tenant.site.calculated()
 
-    table = await home.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
+    table = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
 
     ann, bob = csv.DictReader(io.StringIO(table.text, newline=""))
     assert len(ann) == COLUMNS_MAX + 1
@@ -190,35 +192,35 @@ async def test_a_table_has_a_limit_of_columns_and_counts_the_others(home: Home) 
 
 
 @pytest.mark.every_engine
-async def test_a_merge_of_persons_changes_members_at_once(home: Home) -> None:
-    await three_persons(home)
-    cohort = await upload(home, "ann\nbob\n")
-    await home.site.calculated()
+async def test_a_merge_of_persons_changes_members_at_once(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await upload(tenant, "ann\nbob\n")
+    await tenant.site.calculated()
 
-    await home.capture(
+    await tenant.capture(
         {"event": "$create_alias", "distinct_id": "cid", "properties": {"alias": "cid2"}},
         {"event": "$merge_dangerously", "distinct_id": "cid", "properties": {"alias": "ann"}},
     )
-    page = await home.get(f"/cohorts/{cohort['id']}/persons/")
+    page = await tenant.get(f"/cohorts/{cohort['id']}/persons/")
 
     assert sorted(len(person["distinct_ids"]) for person in page["results"]) == [1, 3]
 
 
 @pytest.mark.every_engine
-async def test_a_file_may_name_persons_that_were_merged_since(home: Home) -> None:
-    await three_persons(home)
-    ann = (await home.person("ann"))["uuid"]
+async def test_a_file_may_name_persons_that_were_merged_since(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    ann = (await tenant.person("ann"))["uuid"]
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
-    await home.capture(merge)
+    await tenant.capture(merge)
 
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/cohorts/",
         data={"name": "file", "is_static": "true"},
         files={"csv": ("ids.csv", f"person_id\n{ann}\n{UUID(int=7)}\n")},
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
 
     assert answer.status_code == 201, answer.text
-    [member] = (await home.get(f"/cohorts/{answer.json()['id']}/persons/"))["results"]
+    [member] = (await tenant.get(f"/cohorts/{answer.json()['id']}/persons/"))["results"]
     assert member["distinct_ids"] == ["ann", "bob"]
     assert member["uuid"] != ann

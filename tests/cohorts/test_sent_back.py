@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import all_of, change, create, did, in_cohort, person_is, retrieve
 
 PRO = all_of(person_is("plan", "pro"))
@@ -24,42 +24,42 @@ MAINTAINED: Json = {
     "experiment_set": None,
     "user_access_level": 3,
 }
-Maker = Callable[[Home], Awaitable[Json]]
+Maker = Callable[[Tenant], Awaitable[Json]]
 
 
-async def nested(home: Home) -> Json:
-    inner = await create(home, name="inner", filters=PRO)
-    return await create(home, filters=all_of(in_cohort(inner["id"])))
+async def nested(tenant: Tenant) -> Json:
+    inner = await create(tenant, name="inner", filters=PRO)
+    return await create(tenant, filters=all_of(in_cohort(inner["id"])))
 
 
-async def deleted(home: Home) -> Json:
-    return await change(home, await create(home, filters=PRO), deleted=True)
+async def deleted(tenant: Tenant) -> Json:
+    return await change(tenant, await create(tenant, filters=PRO), deleted=True)
 
 
 MAKERS: dict[str, Maker] = {
-    "dynamic": lambda home: create(home, name="c", description="d", filters=PRO),
-    "by events": lambda home: create(home, filters=all_of(did("opened"))),
-    "by groups": lambda home: create(home, groups=[{"properties": [person_is("plan", "pro")]}]),
+    "dynamic": lambda tenant: create(tenant, name="c", description="d", filters=PRO),
+    "by events": lambda tenant: create(tenant, filters=all_of(did("opened"))),
+    "by groups": lambda tenant: create(tenant, groups=[{"properties": [person_is("plan", "pro")]}]),
     "nested": nested,
-    "static": lambda home: create(home, is_static=True),
-    "static, with criteria": lambda home: create(home, is_static=True, filters=PRO),
-    "without criteria": lambda home: create(home, name="nobody"),
+    "static": lambda tenant: create(tenant, is_static=True),
+    "static, with criteria": lambda tenant: create(tenant, is_static=True, filters=PRO),
+    "without criteria": lambda tenant: create(tenant, name="nobody"),
     "deleted": deleted,
 }
 
 
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
-async def test_a_cohort_is_sent_back_whole(home: Home, kind: str, method: str) -> None:
-    made = await MAKERS[kind](home)
-    await home.site.calculated()
-    cohort = await retrieve(home, made)
+async def test_a_cohort_is_sent_back_whole(tenant: Tenant, kind: str, method: str) -> None:
+    made = await MAKERS[kind](tenant)
+    await tenant.site.calculated()
+    cohort = await retrieve(tenant, made)
     path = f"/cohorts/{cohort['id']}/"
 
-    same = await home.api.request(method, path, json=cohort)
-    odd = await home.api.request(method, path, json={**cohort, **MAINTAINED})
-    await home.site.calculated()
+    same = await tenant.api.request(method, path, json=cohort)
+    odd = await tenant.api.request(method, path, json={**cohort, **MAINTAINED})
+    await tenant.site.calculated()
 
     assert (same.status_code, odd.status_code) == (200, 200), (same.text, odd.text)
-    stored = await retrieve(home, cohort)
+    stored = await retrieve(tenant, cohort)
     assert stored == {**cohort, "last_calculation": stored["last_calculation"]}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     UNKNOWN,
     all_of,
@@ -23,49 +23,51 @@ PRO = all_of(person_is("plan", "pro"))
 FIXED = "The criteria of a static cohort cannot be changed."
 
 
-async def test_criteria_of_a_static_cohort_are_evaluated_once(home: Home) -> None:
-    await three_persons(home)
+async def test_criteria_of_a_static_cohort_are_evaluated_once(tenant: Tenant) -> None:
+    await three_persons(tenant)
 
-    cohort = await create(home, name="then", is_static=True, filters=PRO)
-    await home.site.calculated()
-    await home.capture(person("bob", plan="pro"))
-    home.site.clock.move(hours=1)
-    await home.site.calculated()
+    cohort = await create(tenant, name="then", is_static=True, filters=PRO)
+    await tenant.site.calculated()
+    await tenant.capture(person("bob", plan="pro"))
+    tenant.site.clock.move(hours=1)
+    await tenant.site.calculated()
 
     assert (cohort["is_static"], cohort["filters"]) == (True, PRO)
-    assert await members(home, cohort) == ["ann", "cid"]
-    assert (await retrieve(home, cohort))["count"] == 2
+    assert await members(tenant, cohort) == ["ann", "cid"]
+    assert (await retrieve(tenant, cohort))["count"] == 2
 
 
-async def test_criteria_on_events_and_cohorts_are_evaluated_once_too(home: Home) -> None:
-    await three_persons(home)
-    pro = await create(home, filters=PRO)
+async def test_criteria_on_events_and_cohorts_are_evaluated_once_too(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    pro = await create(tenant, filters=PRO)
     tree = {"type": "OR", "values": [did("opened"), in_cohort(pro["id"])]}
 
-    cohort = await create(home, is_static=True, filters={"properties": tree})
-    await home.site.calculated()
+    cohort = await create(tenant, is_static=True, filters={"properties": tree})
+    await tenant.site.calculated()
 
-    assert await members(home, cohort) == ["ann", "bob", "cid"]
+    assert await members(tenant, cohort) == ["ann", "bob", "cid"]
 
 
 @pytest.mark.parametrize("properties", [{}, [], {"type": "AND", "values": []}])
-async def test_without_conditions_a_static_cohort_is_empty(home: Home, properties: Json) -> None:
-    cohort = await create(home, is_static=True, filters={"properties": properties})
-    await home.site.calculated()
+async def test_without_conditions_a_static_cohort_is_empty(
+    tenant: Tenant, properties: Json
+) -> None:
+    cohort = await create(tenant, is_static=True, filters={"properties": properties})
+    await tenant.site.calculated()
 
-    assert (await retrieve(home, cohort))["count"] is None
+    assert (await retrieve(tenant, cohort))["count"] is None
 
 
-async def test_criteria_sent_with_a_file_are_stored_and_not_evaluated(home: Home) -> None:
-    await three_persons(home)
+async def test_criteria_sent_with_a_file_are_stored_and_not_evaluated(tenant: Tenant) -> None:
+    await three_persons(tenant)
     fields = {"is_static": "true", "filters": json.dumps(PRO)}
 
-    answer = await home.api.post("/cohorts/", data=fields, files={"csv": ("a.csv", b"bob\n")})
-    await home.site.calculated()
+    answer = await tenant.api.post("/cohorts/", data=fields, files={"csv": ("a.csv", b"bob\n")})
+    await tenant.site.calculated()
 
     assert answer.status_code == 201, answer.text
     assert answer.json()["filters"] == PRO
-    assert await members(home, answer.json()) == ["bob"]
+    assert await members(tenant, answer.json()) == ["bob"]
 
 
 @pytest.mark.parametrize(
@@ -77,12 +79,12 @@ async def test_criteria_sent_with_a_file_are_stored_and_not_evaluated(home: Home
     ],
 )
 async def test_criteria_of_a_static_cohort_are_validated(
-    home: Home, filters: Json, attr: str | None
+    tenant: Tenant, filters: Json, attr: str | None
 ) -> None:
-    answer = await home.api.post("/cohorts/", json={"is_static": True, "filters": filters})
+    answer = await tenant.api.post("/cohorts/", json={"is_static": True, "filters": filters})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr)
-    assert (await home.get("/cohorts/"))["count"] == 0
+    assert (await tenant.get("/cohorts/"))["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -95,39 +97,39 @@ async def test_criteria_of_a_static_cohort_are_validated(
     ],
 )
 async def test_criteria_of_a_static_cohort_cannot_be_changed(
-    home: Home, sent: Json, attr: str
+    tenant: Tenant, sent: Json, attr: str
 ) -> None:
-    await three_persons(home)
-    cohort = await create(home, is_static=True, filters=PRO)
-    await home.site.calculated()
-    before = await retrieve(home, cohort)
+    await three_persons(tenant)
+    cohort = await create(tenant, is_static=True, filters=PRO)
+    await tenant.site.calculated()
+    before = await retrieve(tenant, cohort)
 
-    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n", **sent})
+    answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n", **sent})
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", FIXED, attr)
-    assert await retrieve(home, cohort) == before
+    assert await retrieve(tenant, cohort) == before
 
 
-async def test_a_static_cohort_may_be_sent_back_as_it_was_read(home: Home) -> None:
-    with_criteria = await create(home, is_static=True, filters=PRO)
-    empty = await create(home, is_static=True)
+async def test_a_static_cohort_may_be_sent_back_as_it_was_read(tenant: Tenant) -> None:
+    with_criteria = await create(tenant, is_static=True, filters=PRO)
+    empty = await create(tenant, is_static=True)
     nothing: Json = {"properties": {"type": "AND", "values": []}}
 
     for cohort in (with_criteria, empty):
-        same = await change(home, cohort, **{**cohort, "name": "n"})
+        same = await change(tenant, cohort, **{**cohort, "name": "n"})
         assert (same["name"], same["filters"]) == ("n", cohort["filters"])
-    cleared = await change(home, empty, filters=nothing, groups=[])
+    cleared = await change(tenant, empty, filters=nothing, groups=[])
     assert cleared["filters"] == empty["filters"]
 
 
-async def test_a_static_cohort_becomes_dynamic_with_other_criteria(home: Home) -> None:
-    await three_persons(home)
-    cohort = await create(home, is_static=True, filters=PRO)
+async def test_a_static_cohort_becomes_dynamic_with_other_criteria(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create(tenant, is_static=True, filters=PRO)
     free = all_of(person_is("plan", "free"))
 
-    changed = await change(home, cohort, is_static=False, filters=free)
-    await home.site.calculated()
+    changed = await change(tenant, cohort, is_static=False, filters=free)
+    await tenant.site.calculated()
 
     assert changed["filters"] == free
-    assert await members(home, cohort) == ["bob"]
+    assert await members(tenant, cohort) == ["bob"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     UNKNOWN,
     all_of,
@@ -62,55 +62,55 @@ INVALID: dict[str, tuple[Json, str | None, str]] = {
 
 
 @pytest.mark.parametrize("name", INVALID)
-async def test_an_invalid_request_creates_no_cohort(home: Home, name: str) -> None:
+async def test_an_invalid_request_creates_no_cohort(tenant: Tenant, name: str) -> None:
     sent, attr, reported = INVALID[name]
 
-    answer = await home.api.post("/cohorts/", json={"name": "c", **sent})
+    answer = await tenant.api.post("/cohorts/", json={"name": "c", **sent})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
     assert reported in answer.json()["detail"]
-    assert (await home.get("/cohorts/"))["count"] == 0
+    assert (await tenant.get("/cohorts/"))["count"] == 0
 
 
 @pytest.mark.parametrize("name", INVALID)
-async def test_an_invalid_request_changes_no_cohort(home: Home, name: str) -> None:
+async def test_an_invalid_request_changes_no_cohort(tenant: Tenant, name: str) -> None:
     sent, attr, _ = INVALID[name]
-    cohort = await create(home, name="c", filters=all_of(person_is("plan", "pro")))
+    cohort = await create(tenant, name="c", filters=all_of(person_is("plan", "pro")))
 
     for method in ("PATCH", "PUT"):
-        answer = await home.api.request(method, f"/cohorts/{cohort['id']}/", json=sent)
+        answer = await tenant.api.request(method, f"/cohorts/{cohort['id']}/", json=sent)
         assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
-    assert await retrieve(home, cohort) == cohort
+    assert await retrieve(tenant, cohort) == cohort
 
 
 @pytest.mark.parametrize("name", ["an operator", "a date", "a cohort", "field next to properties"])
-async def test_an_invalid_preview_is_refused(home: Home, name: str) -> None:
+async def test_an_invalid_preview_is_refused(tenant: Tenant, name: str) -> None:
     sent, attr, reported = INVALID[name]
 
-    answer = await home.api.post("/cohorts/preview/", json=sent)
+    answer = await tenant.api.post("/cohorts/preview/", json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert reported in answer.json()["detail"]
 
 
-async def test_an_unknown_field_of_a_preview_is_refused(home: Home) -> None:
-    answer = await home.api.post("/cohorts/preview/", json={"filters": all_of(), "limit": 3})
+async def test_an_unknown_field_of_a_preview_is_refused(tenant: Tenant) -> None:
+    answer = await tenant.api.post("/cohorts/preview/", json={"filters": all_of(), "limit": 3})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "limit")
 
 
-async def test_older_conditions_without_an_operator_can_be_tried(home: Home) -> None:
-    await three_persons(home)
+async def test_older_conditions_without_an_operator_can_be_tried(tenant: Tenant) -> None:
+    await three_persons(tenant)
     leaf = {"type": "person", "key": "plan", "value": "pro"}
 
-    answer = await home.api.post("/cohorts/preview/", json={"filters": all_of(leaf)})
+    answer = await tenant.api.post("/cohorts/preview/", json={"filters": all_of(leaf)})
 
     assert answer.json()["count"] == 2
 
 
-async def test_field_names_of_every_api_version_are_accepted(home: Home) -> None:
+async def test_field_names_of_every_api_version_are_accepted(tenant: Tenant) -> None:
     returned: Json = {
         "id": 7,
         "created_by": None,
@@ -129,8 +129,8 @@ async def test_field_names_of_every_api_version_are_accepted(home: Home) -> None
         "_create_static_person_ids": [],
     }
 
-    cohort = await create(home, name="c", **returned)
-    changed = await change(home, cohort, **returned)
+    cohort = await create(tenant, name="c", **returned)
+    changed = await change(tenant, cohort, **returned)
 
     assert cohort["id"] != 7
     assert (changed["count"], changed["errors_calculating"]) == (None, 0)
@@ -148,25 +148,25 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("path", QUERIES)
-async def test_an_unknown_query_parameter_is_refused(home: Home, path: str) -> None:
-    cohort = await create(home, name="c")
+async def test_an_unknown_query_parameter_is_refused(tenant: Tenant, path: str) -> None:
+    cohort = await create(tenant, name="c")
     attr = QUERIES[path]
 
-    answer = await home.api.get(path.replace("COHORT", str(cohort["id"])))
+    answer = await tenant.api.get(path.replace("COHORT", str(cohort["id"])))
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert answer.json()["detail"].startswith(f'Unknown query parameter "{attr}". ')
-    assert (await home.get("/cohorts/"))["count"] == 1
+    assert (await tenant.get("/cohorts/"))["count"] == 1
 
 
-async def test_known_query_parameters_are_accepted_everywhere(home: Home) -> None:
-    cohort = await create(home, name="c")
-    common = f"token={home.token}&format=json&_=1700000000"
+async def test_known_query_parameters_are_accepted_everywhere(tenant: Tenant) -> None:
+    cohort = await create(tenant, name="c")
+    common = f"token={tenant.token}&format=json&_=1700000000"
 
     for path in ("", "persons/", "activity/", "explain/"):
-        answer = await home.api.get(f"/cohorts/{cohort['id']}/{path}?{common}")
+        answer = await tenant.api.get(f"/cohorts/{cohort['id']}/{path}?{common}")
         assert answer.status_code == 200, answer.text
-    changed = await home.api.patch(f"/cohorts/{cohort['id']}/?{common}", json={"name": "n"})
+    changed = await tenant.api.patch(f"/cohorts/{cohort['id']}/?{common}", json={"name": "n"})
     assert changed.status_code == 200
 
 
@@ -185,11 +185,11 @@ async def test_known_query_parameters_are_accepted_everywhere(home: Home) -> Non
     ],
 )
 async def test_query_parameters_of_members_are_validated(
-    home: Home, query: dict[str, str], attr: str
+    tenant: Tenant, query: dict[str, str], attr: str
 ) -> None:
-    cohort = await create(home, name="c")
+    cohort = await create(tenant, name="c")
 
-    answer = await home.api.get(f"/cohorts/{cohort['id']}/persons/", params=query)
+    answer = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/", params=query)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
@@ -203,11 +203,11 @@ async def test_query_parameters_of_members_are_validated(
     ],
 )
 async def test_insight_parameters_that_would_be_ignored_are_refused(
-    home: Home, query: dict[str, str], attr: str
+    tenant: Tenant, query: dict[str, str], attr: str
 ) -> None:
     events = '[{"id": "seen"}]'
 
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/cohorts/", params={"events": events, **query}, json={"is_static": True}
     )
 
@@ -222,10 +222,12 @@ async def test_insight_parameters_that_would_be_ignored_are_refused(
         ({"properties": [person_is("plan", "x", operator="gt")]}, "query"),
     ],
 )
-async def test_unsupported_fields_of_a_query_are_refused(home: Home, more: Json, attr: str) -> None:
+async def test_unsupported_fields_of_a_query_are_refused(
+    tenant: Tenant, more: Json, attr: str
+) -> None:
     query = {"kind": "ActorsQuery", "properties": [person_is("plan", "pro")], **more}
 
-    answer = await home.api.post("/cohorts/", json={"is_static": True, "query": query})
+    answer = await tenant.api.post("/cohorts/", json={"is_static": True, "query": query})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
@@ -240,14 +242,14 @@ OLD: Json = all_of(
 )
 
 
-async def test_an_invalid_cohort_stored_before_still_works(home: Home) -> None:
-    cohort = await create(home, name="c")
-    await home.store_cohort(cohort, filters=OLD)
-    returned = await retrieve(home, cohort)
+async def test_an_invalid_cohort_stored_before_still_works(tenant: Tenant) -> None:
+    cohort = await create(tenant, name="c")
+    await tenant.store_cohort(cohort, filters=OLD)
+    returned = await retrieve(tenant, cohort)
     leaves: list[Any] = OLD["properties"]["values"]
 
     answers = [
-        await home.api.patch(f"/cohorts/{cohort['id']}/", json=sent)
+        await tenant.api.patch(f"/cohorts/{cohort['id']}/", json=sent)
         for sent in (
             returned,
             {"name": "n"},
@@ -261,26 +263,26 @@ async def test_an_invalid_cohort_stored_before_still_works(home: Home) -> None:
     assert [answer.status_code for answer in answers] == [200] * 6, [a.text for a in answers]
 
 
-async def test_a_new_error_in_an_old_cohort_is_refused(home: Home) -> None:
-    cohort = await create(home, name="c")
-    await home.store_cohort(cohort, filters=OLD)
+async def test_a_new_error_in_an_old_cohort_is_refused(tenant: Tenant) -> None:
+    cohort = await create(tenant, name="c")
+    await tenant.store_cohort(cohort, filters=OLD)
     worse = all_of(in_cohort(UNKNOWN), in_cohort(UNKNOWN + 1))
 
-    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": worse})
+    answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": worse})
 
     assert answer.status_code == 400
     assert answer.json() == error(
         "validation_error", "invalid_input", f"Invalid Cohort ID in filter: {UNKNOWN + 1}"
     )
-    assert (await retrieve(home, cohort))["filters"] == OLD
+    assert (await retrieve(tenant, cohort))["filters"] == OLD
 
 
-async def test_filters_converted_from_groups_may_be_sent_back(home: Home) -> None:
+async def test_filters_converted_from_groups_may_be_sent_back(tenant: Tenant) -> None:
     """The cohort keeps its groups, which could otherwise not be changed any more."""
-    cohort = await create(home, groups=[{"properties": {"plan": "pro"}}])
+    cohort = await create(tenant, groups=[{"properties": {"plan": "pro"}}])
 
-    same = await change(home, cohort, filters=cohort["filters"], name="n")
-    changed = await change(home, cohort, groups=[{"properties": {"plan": "free"}}])
+    same = await change(tenant, cohort, filters=cohort["filters"], name="n")
+    changed = await change(tenant, cohort, groups=[{"properties": {"plan": "free"}}])
 
     assert same["filters"] == cohort["filters"]
     [leaf] = changed["filters"]["properties"]["values"][0]["values"]
@@ -288,13 +290,13 @@ async def test_filters_converted_from_groups_may_be_sent_back(home: Home) -> Non
 
 
 async def test_criteria_of_a_static_cohort_are_validated_when_it_becomes_dynamic(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
-    cohort = await create(home, name="c", is_static=True)
-    await home.store_cohort(cohort, filters=OLD)
+    cohort = await create(tenant, name="c", is_static=True)
+    await tenant.store_cohort(cohort, filters=OLD)
 
-    stays = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n"})
-    becomes = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"is_static": False})
+    stays = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n"})
+    becomes = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"is_static": False})
 
     assert stays.status_code == 200
     assert (becomes.status_code, becomes.json()["attr"]) == (400, "filters")

@@ -11,7 +11,7 @@ from fanion.cohorts.import_store import IDS_MAX, UPLOAD_TIMEOUT, ImportStore, st
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
 from fanion.events.storage.store import EventStore
-from tests.support.application import Home, Json, error, open_home, open_site
+from tests.support.application import Json, Tenant, error, open_site, open_tenant
 from tests.support.cohorts import create, members, retrieve, three_persons, upload
 from tests.support.management import NOW, Clock
 
@@ -23,14 +23,14 @@ TOO_LARGE = "The request body is larger than {} bytes."
 @pytest.fixture
 async def small(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
-) -> AsyncIterator[Home]:
+) -> AsyncIterator[Tenant]:
     """Open a server with low limits."""
     limits: Json = {"body_bytes_max": BODY_MAX, "upload_bytes_max": UPLOAD_MAX}
     async with (
         open_site(records_url, events, tmp_path, **limits) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        yield home
+        yield tenant
 
 
 async def stored(records: Records) -> tuple[int, int]:
@@ -42,7 +42,7 @@ async def stored(records: Records) -> tuple[int, int]:
 
 
 @pytest.mark.every_engine
-async def test_a_file_may_be_larger_than_other_bodies(small: Home) -> None:
+async def test_a_file_may_be_larger_than_other_bodies(small: Tenant) -> None:
     await three_persons(small)
     anonymous = [f"nobody-{number}" for number in range(2 * IDS_MAX)]
 
@@ -62,7 +62,7 @@ def form(csv: bytes, **fields: Any) -> dict[str, Any]:
     return {"data": {"is_static": "true", **fields}, "files": {"csv": ("a.csv", csv, "text/csv")}}
 
 
-async def test_a_session_uploads_what_a_key_may(small: Home) -> None:
+async def test_a_session_uploads_what_a_key_may(small: Tenant) -> None:
     """Before the caller is known, a form is only read to find a key in it."""
     content = form(b"\n".join(b"nobody-%d" % number for number in range(BODY_MAX // 5)))
     path = f"/api/projects/{small.project_id}"
@@ -78,7 +78,7 @@ async def test_a_session_uploads_what_a_key_may(small: Home) -> None:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-async def test_a_file_beyond_its_limit_is_refused(small: Home, announced: bool) -> None:
+async def test_a_file_beyond_its_limit_is_refused(small: Tenant, announced: bool) -> None:
     request = small.api.build_request("POST", "/cohorts/", **form(b"x\n" * UPLOAD_MAX))
     await request.aread()
     if not announced:
@@ -96,7 +96,7 @@ async def test_a_file_beyond_its_limit_is_refused(small: Home, announced: bool) 
 
 @pytest.mark.parametrize("announced", [True, False])
 async def test_only_authenticated_clients_may_send_large_uploads(
-    small: Home, announced: bool
+    small: Tenant, announced: bool
 ) -> None:
     fitting = form(b"x\n", personal_api_key=small.key)
     larger = form(b"x\n" * BODY_MAX, personal_api_key=small.key)
@@ -115,14 +115,14 @@ async def test_only_authenticated_clients_may_send_large_uploads(
     assert refused.json()["detail"] == elsewhere.json()["detail"] == TOO_LARGE.format(BODY_MAX)
 
 
-async def test_other_large_bodies_are_refused_as_before(small: Home) -> None:
+async def test_other_large_bodies_are_refused_as_before(small: Tenant) -> None:
     answer = await small.api.post("/cohorts/", json={"name": "x" * BODY_MAX})
 
     assert answer.status_code == 413
     assert answer.json()["detail"] == TOO_LARGE.format(BODY_MAX)
 
 
-async def test_a_truncated_form_stores_nothing(small: Home) -> None:
+async def test_a_truncated_form_stores_nothing(small: Tenant) -> None:
     """The server ends such a body like any other, as it does when a client disconnects."""
     request = small.api.build_request("POST", "/cohorts/", **form(b"ann\n" * BODY_MAX))
     whole = await request.aread()
@@ -144,7 +144,7 @@ async def test_a_truncated_form_stores_nothing(small: Home) -> None:
     ],
 )
 async def test_a_refused_request_leaves_no_upload(
-    small: Home, csv: bytes, sent: Json, attr: str
+    small: Tenant, csv: bytes, sent: Json, attr: str
 ) -> None:
     answer = await small.api.post("/cohorts/", **form(csv, **sent))
     await small.site.calculated()
@@ -162,7 +162,7 @@ NOT_STATIC = error(
 )
 
 
-async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Home) -> None:
+async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Tenant) -> None:
     dynamic = await create(small, name="dynamic")
     files = {"csv": ("a.csv", b"ann\n", "text/csv")}
 
@@ -179,20 +179,20 @@ async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Home)
 
 
 @pytest.mark.parametrize("size", [1, 2_000_000], ids=["small", "large"])
-async def test_a_file_under_another_name_is_refused(home: Home, size: int) -> None:
+async def test_a_file_under_another_name_is_refused(tenant: Tenant, size: int) -> None:
     """A large file would otherwise be in no field of the request."""
     files = {"file": ("a.csv", b"x" * size, "text/csv")}
 
-    answer = await home.api.post("/cohorts/", data={"is_static": "1"}, files=files)
+    answer = await tenant.api.post("/cohorts/", data={"is_static": "1"}, files=files)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "file")
     assert answer.json()["detail"].startswith('Unknown field "file". ')
 
 
-async def test_a_file_cannot_be_sent_as_text_in_json(home: Home) -> None:
-    as_json = await home.api.post("/cohorts/", json={"is_static": True, "csv": "ann"})
-    as_form = await home.api.post("/cohorts/", data={"is_static": "1", "csv": "ann"})
-    nothing = await home.api.post("/cohorts/", json={"is_static": True, "csv": None})
+async def test_a_file_cannot_be_sent_as_text_in_json(tenant: Tenant) -> None:
+    as_json = await tenant.api.post("/cohorts/", json={"is_static": True, "csv": "ann"})
+    as_form = await tenant.api.post("/cohorts/", data={"is_static": "1", "csv": "ann"})
+    nothing = await tenant.api.post("/cohorts/", json={"is_static": True, "csv": None})
 
     for refused in (as_json, as_form):
         assert (refused.status_code, refused.json()["attr"]) == (400, "csv")

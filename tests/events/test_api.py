@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import NOW
 
 
@@ -31,15 +31,15 @@ def numbers(events: list[Json]) -> list[int]:
 
 
 @pytest.fixture
-async def five(home: Home) -> Home:
-    await home.capture(
+async def five(tenant: Tenant) -> Tenant:
+    await tenant.capture(
         item(1),
         item(2, "paid"),
         item(3, distinct_id="bob"),
         item(4, "paid", "bob"),
         item(5, "größe & mehr", "c d+e/ü"),
     )
-    return home
+    return tenant
 
 
 FILTERS: dict[str, tuple[Json, list[int]]] = {
@@ -67,13 +67,13 @@ FILTERS: dict[str, tuple[Json, list[int]]] = {
 }
 
 
-async def test_filters_choose_events_and_the_newest_is_first(five: Home) -> None:
+async def test_filters_choose_events_and_the_newest_is_first(five: Tenant) -> None:
     chosen = {name: numbers(await five.events(**query)) for name, (query, _) in FILTERS.items()}
 
     assert chosen == {name: expected for name, (_, expected) in FILTERS.items()}
 
 
-async def test_the_next_link_leads_through_all_pages(five: Home) -> None:
+async def test_the_next_link_leads_through_all_pages(five: Tenant) -> None:
     first = await five.get("/events/", limit=2)
     pages = [numbers(first["results"])]
     link = first["next"]
@@ -86,7 +86,7 @@ async def test_the_next_link_leads_through_all_pages(five: Home) -> None:
     assert [number for page in pages for number in page] == [5, 4, 3, 2, 1]
 
 
-async def test_pages_of_the_oldest_first_go_on_after_the_last_row(five: Home) -> None:
+async def test_pages_of_the_oldest_first_go_on_after_the_last_row(five: Tenant) -> None:
     first = await five.get("/events/", limit=2, orderBy='["timestamp"]')
     second = (await five.api.get(first["next"])).json()
     third = (await five.api.get(second["next"])).json()
@@ -96,7 +96,7 @@ async def test_pages_of_the_oldest_first_go_on_after_the_last_row(five: Home) ->
     assert third["next"] is None
 
 
-async def test_a_full_last_page_still_has_a_link_and_a_short_one_has_none(five: Home) -> None:
+async def test_a_full_last_page_still_has_a_link_and_a_short_one_has_none(five: Tenant) -> None:
     full = await five.get("/events/", limit=5)
     short = await five.get("/events/", limit=6)
 
@@ -108,24 +108,24 @@ async def test_a_full_last_page_still_has_a_link_and_a_short_one_has_none(five: 
 @pytest.mark.parametrize("order", ['["-timestamp"]', '["timestamp"]'])
 @pytest.mark.parametrize("query", [{}, {"event": "paid"}, {"distinct_id": "bob"}])
 async def test_next_shows_every_event_of_one_instant_once(
-    home: Home, query: Json, order: str, limit: int
+    tenant: Tenant, query: Json, order: str, limit: int
 ) -> None:
     same = {"timestamp": (NOW - timedelta(minutes=9)).isoformat()}
     sent = [item(n, ("seen", "paid")[n % 2], ("ann", "bob")[n % 3 > 1]) | same for n in range(50)]
-    await home.capture(*sent)
+    await tenant.capture(*sent)
     expected = [event["uuid"] for event in sent if query.items() <= event.items()]
 
-    page = await home.get("/events/", limit=limit, orderBy=order, **query)
+    page = await tenant.get("/events/", limit=limit, orderBy=order, **query)
     ids = [event["id"] for event in page["results"]]
     while page["next"]:
-        page = (await home.api.get(page["next"])).json()
+        page = (await tenant.api.get(page["next"])).json()
         ids += [event["id"] for event in page["results"]]
 
     assert sorted(ids) == expected
 
 
 @pytest.mark.parametrize("order", ['["-timestamp"]', '["timestamp"]'])
-async def test_a_relative_time_stands_still_from_page_to_page(five: Home, order: str) -> None:
+async def test_a_relative_time_stands_still_from_page_to_page(five: Tenant, order: str) -> None:
     page = await five.get("/events/", after="-1h", before="0h", orderBy=order, limit=2)
     pages = [numbers(page["results"])]
     link = parse_qs(urlsplit(page["next"]).query)
@@ -142,7 +142,7 @@ async def test_a_relative_time_stands_still_from_page_to_page(five: Home, order:
     assert sorted(number for page in pages for number in page) == [1, 2, 3, 4, 5]
 
 
-async def test_events_of_a_person_include_those_of_persons_merged_into_it(five: Home) -> None:
+async def test_events_of_a_person_include_those_of_persons_merged_into_it(five: Tenant) -> None:
     ann, bob = await five.person("ann"), await five.person("bob")
     before = numbers(await five.events(person_id=ann["id"]))
 
@@ -155,7 +155,7 @@ async def test_events_of_a_person_include_those_of_persons_merged_into_it(five: 
     assert of_the_merged == []
 
 
-async def test_one_event_is_retrieved_by_its_uuid(five: Home) -> None:
+async def test_one_event_is_retrieved_by_its_uuid(five: Tenant) -> None:
     [listed] = await five.events(event="größe & mehr")
 
     bare = await five.get(f"/events/{uuid(5)}/")
@@ -166,8 +166,8 @@ async def test_one_event_is_retrieved_by_its_uuid(five: Home) -> None:
 
 
 @pytest.mark.parametrize("name", [uuid(999), "no-uuid", "5"])
-async def test_an_unknown_event_is_not_found(home: Home, name: str) -> None:
-    answer = await home.api.get(f"/events/{name}/")
+async def test_an_unknown_event_is_not_found(tenant: Tenant, name: str) -> None:
+    answer = await tenant.api.get(f"/events/{name}/")
 
     assert answer.status_code == 404
     assert answer.json() == error("invalid_request", "not_found", "Not found.")
@@ -189,8 +189,8 @@ async def test_an_unknown_event_is_not_found(home: Home, name: str) -> None:
         ),
     ],
 )
-async def test_a_wrong_filter_is_named(home: Home, query: Json, detail: str) -> None:
-    answer = await home.api.get("/events/", params=query)
+async def test_a_wrong_filter_is_named(tenant: Tenant, query: Json, detail: str) -> None:
+    answer = await tenant.api.get("/events/", params=query)
 
     attr = next(iter(query))
     assert answer.status_code == 400
@@ -209,10 +209,10 @@ def setting(**properties: Any) -> Json:
     return {"$set": properties}
 
 
-async def bought(home: Home) -> None:
+async def bought(tenant: Tenant) -> None:
     """Capture events of several persons. Fan has no person, and dee became ann."""
     without_person: Json = {"$process_person_profile": False}
-    await home.capture(
+    await tenant.capture(
         item(1, plan="pro", price=5, **setting(city="Rome", age=30)),
         item(2, "paid", plan="Pro Max", price=20.5, day="2024-02-20"),
         item(3, distinct_id="bob", price="15", **setting(city="Oslo")),
@@ -221,7 +221,7 @@ async def bought(home: Home) -> None:
         item(6, distinct_id="fan", **without_person),
         item(7, distinct_id="dee", plan="free"),
     )
-    await home.capture(item(8, "$create_alias", "ann", alias="dee"))
+    await tenant.capture(item(8, "$create_alias", "ann", alias="dee"))
 
 
 PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
@@ -270,20 +270,20 @@ UNUSABLE: dict[str, tuple[Json, str]] = {
 }
 
 
-async def test_conditions_that_cannot_be_compared_are_refused(home: Home) -> None:
+async def test_conditions_that_cannot_be_compared_are_refused(tenant: Tenant) -> None:
     for name, (condition, part) in UNUSABLE.items():
         query = {"properties": json.dumps([leaf("plan", "pro"), condition])}
-        answer = await home.api.get("/events/", params=query)
+        answer = await tenant.api.get("/events/", params=query)
 
         reported = answer.status_code, answer.json()["attr"]
         assert reported == (400, f"properties__1__{part}"), (name, answer.text)
 
 
-async def test_properties_choose_events(home: Home) -> None:
-    await bought(home)
+async def test_properties_choose_events(tenant: Tenant) -> None:
+    await bought(tenant)
 
     chosen = {
-        name: numbers(await home.events(properties=json.dumps(conditions)))
+        name: numbers(await tenant.events(properties=json.dumps(conditions)))
         for name, (conditions, _) in PROPERTIES.items()
     }
 
@@ -291,45 +291,45 @@ async def test_properties_choose_events(home: Home) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]"])
-async def test_no_properties_choose_all_events(five: Home, text: str) -> None:
+async def test_no_properties_choose_all_events(five: Tenant, text: str) -> None:
     assert numbers(await five.events(properties=text)) == [5, 4, 3, 2, 1]
 
 
-async def test_properties_go_with_the_other_filters(home: Home) -> None:
-    await bought(home)
-    ann = await home.person("ann")
+async def test_properties_go_with_the_other_filters(tenant: Tenant) -> None:
+    await bought(tenant)
+    ann = await tenant.person("ann")
     set_price = json.dumps([leaf("price", "", "is_set")])
 
-    assert numbers(await home.events(properties=set_price, event="paid")) == [2]
-    assert numbers(await home.events(properties=set_price, distinct_id="bob")) == [3]
-    assert numbers(await home.events(properties=set_price, person_id=ann["id"])) == [2, 1]
-    assert numbers(await home.events(properties=set_price, orderBy='["timestamp"]')) == [1, 2, 3]
-    assert numbers(await home.events(properties=set_price, limit=1)) == [3]
+    assert numbers(await tenant.events(properties=set_price, event="paid")) == [2]
+    assert numbers(await tenant.events(properties=set_price, distinct_id="bob")) == [3]
+    assert numbers(await tenant.events(properties=set_price, person_id=ann["id"])) == [2, 1]
+    assert numbers(await tenant.events(properties=set_price, orderBy='["timestamp"]')) == [1, 2, 3]
+    assert numbers(await tenant.events(properties=set_price, limit=1)) == [3]
 
 
 @pytest.mark.parametrize(
     ("order", "expected"),
     [('["-timestamp"]', [[3, 2], [1], []]), ('["timestamp"]', [[1, 2], [3], []])],
 )
-async def test_next_repeats_the_properties(home: Home, order: str, expected: list[Any]) -> None:
-    await bought(home)
+async def test_next_repeats_the_properties(tenant: Tenant, order: str, expected: list[Any]) -> None:
+    await bought(tenant)
     properties = json.dumps([leaf("price", "", "is_set"), leaf("a&b=ä", "", "is_not_set")])
 
-    page = await home.get("/events/", limit=2, orderBy=order, properties=properties)
+    page = await tenant.get("/events/", limit=2, orderBy=order, properties=properties)
     pages = [numbers(page["results"])]
     while page["next"]:
-        page = (await home.api.get(page["next"])).json()
+        page = (await tenant.api.get(page["next"])).json()
         pages.append(numbers(page["results"]))
 
     assert pages == [page for page in expected if page]
 
 
-async def test_events_of_long_ago_are_chosen_too(home: Home) -> None:
+async def test_events_of_long_ago_are_chosen_too(tenant: Tenant) -> None:
     """Such events lie beyond the days that are searched first."""
     old = {**item(1, plan="pro"), "timestamp": (NOW - timedelta(days=400)).isoformat()}
-    await home.capture(old, *(item(n) for n in range(2, 5)))
+    await tenant.capture(old, *(item(n) for n in range(2, 5)))
 
-    assert numbers(await home.events(properties=json.dumps([leaf("plan", "pro")]))) == [1]
+    assert numbers(await tenant.events(properties=json.dumps([leaf("plan", "pro")]))) == [1]
 
 
 ONLY = "Only conditions on properties of events and persons are supported."
@@ -367,10 +367,10 @@ UNREADABLE: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-async def test_properties_that_cannot_be_read_are_refused(home: Home, case: str) -> None:
+async def test_properties_that_cannot_be_read_are_refused(tenant: Tenant, case: str) -> None:
     text, detail = UNREADABLE[case]
 
-    answer = await home.api.get("/events/", params={"properties": text})
+    answer = await tenant.api.get("/events/", params={"properties": text})
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", detail, "properties")

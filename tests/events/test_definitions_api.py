@@ -6,47 +6,47 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.application import Home, Json, error, open_home
+from tests.support.application import Json, Tenant, error, open_tenant
 from tests.support.management import add_key
 
 pytestmark = pytest.mark.every_engine
 
 
-async def names(home: Home, **query: Any) -> list[str]:
-    page = await home.get("/event_definitions/", **query)
+async def names(tenant: Tenant, **query: Any) -> list[str]:
+    page = await tenant.get("/event_definitions/", **query)
     assert page["count"] == len(page["results"])
     return [definition["name"] for definition in page["results"]]
 
 
-async def capture(home: Home, *events: str) -> None:
-    await home.capture(*({"event": event, "distinct_id": "u"} for event in events))
+async def capture(tenant: Tenant, *events: str) -> None:
+    await tenant.capture(*({"event": event, "distinct_id": "u"} for event in events))
 
 
-async def definition(home: Home, name: str) -> Json:
+async def definition(tenant: Tenant, name: str) -> Json:
     [found] = [
         listed
-        for listed in (await home.get("/event_definitions/"))["results"]
+        for listed in (await tenant.get("/event_definitions/"))["results"]
         if listed["name"] == name
     ]
     wanted: Json = found
     return wanted
 
 
-async def change(home: Home, event_definition: Json, **values: Any) -> Json:
-    answer = await home.api.patch(f"/event_definitions/{event_definition['id']}/", json=values)
+async def change(tenant: Tenant, event_definition: Json, **values: Any) -> Json:
+    answer = await tenant.api.patch(f"/event_definitions/{event_definition['id']}/", json=values)
     assert answer.status_code == 200, answer.text
     changed: Json = answer.json()
     return changed
 
 
 @pytest.fixture
-async def five(home: Home) -> Home:
+async def five(tenant: Tenant) -> Tenant:
     """Capture events on two days, with one definition that was never seen."""
-    await capture(home, "Page 100%", "$pageview", "never")
-    home.site.clock.move(days=1)
-    await capture(home, "page viewed", "Größe geändert", "$screen")
-    await change(home, await definition(home, "never"), last_seen_at=None)
-    return home
+    await capture(tenant, "Page 100%", "$pageview", "never")
+    tenant.site.clock.move(days=1)
+    await capture(tenant, "page viewed", "Größe geändert", "$screen")
+    await change(tenant, await definition(tenant, "never"), last_seen_at=None)
+    return tenant
 
 
 NEWEST_DAY = ["$screen", "Größe geändert", "page viewed"]
@@ -89,7 +89,7 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_a_list_is_chosen_and_ordered(five: Home, name: str) -> None:
+async def test_a_list_is_chosen_and_ordered(five: Tenant, name: str) -> None:
     query, expected = LISTS[name]
 
     assert await names(five, **query) == expected
@@ -118,21 +118,21 @@ BAD_QUERIES = {
 
 
 @pytest.mark.parametrize("parameter", BAD_QUERIES)
-async def test_a_query_that_makes_no_sense_is_refused(home: Home, parameter: str) -> None:
+async def test_a_query_that_makes_no_sense_is_refused(tenant: Tenant, parameter: str) -> None:
     value, expected = BAD_QUERIES[parameter]
 
-    answer = await home.api.get("/event_definitions/", params={parameter: value})
+    answer = await tenant.api.get("/event_definitions/", params={parameter: value})
 
     assert (answer.status_code, answer.json()) == (400, expected)
 
 
-async def test_a_change_is_returned_at_once(home: Home) -> None:
-    await capture(home, "paid")
-    before = await definition(home, "paid")
-    home.site.clock.move(hours=1)
+async def test_a_change_is_returned_at_once(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
+    before = await definition(tenant, "paid")
+    tenant.site.clock.move(hours=1)
 
     changed = await change(
-        home,
+        tenant,
         before,
         name=" bought ",
         created_at="2020-01-01T00:00:00+01:00",
@@ -147,20 +147,20 @@ async def test_a_change_is_returned_at_once(home: Home) -> None:
         "name": "bought",
         "created_at": "2019-12-31T23:00:00Z",
         "last_seen_at": "2021-01-01T00:00:00Z",
-        "last_updated_at": home.site.clock.now().isoformat().replace("+00:00", "Z"),
+        "last_updated_at": tenant.site.clock.now().isoformat().replace("+00:00", "Z"),
         "tags": ["money", "q1"],
         "post_to_chat": True,
     }
-    assert await home.get(f"/event_definitions/{before['id']}/") == changed
+    assert await tenant.get(f"/event_definitions/{before['id']}/") == changed
 
 
-async def test_tags_stay_unless_a_list_is_given(home: Home) -> None:
-    await capture(home, "paid")
-    paid = await definition(home, "paid")
-    await change(home, paid, tags=["a"])
+async def test_tags_stay_unless_a_list_is_given(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
+    paid = await definition(tenant, "paid")
+    await change(tenant, paid, tags=["a"])
 
     given: list[Json] = [{}, {"tags": None}, {"post_to_chat": True}, {"tags": []}]
-    returned = [(await change(home, paid, **values))["tags"] for values in given]
+    returned = [(await change(tenant, paid, **values))["tags"] for values in given]
 
     assert returned == [["a"], ["a"], ["a"], []]
 
@@ -203,61 +203,63 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
-async def test_a_change_that_makes_no_sense_is_refused(home: Home, name: str, method: str) -> None:
+async def test_a_change_that_makes_no_sense_is_refused(
+    tenant: Tenant, name: str, method: str
+) -> None:
     values, expected = REFUSED[name]
-    await capture(home, "paid", "taken")
-    paid = await definition(home, "paid")
+    await capture(tenant, "paid", "taken")
+    paid = await definition(tenant, "paid")
 
-    answer = await home.api.request(
+    answer = await tenant.api.request(
         method, f"/event_definitions/{paid['id']}/", json={"name": "paid"} | values
     )
 
     assert (answer.status_code, answer.json()) == (400, expected)
-    assert await definition(home, "paid") == paid
+    assert await definition(tenant, "paid") == paid
 
 
-async def test_put_asks_for_the_name(home: Home) -> None:
-    await capture(home, "paid")
-    paid = await definition(home, "paid")
+async def test_put_asks_for_the_name(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
+    paid = await definition(tenant, "paid")
     path = f"/event_definitions/{paid['id']}/"
 
-    nameless = await home.api.put(path, json={"tags": ["a"]})
-    named = await home.api.put(path, json={"name": "paid", "tags": ["a"]})
+    nameless = await tenant.api.put(path, json={"tags": ["a"]})
+    named = await tenant.api.put(path, json={"name": "paid", "tags": ["a"]})
 
     assert nameless.json() == wrong("required", "This field is required.", "name")
     assert (named.status_code, named.json()["tags"]) == (200, ["a"])
 
 
-async def test_a_renamed_definition_leaves_its_old_name_to_a_new_one(home: Home) -> None:
-    await capture(home, "paid")
-    renamed = await change(home, await definition(home, "paid"), name="bought")
+async def test_a_renamed_definition_leaves_its_old_name_to_a_new_one(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
+    renamed = await change(tenant, await definition(tenant, "paid"), name="bought")
 
-    await capture(home, "paid")
+    await capture(tenant, "paid")
 
-    assert await names(home, ordering="name") == ["bought", "paid"]
-    assert (await definition(home, "paid"))["id"] != renamed["id"]
+    assert await names(tenant, ordering="name") == ["bought", "paid"]
+    assert (await definition(tenant, "paid"))["id"] != renamed["id"]
 
 
-async def test_a_deleted_definition_is_gone_until_the_next_event(home: Home) -> None:
-    await capture(home, "paid")
-    paid = await definition(home, "paid")
+async def test_a_deleted_definition_is_gone_until_the_next_event(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
+    paid = await definition(tenant, "paid")
     path = f"/event_definitions/{paid['id']}/"
 
-    first, second = await home.api.delete(path), await home.api.delete(path)
-    gone = await home.api.get(path)
-    left = await names(home)
-    await capture(home, "paid")
+    first, second = await tenant.api.delete(path), await tenant.api.delete(path)
+    gone = await tenant.api.get(path)
+    left = await names(tenant)
+    await capture(tenant, "paid")
 
     not_found = error("invalid_request", "not_found", "Not found.")
     assert (first.status_code, first.content) == (204, b"")
     assert (second.status_code, second.json()) == (404, not_found)
     assert (gone.status_code, left) == (404, [])
-    assert (await definition(home, "paid"))["id"] != paid["id"]
-    assert len(await home.events()) == 2
+    assert (await definition(tenant, "paid"))["id"] != paid["id"]
+    assert len(await tenant.events()) == 2
 
 
-async def test_a_definition_is_not_made_by_hand(home: Home) -> None:
-    answer = await home.api.post("/event_definitions/", json={"name": "x"})
+async def test_a_definition_is_not_made_by_hand(tenant: Tenant) -> None:
+    answer = await tenant.api.post("/event_definitions/", json={"name": "x"})
 
     assert answer.status_code == 405
     assert answer.json() == error(
@@ -275,12 +277,12 @@ CALLS = [
 
 @pytest.mark.parametrize(("method", "part"), CALLS)
 async def test_definitions_of_other_projects_are_not_found(
-    home: Home, method: str, part: str
+    tenant: Tenant, method: str, part: str
 ) -> None:
-    await capture(home, "paid")
-    paid = await definition(home, "paid")
+    await capture(tenant, "paid")
+    paid = await definition(tenant, "paid")
 
-    async with open_home(home.site, home.project_id + 7_000_001) as neighbour:
+    async with open_tenant(tenant.site, tenant.project_id + 7_000_001) as neighbour:
         for definition_id in (paid["id"], str(uuid4())):
             path = f"/event_definitions/{definition_id}/{part}"
             sent = {"hidden": True} if part == "marks/" else {"name": "x"}
@@ -289,20 +291,20 @@ async def test_definitions_of_other_projects_are_not_found(
             assert answer.status_code == 404
             assert answer.json() == error("invalid_request", "not_found", "Not found.")
 
-    assert await definition(home, "paid") == paid
+    assert await definition(tenant, "paid") == paid
 
 
-async def test_changes_and_deletions_are_reported(home: Home) -> None:
-    await capture(home, "paid")
-    paid = await definition(home, "paid")
+async def test_changes_and_deletions_are_reported(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
+    paid = await definition(tenant, "paid")
     path = f"/event_definitions/{paid['id']}"
 
-    await change(home, paid, name="bought", tags=["a"])
-    await change(home, paid, name="bought", tags=["A "])
-    await home.api.patch(f"{path}/marks/", json={"verified": True})
-    reported = (await home.get(f"{path}/activity/"))["results"]
-    await home.api.delete(f"{path}/")
-    deleted = (await home.get("/activity_log/", scope="EventDefinition"))["results"][0]
+    await change(tenant, paid, name="bought", tags=["a"])
+    await change(tenant, paid, name="bought", tags=["A "])
+    await tenant.api.patch(f"{path}/marks/", json={"verified": True})
+    reported = (await tenant.get(f"{path}/activity/"))["results"]
+    await tenant.api.delete(f"{path}/")
+    deleted = (await tenant.get("/activity_log/", scope="EventDefinition"))["results"][0]
 
     fields = [
         [
@@ -319,15 +321,15 @@ async def test_changes_and_deletions_are_reported(home: Home) -> None:
     assert (deleted["activity"], deleted["detail"]["name"]) == ("deleted", "bought")
 
 
-async def test_marks_are_stored_with_the_definition(home: Home) -> None:
-    await capture(home, "noise", "paid")
-    noise, paid = await definition(home, "noise"), await definition(home, "paid")
+async def test_marks_are_stored_with_the_definition(tenant: Tenant) -> None:
+    await capture(tenant, "noise", "paid")
+    noise, paid = await definition(tenant, "noise"), await definition(tenant, "paid")
     marks = f"/event_definitions/{noise['id']}/marks/"
 
-    before = await home.get(marks)
-    changed = (await home.api.patch(marks, json={"hidden": True})).json()
-    both = await home.api.patch(marks, json={"verified": True})
-    after = await home.get(marks)
+    before = await tenant.get(marks)
+    changed = (await tenant.api.patch(marks, json={"hidden": True})).json()
+    both = await tenant.api.patch(marks, json={"verified": True})
+    after = await tenant.get(marks)
 
     assert before == {"hidden": False, "verified": False}
     assert changed == after == {"hidden": True, "verified": False}
@@ -340,20 +342,22 @@ async def test_marks_are_stored_with_the_definition(home: Home) -> None:
             "attr": None,
         },
     )
-    assert await names(home, hidden="false") == ["paid"]
-    assert await names(home, hidden="true") == ["noise"]
-    await home.api.patch(f"/event_definitions/{paid['id']}/marks/", json={"verified": True})
-    assert await names(home, verified="true") == ["paid"]
-    assert await names(home, verified="false") == ["noise"]
-    assert await definition(home, "noise") == noise
-    assert await definition(home, "paid") == paid
+    assert await names(tenant, hidden="false") == ["paid"]
+    assert await names(tenant, hidden="true") == ["noise"]
+    await tenant.api.patch(f"/event_definitions/{paid['id']}/marks/", json={"verified": True})
+    assert await names(tenant, verified="true") == ["paid"]
+    assert await names(tenant, verified="false") == ["noise"]
+    assert await definition(tenant, "noise") == noise
+    assert await definition(tenant, "paid") == paid
 
 
-async def test_volume_counts_the_days_of_the_project(home: Home) -> None:
+async def test_volume_counts_the_days_of_the_project(tenant: Tenant) -> None:
     """Auckland is 13 hours ahead: its day begins at 11:00 UTC."""
     zone = {"timezone": "Pacific/Auckland"}
-    changed = await home.api.patch(f"http://fanion.test/api/projects/{home.project_id}/", json=zone)
-    now = home.site.clock.now()
+    changed = await tenant.api.patch(
+        f"http://fanion.test/api/projects/{tenant.project_id}/", json=zone
+    )
+    now = tenant.site.clock.now()
     today = datetime.fromisoformat(f"{now:%Y-%m-%d}T11:00+00:00")
     if now < today:
         today -= timedelta(days=1)
@@ -364,15 +368,15 @@ async def test_volume_counts_the_days_of_the_project(home: Home) -> None:
         "too early": today - timedelta(days=29, microseconds=1),
     }
 
-    await home.capture(
+    await tenant.capture(
         *(
             {"event": "paid", "distinct_id": "u", "uuid": str(uuid4()), "timestamp": f"{time}"}
             for time in times.values()
         ),
         {"event": "other", "distinct_id": "u"},
     )
-    paid = await definition(home, "paid")
-    volume = await home.get(f"/event_definitions/{paid['id']}/volume/")
+    paid = await definition(tenant, "paid")
+    volume = await tenant.get(f"/event_definitions/{paid['id']}/volume/")
 
     counts = [day["count"] for day in volume["days"]]
     assert changed.status_code == 200
@@ -381,18 +385,18 @@ async def test_volume_counts_the_days_of_the_project(home: Home) -> None:
     assert volume["days"][-1]["day"] == f"{today + timedelta(hours=13):%Y-%m-%d}"
 
 
-async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(home: Home) -> None:
-    now = home.site.clock.now()
+async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(tenant: Tenant) -> None:
+    now = tenant.site.clock.now()
     times = {"paid": [0, 0, 3], "left": [29], "gone": [30], "$pageview": [1, 1, 1, 2]}
 
-    await home.capture(
+    await tenant.capture(
         *(
             {"event": name, "distinct_id": "u", "timestamp": f"{now - timedelta(days=days)}"}
             for name, ages in times.items()
             for days in ages
         )
     )
-    volumes = await home.get("/event_definitions/volumes/")
+    volumes = await tenant.get("/event_definitions/volumes/")
 
     by_event = {event_volume["event"]: event_volume for event_volume in volumes["results"]}
     assert list(by_event) == ["$pageview", "paid", "left"]
@@ -404,30 +408,30 @@ async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(home:
     assert (len(volumes["days"]), volumes["days"][-1]) == (30, f"{now:%Y-%m-%d}")
 
 
-async def test_volumes_are_those_of_one_project(home: Home) -> None:
-    await capture(home, "paid")
+async def test_volumes_are_those_of_one_project(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
 
-    async with open_home(home.site, home.project_id + 8_000_002) as neighbour:
+    async with open_tenant(tenant.site, tenant.project_id + 8_000_002) as neighbour:
         volumes = await neighbour.get("/event_definitions/volumes/")
 
     assert volumes["results"] == []
 
 
-async def test_volumes_say_so_when_events_cannot_be_read(home: Home) -> None:
-    home.site.events.is_down = True
-    answer = await home.api.get("/event_definitions/volumes/")
-    home.site.events.is_down = False
+async def test_volumes_say_so_when_events_cannot_be_read(tenant: Tenant) -> None:
+    tenant.site.events.is_down = True
+    answer = await tenant.api.get("/event_definitions/volumes/")
+    tenant.site.events.is_down = False
 
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
 
 
-async def test_volume_says_so_when_events_cannot_be_read(home: Home) -> None:
-    await capture(home, "paid")
-    paid = await definition(home, "paid")
+async def test_volume_says_so_when_events_cannot_be_read(tenant: Tenant) -> None:
+    await capture(tenant, "paid")
+    paid = await definition(tenant, "paid")
 
-    home.site.events.is_down = True
-    answer = await home.api.get(f"/event_definitions/{paid['id']}/volume/")
-    home.site.events.is_down = False
+    tenant.site.events.is_down = True
+    answer = await tenant.api.get(f"/event_definitions/{paid['id']}/volume/")
+    tenant.site.events.is_down = False
 
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
 
@@ -443,16 +447,16 @@ SCOPES = {
 
 
 @pytest.mark.parametrize(("method", "part"), SCOPES)
-async def test_keys_need_the_scope(home: Home, method: str, part: str) -> None:
-    await capture(home, "paid")
-    paid = await definition(home, "paid")
-    path = f"/api/projects/{home.project_id}/event_definitions/{paid['id']}/{part}"
+async def test_keys_need_the_scope(tenant: Tenant, method: str, part: str) -> None:
+    await capture(tenant, "paid")
+    paid = await definition(tenant, "paid")
+    path = f"/api/projects/{tenant.project_id}/event_definitions/{paid['id']}/{part}"
     suffix = uuid4().hex
-    records = home.site.records
-    other = await add_key(records, home.user_id, f"phx_other{suffix}", ["cohort:write"])
-    right = await add_key(records, home.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
+    records = tenant.site.records
+    other = await add_key(records, tenant.user_id, f"phx_other{suffix}", ["cohort:write"])
+    right = await add_key(records, tenant.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
 
-    async with home.site.client(other) as refused, home.site.client(right) as allowed:
+    async with tenant.site.client(other) as refused, tenant.site.client(right) as allowed:
         no = await refused.request(method, path)
         yes = await allowed.request(method, path)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanion.events.storage.store import EventStore
-from tests.support.application import Home, Site, open_home, open_site
+from tests.support.application import Site, Tenant, open_site, open_tenant
 from tests.support.maxmind import write_maxmind
 
 GERMANY = {"country": {"iso_code": "DE", "names": {"en": "Germany"}}}
@@ -31,20 +31,20 @@ async def located_site(
 
 
 @pytest.fixture
-async def located(located_site: Site, project_id: int) -> AsyncIterator[Home]:
-    async with open_home(located_site, project_id) as home:
-        yield home
+async def located(located_site: Site, project_id: int) -> AsyncIterator[Tenant]:
+    async with open_tenant(located_site, project_id) as tenant:
+        yield tenant
 
 
-async def send(home: Home, **properties: object) -> None:
+async def send(tenant: Tenant, **properties: object) -> None:
     event = {"event": "seen", "distinct_id": "u1", "properties": properties}
-    body = {"api_key": home.token, **event}
-    answer = await home.public.post("/capture/", json=body, headers=FROM_GERMANY)
+    body = {"api_key": tenant.token, **event}
+    answer = await tenant.public.post("/capture/", json=body, headers=FROM_GERMANY)
     assert answer.status_code == 200
-    await home.site.ingested()
+    await tenant.site.ingested()
 
 
-async def test_event_and_person_get_the_place_of_the_address(located: Home) -> None:
+async def test_event_and_person_get_the_place_of_the_address(located: Tenant) -> None:
     await send(located)
 
     [event] = await located.events()
@@ -53,7 +53,7 @@ async def test_event_and_person_get_the_place_of_the_address(located: Home) -> N
     assert person["properties"] == {**PLACE, **INITIAL}
 
 
-async def test_a_client_may_say_no(located: Home) -> None:
+async def test_a_client_may_say_no(located: Tenant) -> None:
     await send(located, **{"$geoip_disable": True})
 
     [event] = await located.events()
@@ -61,7 +61,7 @@ async def test_a_client_may_say_no(located: Home) -> None:
     assert (await located.person("u1"))["properties"] == {}
 
 
-async def test_the_place_is_found_even_when_the_address_is_not_stored(located: Home) -> None:
+async def test_the_place_is_found_even_when_the_address_is_not_stored(located: Tenant) -> None:
     await located.api.patch("/", json={"ingestion": {"anonymize_ips": True}})
     await send(located)
 
@@ -69,7 +69,7 @@ async def test_the_place_is_found_even_when_the_address_is_not_stored(located: H
     assert event["properties"] == PLACE
 
 
-async def test_flags_see_the_place_of_the_caller(located: Home) -> None:
+async def test_flags_see_the_place_of_the_caller(located: Tenant) -> None:
     condition = {"key": "$geoip_country_code", "type": "person", "value": "DE"}
     group = {"properties": [condition], "rollout_percentage": 100}
     await located.create_flag(key="in-germany", filters={"groups": [group]})

@@ -14,7 +14,7 @@ from sqlalchemy import delete
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import memberships, projects
 from fanion.events.live.stream_service import STREAMS_OF_USER_MAX, LiveEvents
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.awaited import until_soon
 from tests.support.management import NOW, add_member
 from tests.support.sse import Message, messages
@@ -42,13 +42,13 @@ class Viewer:
 
 @asynccontextmanager
 async def open_stream(
-    home: Home, key: str = "", last: str = "", **query: str
+    tenant: Tenant, key: str = "", last: str = "", **query: str
 ) -> AsyncIterator[Viewer]:
-    headers = {"authorization": f"Bearer {key or home.key}"}
+    headers = {"authorization": f"Bearer {key or tenant.key}"}
     headers |= {"last-event-id": last} if last else {}
-    path = f"/api/projects/{home.project_id}/events/stream/"
-    request = home.public.build_request("GET", path, headers=headers, params=query)
-    answer = await home.public.send(request, stream=True)
+    path = f"/api/projects/{tenant.project_id}/events/stream/"
+    request = tenant.public.build_request("GET", path, headers=headers, params=query)
+    answer = await tenant.public.send(request, stream=True)
     assert answer.status_code == 200
     pieces = answer.aiter_raw()
     try:
@@ -60,17 +60,17 @@ async def open_stream(
 
 
 @pytest.fixture
-def live(home: Home) -> LiveEvents:
-    return home.site.running.live.events
+def live(tenant: Tenant) -> LiveEvents:
+    return tenant.site.running.live.events
 
 
 def names(received: list[Message]) -> list[str]:
     return [message.data["event"] for message in received]
 
 
-async def test_a_stored_event_is_shown_as_the_list_shows_it(home: Home) -> None:
-    async with open_stream(home) as viewer:
-        await home.capture(
+async def test_a_stored_event_is_shown_as_the_list_shows_it(tenant: Tenant) -> None:
+    async with open_stream(tenant) as viewer:
+        await tenant.capture(
             {
                 "event": "paid",
                 "distinct_id": "ann",
@@ -85,7 +85,7 @@ async def test_a_stored_event_is_shown_as_the_list_shows_it(home: Home) -> None:
 
         [shown] = await viewer.read(1)
 
-    [listed] = await home.events()
+    [listed] = await tenant.events()
     assert shown.data == listed
     assert shown.data["properties"]["$group_0"] == "acme"
     assert shown.data["person"]["properties"] == {"email": "ann@example.com"}
@@ -95,16 +95,16 @@ async def test_a_stored_event_is_shown_as_the_list_shows_it(home: Home) -> None:
     assert "content-encoding" not in headers
 
 
-async def test_filters_show_what_fits_all_of_them(home: Home) -> None:
-    await home.capture({"event": "seen", "distinct_id": "ann"})
-    ann = (await home.person("ann"))["id"]
+async def test_filters_show_what_fits_all_of_them(tenant: Tenant) -> None:
+    await tenant.capture({"event": "seen", "distinct_id": "ann"})
+    ann = (await tenant.person("ann"))["id"]
     async with (
-        open_stream(home, event="paid") as paid,
-        open_stream(home, distinct_id="bob") as of_bob,
-        open_stream(home, person_id=ann) as of_ann,
-        open_stream(home, event="paid", person_id=ann) as both,
+        open_stream(tenant, event="paid") as paid,
+        open_stream(tenant, distinct_id="bob") as of_bob,
+        open_stream(tenant, person_id=ann) as of_ann,
+        open_stream(tenant, event="paid", person_id=ann) as both,
     ):
-        await home.capture(
+        await tenant.capture(
             {"event": "seen", "distinct_id": "bob"},
             {"event": "paid", "distinct_id": "bob"},
             {"event": "seen", "distinct_id": "ann"},
@@ -117,19 +117,19 @@ async def test_filters_show_what_fits_all_of_them(home: Home) -> None:
         assert [message.data["distinct_id"] for message in await both.read(1)] == ["ann"]
 
 
-async def test_a_long_distinct_id_is_watched_as_it_is_stored(home: Home) -> None:
-    async with open_stream(home, distinct_id="x" * 250) as viewer:
-        await home.capture({"event": "seen", "distinct_id": "x" * 230})
+async def test_a_long_distinct_id_is_watched_as_it_is_stored(tenant: Tenant) -> None:
+    async with open_stream(tenant, distinct_id="x" * 250) as viewer:
+        await tenant.capture({"event": "seen", "distinct_id": "x" * 230})
 
         assert names(await viewer.read(1)) == ["seen"]
 
 
 async def test_events_of_a_merged_distinct_id_are_those_of_the_surviving_person(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
-    await home.capture({"event": "seen", "distinct_id": "ann"})
-    async with open_stream(home, person_id=(await home.person("ann"))["id"]) as viewer:
-        await home.capture(
+    await tenant.capture({"event": "seen", "distinct_id": "ann"})
+    async with open_stream(tenant, person_id=(await tenant.person("ann"))["id"]) as viewer:
+        await tenant.capture(
             {
                 "event": "$identify",
                 "distinct_id": "ann",
@@ -141,13 +141,13 @@ async def test_events_of_a_merged_distinct_id_are_those_of_the_surviving_person(
         assert names(await viewer.read(2)) == ["$identify", "paid"]
 
 
-async def test_ids_are_places_in_the_log_and_a_stream_goes_on_behind_one(home: Home) -> None:
-    async with open_stream(home) as viewer:
-        await home.capture({"event": "a", "distinct_id": "x"}, {"event": "b", "distinct_id": "x"})
+async def test_ids_are_places_in_the_log_and_a_stream_goes_on_behind_one(tenant: Tenant) -> None:
+    async with open_stream(tenant) as viewer:
+        await tenant.capture({"event": "a", "distinct_id": "x"}, {"event": "b", "distinct_id": "x"})
         first = await viewer.read(2)
-    await home.capture({"event": "c", "distinct_id": "x"})
+    await tenant.capture({"event": "c", "distinct_id": "x"})
 
-    async with open_stream(home, last=first[0].id) as viewer:
+    async with open_stream(tenant, last=first[0].id) as viewer:
         again = await viewer.read(2)
 
     assert names(again) == ["b", "c"]
@@ -157,9 +157,9 @@ async def test_ids_are_places_in_the_log_and_a_stream_goes_on_behind_one(home: H
     assert [number for _, number in logged] == [0, 1, 0]
 
 
-async def test_after_a_place_that_is_not_kept_the_gap_is_told(home: Home) -> None:
-    async with open_stream(home, last="17-3") as viewer:
-        await home.capture({"event": "a", "distinct_id": "x"})
+async def test_after_a_place_that_is_not_kept_the_gap_is_told(tenant: Tenant) -> None:
+    async with open_stream(tenant, last="17-3") as viewer:
+        await tenant.capture({"event": "a", "distinct_id": "x"})
 
         received = await viewer.read(2)
 
@@ -167,24 +167,24 @@ async def test_after_a_place_that_is_not_kept_the_gap_is_told(home: Home) -> Non
     assert names(received[1:]) == ["a"]
 
 
-async def test_other_projects_and_imports_are_not_shown(home: Home) -> None:
-    async with open_stream(home) as viewer:
-        await home.capture({"event": "old", "distinct_id": "x"}, historical_migration=True)
-        await home.capture({"event": "new", "distinct_id": "x"})
+async def test_other_projects_and_imports_are_not_shown(tenant: Tenant) -> None:
+    async with open_stream(tenant) as viewer:
+        await tenant.capture({"event": "old", "distinct_id": "x"}, historical_migration=True)
+        await tenant.capture({"event": "new", "distinct_id": "x"})
 
         assert names(await viewer.read(1)) == ["new"]
 
 
-async def test_what_is_dropped_is_not_shown(home: Home) -> None:
-    async with open_stream(home) as viewer:
-        await home.capture({"event": "nobody"}, {"event": "kept", "distinct_id": "x"})
+async def test_what_is_dropped_is_not_shown(tenant: Tenant) -> None:
+    async with open_stream(tenant) as viewer:
+        await tenant.capture({"event": "nobody"}, {"event": "kept", "distinct_id": "x"})
 
         assert names(await viewer.read(1)) == ["kept"]
 
 
-async def test_a_large_event_is_counted(home: Home) -> None:
-    async with open_stream(home) as viewer:
-        await home.capture(
+async def test_a_large_event_is_counted(tenant: Tenant) -> None:
+    async with open_stream(tenant) as viewer:
+        await tenant.capture(
             {"event": "large", "distinct_id": "x", "properties": {"a": "x" * 2**20}},
             {"event": "small", "distinct_id": "x"},
         )
@@ -195,21 +195,21 @@ async def test_a_large_event_is_counted(home: Home) -> None:
     assert received[1] == Message("skipped", "", {"events": 1, "reason": "too_large"})
 
 
-async def test_nothing_is_kept_before_a_stream_is_open(home: Home, live: LiveEvents) -> None:
-    await home.capture({"event": "a", "distinct_id": "x"})
+async def test_nothing_is_kept_before_a_stream_is_open(tenant: Tenant, live: LiveEvents) -> None:
+    await tenant.capture({"event": "a", "distinct_id": "x"})
 
-    assert (live.filters(home.project_id), live.streams) == ((), 0)
-    async with open_stream(home):
-        assert await home.site.metric("fanion_event_streams") == 1
+    assert (live.filters(tenant.project_id), live.streams) == ((), 0)
+    async with open_stream(tenant):
+        assert await tenant.site.metric("fanion_event_streams") == 1
 
 
 # ── Refusals ─────────────────────────────────────────────────────────────────────────────
 
 
-async def refused(home: Home, query: Any, key: str = "") -> Any:
-    headers = {"authorization": f"Bearer {key or home.key}"}
-    path = f"/api/projects/{home.project_id}/events/stream/"
-    answer = await home.public.get(path, params=query, headers=headers)
+async def refused(tenant: Tenant, query: Any, key: str = "") -> Any:
+    headers = {"authorization": f"Bearer {key or tenant.key}"}
+    path = f"/api/projects/{tenant.project_id}/events/stream/"
+    answer = await tenant.public.get(path, params=query, headers=headers)
     return answer.status_code, answer.json()
 
 
@@ -226,9 +226,9 @@ async def refused(home: Home, query: Any, key: str = "") -> Any:
     ],
 )
 async def test_a_filter_that_cannot_be_meant_is_refused(
-    home: Home, query: Any, code: str, attr: str
+    tenant: Tenant, query: Any, code: str, attr: str
 ) -> None:
-    status, body = await refused(home, query)
+    status, body = await refused(tenant, query)
 
     assert (status, body["type"], body["code"], body["attr"]) == (
         400,
@@ -238,13 +238,13 @@ async def test_a_filter_that_cannot_be_meant_is_refused(
     )
 
 
-async def test_a_key_needs_the_scope(home: Home) -> None:
-    async with home.site.client(home.key) as client:
+async def test_a_key_needs_the_scope(tenant: Tenant) -> None:
+    async with tenant.site.client(tenant.key) as client:
         made = await client.post(
             "/api/personal_api_keys/", json={"label": "x", "scopes": ["person:read"]}
         )
 
-    assert await refused(home, {}, made.json()["value"]) == (
+    assert await refused(tenant, {}, made.json()["value"]) == (
         403,
         error(
             "authentication_error",
@@ -254,12 +254,12 @@ async def test_a_key_needs_the_scope(home: Home) -> None:
     )
 
 
-async def test_a_user_has_so_many_streams_at_most(home: Home, live: LiveEvents) -> None:
+async def test_a_user_has_so_many_streams_at_most(tenant: Tenant, live: LiveEvents) -> None:
     async with asyncio.TaskGroup() as group:
         done = asyncio.Event()
 
         async def look() -> None:
-            async with open_stream(home):
+            async with open_stream(tenant):
                 await done.wait()
 
         for _ in range(STREAMS_OF_USER_MAX):
@@ -269,15 +269,15 @@ async def test_a_user_has_so_many_streams_at_most(home: Home, live: LiveEvents) 
             return live.streams == STREAMS_OF_USER_MAX
 
         await until_soon(all_look, "the streams are not open")
-        refusal = await refused(home, {})
+        refusal = await refused(tenant, {})
         done.set()
 
     detail = f"{STREAMS_OF_USER_MAX} event streams are already open for you."
     assert refusal == (429, error("throttled_error", "too_many_streams", detail))
 
 
-async def test_head_is_answered_without_a_stream(home: Home, live: LiveEvents) -> None:
-    answer = await home.api.head("/events/stream/")
+async def test_head_is_answered_without_a_stream(tenant: Tenant, live: LiveEvents) -> None:
+    answer = await tenant.api.head("/events/stream/")
 
     assert (answer.status_code, answer.content, live.streams) == (200, b"", 0)
 
@@ -299,38 +299,41 @@ async def frequent_checks(live: LiveEvents) -> AsyncIterator[None]:
     task.cancel()
 
 
-async def key_of(home: Home, **more: Any) -> Json:
+async def key_of(tenant: Tenant, **more: Any) -> Json:
     """Create another personal key of the owner."""
-    async with home.site.client(home.key) as client:
+    async with tenant.site.client(tenant.key) as client:
         made: Json = (
             await client.post("/api/personal_api_keys/", json={"label": "live", **more})
         ).json()
     return made
 
 
-async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
-    made = await key_of(home)
-    async with open_stream(home, made["value"]) as viewer, home.site.client(home.key) as client:
+async def test_a_stream_ends_when_its_key_is_revoked(tenant: Tenant) -> None:
+    made = await key_of(tenant)
+    async with (
+        open_stream(tenant, made["value"]) as viewer,
+        tenant.site.client(tenant.key) as client,
+    ):
         await client.delete(f"/api/personal_api_keys/{made['id']}/")
 
         assert await viewer.ends()
 
 
 @pytest.mark.usefixtures("frequent_checks")
-async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
-    made = await key_of(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
-    async with open_stream(home, made["value"]) as viewer:
-        home.site.clock.move(hours=1)
+async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
+    made = await key_of(tenant, expires_at=(NOW + timedelta(hours=1)).isoformat())
+    async with open_stream(tenant, made["value"]) as viewer:
+        tenant.site.clock.move(hours=1)
 
         assert await viewer.ends()
 
 
 @pytest.mark.usefixtures("frequent_checks")
-async def test_a_stream_ends_when_the_user_leaves_the_organization(home: Home) -> None:
-    name = f"mia-{home.project_id}"
-    member = await add_member(home.site.records, name, organization_id=home.organization_id)
-    async with open_stream(home, member.key) as viewer:
-        async with home.site.records.write() as connection:
+async def test_a_stream_ends_when_the_user_leaves_the_organization(tenant: Tenant) -> None:
+    name = f"mia-{tenant.project_id}"
+    member = await add_member(tenant.site.records, name, organization_id=tenant.organization_id)
+    async with open_stream(tenant, member.key) as viewer:
+        async with tenant.site.records.write() as connection:
             await connection.execute(
                 delete(memberships).where(memberships.c.user_id == member.user_id)
             )
@@ -339,24 +342,27 @@ async def test_a_stream_ends_when_the_user_leaves_the_organization(home: Home) -
 
 
 @pytest.mark.usefixtures("frequent_checks")
-async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
-    other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
-    async with open_stream(replace(home, project_id=other["id"])) as viewer:
-        async with home.site.records.write() as connection:
+async def test_a_stream_ends_when_the_project_is_gone(tenant: Tenant) -> None:
+    other = (await tenant.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
+    async with open_stream(replace(tenant, project_id=other["id"])) as viewer:
+        async with tenant.site.records.write() as connection:
             await connection.execute(
                 delete(activity_log).where(activity_log.c.project_id == other["id"])
             )
             await connection.execute(delete(projects).where(projects.c.id == other["id"]))
-        await home.site.running.public.flags.projects.refresh()
+        await tenant.site.running.public.flags.projects.refresh()
 
         assert await viewer.ends()
 
 
 @pytest.mark.usefixtures("frequent_checks")
-async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
-    made, other = await key_of(home, scopes=["event:read"]), await key_of(home)
-    async with open_stream(home, made["value"]) as viewer, home.site.client(home.key) as client:
+async def test_a_stream_goes_on_while_its_key_does(tenant: Tenant) -> None:
+    made, other = await key_of(tenant, scopes=["event:read"]), await key_of(tenant)
+    async with (
+        open_stream(tenant, made["value"]) as viewer,
+        tenant.site.client(tenant.key) as client,
+    ):
         await client.delete(f"/api/personal_api_keys/{other['id']}/")
-        await home.capture({"event": "a", "distinct_id": "x"})
+        await tenant.capture({"event": "a", "distinct_id": "x"})
 
         assert names(await viewer.read(1)) == ["a"]

@@ -13,7 +13,7 @@ import pytest
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.live.follow_worker import LiveFollower
 from fanion.events.storage.store import EventStore
-from tests.support.application import Home, Site, open_home, open_site
+from tests.support.application import Site, Tenant, open_site, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.sse import Message, messages
 
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.postgresql
 
 @dataclass
 class Pair:
-    """Two servers: that of `home` ingests, and `second` does not."""
+    """Two servers: that of `tenant` ingests, and `second` does not."""
 
-    home: Home
+    tenant: Tenant
     second: Site
     follower: LiveFollower
     client: httpx.AsyncClient
@@ -65,7 +65,7 @@ async def pair(
 ) -> AsyncIterator[Pair]:
     async with (
         open_site(records_url, events, tmp_path / "a") as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
 
         async def is_first() -> bool:
@@ -74,26 +74,26 @@ async def pair(
         await until_soon(is_first, "no server ingests")
         async with (
             open_site(records_url, events, tmp_path / "b") as second,
-            second.client(home.key, f"/api/projects/{project_id}") as client,
+            second.client(tenant.key, f"/api/projects/{project_id}") as client,
         ):
             store = cast(EventStore, second.events)
             follower = LiveFollower(
                 second.running.live.events, store, lambda: consumes(second), second.clock.now
             )
-            yield Pair(home, second, follower, client)
+            yield Pair(tenant, second, follower, client)
 
 
 async def test_only_the_server_with_the_lease_ingests(pair: Pair) -> None:
-    assert (consumes(pair.home.site), consumes(pair.second)) == (True, False)
+    assert (consumes(pair.tenant.site), consumes(pair.second)) == (True, False)
 
 
 async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair) -> None:
-    await pair.home.capture({"event": "before", "distinct_id": "ann"})
+    await pair.tenant.capture({"event": "before", "distinct_id": "ann"})
     async with pair.looking() as viewer:
-        await pair.home.capture({"event": "a", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
+        await pair.tenant.capture({"event": "a", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
         await pair.follower.look()
-        pair.home.site.clock.move(seconds=1)
-        await pair.home.capture(
+        pair.tenant.site.clock.move(seconds=1)
+        await pair.tenant.capture(
             {"event": "b", "distinct_id": "ann", "properties": {"$elements_chain": "a:b"}}
         )
         await pair.follower.look()
@@ -101,16 +101,16 @@ async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair)
 
         received = await viewer.read(2)
 
-    listed = await pair.home.events()
+    listed = await pair.tenant.events()
     assert [message.data for message in received] == [listed[1], listed[0]]
     assert [message.id for message in received] == [message.data["id"] for message in received]
 
 
 async def test_filters_count_merged_persons(pair: Pair) -> None:
-    await pair.home.capture({"event": "seen", "distinct_id": "ann"})
-    person = (await pair.home.person("ann"))["id"]
+    await pair.tenant.capture({"event": "seen", "distinct_id": "ann"})
+    person = (await pair.tenant.person("ann"))["id"]
     async with pair.looking(f"?person_id={person}") as viewer:
-        await pair.home.capture(
+        await pair.tenant.capture(
             {"event": "other", "distinct_id": "bob"},
             {
                 "event": "$identify",
@@ -126,10 +126,10 @@ async def test_filters_count_merged_persons(pair: Pair) -> None:
 
 async def test_a_stream_goes_on_behind_its_last_event(pair: Pair) -> None:
     async with pair.looking() as viewer:
-        await pair.home.capture({"event": "a", "distinct_id": "x"})
+        await pair.tenant.capture({"event": "a", "distinct_id": "x"})
         await pair.follower.look()
         [seen] = await viewer.read(1)
-    await pair.home.capture({"event": "b", "distinct_id": "x"})
+    await pair.tenant.capture({"event": "b", "distinct_id": "x"})
 
     async with pair.looking(last=seen.id) as viewer:
         assert [message.data["event"] for message in await viewer.read(1)] == ["b"]

@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 pytestmark = pytest.mark.every_engine
 
 
-async def properties(home: Home, **query: Any) -> dict[str, Json]:
-    page = await home.get("/property_definitions/", **query)
+async def properties(tenant: Tenant, **query: Any) -> dict[str, Json]:
+    page = await tenant.get("/property_definitions/", **query)
     assert page["count"] == len(page["results"])
     return {definition["name"]: definition for definition in page["results"]}
 
 
 @pytest.fixture
-async def shop(home: Home) -> Home:
-    await home.capture(
+async def shop(tenant: Tenant) -> Tenant:
+    await tenant.capture(
         {
             "event": "paid",
             "distinct_id": "u",
@@ -26,10 +26,10 @@ async def shop(home: Home) -> Home:
         {"event": "seen", "distinct_id": "u", "properties": {"plan": "free", "$set": {"a": 1}}},
         {"event": "seen", "distinct_id": "u", "properties": {"day": "2024-03-01"}},
     )
-    return home
+    return tenant
 
 
-async def test_each_property_has_a_type_and_its_events(shop: Home) -> None:
+async def test_each_property_has_a_type_and_its_events(shop: Tenant) -> None:
     definitions = await properties(shop)
 
     returned = {
@@ -60,26 +60,26 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_a_list_is_chosen(shop: Home, name: str) -> None:
+async def test_a_list_is_chosen(shop: Tenant, name: str) -> None:
     query, expected = LISTS[name]
 
     assert list(await properties(shop, **query)) == expected
 
 
-async def test_a_type_stays_as_it_was_first_reported(shop: Home) -> None:
+async def test_a_type_stays_as_it_was_first_reported(shop: Tenant) -> None:
     await shop.capture({"event": "paid", "distinct_id": "u", "properties": {"price": "none"}})
 
     assert (await properties(shop))["price"]["property_type"] == "Numeric"
 
 
-async def test_a_property_without_type_gets_one_when_memory_is_read_again(shop: Home) -> None:
+async def test_a_property_without_type_gets_one_when_memory_is_read_again(shop: Tenant) -> None:
     shop.site.clock.move(minutes=6)
     await shop.capture({"event": "paid", "distinct_id": "u", "properties": {"is_new": "yes"}})
 
     assert (await properties(shop))["is_new"]["property_type"] == "String"
 
 
-async def test_later_events_add_themselves(shop: Home) -> None:
+async def test_later_events_add_themselves(shop: Tenant) -> None:
     await shop.capture({"event": "left", "distinct_id": "u", "properties": {"price": 1, "new": 2}})
 
     definitions = await properties(shop)
@@ -88,7 +88,7 @@ async def test_later_events_add_themselves(shop: Home) -> None:
     assert definitions["new"]["event_names"] == ["left"]
 
 
-async def test_pages_are_linked(shop: Home) -> None:
+async def test_pages_are_linked(shop: Tenant) -> None:
     first = await shop.get("/property_definitions/", limit=2)
     second = (await shop.api.get(first["next"])).json()
 
@@ -97,15 +97,15 @@ async def test_pages_are_linked(shop: Home) -> None:
 
 
 @pytest.mark.parametrize("name", ["0190d0a6-0000-7000-8000-000000000000", "plan", "1"])
-async def test_an_unknown_one_is_not_found(home: Home, name: str) -> None:
-    answer = await home.api.get(f"/property_definitions/{name}/")
+async def test_an_unknown_one_is_not_found(tenant: Tenant, name: str) -> None:
+    answer = await tenant.api.get(f"/property_definitions/{name}/")
 
     assert answer.status_code == 404
     assert answer.json() == error("invalid_request", "not_found", "Not found.")
 
 
-async def test_a_list_of_events_that_is_none_is_refused(home: Home) -> None:
-    answer = await home.api.get("/property_definitions/", params={"event_names": "paid"})
+async def test_a_list_of_events_that_is_none_is_refused(tenant: Tenant) -> None:
+    answer = await tenant.api.get("/property_definitions/", params={"event_names": "paid"})
 
     assert answer.status_code == 400
     assert answer.json() == error(

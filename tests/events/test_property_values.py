@@ -26,7 +26,7 @@ from fanion.properties.value_counts import (
     ValueCounter,
     ValueSearch,
 )
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.awaited import until_soon
 
 # One property with values of many kinds, and its listed values: most frequent first, then by text.
@@ -52,7 +52,7 @@ def unordered(pairs: list[tuple[Any, int]]) -> list[str]:
     return sorted(f"{count} {value!r}" for value, count in pairs)
 
 
-async def fill(home: Home, key: str, values: list[Any]) -> None:
+async def fill(tenant: Tenant, key: str, values: list[Any]) -> None:
     """Capture values as properties of events, of persons and of groups."""
     items: list[Json] = []
     for number, value in enumerate(values):
@@ -64,7 +64,7 @@ async def fill(home: Home, key: str, values: list[Any]) -> None:
             "$group_set": {key: value},
         }
         items.append({"event": "$groupidentify", "distinct_id": "x", "properties": group})
-    await home.capture(*items)
+    await tenant.capture(*items)
 
 
 PLACES = {
@@ -74,17 +74,17 @@ PLACES = {
 }
 
 
-async def listed(home: Home, of: str, **query: str) -> list[tuple[Any, int]]:
+async def listed(tenant: Tenant, of: str, **query: str) -> list[tuple[Any, int]]:
     path, more = PLACES[of]
-    return pairs(await home.get(path, **more, **query))
+    return pairs(await tenant.get(path, **more, **query))
 
 
 @pytest.mark.every_engine
-async def test_values_of_every_kind_are_counted_alike(home: Home) -> None:
-    await fill(home, "p", KINDS)
+async def test_values_of_every_kind_are_counted_alike(tenant: Tenant) -> None:
+    await fill(tenant, "p", KINDS)
 
     for of in PLACES:
-        values = await listed(home, of, key="p")
+        values = await listed(tenant, of, key="p")
 
         assert unordered(values) == unordered(LISTED), of
         assert [count for _, count in values] == sorted((n for _, n in LISTED), reverse=True), of
@@ -92,12 +92,12 @@ async def test_values_of_every_kind_are_counted_alike(home: Home) -> None:
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize("key", ODD_KEYS)
-async def test_a_key_is_a_name_and_nothing_else(home: Home, key: str) -> None:
-    await fill(home, key, ["x", "y", ["x"]])
+async def test_a_key_is_a_name_and_nothing_else(tenant: Tenant, key: str) -> None:
+    await fill(tenant, key, ["x", "y", ["x"]])
 
     for of in PLACES:
-        assert await listed(home, of, key=key) == [("x", 2), ("y", 1)], of
-        assert await listed(home, of, key=f"{key[:-1]}z") == [], of
+        assert await listed(tenant, of, key=key) == [("x", 2), ("y", 1)], of
+        assert await listed(tenant, of, key=f"{key[:-1]}z") == [], of
 
 
 @pytest.mark.every_engine
@@ -113,64 +113,66 @@ async def test_a_key_is_a_name_and_nothing_else(home: Home, key: str) -> None:
         ("'", []),
     ],
 )
-async def test_a_search_finds_parts_in_any_case(home: Home, part: str, found: list[str]) -> None:
-    await fill(home, "p", ["Chrome", "Chrome Mobile", "Headless CHROME", "GRÖSSE größe", "100 %"])
+async def test_a_search_finds_parts_in_any_case(
+    tenant: Tenant, part: str, found: list[str]
+) -> None:
+    await fill(tenant, "p", ["Chrome", "Chrome Mobile", "Headless CHROME", "GRÖSSE größe", "100 %"])
 
     for of in PLACES:
-        assert [name for name, _ in await listed(home, of, key="p", value=part)] == found, of
+        assert [name for name, _ in await listed(tenant, of, key="p", value=part)] == found, of
 
 
-async def test_only_the_most_frequent_values_are_listed(home: Home) -> None:
+async def test_only_the_most_frequent_values_are_listed(tenant: Tenant) -> None:
     values = [f"v{number:02}" for number in range(VALUES_MAX + 10)]
-    await fill(home, "p", [*values, "v29", "v28", "v28"])
+    await fill(tenant, "p", [*values, "v29", "v28", "v28"])
 
     for of in PLACES:
-        counts = await listed(home, of, key="p")
+        counts = await listed(tenant, of, key="p")
 
         assert len(counts) == VALUES_MAX, of
         assert counts[:3] == [("v28", 3), ("v29", 2), ("v00", 1)], of
 
 
-async def test_long_values_are_cut_and_long_lists_too(home: Home) -> None:
+async def test_long_values_are_cut_and_long_lists_too(tenant: Tenant) -> None:
     long = "ü" * (VALUE_CHARS_MAX + 1)
-    await fill(home, "p", [long, long[1:], [f"m{n:03}" for n in range(MEMBERS_MAX + 5)]])
+    await fill(tenant, "p", [long, long[1:], [f"m{n:03}" for n in range(MEMBERS_MAX + 5)]])
 
     for of in PLACES:
-        names = [name for name, _ in await listed(home, of, key="p", value="ü")]
+        names = [name for name, _ in await listed(tenant, of, key="p", value="ü")]
         assert sorted(names, key=len) == [long[1:], long[1:] + "…"], of
-        assert await listed(home, of, key="p", value="m099") == [("m099", 1)], of
-        assert await listed(home, of, key="p", value="m100") == [], of
+        assert await listed(tenant, of, key="p", value="m099") == [("m099", 1)], of
+        assert await listed(tenant, of, key="p", value="m100") == [], of
 
 
-async def test_objects_in_lists_are_texts(home: Home) -> None:
-    await fill(home, "p", [[{"a": 1}]])
+async def test_objects_in_lists_are_texts(tenant: Tenant) -> None:
+    await fill(tenant, "p", [[{"a": 1}]])
 
     for of in PLACES:
-        assert await listed(home, of, key="p") == [('{"a":1}', 1)], of
+        assert await listed(tenant, of, key="p") == [('{"a":1}', 1)], of
 
 
 # ── Which events, persons and groups ─────────────────────────────────────────────────────
 
 
-async def test_events_are_chosen_by_their_names(home: Home) -> None:
-    await home.capture(
+async def test_events_are_chosen_by_their_names(tenant: Tenant) -> None:
+    await tenant.capture(
         *[
             {"event": name, "distinct_id": "x", "properties": {"p": name}}
             for name in ("a", "b", "c", "$pageview")
         ]
     )
 
-    of_two = await home.get("/events/values/", key="p", event_name=["a", "c"])
-    custom = await home.get("/events/values/", key="custom_event")
+    of_two = await tenant.get("/events/values/", key="p", event_name=["a", "c"])
+    custom = await tenant.get("/events/values/", key="custom_event")
 
     assert pairs(of_two) == [("a", 1), ("c", 1)]
     assert pairs(custom) == [("a", 1), ("b", 1), ("c", 1)]
-    assert len(await home.get("/events/values/", key="p")) == 4
+    assert len(await tenant.get("/events/values/", key="p")) == 4
 
 
-async def test_old_events_are_not_looked_at(home: Home) -> None:
+async def test_old_events_are_not_looked_at(tenant: Tenant) -> None:
     def at(days: int) -> Json:
-        then = home.site.clock.now().timestamp() - days * 86_400
+        then = tenant.site.clock.now().timestamp() - days * 86_400
         return {
             "event": "e",
             "distinct_id": "x",
@@ -179,20 +181,20 @@ async def test_old_events_are_not_looked_at(home: Home) -> None:
         }
 
     days = values_query.EVENT_DAYS
-    await home.capture(at(days + 1), at(days - 1), at(0))
+    await tenant.capture(at(days + 1), at(days - 1), at(0))
 
-    assert pairs(await home.get("/events/values/", key="p")) == [
+    assert pairs(await tenant.get("/events/values/", key="p")) == [
         ("0 days", 1),
         (f"{days - 1} days", 1),
     ]
 
 
 async def test_the_newest_events_are_looked_at_first(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(values_service, "ROWS_MAX", (3, 1))
-    start = home.site.clock.now().timestamp()
-    await home.capture(
+    start = tenant.site.clock.now().timestamp()
+    await tenant.capture(
         *[
             {
                 "event": "e",
@@ -204,15 +206,15 @@ async def test_the_newest_events_are_looked_at_first(
         ]
     )
 
-    assert pairs(await home.get("/events/values/", key="p")) == [(0, 1), (1, 1), (2, 1)]
+    assert pairs(await tenant.get("/events/values/", key="p")) == [(0, 1), (1, 1), (2, 1)]
 
 
-async def test_merged_and_changed_persons_count_once(home: Home) -> None:
-    await home.capture(
+async def test_merged_and_changed_persons_count_once(tenant: Tenant) -> None:
+    await tenant.capture(
         {"event": "a", "distinct_id": "ann", "$set": {"plan": "free"}},
         {"event": "a", "distinct_id": "device", "$set": {"plan": "trial"}},
     )
-    await home.capture(
+    await tenant.capture(
         {
             "event": "$identify",
             "distinct_id": "ann",
@@ -220,21 +222,21 @@ async def test_merged_and_changed_persons_count_once(home: Home) -> None:
         }
     )
 
-    assert pairs(await home.get("/persons/values/", key="plan")) == [("pro", 1)]
+    assert pairs(await tenant.get("/persons/values/", key="plan")) == [("pro", 1)]
 
 
 @pytest.mark.every_engine
 async def test_all_portions_of_groups_are_looked_at_up_to_the_limits(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(values_store, "PORTION_KEYS", 2)
-    await fill(home, "p", ["a", "b", "c", "a", "b"])
+    await fill(tenant, "p", ["a", "b", "c", "a", "b"])
 
-    assert await listed(home, "groups", key="p") == [("a", 2), ("b", 2), ("c", 1)]
+    assert await listed(tenant, "groups", key="p") == [("a", 2), ("b", 2), ("c", 1)]
     monkeypatch.setattr(values_store, "GROUPS_MAX", 3)
-    assert await listed(home, "groups", key="p") == [("a", 2), ("b", 1), ("c", 1)]
+    assert await listed(tenant, "groups", key="p") == [("a", 2), ("b", 1), ("c", 1)]
     monkeypatch.setattr(values_store, "BYTES_MAX", 1)
-    assert await listed(home, "groups", key="p") == [("a", 1), ("b", 1)]
+    assert await listed(tenant, "groups", key="p") == [("a", 1), ("b", 1)]
 
 
 # ── Refusals ─────────────────────────────────────────────────────────────────────────────
@@ -253,31 +255,31 @@ async def test_all_portions_of_groups_are_looked_at_up_to_the_limits(
     ],
 )
 async def test_what_cannot_be_meant_is_refused(
-    home: Home, of: str, query: dict[str, str], code: str, attr: str | None
+    tenant: Tenant, of: str, query: dict[str, str], code: str, attr: str | None
 ) -> None:
     path, more = PLACES[of]
 
-    answer = await home.api.get(path, params={**more, **query})
+    answer = await tenant.api.get(path, params={**more, **query})
 
     body = answer.json()
     assert (answer.status_code, body["code"], body["attr"]) == (400, code, attr)
 
 
-async def test_too_many_names_of_events_are_refused(home: Home) -> None:
+async def test_too_many_names_of_events_are_refused(tenant: Tenant) -> None:
     query = "&".join(f"event_name=e{number}" for number in range(101))
 
-    answer = await home.api.get(f"/events/values/?key=p&{query}")
+    answer = await tenant.api.get(f"/events/values/?key=p&{query}")
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "event_name")
 
 
 @pytest.mark.parametrize(("index", "code"), [(None, "required"), ("5", "invalid_input")])
 async def test_groups_need_the_index_of_their_type(
-    home: Home, index: str | None, code: str
+    tenant: Tenant, index: str | None, code: str
 ) -> None:
     query = {"key": "p"} | ({} if index is None else {"group_type_index": index})
 
-    answer = await home.api.get("/groups/property_values/", params=query)
+    answer = await tenant.api.get("/groups/property_values/", params=query)
 
     body = answer.json()
     assert (answer.status_code, body["code"], body["attr"]) == (400, code, "group_type_index")
@@ -346,7 +348,7 @@ RUNNING = """
 """
 
 
-async def test_a_question_ends_when_its_client_leaves(home: Home) -> None:
+async def test_a_question_ends_when_its_client_leaves(tenant: Tenant) -> None:
     left, cancelled = asyncio.Event(), asyncio.Event()
 
     async def receive() -> Json:

@@ -16,7 +16,7 @@ from fanion.events.storage.store import EventStore
 from fanion.events.turns.asker_service import Asker, reset_asker, set_asker
 from fanion.events.turns.gate_service import Gate, GateLimits
 from fanion.events.turns.turns_service import Turns
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.awaited import SOON_S, until_soon
 from tests.support.cohorts import all_of, create, did, person
 from tests.support.exchange import MemoryRequest
@@ -54,12 +54,12 @@ READS: dict[str, tuple[str, str, Json | None]] = {
 
 
 @pytest.fixture
-async def places(home: Home) -> dict[str, str]:
+async def places(tenant: Tenant) -> dict[str, str]:
     """Return the parts of paths that differ."""
-    await home.capture(person("p0"))
-    cohort = await create(home, filters=all_of(did("seen")))
-    first_person = (await home.api.get("/persons/")).json()["results"][0]
-    definitions = (await home.api.get("/event_definitions/")).json()["results"]
+    await tenant.capture(person("p0"))
+    cohort = await create(tenant, filters=all_of(did("seen")))
+    first_person = (await tenant.api.get("/persons/")).json()["results"][0]
+    definitions = (await tenant.api.get("/event_definitions/")).json()["results"]
     return {
         "person": first_person["id"],
         "cohort": str(cohort["id"]),
@@ -79,12 +79,12 @@ async def full(turns: Turns) -> AsyncGenerator[Gate]:
         turns.gate = usual
 
 
-def request(home: Home, read: str, places: dict[str, str]) -> MemoryRequest:
+def request(tenant: Tenant, read: str, places: dict[str, str]) -> MemoryRequest:
     method, address, body = READS[read]
     for name, value in places.items():
         address = address.replace("{" + name + "}", value)
-    url = httpx.URL(f"http://fanion/api/projects/{home.project_id}{address}")
-    headers = {**dict(home.api.headers), "content-type": "application/json"}
+    url = httpx.URL(f"http://fanion/api/projects/{tenant.project_id}{address}")
+    headers = {**dict(tenant.api.headers), "content-type": "application/json"}
     sent = b"" if body is None else json.dumps(body).encode()
     path, _, query = url.raw_path.decode().partition("?")
     return MemoryRequest(method, path, query, headers, "127.0.0.1:50000", sent)
@@ -92,11 +92,11 @@ def request(home: Home, read: str, places: dict[str, str]) -> MemoryRequest:
 
 @pytest.mark.parametrize("read", READS)
 async def test_it_waits_for_its_turn_and_is_answered(
-    home: Home, places: dict[str, str], read: str
+    tenant: Tenant, places: dict[str, str], read: str
 ) -> None:
-    read_request = request(home, read, places)
-    async with full(home.site.events.people) as gate:
-        answering = asyncio.ensure_future(home.site.application.answer(read_request))
+    read_request = request(tenant, read, places)
+    async with full(tenant.site.events.people) as gate:
+        answering = asyncio.ensure_future(tenant.site.application.answer(read_request))
         await waiting(gate, answering)
 
         gate.leave(0)
@@ -108,11 +108,11 @@ async def test_it_waits_for_its_turn_and_is_answered(
 
 @pytest.mark.parametrize("read", READS)
 async def test_it_leaves_the_queue_with_its_client(
-    home: Home, places: dict[str, str], read: str
+    tenant: Tenant, places: dict[str, str], read: str
 ) -> None:
-    read_request = request(home, read, places)
-    async with full(home.site.events.people) as gate:
-        answering = asyncio.ensure_future(home.site.application.answer(read_request))
+    read_request = request(tenant, read, places)
+    async with full(tenant.site.events.people) as gate:
+        answering = asyncio.ensure_future(tenant.site.application.answer(read_request))
         await waiting(gate, answering)
 
         read_request.lose()
@@ -122,19 +122,19 @@ async def test_it_leaves_the_queue_with_its_client(
         assert (gate.running, gate.waiting) == (1, 0)
 
 
-async def test_a_single_event_does_not_wait_for_lists(home: Home) -> None:
-    await home.capture({"event": "seen", "distinct_id": "ann"})
-    [event] = (await home.api.get("/events/?event=seen")).json()["results"]
+async def test_a_single_event_does_not_wait_for_lists(tenant: Tenant) -> None:
+    await tenant.capture({"event": "seen", "distinct_id": "ann"})
+    [event] = (await tenant.api.get("/events/?event=seen")).json()["results"]
 
-    async with full(home.site.events.people):
-        answer = await home.api.get(f"/events/{event['id']}/")
+    async with full(tenant.site.events.people):
+        answer = await tenant.api.get(f"/events/{event['id']}/")
 
     assert answer.status_code == 200
 
 
-async def test_ingestion_and_readiness_do_not_wait_for_people(home: Home) -> None:
+async def test_ingestion_and_readiness_do_not_wait_for_people(tenant: Tenant) -> None:
     """Both use other threads than interactive reads."""
-    events = home.site.events
+    events = tenant.site.events
     lanes = events._reads["people"]
     held = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -146,9 +146,9 @@ async def test_ingestion_and_readiness_do_not_wait_for_people(home: Home) -> Non
     ]  # fmt: skip
     try:
         await events.ping()
-        assert await events.existing(home.project_id, [uuid4()]) == {}
-        assert await events.get(home.project_id, uuid4()) is None
-        await home.capture({"event": "seen", "distinct_id": "ann"})
+        assert await events.existing(tenant.project_id, [uuid4()]) == {}
+        assert await events.get(tenant.project_id, uuid4()) is None
+        await tenant.capture({"event": "seen", "distinct_id": "ann"})
     finally:
         held.set()
         await asyncio.gather(*waits)
@@ -215,14 +215,14 @@ async def test_lists_have_the_limits_of_questions(events: EventStore) -> None:
 
 
 async def test_a_list_beyond_its_limits_is_refused_with_what_to_do(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fanion.events.storage.list_query.CHOSEN", f"{ENDLESS} AND 1 ")
     monkeypatch.setattr("fanion.events.storage.list_query.NEWEST_DAY", "SELECT toInt64(1)")
     monkeypatch.setattr("fanion.events.storage.list_query._NEWEST_FIRST", "")
-    monkeypatch.setattr(home.site.events._store, "reads", QuestionLimits(seconds=1))
+    monkeypatch.setattr(tenant.site.events._store, "reads", QuestionLimits(seconds=1))
 
-    answer = await home.api.get("/events/")
+    answer = await tenant.api.get("/events/")
 
     assert (answer.status_code, answer.json()["code"]) == (400, "too_large")
 

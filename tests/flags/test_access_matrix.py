@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from fanion.projects.model import Level
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import add_member
 
 ORGANIZATION = "/api/organizations/@current"
@@ -86,13 +86,13 @@ class Scene:
         given_role: The id of the role that may edit the flag.
     """
 
-    home: Home
+    tenant: Tenant
     persons: Mapping[str, httpx.AsyncClient]
     flag_id: int
     given_role: str
 
     async def owner(self, method: str, path: str, **body: Any) -> Json:
-        async with self.home.site.client(self.home.key) as client:
+        async with self.tenant.site.client(self.tenant.key) as client:
             answer = await client.request(method, path, json=body)
             assert answer.status_code < 300, answer.text
             made: Json = answer.json()
@@ -100,10 +100,10 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(home: Home) -> AsyncIterator[Scene]:
-    records, unique = home.site.records, f"{home.project_id:x}"
+async def scene(tenant: Tenant) -> AsyncIterator[Scene]:
+    records, unique = tenant.site.records, f"{tenant.project_id:x}"
     async with AsyncExitStack() as stack:
-        persons: dict[str, httpx.AsyncClient] = {"owner": home.api}
+        persons: dict[str, httpx.AsyncClient] = {"owner": tenant.api}
         users: dict[str, str] = {}
         for name in (
             "administrator",
@@ -116,15 +116,15 @@ async def scene(home: Home) -> AsyncIterator[Scene]:
         ):
             level = LEVELS.get(name, Level.MEMBER)
             slug = name.replace(" ", "-")
-            person = await add_member(records, f"{slug}-{unique}", level, home.organization_id)
-            client = home.site.client(person.key, f"/api/projects/{home.project_id}")
+            person = await add_member(records, f"{slug}-{unique}", level, tenant.organization_id)
+            client = tenant.site.client(person.key, f"/api/projects/{tenant.project_id}")
             persons[name] = await stack.enter_async_context(client)
             me = await client.get("http://fanion.test/api/users/@me/")
             users[name] = me.json()["uuid"]
         made = (await persons["maker"].post("/feature_flags/", json={"key": "beta"})).json()
-        scene = Scene(home, persons, made["id"], "")
+        scene = Scene(tenant, persons, made["id"], "")
         given = await _roles(scene, users)
-        yield Scene(home, persons, made["id"], given)
+        yield Scene(tenant, persons, made["id"], given)
 
 
 async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
@@ -143,14 +143,14 @@ async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
         await scene.owner("POST", path, user_uuid=users[name])
         await scene.owner("POST", path, user_uuid=users["viewer"])  # to no effect
     given = ids["role that was given the flag"]
-    path = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/role_access/"
+    path = f"/api/projects/{scene.tenant.project_id}/feature_flags/{scene.flag_id}/role_access/"
     await scene.owner("POST", path, role_id=given)
     return given
 
 
 async def _asked(scene: Scene, caller: str, operation: str, number: int) -> httpx.Response:
     """Perform an operation with a role, an access and a scheduled change of its own."""
-    api = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/"
+    api = f"/api/projects/{scene.tenant.project_id}/feature_flags/{scene.flag_id}/"
     body = dict(OPERATIONS[operation][1])
     values: dict[str, Any] = {"flag_id": scene.flag_id}
     if "role_access" in operation:
@@ -209,8 +209,8 @@ async def test_members_and_roles_do_what_they_may_with_a_flag(
         assert flag["can_edit"] is edits, caller
 
 
-async def test_no_endpoint_of_flags_is_left_out(home: Home) -> None:
-    schema = (await home.public.get("/api/schema/")).json()
+async def test_no_endpoint_of_flags_is_left_out(tenant: Tenant) -> None:
+    schema = (await tenant.public.get("/api/schema/")).json()
     known = {
         f"{method.upper()} {path.removeprefix(BASE)}"
         for path, item in schema["paths"].items()
@@ -270,14 +270,14 @@ class Audience:
         return await self.scene.persons[caller].patch(path, **sent)
 
     async def stored(self, cohort: str) -> Json:
-        reported = await self.scene.home.get(f"/cohorts/{self.ids[cohort]}/")
+        reported = await self.scene.tenant.get(f"/cohorts/{self.ids[cohort]}/")
         remaining = ("name", "filters", "groups", "is_static", "deleted")
         return {name: reported[name] for name in remaining}
 
 
 @pytest.fixture
 async def audience(scene: Scene) -> Audience:
-    project = f"/api/projects/{scene.home.project_id}"
+    project = f"/api/projects/{scene.tenant.project_id}"
 
     async def made(name: str, *leaves: Json) -> int:
         cohort = await scene.owner(
@@ -347,7 +347,7 @@ async def test_every_member_changes_what_leaves_the_cohort_alone_and_what_no_fla
 
 
 async def test_a_deleted_cohort_is_restored_by_who_may_edit_its_flags(audience: Audience) -> None:
-    await audience.scene.home.store_cohort({"id": audience.ids["used"]}, deleted=True)
+    await audience.scene.tenant.store_cohort({"id": audience.ids["used"]}, deleted=True)
 
     refused = await audience.change("no role", "used", {"json": {"deleted": False}})
     allowed = await audience.change("maker", "used", {"json": {"deleted": False}})
@@ -359,14 +359,14 @@ async def test_a_deleted_cohort_is_restored_by_who_may_edit_its_flags(audience: 
 async def test_flags_that_are_deleted_or_use_it_no_more_protect_no_cohort(
     audience: Audience,
 ) -> None:
-    home = audience.scene.home
+    tenant = audience.scene.tenant
     sent = {"json": {"filters": criteria(of_person("free"))}}
 
-    await home.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": True})
+    await tenant.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": True})
     deleted = await audience.change("no role", "used", sent)
-    await home.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": False})
+    await tenant.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": False})
     again = await audience.change("no role", "used", {"json": {"is_static": True}})
-    await home.api.patch(
+    await tenant.api.patch(
         f"/feature_flags/{audience.scene.flag_id}/", json={"filters": {"groups": [{}]}}
     )
     unused = await audience.change("no role", "used", {"json": {"is_static": True}})

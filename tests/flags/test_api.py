@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error, open_home
+from tests.support.application import Json, Tenant, error, open_tenant
 from tests.support.events_engine import next_project
 from tests.support.rich_project import NEVER_PAID
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.every_engine
 ON_FOR_ALL: Json = {"groups": [{"properties": [], "rollout_percentage": None}]}
 
 
-def defaults(home: Home, flag_id: int, key: str) -> Json:
+def defaults(tenant: Tenant, flag_id: int, key: str) -> Json:
     """Return the fields of a flag that was created with only a key.
 
     Source: flags.md section 11.
@@ -25,7 +25,7 @@ def defaults(home: Home, flag_id: int, key: str) -> Json:
         "filters": ON_FOR_ALL,
         "deleted": False,
         "active": True,
-        "created_by": home.owner,
+        "created_by": tenant.owner,
         "created_at": "2024-03-01T12:00:00Z",
         "is_simple_flag": True,
         "rollout_percentage": None,
@@ -43,16 +43,16 @@ def defaults(home: Home, flag_id: int, key: str) -> Json:
     }
 
 
-async def test_a_new_flag_has_every_field_with_its_default(home: Home) -> None:
-    flag = await home.create_flag(key="omega")
+async def test_a_new_flag_has_every_field_with_its_default(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="omega")
 
-    expected = defaults(home, flag["id"], "omega") | {"usage_dashboard": flag["usage_dashboard"]}
+    expected = defaults(tenant, flag["id"], "omega") | {"usage_dashboard": flag["usage_dashboard"]}
     assert flag == expected
-    assert await home.get(f"/feature_flags/{flag['id']}/") == flag
-    assert (await home.get("/feature_flags/"))["results"] == [flag]
+    assert await tenant.get(f"/feature_flags/{flag['id']}/") == flag
+    assert (await tenant.get("/feature_flags/"))["results"] == [flag]
 
 
-async def test_every_writable_field_is_stored(home: Home) -> None:
+async def test_every_writable_field_is_stored(tenant: Tenant) -> None:
     filters = {
         "groups": [{"properties": [], "rollout_percentage": 12.5, "sort_key": "kept"}],
         "multivariate": {"variants": [{"key": "a", "rollout_percentage": 100}]},
@@ -71,10 +71,10 @@ async def test_every_writable_field_is_stored(home: Home) -> None:
         "has_enriched_analytics": True,
     }
 
-    flag = await home.create_flag(**sent, tags=[" B ", "a", "b"], id=999, can_edit=False)
+    flag = await tenant.create_flag(**sent, tags=[" B ", "a", "b"], id=999, can_edit=False)
 
     returned = {"is_simple_flag": True, "rollout_percentage": 12.5, "tags": ["a", "b"]}
-    expected = defaults(home, flag["id"], "all_fields") | sent | returned
+    expected = defaults(tenant, flag["id"], "all_fields") | sent | returned
     assert {**flag, "tags": sorted(flag["tags"])} == expected | {
         "usage_dashboard": flag["usage_dashboard"]
     }
@@ -138,14 +138,14 @@ CHANGES: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-async def test_a_change_touches_what_it_names(home: Home, name: str) -> None:
+async def test_a_change_touches_what_it_names(tenant: Tenant, name: str) -> None:
     sent, changed = CHANGES[name]
-    flag = await home.create_flag(key="omega")
+    flag = await tenant.create_flag(key="omega")
 
-    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
+    answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
 
     assert (answer.status_code, answer.json()) == (200, flag | changed)
-    assert await home.get(f"/feature_flags/{flag['id']}/") == flag | changed
+    assert await tenant.get(f"/feature_flags/{flag['id']}/") == flag | changed
 
 
 NO_FILTERS: list[tuple[Any, Json]] = [
@@ -158,74 +158,74 @@ NO_FILTERS: list[tuple[Any, Json]] = [
 
 
 @pytest.mark.parametrize(("filters", "body"), NO_FILTERS)
-async def test_filters_without_groups_are_refused(home: Home, filters: Any, body: Json) -> None:
+async def test_filters_without_groups_are_refused(tenant: Tenant, filters: Any, body: Json) -> None:
     """Filters without groups would change nothing."""
-    flag = await home.create_flag(key="omega", filters={"groups": [{"rollout_percentage": 5}]})
+    flag = await tenant.create_flag(key="omega", filters={"groups": [{"rollout_percentage": 5}]})
 
-    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": filters})
+    answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": filters})
 
     assert (answer.status_code, answer.json()) == (400, body)
-    assert await home.get(f"/feature_flags/{flag['id']}/") == flag
+    assert await tenant.get(f"/feature_flags/{flag['id']}/") == flag
 
 
-async def test_a_form_changes_a_flag_too(home: Home) -> None:
-    flag = await home.create_flag(key="omega")
+async def test_a_form_changes_a_flag_too(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="omega")
 
-    answer = await home.api.patch(
+    answer = await tenant.api.patch(
         f"/feature_flags/{flag['id']}/", data={"active": "False", "name": "x"}
     )
 
     assert answer.json() == flag | {"active": False, "name": "x"}
 
 
-async def test_delete_is_refused_with_an_empty_body_and_changes_nothing(home: Home) -> None:
-    flag = await home.create_flag(key="omega")
+async def test_delete_is_refused_with_an_empty_body_and_changes_nothing(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="omega")
 
-    answer = await home.api.delete(f"/feature_flags/{flag['id']}/")
+    answer = await tenant.api.delete(f"/feature_flags/{flag['id']}/")
 
     assert (answer.status_code, answer.content) == (405, b"")
-    assert await home.get(f"/feature_flags/{flag['id']}/") == flag
+    assert await tenant.get(f"/feature_flags/{flag['id']}/") == flag
 
 
-async def test_a_deleted_flag_is_stored_and_can_be_restored(home: Home) -> None:
-    flag = await home.create_flag(key="omega")
+async def test_a_deleted_flag_is_stored_and_can_be_restored(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="omega")
     path = f"/feature_flags/{flag['id']}/"
 
-    deleted = (await home.api.patch(path, json={"deleted": True})).json()
-    listed = await home.get("/feature_flags/")
-    retrieved = await home.get(path)
-    decided = await home.decide("u")
-    await home.api.patch(path, json={"deleted": False})
+    deleted = (await tenant.api.patch(path, json={"deleted": True})).json()
+    listed = await tenant.get("/feature_flags/")
+    retrieved = await tenant.get(path)
+    decided = await tenant.decide("u")
+    await tenant.api.patch(path, json={"deleted": False})
 
     assert deleted == retrieved == flag | {"deleted": True}
     assert (listed["count"], listed["results"]) == (0, [])
     assert decided["featureFlags"] == {}
-    assert (await home.get("/feature_flags/"))["results"] == [flag]
+    assert (await tenant.get("/feature_flags/"))["results"] == [flag]
 
 
-async def test_the_key_of_a_deleted_flag_is_free_again(home: Home) -> None:
-    old = await home.create_flag(key="omega")
-    await home.api.patch(f"/feature_flags/{old['id']}/", json={"deleted": True})
+async def test_the_key_of_a_deleted_flag_is_free_again(tenant: Tenant) -> None:
+    old = await tenant.create_flag(key="omega")
+    await tenant.api.patch(f"/feature_flags/{old['id']}/", json={"deleted": True})
 
-    new = await home.create_flag(key="omega")
+    new = await tenant.create_flag(key="omega")
 
     assert new["id"] != old["id"]
-    assert (await home.api.get(f"/feature_flags/{old['id']}/")).status_code == 404
+    assert (await tenant.api.get(f"/feature_flags/{old['id']}/")).status_code == 404
 
 
-async def test_flags_are_listed_in_pages_the_newest_first(home: Home) -> None:
+async def test_flags_are_listed_in_pages_the_newest_first(tenant: Tenant) -> None:
     for n in range(5):
-        await home.create_flag(key=f"f{n}", active=n != 3)
-        home.site.clock.move(minutes=1)
+        await tenant.create_flag(key=f"f{n}", active=n != 3)
+        tenant.site.clock.move(minutes=1)
 
-    whole = await home.get("/feature_flags/")
-    first = await home.get("/feature_flags/", limit=2)
-    second = (await home.api.get(first["next"])).json()
-    last = (await home.api.get(second["next"])).json()
+    whole = await tenant.get("/feature_flags/")
+    first = await tenant.get("/feature_flags/", limit=2)
+    second = (await tenant.api.get(first["next"])).json()
+    last = (await tenant.api.get(second["next"])).json()
 
     pages = [[flag["key"] for flag in page["results"]] for page in (whole, first, second, last)]
     assert pages == [["f4", "f3", "f2", "f1", "f0"], ["f4", "f3"], ["f2", "f1"], ["f0"]]
-    base = f"http://fanion.test/api/projects/{home.project_id}/feature_flags/"
+    base = f"http://fanion.test/api/projects/{tenant.project_id}/feature_flags/"
     assert [(p["count"], p["next"], p["previous"]) for p in (whole, first, second, last)] == [
         (5, None, None),
         (5, f"{base}?limit=2&offset=2", None),
@@ -236,36 +236,36 @@ async def test_flags_are_listed_in_pages_the_newest_first(home: Home) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("flag_id", ["999999999", "x", "0", "-1", "99999999999999999999999"])
-async def test_an_unknown_flag_is_not_found(home: Home, method: str, flag_id: str) -> None:
-    answer = await home.api.request(method, f"/feature_flags/{flag_id}/")
+async def test_an_unknown_flag_is_not_found(tenant: Tenant, method: str, flag_id: str) -> None:
+    answer = await tenant.api.request(method, f"/feature_flags/{flag_id}/")
 
     assert answer.status_code == 404
     assert answer.json() == error("invalid_request", "not_found", "Not found.")
 
 
-async def test_every_path_is_served_without_its_last_slash(home: Home) -> None:
-    created = await home.api.post("/feature_flags", json={"key": "omega"})
+async def test_every_path_is_served_without_its_last_slash(tenant: Tenant) -> None:
+    created = await tenant.api.post("/feature_flags", json={"key": "omega"})
 
     flag = created.json()
     assert created.status_code == 201
-    assert await home.get("/feature_flags") == await home.get("/feature_flags/")
-    assert await home.get(f"/feature_flags/{flag['id']}") == flag
+    assert await tenant.get("/feature_flags") == await tenant.get("/feature_flags/")
+    assert await tenant.get(f"/feature_flags/{flag['id']}") == flag
 
 
-async def test_a_flag_saved_with_its_own_key_is_fine(home: Home) -> None:
-    flag = await home.create_flag(key="omega")
+async def test_a_flag_saved_with_its_own_key_is_fine(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="omega")
 
-    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"key": "omega"})
+    answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"key": "omega"})
 
     assert (answer.status_code, answer.json()) == (200, flag)
 
 
-async def test_another_project_may_use_the_same_key(home: Home) -> None:
-    await home.create_flag(key="omega")
+async def test_another_project_may_use_the_same_key(tenant: Tenant) -> None:
+    await tenant.create_flag(key="omega")
 
-    async with open_home(home.site, next_project()) as elsewhere:
+    async with open_tenant(tenant.site, next_project()) as elsewhere:
         created = await elsewhere.create_flag(key="omega")
         listed = (await elsewhere.get("/feature_flags/"))["results"]
 
     assert listed == [created]
-    assert (await home.get("/feature_flags/"))["count"] == 1
+    assert (await tenant.get("/feature_flags/"))["count"] == 1

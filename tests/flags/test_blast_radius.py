@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 MISSING = error(
     "validation_error", "invalid_input", "Missing condition for which to get blast radius"
@@ -14,14 +14,14 @@ WRONG_GROUP = error(
 )
 
 
-async def ask(home: Home, body: Json) -> tuple[int, Any]:
-    answer = await home.api.post("/feature_flags/user_blast_radius/", json=body)
+async def ask(tenant: Tenant, body: Json) -> tuple[int, Any]:
+    answer = await tenant.api.post("/feature_flags/user_blast_radius/", json=body)
     return answer.status_code, answer.json()
 
 
-async def reach(home: Home, *properties: Json, **body: Any) -> tuple[int, int]:
+async def reach(tenant: Tenant, *properties: Json, **body: Any) -> tuple[int, int]:
     condition = {"properties": list(properties), "rollout_percentage": 25}
-    status, reported = await ask(home, {"condition": condition, **body})
+    status, reported = await ask(tenant, {"condition": condition, **body})
     assert status == 200, reported
     assert set(reported) == {"users_affected", "total_users"}
     return reported["users_affected"], reported["total_users"]
@@ -31,9 +31,9 @@ def person(**leaf: Any) -> Json:
     return {"type": "person", **leaf}
 
 
-async def persons(home: Home, number: int) -> None:
+async def persons(tenant: Tenant, number: int) -> None:
     """Capture persons whose property `group` counts up from "0"."""
-    await home.capture(
+    await tenant.capture(
         *(
             {
                 "event": "$identify",
@@ -45,8 +45,8 @@ async def persons(home: Home, number: int) -> None:
     )
 
 
-async def organizations(home: Home, number: int) -> None:
-    await home.capture(
+async def organizations(tenant: Tenant, number: int) -> None:
+    await tenant.capture(
         *(
             {
                 "event": "$groupidentify",
@@ -62,20 +62,20 @@ async def organizations(home: Home, number: int) -> None:
     )
 
 
-async def cohort(home: Home, *leaves: Json) -> int:
-    answer = await home.api.post("/cohorts/", json={"name": "c", "filters": all_of(*leaves)})
+async def cohort(tenant: Tenant, *leaves: Json) -> int:
+    answer = await tenant.api.post("/cohorts/", json={"name": "c", "filters": all_of(*leaves)})
     assert answer.status_code == 201, answer.text
     cohort_id: int = answer.json()["id"]
     return cohort_id
 
 
-async def older_cohort(home: Home, *leaves: Json) -> int:
+async def older_cohort(tenant: Tenant, *leaves: Json) -> int:
     """Create a cohort that the API refuses today.
 
     Its leaves may compare with text or have no operator.
     """
-    answer = await home.api.post("/cohorts/", json={"name": "c"})
-    await home.store_cohort(answer.json(), filters=all_of(*leaves))
+    answer = await tenant.api.post("/cohorts/", json={"name": "c"})
+    await tenant.store_cohort(answer.json(), filters=all_of(*leaves))
     cohort_id: int = answer.json()["id"]
     return cohort_id
 
@@ -104,62 +104,62 @@ CONDITIONS: list[tuple[list[Json], int]] = [
 
 
 @pytest.mark.every_engine
-async def test_persons_are_counted_by_their_properties(home: Home) -> None:
-    await persons(home, 10)
+async def test_persons_are_counted_by_their_properties(tenant: Tenant) -> None:
+    await persons(tenant, 10)
 
     for properties, affected in CONDITIONS:
-        assert await reach(home, *properties) == (affected, 10), properties
+        assert await reach(tenant, *properties) == (affected, 10), properties
 
 
-async def test_a_condition_that_is_null_matches_every_person(home: Home) -> None:
-    await persons(home, 3)
+async def test_a_condition_that_is_null_matches_every_person(tenant: Tenant) -> None:
+    await persons(tenant, 3)
 
     everyone = 200, {"users_affected": 3, "total_users": 3}
-    assert await ask(home, {"condition": None}) == everyone
-    assert await ask(home, {"condition": {}}) == everyone
-    assert await reach(home, person(key="group", value="8")) == (0, 3)
+    assert await ask(tenant, {"condition": None}) == everyone
+    assert await ask(tenant, {"condition": {}}) == everyone
+    assert await reach(tenant, person(key="group", value="8")) == (0, 3)
 
 
-async def test_cohorts_are_asked_for_their_criteria_and_intersected(home: Home) -> None:
-    await persons(home, 10)
-    low = await cohort(home, person(key="group", operator="lt", value="5"))
-    high = await cohort(home, person(key="group", operator="gt", value="2"))
+async def test_cohorts_are_asked_for_their_criteria_and_intersected(tenant: Tenant) -> None:
+    await persons(tenant, 10)
+    low = await cohort(tenant, person(key="group", operator="lt", value="5"))
+    high = await cohort(tenant, person(key="group", operator="gt", value="2"))
 
-    assert await reach(home, in_cohort(low)) == (5, 10)
-    assert await reach(home, in_cohort(low), in_cohort(high)) == (2, 10)
-    assert await reach(home, in_cohort(low), person(key="group", value=["1", "8"])) == (1, 10)
-    assert await reach(home, in_cohort(low, operator="not_in")) == (5, 10)
-    assert await reach(home, in_cohort(987654)) == (0, 10)
+    assert await reach(tenant, in_cohort(low)) == (5, 10)
+    assert await reach(tenant, in_cohort(low), in_cohort(high)) == (2, 10)
+    assert await reach(tenant, in_cohort(low), person(key="group", value=["1", "8"])) == (1, 10)
+    assert await reach(tenant, in_cohort(low, operator="not_in")) == (5, 10)
+    assert await reach(tenant, in_cohort(987654)) == (0, 10)
 
 
 @pytest.mark.every_engine
-async def test_members_of_a_static_cohort_are_counted(home: Home) -> None:
-    await persons(home, 5)
+async def test_members_of_a_static_cohort_are_counted(tenant: Tenant) -> None:
+    await persons(tenant, 5)
     csv = b"distinct_id\nperson1\nperson3\nnobody\n"
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
     )
     cohort_id = answer.json()["id"]
-    await home.site.calculated()
+    await tenant.site.calculated()
 
-    assert await reach(home, in_cohort(cohort_id)) == (2, 5)
-    assert await reach(home, in_cohort(cohort_id), person(key="group", value="1")) == (1, 5)
+    assert await reach(tenant, in_cohort(cohort_id)) == (2, 5)
+    assert await reach(tenant, in_cohort(cohort_id), person(key="group", value="1")) == (1, 5)
 
 
 @pytest.mark.every_engine
-async def test_a_merged_person_counts_once(home: Home) -> None:
-    await persons(home, 3)
+async def test_a_merged_person_counts_once(tenant: Tenant) -> None:
+    await persons(tenant, 3)
     alias = {"alias": "person1"}
-    await home.capture(
+    await tenant.capture(
         {"event": "$merge_dangerously", "distinct_id": "person0", "properties": alias}
     )
 
-    assert await reach(home) == (2, 2)
+    assert await reach(tenant) == (2, 2)
 
 
 @pytest.mark.every_engine
-async def test_groups_are_counted_by_their_properties(home: Home) -> None:
-    await organizations(home, 10)
+async def test_groups_are_counted_by_their_properties(tenant: Tenant) -> None:
+    await organizations(tenant, 10)
 
     def industry(*values: int, **more: Any) -> Json:
         texts = [str(value) for value in values]
@@ -168,18 +168,18 @@ async def test_groups_are_counted_by_their_properties(home: Home) -> None:
 
     both = industry(0, 1, 2, 3, 4), industry(2, 3, 4, 5, 6)
     key = {"key": "$group_key", "type": "group", "value": ["org:1", "org:7"]}
-    assert await reach(home, group_type_index=0) == (10, 10)
-    assert await reach(home, *both, group_type_index=0) == (3, 10)
-    assert await reach(home, key, group_type_index=0) == (2, 10)
-    assert await reach(home, group_type_index=3) == (0, 0)
+    assert await reach(tenant, group_type_index=0) == (10, 10)
+    assert await reach(tenant, *both, group_type_index=0) == (3, 10)
+    assert await reach(tenant, key, group_type_index=0) == (2, 10)
+    assert await reach(tenant, group_type_index=3) == (0, 0)
 
 
-async def test_the_filters_of_a_flag_reach_whom_one_of_their_groups_does(home: Home) -> None:
-    await persons(home, 10)
-    low = await cohort(home, person(key="group", operator="lt", value="3"))
+async def test_the_filters_of_a_flag_reach_whom_one_of_their_groups_does(tenant: Tenant) -> None:
+    await persons(tenant, 10)
+    low = await cohort(tenant, person(key="group", operator="lt", value="3"))
 
     async def reached(*groups: Json, **fields: Any) -> tuple[int, Any]:
-        return await ask(home, {"key": "f", "filters": {"groups": list(groups)}, **fields})
+        return await ask(tenant, {"key": "f", "filters": {"groups": list(groups)}, **fields})
 
     def reported(affected: int) -> tuple[int, Json]:
         return 200, {"users_affected": affected, "total_users": 10}
@@ -190,13 +190,13 @@ async def test_the_filters_of_a_flag_reach_whom_one_of_their_groups_does(home: H
     assert await reached(first, cohorts) == reported(4)
     assert await reached(first, {}) == reported(10)
     assert await reached() == reported(0)
-    assert await ask(home, {"filters": {}}) == reported(10)
-    assert await ask(home, {"filters": {"properties": first["properties"]}}) == reported(2)
-    assert await ask(home, {"name": "n", "active": True, "tags": []}) == reported(10)
+    assert await ask(tenant, {"filters": {}}) == reported(10)
+    assert await ask(tenant, {"filters": {"properties": first["properties"]}}) == reported(2)
+    assert await ask(tenant, {"name": "n", "active": True, "tags": []}) == reported(10)
 
 
-async def test_the_filters_of_a_group_flag_count_groups(home: Home) -> None:
-    await organizations(home, 10)
+async def test_the_filters_of_a_group_flag_count_groups(tenant: Tenant) -> None:
+    await organizations(tenant, 10)
     leaf = {"key": "industry", "type": "group", "group_type_index": 0}
     groups = [{"properties": [{**leaf, "value": text}]} for text in ("1", "4")]
     filters = {"groups": groups, "aggregation_group_type_index": 0}
@@ -204,7 +204,7 @@ async def test_the_filters_of_a_group_flag_count_groups(home: Home) -> None:
     anonymous = {"groups": [], "aggregation_group_type_index": 0}
 
     for body_sent, affected in ((filters, 2), (everyone, 10), (anonymous, 0)):
-        answer = await ask(home, {"filters": body_sent, "group_type_index": 0})
+        answer = await ask(tenant, {"filters": body_sent, "group_type_index": 0})
         assert answer == (200, {"users_affected": affected, "total_users": 10})
 
 
@@ -316,10 +316,10 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_cannot_be_counted_is_refused(home: Home, name: str) -> None:
+async def test_what_cannot_be_counted_is_refused(tenant: Tenant, name: str) -> None:
     body, reported = REFUSED[name]
 
-    assert await ask(home, body) == (400, reported)
+    assert await ask(tenant, body) == (400, reported)
 
 
 # Conditions that flags compare differently from the calculation of cohorts, for persons of
@@ -336,14 +336,14 @@ AS_FLAGS: list[Json] = [
 ]
 
 
-async def varied(home: Home) -> None:
+async def varied(tenant: Tenant) -> None:
     held: list[Json] = [
         {"plan": "Pro", "version": "1.24", "age": "30", "vip": True},
         {"plan": "pro", "version": "1.3", "age": 30, "vip": "True"},
         {"plan": "free", "version": "1.206", "age": "23", "vip": 1},
         {"version": "10", "age": 200, "gone": None},
     ]
-    await home.capture(
+    await tenant.capture(
         *(
             {"event": "$identify", "distinct_id": f"v{n}", "properties": {"$set": properties}}
             for n, properties in enumerate(held)
@@ -351,45 +351,50 @@ async def varied(home: Home) -> None:
     )
 
 
-async def test_persons_are_counted_as_flags_are_evaluated(home: Home) -> None:
+async def test_persons_are_counted_as_flags_are_evaluated(tenant: Tenant) -> None:
     """Persons in a cohort with the same condition are counted alike."""
-    await varied(home)
+    await varied(tenant)
 
     for number, leaf in enumerate(AS_FLAGS):
-        nested = in_cohort(await older_cohort(home, leaf))
+        nested = in_cohort(await older_cohort(tenant, leaf))
         for counted_leaf in (leaf, nested):
             filters = {"groups": [{"properties": [counted_leaf]}]}
             key = f"f{number}-{counted_leaf['type']}"
-            await home.create_flag(key=key, filters=filters)
-            decided = [(await home.decide(f"v{n}"))["featureFlags"][key] for n in range(4)]
-            assert await reach(home, counted_leaf) == (sum(decided), 4), counted_leaf
+            await tenant.create_flag(key=key, filters=filters)
+            decided = [(await tenant.decide(f"v{n}"))["featureFlags"][key] for n in range(4)]
+            assert await reach(tenant, counted_leaf) == (sum(decided), 4), counted_leaf
 
 
 @pytest.mark.every_engine
-async def test_members_are_counted_anew_when_a_cohort_has_others(home: Home) -> None:
-    await persons(home, 5)
+async def test_members_are_counted_anew_when_a_cohort_has_others(tenant: Tenant) -> None:
+    await persons(tenant, 5)
     files = {"csv": ("c.csv", b"person1\n")}
-    answer = await home.api.post("/cohorts/", data={"name": "c", "is_static": "true"}, files=files)
+    answer = await tenant.api.post(
+        "/cohorts/", data={"name": "c", "is_static": "true"}, files=files
+    )
     cohort_id = answer.json()["id"]
-    await home.site.calculated()
-    counts = [await reach(home, in_cohort(cohort_id)) for _ in range(2)]
+    await tenant.site.calculated()
+    counts = [await reach(tenant, in_cohort(cohort_id)) for _ in range(2)]
 
     more = {"csv": ("c.csv", b"person2\nperson3\n")}
-    await home.api.patch(f"/cohorts/{cohort_id}/", data={"name": "c"}, files=more)
-    await home.site.calculated()
+    await tenant.api.patch(f"/cohorts/{cohort_id}/", data={"name": "c"}, files=more)
+    await tenant.site.calculated()
 
-    assert [*counts, await reach(home, in_cohort(cohort_id))] == [(1, 5), (1, 5), (3, 5)]
-    assert await reach(home, in_cohort(cohort_id, negation=True)) == (2, 5)
+    assert [*counts, await reach(tenant, in_cohort(cohort_id))] == [(1, 5), (1, 5), (3, 5)]
+    assert await reach(tenant, in_cohort(cohort_id, negation=True)) == (2, 5)
 
 
-async def test_a_cohort_that_flags_cannot_ask_for_is_not_counted(home: Home) -> None:
+async def test_a_cohort_that_flags_cannot_ask_for_is_not_counted(tenant: Tenant) -> None:
     odd = {"properties": {"type": "NEITHER", "values": []}}
-    cohort = (await home.api.post("/cohorts/", json={"name": "c"})).json()
+    cohort = (await tenant.api.post("/cohorts/", json={"name": "c"})).json()
     cohort_id = cohort["id"]
-    await home.store_cohort(cohort, filters=odd)
+    await tenant.store_cohort(cohort, filters=odd)
     why = f"cohort {cohort_id}: a group must be of type AND or OR, not 'NEITHER'"
 
     reported = error(
         "validation_error", "invalid_input", f"The condition cannot be read: {why}.", "condition"
     )
-    assert await ask(home, {"condition": {"properties": [in_cohort(cohort_id)]}}) == (400, reported)
+    assert await ask(tenant, {"condition": {"properties": [in_cohort(cohort_id)]}}) == (
+        400,
+        reported,
+    )

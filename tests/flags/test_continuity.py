@@ -28,7 +28,7 @@ from fanion.persons.pending_identities_store import (
     put_waiting,
     sweep_waiting,
 )
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 pytestmark = pytest.mark.every_engine
 
@@ -43,55 +43,55 @@ ON, OFF = (
 
 
 @pytest.fixture
-async def flags(home: Home) -> None:
+async def flags(tenant: Tenant) -> None:
     shares = (("first", 50), ("second", 25), ("third", 25))
     variants = [{"key": key, "rollout_percentage": share} for key, share in shares]
-    await home.create_flag(
+    await tenant.create_flag(
         key="beta-feature",
         filters={"groups": [{"rollout_percentage": 30}]},
         ensure_experience_continuity=True,
     )
-    await home.create_flag(
+    await tenant.create_flag(
         key="multivariate-flag",
         filters={"groups": [{}], "multivariate": {"variants": variants}},
         ensure_experience_continuity=True,
     )
 
 
-async def persons(home: Home, *ids: str) -> None:
-    await home.capture(*({"event": "seen", "distinct_id": name} for name in ids))
+async def persons(tenant: Tenant, *ids: str) -> None:
+    await tenant.capture(*({"event": "seen", "distinct_id": name} for name in ids))
 
 
-async def merge(home: Home, survivor: str, anon: str) -> None:
+async def merge(tenant: Tenant, survivor: str, anon: str) -> None:
     properties = {"$anon_distinct_id": anon}
-    await home.capture({"event": "$identify", "distinct_id": survivor, "properties": properties})
+    await tenant.capture({"event": "$identify", "distinct_id": survivor, "properties": properties})
 
 
-async def ask(home: Home, distinct_id: str, anon: Any = None, **fields: Any) -> Json:
+async def ask(tenant: Tenant, distinct_id: str, anon: Any = None, **fields: Any) -> Json:
     if anon is not None:
         fields["$anon_distinct_id"] = anon
-    decided = await home.decide(distinct_id, **fields)
+    decided = await tenant.decide(distinct_id, **fields)
     assert decided["errorsWhileComputingFlags"] is False
     flags: Json = decided["featureFlags"]
     return flags
 
 
-async def remaining(home: Home) -> Sequence[tuple[str, str]]:
+async def remaining(tenant: Tenant) -> Sequence[tuple[str, str]]:
     table = flag_continuity.c
-    rows = await home.site.records.fetch(
+    rows = await tenant.site.records.fetch(
         select(table.flag_key, table.hash_key)
-        .where(table.project_id == home.project_id)
+        .where(table.project_id == tenant.project_id)
         .order_by(table.person_id, table.flag_key)
     )
     return [(row.flag_key, row.hash_key) for row in rows]
 
 
-async def waiting(home: Home) -> Sequence[str]:
+async def waiting(tenant: Tenant) -> Sequence[str]:
     """Return the distinct ids without a person for which an identity is stored."""
     table = waiting_identities.c
-    rows = await home.site.records.fetch(
+    rows = await tenant.site.records.fetch(
         select(table.distinct_id)
-        .where(table.project_id == home.project_id)
+        .where(table.project_id == tenant.project_id)
         .order_by(table.distinct_id)
     )
     return [row.distinct_id for row in rows]
@@ -101,159 +101,163 @@ FLAGS = ("beta-feature", "multivariate-flag")
 BOTH_FLAGS = [("beta-feature", "example_id"), ("multivariate-flag", "example_id")]
 
 
-async def test_the_value_of_the_anonymous_person_is_stored(home: Home, flags: None) -> None:
-    await persons(home, "example_id")
+async def test_the_value_of_the_anonymous_person_is_stored(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "example_id")
 
-    assert await ask(home, "example_id") == ON
-    assert await ask(home, "other_id", "example_id") == ON
-    assert await remaining(home) == BOTH_FLAGS
-    assert await ask(home, "other_id") == ON
-
-
-async def test_after_the_merge_the_new_id_alone_is_enough(home: Home, flags: None) -> None:
-    await persons(home, "example_id")
-    await ask(home, "other_id", "example_id")
-    await merge(home, "other_id", "example_id")
-
-    assert await ask(home, "other_id") == ON
+    assert await ask(tenant, "example_id") == ON
+    assert await ask(tenant, "other_id", "example_id") == ON
+    assert await remaining(tenant) == BOTH_FLAGS
+    assert await ask(tenant, "other_id") == ON
 
 
-async def test_the_value_is_stored_before_there_is_any_person(home: Home, flags: None) -> None:
-    assert await ask(home, "other_id", "example_id") == ON
-    assert await remaining(home) == []
+async def test_after_the_merge_the_new_id_alone_is_enough(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "example_id")
+    await ask(tenant, "other_id", "example_id")
+    await merge(tenant, "other_id", "example_id")
 
-    assert await ask(home, "other_id") == ON
-    assert await ask(home, "example_id") == ON
-
-
-async def test_the_first_identity_wins_before_there_is_a_person(home: Home, flags: None) -> None:
-    await ask(home, "other_id", "example_id")
-
-    assert await ask(home, "other_id", "another_id") == ON
-    assert await ask(home, "other_id", "other_id") == ON
+    assert await ask(tenant, "other_id") == ON
 
 
-async def test_a_person_takes_over_what_was_stored_for_its_id(home: Home, flags: None) -> None:
-    await ask(home, "other_id", "example_id")
-    await persons(home, "other_id")
+async def test_the_value_is_stored_before_there_is_any_person(tenant: Tenant, flags: None) -> None:
+    assert await ask(tenant, "other_id", "example_id") == ON
+    assert await remaining(tenant) == []
 
-    assert await remaining(home) == BOTH_FLAGS
-    assert await waiting(home) == ["example_id"]
+    assert await ask(tenant, "other_id") == ON
+    assert await ask(tenant, "example_id") == ON
 
-    await merge(home, "other_id", "further")
-    assert await ask(home, "further") == ON
+
+async def test_the_first_identity_wins_before_there_is_a_person(
+    tenant: Tenant, flags: None
+) -> None:
+    await ask(tenant, "other_id", "example_id")
+
+    assert await ask(tenant, "other_id", "another_id") == ON
+    assert await ask(tenant, "other_id", "other_id") == ON
+
+
+async def test_a_person_takes_over_what_was_stored_for_its_id(tenant: Tenant, flags: None) -> None:
+    await ask(tenant, "other_id", "example_id")
+    await persons(tenant, "other_id")
+
+    assert await remaining(tenant) == BOTH_FLAGS
+    assert await waiting(tenant) == ["example_id"]
+
+    await merge(tenant, "other_id", "further")
+    assert await ask(tenant, "further") == ON
 
 
 async def test_an_id_that_is_merged_into_a_person_brings_what_was_stored(
-    home: Home, flags: None
+    tenant: Tenant, flags: None
 ) -> None:
-    await persons(home, "known")
-    await ask(home, "other_id", "example_id")
-    await merge(home, "known", "other_id")
+    await persons(tenant, "known")
+    await ask(tenant, "other_id", "example_id")
+    await merge(tenant, "known", "other_id")
 
-    assert await ask(home, "known") == ON
-    assert await remaining(home) == BOTH_FLAGS
-
-
-async def test_the_record_of_the_person_wins_over_what_waited(home: Home, flags: None) -> None:
-    await persons(home, "known")
-    await ask(home, "known", "example_id")
-    await ask(home, "anon", "other_id")
-    await merge(home, "known", "anon")
-
-    assert await ask(home, "known") == ON
-    assert await remaining(home) == BOTH_FLAGS
+    assert await ask(tenant, "known") == ON
+    assert await remaining(tenant) == BOTH_FLAGS
 
 
-async def test_a_login_whose_events_come_later_keeps_the_value(home: Home, flags: None) -> None:
-    assert await ask(home, "example_id") == ON
-    assert await ask(home, "other_id", "example_id") == ON
+async def test_the_record_of_the_person_wins_over_what_waited(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "known")
+    await ask(tenant, "known", "example_id")
+    await ask(tenant, "anon", "other_id")
+    await merge(tenant, "known", "anon")
 
-    await home.capture({"event": "$pageview", "distinct_id": "example_id"})
-    await merge(home, "other_id", "example_id")
-
-    assert await ask(home, "other_id") == ON
-    assert await remaining(home) == BOTH_FLAGS
-    assert await waiting(home) == []
+    assert await ask(tenant, "known") == ON
+    assert await remaining(tenant) == BOTH_FLAGS
 
 
-async def test_a_further_flag_is_added_to_what_waits(home: Home, flags: None) -> None:
-    await ask(home, "other_id", "example_id")
-    await home.create_flag(
+async def test_a_login_whose_events_come_later_keeps_the_value(tenant: Tenant, flags: None) -> None:
+    assert await ask(tenant, "example_id") == ON
+    assert await ask(tenant, "other_id", "example_id") == ON
+
+    await tenant.capture({"event": "$pageview", "distinct_id": "example_id"})
+    await merge(tenant, "other_id", "example_id")
+
+    assert await ask(tenant, "other_id") == ON
+    assert await remaining(tenant) == BOTH_FLAGS
+    assert await waiting(tenant) == []
+
+
+async def test_a_further_flag_is_added_to_what_waits(tenant: Tenant, flags: None) -> None:
+    await ask(tenant, "other_id", "example_id")
+    await tenant.create_flag(
         key="later",
         filters={"groups": [{"rollout_percentage": 1}]},
         ensure_experience_continuity=True,
     )
-    await ask(home, "other_id", "example_id")
-    await persons(home, "other_id")
+    await ask(tenant, "other_id", "example_id")
+    await persons(tenant, "other_id")
 
-    assert await remaining(home) == [BOTH_FLAGS[0], ("later", "example_id"), BOTH_FLAGS[1]]
+    assert await remaining(tenant) == [BOTH_FLAGS[0], ("later", "example_id"), BOTH_FLAGS[1]]
 
 
-async def test_what_waits_is_dropped_after_30_days(home: Home, flags: None) -> None:
-    records, clock = home.site.records, home.site.clock
-    await ask(home, "other_id", "example_id")
+async def test_what_waits_is_dropped_after_30_days(tenant: Tenant, flags: None) -> None:
+    records, clock = tenant.site.records, tenant.site.clock
+    await ask(tenant, "other_id", "example_id")
 
     clock.move(days=30, seconds=-1)
     await sweep_waiting(records, clock.now)
-    assert await ask(home, "other_id") == ON
+    assert await ask(tenant, "other_id") == ON
 
     clock.move(seconds=1)
     await sweep_waiting(records, clock.now)
-    assert await ask(home, "other_id") == OFF
-    assert await waiting(home) == []
+    assert await ask(tenant, "other_id") == OFF
+    assert await waiting(tenant) == []
 
 
-async def test_the_sweep_adopts_what_ingestion_did_not_see(home: Home, flags: None) -> None:
+async def test_the_sweep_adopts_what_ingestion_did_not_see(tenant: Tenant, flags: None) -> None:
     """A concurrent transaction on PostgreSQL may create a person without seeing the identity."""
-    await persons(home, "other_id")
-    identity = PendingIdentity(home.project_id, "other_id", dict(BOTH_FLAGS))
-    async with home.site.records.write() as connection:
-        await connection.run_sync(put_waiting, [identity], home.site.clock.now())
-    assert await ask(home, "other_id") == ON
-    assert await remaining(home) == []
+    await persons(tenant, "other_id")
+    identity = PendingIdentity(tenant.project_id, "other_id", dict(BOTH_FLAGS))
+    async with tenant.site.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], tenant.site.clock.now())
+    assert await ask(tenant, "other_id") == ON
+    assert await remaining(tenant) == []
 
-    await sweep_waiting(home.site.records, home.site.clock.now)
+    await sweep_waiting(tenant.site.records, tenant.site.clock.now)
 
-    assert await remaining(home) == BOTH_FLAGS
-    assert await waiting(home) == []
+    assert await remaining(tenant) == BOTH_FLAGS
+    assert await waiting(tenant) == []
 
 
-async def test_the_oldest_go_when_a_project_keeps_too_much(home: Home, flags: None) -> None:
-    records, clock = home.site.records, home.site.clock
+async def test_the_oldest_go_when_a_project_keeps_too_much(tenant: Tenant, flags: None) -> None:
+    records, clock = tenant.site.records, tenant.site.clock
     size = ROW_BYTES + len("user-0") + len(json.dumps(dict(BOTH_FLAGS), separators=(",", ":")))
     keeper = ContinuityStore(records, clock.now, 3 * size, trim_after_bytes=0)
     for number in range(5):
         clock.move(seconds=1)
         await keeper.keep_identities(
-            [ContinuityWrite(home.project_id, f"user-{number}", f"user-{number}", FLAGS)]
+            [ContinuityWrite(tenant.project_id, f"user-{number}", f"user-{number}", FLAGS)]
         )
 
-    assert await waiting(home) == ["user-2", "user-3", "user-4"]
+    assert await waiting(tenant) == ["user-2", "user-3", "user-4"]
 
 
-async def test_what_waits_goes_with_the_person_that_owns_the_id(home: Home, flags: None) -> None:
-    await persons(home, "other_id")
-    identity = PendingIdentity(home.project_id, "other_id", dict(BOTH_FLAGS))
-    async with home.site.records.write() as connection:
-        await connection.run_sync(put_waiting, [identity], home.site.clock.now())
-    person = await home.person("other_id")
+async def test_what_waits_goes_with_the_person_that_owns_the_id(
+    tenant: Tenant, flags: None
+) -> None:
+    await persons(tenant, "other_id")
+    identity = PendingIdentity(tenant.project_id, "other_id", dict(BOTH_FLAGS))
+    async with tenant.site.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], tenant.site.clock.now())
+    person = await tenant.person("other_id")
 
-    answer = await home.api.delete(f"/persons/{person['uuid']}/")
+    answer = await tenant.api.delete(f"/persons/{person['uuid']}/")
 
     assert answer.status_code in {202, 204}
-    assert await waiting(home) == []
-    assert await ask(home, "other_id") == OFF
+    assert await waiting(tenant) == []
+    assert await ask(tenant, "other_id") == OFF
 
 
-async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: None) -> None:
+async def test_what_cannot_be_written_decides_the_one_answer(tenant: Tenant, flags: None) -> None:
     async def nothing_stored(_: Sequence[tuple[int, str]]) -> dict[tuple[int, str], HashKeys]:
         return {}
 
     async def fails(_: Sequence[ContinuityWrite]) -> dict[ContinuityWrite, HashKeys]:
         raise RecordsUnavailable("the disk is full")
 
-    evaluator = home.site.running.public.flags.evaluator
+    evaluator = tenant.site.running.public.flags.evaluator
     limits = DataLoaderLimits(timeout_s=60)
     subjects = replace(
         evaluator.subjects,
@@ -263,134 +267,136 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
     )
     flag_request = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
 
-    _, result = await replace(evaluator, subjects=subjects).evaluate(home.project_id, flag_request)
+    _, result = await replace(evaluator, subjects=subjects).evaluate(
+        tenant.project_id, flag_request
+    )
 
     assert {key: decision.value for key, decision in result.decisions.items()} == ON
     assert result.failed == frozenset()
 
 
-async def test_two_separate_persons_both_keep_it(home: Home, flags: None) -> None:
-    await persons(home, "example_id", "other_id")
+async def test_two_separate_persons_both_keep_it(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "example_id", "other_id")
 
-    assert await ask(home, "other_id", "example_id") == ON
-    assert await remaining(home) == BOTH_FLAGS * 2
-    assert await ask(home, "other_id") == ON
-
-
-async def test_the_first_record_wins_for_ever(home: Home, flags: None) -> None:
-    await persons(home, "example_id", "other_id")
-    await ask(home, "other_id", "example_id")
-
-    assert await ask(home, "other_id", "another_id") == ON
-    assert await ask(home, "example_id", "other_id") == ON
-    assert await remaining(home) == BOTH_FLAGS * 2
+    assert await ask(tenant, "other_id", "example_id") == ON
+    assert await remaining(tenant) == BOTH_FLAGS * 2
+    assert await ask(tenant, "other_id") == ON
 
 
-async def test_every_further_id_of_the_person_goes_on_with_it(home: Home, flags: None) -> None:
-    await persons(home, "example_id", "12345")
-    await merge(home, "12345", "xyz")
+async def test_the_first_record_wins_for_ever(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "example_id", "other_id")
+    await ask(tenant, "other_id", "example_id")
 
-    assert await ask(home, "12345", "example_id") == ON
-    assert await ask(home, "xyz", "12345") == ON
-    assert await ask(home, "5", "12345") == ON
+    assert await ask(tenant, "other_id", "another_id") == ON
+    assert await ask(tenant, "example_id", "other_id") == ON
+    assert await remaining(tenant) == BOTH_FLAGS * 2
+
+
+async def test_every_further_id_of_the_person_goes_on_with_it(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "example_id", "12345")
+    await merge(tenant, "12345", "xyz")
+
+    assert await ask(tenant, "12345", "example_id") == ON
+    assert await ask(tenant, "xyz", "12345") == ON
+    assert await ask(tenant, "5", "12345") == ON
 
 
 async def test_the_record_of_the_present_id_hides_that_of_the_former(
-    home: Home, flags: None
+    tenant: Tenant, flags: None
 ) -> None:
-    await persons(home, "1", "2")
-    await ask(home, "1", "example_id")
-    await ask(home, "2", "other_id")
+    await persons(tenant, "1", "2")
+    await ask(tenant, "1", "example_id")
+    await ask(tenant, "2", "other_id")
 
-    assert await ask(home, "1", "2") == ON
-    assert await ask(home, "2", "1") == OFF
-
-
-async def test_a_merge_moves_records_that_the_survivor_lacks(home: Home, flags: None) -> None:
-    await persons(home, "anon", "known")
-    await ask(home, "anon", "example_id")
-    await merge(home, "known", "anon")
-
-    assert await ask(home, "known") == ON
-    assert await remaining(home) == BOTH_FLAGS
+    assert await ask(tenant, "1", "2") == ON
+    assert await ask(tenant, "2", "1") == OFF
 
 
-async def test_a_merge_keeps_the_record_of_the_survivor(home: Home, flags: None) -> None:
-    await persons(home, "anon", "known")
-    await ask(home, "anon", "other_id")
-    await ask(home, "known", "example_id")
-    await merge(home, "known", "anon")
+async def test_a_merge_moves_records_that_the_survivor_lacks(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "anon", "known")
+    await ask(tenant, "anon", "example_id")
+    await merge(tenant, "known", "anon")
 
-    assert await ask(home, "known") == ON
-    assert await remaining(home) == BOTH_FLAGS
+    assert await ask(tenant, "known") == ON
+    assert await remaining(tenant) == BOTH_FLAGS
 
 
-async def test_a_flag_that_begins_to_keep_values_is_added(home: Home, flags: None) -> None:
-    await persons(home, "example_id")
-    await ask(home, "other_id", "example_id")
-    await home.create_flag(
+async def test_a_merge_keeps_the_record_of_the_survivor(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "anon", "known")
+    await ask(tenant, "anon", "other_id")
+    await ask(tenant, "known", "example_id")
+    await merge(tenant, "known", "anon")
+
+    assert await ask(tenant, "known") == ON
+    assert await remaining(tenant) == BOTH_FLAGS
+
+
+async def test_a_flag_that_begins_to_keep_values_is_added(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "example_id")
+    await ask(tenant, "other_id", "example_id")
+    await tenant.create_flag(
         key="later",
         filters={"groups": [{"rollout_percentage": 1}]},
         ensure_experience_continuity=True,
     )
 
-    await ask(home, "other_id", "example_id")
+    await ask(tenant, "other_id", "example_id")
 
-    assert ("later", "example_id") in await remaining(home)
+    assert ("later", "example_id") in await remaining(tenant)
 
 
-async def test_other_flags_and_groups_never_look_at_the_anonymous_id(home: Home) -> None:
-    await home.create_flag(key="beta-feature", filters={"groups": [{"rollout_percentage": 30}]})
-    await home.create_flag(
+async def test_other_flags_and_groups_never_look_at_the_anonymous_id(tenant: Tenant) -> None:
+    await tenant.create_flag(key="beta-feature", filters={"groups": [{"rollout_percentage": 30}]})
+    await tenant.create_flag(
         key="of-groups",
         filters={"groups": [{"rollout_percentage": 30}], "aggregation_group_type_index": 0},
         ensure_experience_continuity=True,
     )
-    await persons(home, "example_id")
+    await persons(tenant, "example_id")
 
-    assert (await ask(home, "other_id", "example_id"))["beta-feature"] is False
-    assert await remaining(home) == []
+    assert (await ask(tenant, "other_id", "example_id"))["beta-feature"] is False
+    assert await remaining(tenant) == []
 
 
-async def test_conditions_see_the_present_id(home: Home) -> None:
+async def test_conditions_see_the_present_id(tenant: Tenant) -> None:
     itself = {"key": "distinct_id", "type": "person", "value": "other_id"}
-    await home.create_flag(
+    await tenant.create_flag(
         key="beta-feature",
         filters={"groups": [{"properties": [itself], "rollout_percentage": 30}]},
         ensure_experience_continuity=True,
     )
-    await persons(home, "example_id")
+    await persons(tenant, "example_id")
 
-    assert await ask(home, "other_id", "example_id") == {"beta-feature": True}
+    assert await ask(tenant, "other_id", "example_id") == {"beta-feature": True}
 
 
 @pytest.mark.parametrize(
     ("anon", "stored"), [(12345, "12345"), (True, "true"), ("nul\0in it", "nul\ufffdin it")]
 )
 async def test_any_scalar_is_an_anonymous_id(
-    home: Home, flags: None, anon: Any, stored: str
+    tenant: Tenant, flags: None, anon: Any, stored: str
 ) -> None:
-    await persons(home, "example_id")
+    await persons(tenant, "example_id")
 
-    await ask(home, "example_id", anon)
+    await ask(tenant, "example_id", anon)
 
-    assert await remaining(home) == [("beta-feature", stored), ("multivariate-flag", stored)]
+    assert await remaining(tenant) == [("beta-feature", stored), ("multivariate-flag", stored)]
 
 
-async def test_asking_for_one_flag_keeps_the_identity_for_all(home: Home, flags: None) -> None:
-    await persons(home, "example_id")
+async def test_asking_for_one_flag_keeps_the_identity_for_all(tenant: Tenant, flags: None) -> None:
+    await persons(tenant, "example_id")
 
-    result = await ask(home, "other_id", "example_id", flag_keys_to_evaluate=["beta-feature"])
+    result = await ask(tenant, "other_id", "example_id", flag_keys_to_evaluate=["beta-feature"])
 
     assert result == {"beta-feature": True}
-    assert await remaining(home) == BOTH_FLAGS
+    assert await remaining(tenant) == BOTH_FLAGS
 
 
-async def test_many_logins_at_once_are_written_together(home: Home, flags: None) -> None:
+async def test_many_logins_at_once_are_written_together(tenant: Tenant, flags: None) -> None:
     names = [f"user-{number}" for number in range(50)]
-    await persons(home, *names)
+    await persons(tenant, *names)
 
-    answers = await asyncio.gather(*(ask(home, name, "example_id") for name in names))
+    answers = await asyncio.gather(*(ask(tenant, name, "example_id") for name in names))
 
     assert answers == [ON] * 50
-    assert await remaining(home) == BOTH_FLAGS * 50
+    assert await remaining(tenant) == BOTH_FLAGS * 50

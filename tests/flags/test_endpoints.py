@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 EVERYONE = {"groups": [{"properties": [], "rollout_percentage": 100}]}
 
@@ -47,16 +47,16 @@ def when(key: str, value: Any, operator: str = "exact", **rest: Any) -> Json:
 
 
 @pytest.fixture
-async def three_flags(home: Home) -> Home:
+async def three_flags(tenant: Tenant) -> Tenant:
     """Create flags that are on, off and multivariate, and an inactive and a deleted one."""
-    await home.create_flag(key="on", filters=EVERYONE | {"payloads": {"true": {"a": 1}}})
-    await home.create_flag_for_no_person("off")
-    await home.create_flag(
+    await tenant.create_flag(key="on", filters=EVERYONE | {"payloads": {"true": {"a": 1}}})
+    await tenant.create_flag_for_no_person("off")
+    await tenant.create_flag(
         key="beta-feature", name="Beta", filters=multivariate(payloads={"first": '"x"'})
     )
-    await home.create_flag(key="inactive", active=False)
-    await home.create_flag(key="deleted", deleted=True)
-    return home
+    await tenant.create_flag(key="inactive", active=False)
+    await tenant.create_flag(key="deleted", deleted=True)
+    return tenant
 
 
 ANSWERS: dict[str, Json] = {
@@ -74,7 +74,9 @@ ANSWERS: dict[str, Json] = {
 
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize("query", ANSWERS)
-async def test_each_version_answers_in_its_shape(three_flags: Home, query: str, slash: str) -> None:
+async def test_each_version_answers_in_its_shape(
+    three_flags: Tenant, query: str, slash: str
+) -> None:
     body = {"api_key": three_flags.token, "distinct_id": "11"}
 
     answer = await three_flags.public.post(f"/decide{slash}{query}", json=body)
@@ -85,7 +87,7 @@ async def test_each_version_answers_in_its_shape(three_flags: Home, query: str, 
 
 
 @pytest.mark.parametrize("query", ["?v=4", "/?v=4", "/?v=9"])
-async def test_version_4_gives_a_record_for_each_flag(three_flags: Home, query: str) -> None:
+async def test_version_4_gives_a_record_for_each_flag(three_flags: Tenant, query: str) -> None:
     answer = await three_flags.decide("11", query)
 
     def record(
@@ -118,17 +120,17 @@ async def test_version_4_gives_a_record_for_each_flag(three_flags: Home, query: 
     }
 
 
-async def test_rollouts_and_variants_follow_the_hash(home: Home) -> None:
+async def test_rollouts_and_variants_follow_the_hash(tenant: Tenant) -> None:
     """The examples are asserted by tests of PostHog or its clients.
 
     Source: flags.md section 3.
     """
-    await home.create_flag(key="beta-feature", filters={"groups": [{"rollout_percentage": 50}]})
-    await home.create_flag(key="multivariate-flag", filters=multivariate())
-    await home.create_flag(key="simple-flag", filters={"groups": [{"rollout_percentage": 45}]})
+    await tenant.create_flag(key="beta-feature", filters={"groups": [{"rollout_percentage": 50}]})
+    await tenant.create_flag(key="multivariate-flag", filters=multivariate())
+    await tenant.create_flag(key="simple-flag", filters={"groups": [{"rollout_percentage": 45}]})
 
     async def flags(distinct_id: str) -> Json:
-        values: Json = (await home.decide(distinct_id))["featureFlags"]
+        values: Json = (await tenant.decide(distinct_id))["featureFlags"]
         return values
 
     assert [(await flags(i))["beta-feature"] for i in ("example_id", "another_id", "4", "1")] == [
@@ -147,24 +149,24 @@ async def test_rollouts_and_variants_follow_the_hash(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_stored_and_sent_properties_count_one_by_one(home: Home) -> None:
+async def test_stored_and_sent_properties_count_one_by_one(tenant: Tenant) -> None:
     """Sent properties hide stored ones name by name.
 
     Source: flags.md section 6.
     """
-    await home.create_flag(key="stored", filters=when("name", "foo.inc"))
-    await home.create_flag(key="sent", filters=when("mail", "a@b", "icontains"))
+    await tenant.create_flag(key="stored", filters=when("name", "foo.inc"))
+    await tenant.create_flag(key="sent", filters=when("mail", "a@b", "icontains"))
     both = [
         {**leaf, "type": "person"}
         for leaf in ({"key": "name", "value": "foo.inc"}, {"key": "mail", "value": "a@b"})
     ]
-    await home.create_flag(key="both", filters={"groups": [{"properties": both}]})
-    await home.create_flag(key="implied", filters=when("distinct_id", "ann"))
-    await home.create_flag(key="unset", filters=when("nothing", "x", "is_not"))
-    await home.capture({"event": "a", "distinct_id": "ann", "$set": {"name": "foo.inc"}})
+    await tenant.create_flag(key="both", filters={"groups": [{"properties": both}]})
+    await tenant.create_flag(key="implied", filters=when("distinct_id", "ann"))
+    await tenant.create_flag(key="unset", filters=when("nothing", "x", "is_not"))
+    await tenant.capture({"event": "a", "distinct_id": "ann", "$set": {"name": "foo.inc"}})
 
     async def flags(distinct_id: str, **properties: Any) -> list[str]:
-        answer = await home.decide(distinct_id, person_properties=properties)
+        answer = await tenant.decide(distinct_id, person_properties=properties)
         return sorted(key for key, value in answer["featureFlags"].items() if value)
 
     assert await flags("ann") == ["implied", "stored", "unset"]
@@ -174,25 +176,25 @@ async def test_stored_and_sent_properties_count_one_by_one(home: Home) -> None:
     assert await flags("nobody") == ["unset"]
 
 
-async def test_evaluating_stores_nothing(home: Home) -> None:
-    await home.create_flag(key="a", filters=when("email", "x"))
+async def test_evaluating_stores_nothing(tenant: Tenant) -> None:
+    await tenant.create_flag(key="a", filters=when("email", "x"))
 
-    await home.decide("ann", person_properties={"email": "x"})
+    await tenant.decide("ann", person_properties={"email": "x"})
 
-    assert (await home.get("/persons/"))["results"] == []
-    assert await home.events() == []
-    assert (await home.decide("ann"))["featureFlags"] == {"a": False}
+    assert (await tenant.get("/persons/"))["results"] == []
+    assert await tenant.events() == []
+    assert (await tenant.decide("ann"))["featureFlags"] == {"a": False}
 
 
 @pytest.mark.every_engine
-async def test_group_flags_go_by_the_group(home: Home) -> None:
+async def test_group_flags_go_by_the_group(tenant: Tenant) -> None:
     groups = {"organization": "x", "project": "x"}
-    await home.capture({"event": "a", "distinct_id": "u", "properties": {"$groups": groups}})
+    await tenant.capture({"event": "a", "distinct_id": "u", "properties": {"$groups": groups}})
     half = {"aggregation_group_type_index": 1, "groups": [{"rollout_percentage": 50}]}
-    await home.create_flag(key="beta-feature", filters=half)
+    await tenant.create_flag(key="beta-feature", filters=half)
 
     async def value(**fields: Any) -> Any:
-        return (await home.decide("u", **fields))["featureFlags"]["beta-feature"]
+        return (await tenant.decide("u", **fields))["featureFlags"]["beta-feature"]
 
     assert await value(groups={"project": "4"}) is True
     assert await value(groups={"project": "1"}) is False
@@ -201,30 +203,30 @@ async def test_group_flags_go_by_the_group(home: Home) -> None:
     assert await value() is False
 
 
-async def test_a_sent_group_property_hides_the_stored_one(home: Home) -> None:
+async def test_a_sent_group_property_hides_the_stored_one(tenant: Tenant) -> None:
     group = {"$group_type": "organization", "$group_key": "o", "$group_set": {"plan": "pro"}}
-    await home.capture({"event": "$groupidentify", "distinct_id": "u", "properties": group})
+    await tenant.capture({"event": "$groupidentify", "distinct_id": "u", "properties": group})
     leaf = {"key": "plan", "value": "pro", "type": "group", "group_type_index": 0}
     filters = {"aggregation_group_type_index": 0, "groups": [{"properties": [leaf]}]}
-    await home.create_flag(key="pro", filters=filters)
+    await tenant.create_flag(key="pro", filters=filters)
 
     async def value(**sent: Any) -> Any:
         context: Json = {
             "groups": {"organization": "o"},
             "group_properties": {"organization": sent},
         }
-        return (await home.decide("u", **context))["featureFlags"]["pro"]
+        return (await tenant.decide("u", **context))["featureFlags"]["pro"]
 
     assert await value() is True
     assert await value(plan="free") is False
     assert await value(other="x") is True
 
 
-async def test_a_change_is_visible_to_the_very_next_request(home: Home) -> None:
-    assert (await home.decide("u"))["featureFlags"] == {}
+async def test_a_change_is_visible_to_the_very_next_request(tenant: Tenant) -> None:
+    assert (await tenant.decide("u"))["featureFlags"] == {}
 
-    flag = await home.create_flag(key="f")
-    seen = [(await home.decide("u"))["featureFlags"]]
+    flag = await tenant.create_flag(key="f")
+    seen = [(await tenant.decide("u"))["featureFlags"]]
     changes: list[Json] = [
         {"filters": {"groups": []}},
         {"key": "g", "filters": EVERYONE},
@@ -234,9 +236,9 @@ async def test_a_change_is_visible_to_the_very_next_request(home: Home) -> None:
         {"deleted": False},
     ]
     for change in changes:
-        answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=change)
+        answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=change)
         assert answer.status_code == 200
-        seen.append((await home.decide("u"))["featureFlags"])
+        seen.append((await tenant.decide("u"))["featureFlags"])
 
     assert seen == [{"f": True}, {"f": False}, {"g": True}, {}, {"g": True}, {}, {"g": True}]
 
@@ -246,7 +248,7 @@ def as_form(text: bytes) -> Json:
     return {"content": urlencode({"data": base64.b64encode(text)}), "headers": headers}
 
 
-async def test_bodies_are_decoded_as_for_capture(three_flags: Home) -> None:
+async def test_bodies_are_decoded_as_for_capture(three_flags: Tenant) -> None:
     text = json.dumps({"token": three_flags.token, "distinct_id": 11}).encode()
     requests: list[Json] = [
         {"content": text},
@@ -264,7 +266,7 @@ async def test_bodies_are_decoded_as_for_capture(three_flags: Home) -> None:
         assert answer.json() == CONFIGURATION | ANSWERS["?v=3"]
 
 
-async def test_disabled_flags_need_no_distinct_id(three_flags: Home) -> None:
+async def test_disabled_flags_need_no_distinct_id(three_flags: Tenant) -> None:
     body = {"api_key": three_flags.token, "disable_flags": True}
 
     answer = await three_flags.public.post("/decide?v=3", json=body)
@@ -323,7 +325,7 @@ REFUSALS: dict[str, tuple[bytes, int, Json]] = {
 
 
 @pytest.mark.parametrize("path", ["/decide?v=3", "/decide/?v=1"])
-async def test_a_refusal_says_why(three_flags: Home, path: str) -> None:
+async def test_a_refusal_says_why(three_flags: Tenant, path: str) -> None:
     for name, (body, status, expected) in REFUSALS.items():
         sent = body.replace(b"TOKEN", three_flags.token.encode())
         sent = sent.replace(b"PERSONAL", three_flags.key.encode())
@@ -333,11 +335,11 @@ async def test_a_refusal_says_why(three_flags: Home, path: str) -> None:
         assert (answer.status_code, answer.json()) == (status, expected), name
 
 
-async def test_an_empty_distinct_id_is_one(three_flags: Home) -> None:
+async def test_an_empty_distinct_id_is_one(three_flags: Tenant) -> None:
     assert (await three_flags.decide(""))["featureFlags"]["on"] is True
 
 
-async def test_a_get_never_evaluates(three_flags: Home) -> None:
+async def test_a_get_never_evaluates(three_flags: Tenant) -> None:
     answer = await three_flags.public.get("/decide?v=3", params={"api_key": three_flags.token})
 
     assert answer.status_code == 405

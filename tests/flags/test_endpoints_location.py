@@ -8,53 +8,53 @@ import httpx
 
 from fanion.server.forwarded import TrustedProxies, read_networks
 from fanion.server.request import Request
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 PLACES = {"81.2.69.142": {"$geoip_country_code": "GB"}, "1.2.3.4": {"$geoip_country_code": "AU"}}
 
 
-async def flag_for(home: Home, country: str) -> None:
+async def flag_for(tenant: Tenant, country: str) -> None:
     leaf = {"key": "$geoip_country_code", "type": "person", "value": country}
-    await home.create_flag(key="here", filters={"groups": [{"properties": [leaf]}]})
+    await tenant.create_flag(key="here", filters={"groups": [{"properties": [leaf]}]})
 
 
-async def decided(home: Home, peer: str, forwarded: str | None = None, **fields: Any) -> Any:
+async def decided(tenant: Tenant, peer: str, forwarded: str | None = None, **fields: Any) -> Any:
     """Return the flag's value from the serving endpoint, with a made-up location database."""
-    endpoint = home.site.running.public.flags.endpoints.decide
+    endpoint = tenant.site.running.public.flags.endpoints.decide
     proxies = TrustedProxies(read_networks("127.0.0.1, 10.0.0.0/8"))
     located = replace(endpoint, locate=lambda address: PLACES.get(address, {}), proxies=proxies)
-    body = json.dumps({"api_key": home.token, "distinct_id": "ann", **fields}).encode()
+    body = json.dumps({"api_key": tenant.token, "distinct_id": "ann", **fields}).encode()
     headers = httpx.Headers({} if forwarded is None else {"x-forwarded-for": forwarded})
     answer = await located.decide(Request("POST", "/decide", "v=3", headers, peer, body))
     return json.loads(answer.body)["featureFlags"]["here"]
 
 
-async def test_the_address_of_the_caller_says_where_it_is(home: Home) -> None:
-    await flag_for(home, "GB")
+async def test_the_address_of_the_caller_says_where_it_is(tenant: Tenant) -> None:
+    await flag_for(tenant, "GB")
 
-    assert await decided(home, "81.2.69.142:4711") is True
-    assert await decided(home, "1.2.3.4:4711") is False
-    assert await decided(home, "127.0.0.1:4711", "81.2.69.142, 10.0.0.1") is True
-    assert await decided(home, "127.0.0.1:4711", "81.2.69.142:80") is True
-    assert await decided(home, "[::1]:4711") is False
-    assert await decided(home, "1.2.3.4:4711", "81.2.69.142") is False
-    assert await decided(home, "127.0.0.1:4711", "81.2.69.142, 1.2.3.4") is False
+    assert await decided(tenant, "81.2.69.142:4711") is True
+    assert await decided(tenant, "1.2.3.4:4711") is False
+    assert await decided(tenant, "127.0.0.1:4711", "81.2.69.142, 10.0.0.1") is True
+    assert await decided(tenant, "127.0.0.1:4711", "81.2.69.142:80") is True
+    assert await decided(tenant, "[::1]:4711") is False
+    assert await decided(tenant, "1.2.3.4:4711", "81.2.69.142") is False
+    assert await decided(tenant, "127.0.0.1:4711", "81.2.69.142, 1.2.3.4") is False
 
 
-async def test_the_place_hides_the_stored_one_and_is_hidden_by_the_sent_one(home: Home) -> None:
-    await flag_for(home, "GB")
+async def test_the_place_hides_the_stored_one_and_is_hidden_by_the_sent_one(tenant: Tenant) -> None:
+    await flag_for(tenant, "GB")
     stored = {"$geoip_country_code": "GB"}
-    await home.capture({"event": "$identify", "distinct_id": "ann", "$set": stored})
+    await tenant.capture({"event": "$identify", "distinct_id": "ann", "$set": stored})
 
-    assert await decided(home, "127.0.0.1:1") is True
-    assert await decided(home, "1.2.3.4:1") is False
-    assert await decided(home, "1.2.3.4:1", person_properties=stored) is True
+    assert await decided(tenant, "127.0.0.1:1") is True
+    assert await decided(tenant, "1.2.3.4:1") is False
+    assert await decided(tenant, "1.2.3.4:1", person_properties=stored) is True
 
 
-async def test_a_client_may_ask_not_to_be_located(home: Home) -> None:
-    await flag_for(home, "GB")
+async def test_a_client_may_ask_not_to_be_located(tenant: Tenant) -> None:
+    await flag_for(tenant, "GB")
 
-    assert await decided(home, "81.2.69.142:1", geoip_disable=True) is False
-    assert await decided(home, "81.2.69.142:1", geoip_disable="yes") is False
-    assert await decided(home, "81.2.69.142:1", disable_geoip=True) is False
-    assert await decided(home, "81.2.69.142:1", geoip_disable="0") is True
+    assert await decided(tenant, "81.2.69.142:1", geoip_disable=True) is False
+    assert await decided(tenant, "81.2.69.142:1", geoip_disable="yes") is False
+    assert await decided(tenant, "81.2.69.142:1", disable_geoip=True) is False
+    assert await decided(tenant, "81.2.69.142:1", geoip_disable="0") is True

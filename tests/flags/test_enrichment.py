@@ -13,7 +13,7 @@ from fanion.db.schema.tables import feature_flags
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.flags.usage.enrichment_worker import Enrichment
-from tests.support.application import Home, Json, open_home
+from tests.support.application import Json, Tenant, open_tenant
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
 
@@ -21,10 +21,10 @@ SOON_S = 60
 
 
 @pytest.fixture(autouse=True)
-async def _no_flags_of_other_tests(home: Home) -> None:
+async def _no_flags_of_other_tests(tenant: Tenant) -> None:
     """Delete other flags, or each run would query the event store for all of their projects."""
-    others = feature_flags.c.project_id != home.project_id
-    async with home.site.records.write() as connection:
+    others = feature_flags.c.project_id != tenant.project_id
+    async with tenant.site.records.write() as connection:
         await connection.execute(update(feature_flags).where(others).values(deleted=True))
 
 
@@ -33,8 +33,8 @@ def reported(event: str, key: object, hours_ago: float = 1, prop: str = "feature
     return {"event": event, "distinct_id": "ann", "timestamp": time, "properties": {prop: key}}
 
 
-def enrichment(home: Home) -> Enrichment:
-    site = home.site
+def enrichment(tenant: Tenant) -> Enrichment:
+    site = tenant.site
     return Enrichment(site.records, cast(EventStore, site.events), site.clock.now)
 
 
@@ -44,13 +44,13 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_flags_that_are_seen_or_used_become_enriched(home: Home) -> None:
+async def test_flags_that_are_seen_or_used_become_enriched(tenant: Tenant) -> None:
     names = ("seen", "used", "Seen", "long-ago", "called", "a-number", "deleted")
-    flags = {name: await home.create_flag(key=name) for name in names}
-    await home.api.patch(f"/feature_flags/{flags['deleted']['id']}/", json={"deleted": True})
-    async with open_home(home.site, next_project()) as elsewhere:
+    flags = {name: await tenant.create_flag(key=name) for name in names}
+    await tenant.api.patch(f"/feature_flags/{flags['deleted']['id']}/", json={"deleted": True})
+    async with open_tenant(tenant.site, next_project()) as elsewhere:
         other = await elsewhere.create_flag(key="seen")
-        await home.capture(
+        await tenant.capture(
             reported("$feature_view", "seen"),
             reported("$feature_view", "seen", 2),
             reported("$feature_interaction", "used", 11),
@@ -61,64 +61,64 @@ async def test_flags_that_are_seen_or_used_become_enriched(home: Home) -> None:
             reported("$feature_view", 7),
         )
 
-        marked = await enrichment(home).mark_seen_flags()
+        marked = await enrichment(tenant).mark_seen_flags()
 
         assert (await elsewhere.get(f"/feature_flags/{other['id']}/")) == other
-    returned = (await home.get("/feature_flags/"))["results"]
+    returned = (await tenant.get("/feature_flags/"))["results"]
     assert marked == 2
     assert {flag["key"] for flag in returned if flag["has_enriched_analytics"]} == {"seen", "used"}
 
 
-async def test_a_flag_that_becomes_enriched_is_otherwise_as_before(home: Home) -> None:
-    flag = await home.create_flag(key="seen")
+async def test_a_flag_that_becomes_enriched_is_otherwise_as_before(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="seen")
     path = f"/feature_flags/{flag['id']}/"
-    version = (await home.api.get(path)).headers["x-flag-version"]
-    await home.capture(reported("$feature_view", "seen"))
+    version = (await tenant.api.get(path)).headers["x-flag-version"]
+    await tenant.capture(reported("$feature_view", "seen"))
 
-    await enrichment(home).mark_seen_flags()
-    again = await enrichment(home).mark_seen_flags()
+    await enrichment(tenant).mark_seen_flags()
+    again = await enrichment(tenant).mark_seen_flags()
 
-    answer = await home.api.get(path)
-    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+    answer = await tenant.api.get(path)
+    dashboard = await tenant.get(f"/dashboards/{flag['usage_dashboard']}/")
     assert again == 0
     assert answer.json() == {**flag, "has_enriched_analytics": True}
     assert answer.headers["x-flag-version"] == version
-    assert (await home.get(f"{path}activity/"))["total_count"] == 1
+    assert (await tenant.get(f"{path}activity/"))["total_count"] == 1
     assert [tile["insight"]["name"] for tile in dashboard["tiles"]][2:] == [
         "Feature Viewed Total Volume",
         "Feature Interaction Total Volume",
     ]
 
 
-async def test_a_dashboard_that_was_deleted_stays_deleted(home: Home) -> None:
-    flag = await home.create_flag(key="seen")
+async def test_a_dashboard_that_was_deleted_stays_deleted(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="seen")
     dashboard = f"/dashboards/{flag['usage_dashboard']}/"
-    await home.api.patch(dashboard, json={"deleted": True})
-    await home.capture(reported("$feature_interaction", "seen"))
+    await tenant.api.patch(dashboard, json={"deleted": True})
+    await tenant.capture(reported("$feature_interaction", "seen"))
 
-    assert await enrichment(home).mark_seen_flags() == 1
+    assert await enrichment(tenant).mark_seen_flags() == 1
 
-    assert (await home.api.get(dashboard)).status_code == 404
-    restored = await home.api.patch(dashboard, json={"deleted": False})
+    assert (await tenant.api.get(dashboard)).status_code == 404
+    restored = await tenant.api.patch(dashboard, json={"deleted": False})
     assert len(restored.json()["tiles"]) == 2
 
 
-async def test_the_task_goes_on_after_a_store_was_away(home: Home) -> None:
-    flag = await home.create_flag(key="seen")
-    await home.capture(reported("$feature_view", "seen"))
-    home.site.events.is_down = True
+async def test_the_task_goes_on_after_a_store_was_away(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="seen")
+    await tenant.capture(reported("$feature_view", "seen"))
+    tenant.site.events.is_down = True
     with pytest.raises(EventStoreUnavailable):
-        await enrichment(home).mark_seen_flags()
+        await enrichment(tenant).mark_seen_flags()
 
     with capture_logs() as lines:
-        task = asyncio.create_task(enrichment(home).run(first_s=0, every_s=0))
+        task = asyncio.create_task(enrichment(tenant).run(first_s=0, every_s=0))
         try:
             await until(lambda: any(line["event"] == "flags_not_enriched" for line in lines))
-            home.site.events.is_down = False
+            tenant.site.events.is_down = False
             await until(lambda: any(line["event"] == "flags_enriched" for line in lines))
         finally:
-            home.site.events.is_down = False
+            tenant.site.events.is_down = False
             task.cancel()
             await asyncio.wait({task})
 
-    assert (await home.get(f"/feature_flags/{flag['id']}/"))["has_enriched_analytics"] is True
+    assert (await tenant.get(f"/feature_flags/{flag['id']}/"))["has_enriched_analytics"] is True

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 LONG = "long-" + "0123456789" * 24  # 245 characters
 CUT = LONG[:200]
@@ -21,45 +21,47 @@ def only(operator: str, value: Any) -> Json:
     return {"groups": [{"properties": [leaf]}]}
 
 
-async def test_every_lookup_finds_the_person_that_capture_made(home: Home) -> None:
-    await home.capture(
+async def test_every_lookup_finds_the_person_that_capture_made(tenant: Tenant) -> None:
+    await tenant.capture(
         {"event": "seen", "distinct_id": LONG, "properties": {"$set": {"plan": "pro"}}}
     )
 
     for sent in (LONG, CUT):
-        assert (await home.person(sent))["distinct_ids"] == [CUT]
-        [listed] = (await home.get("/persons/", search=sent))["results"]
+        assert (await tenant.person(sent))["distinct_ids"] == [CUT]
+        [listed] = (await tenant.get("/persons/", search=sent))["results"]
         assert listed["distinct_ids"] == [CUT]
-        [event] = await home.events(distinct_id=sent)
+        [event] = await tenant.events(distinct_id=sent)
         assert event["distinct_id"] == CUT
 
 
-async def test_every_evaluation_finds_the_person_that_capture_made(home: Home) -> None:
-    await home.capture(
+async def test_every_evaluation_finds_the_person_that_capture_made(tenant: Tenant) -> None:
+    await tenant.capture(
         {"event": "seen", "distinct_id": LONG, "properties": {"$set": {"plan": "pro"}}}
     )
-    await home.create_flag(key="pro", filters=PRO)
+    await tenant.create_flag(key="pro", filters=PRO)
 
     for sent in (LONG, CUT):
-        assert (await home.decide(sent))["featureFlags"] == {"pro": True}
-        body = {"api_key": home.token, "distinct_id": sent}
-        answer = (await home.public.post("/flags?v=2", json=body)).json()
+        assert (await tenant.decide(sent))["featureFlags"] == {"pro": True}
+        body = {"api_key": tenant.token, "distinct_id": sent}
+        answer = (await tenant.public.post("/flags?v=2", json=body)).json()
         assert answer["flags"]["pro"]["enabled"] is True
         context: Json = {"context": {"targetingKey": sent}}
-        headers = {"x-api-key": home.token}
+        headers = {"x-api-key": tenant.token}
         path = "/ofrep/v1/evaluate/flags/pro"
-        answer = (await home.public.post(path, json=context, headers=headers)).json()
+        answer = (await tenant.public.post(path, json=context, headers=headers)).json()
         assert answer["value"] is True
-        reasons = await home.get("/feature_flags/evaluation_reasons/", distinct_id=sent)
+        reasons = await tenant.get("/feature_flags/evaluation_reasons/", distinct_id=sent)
         assert reasons["pro"]["value"] is True
 
 
 @pytest.mark.parametrize("digit", range(4))
-async def test_an_id_is_in_the_share_of_its_first_200_characters(home: Home, digit: int) -> None:
-    await home.create_flag(key="half", filters={"groups": [{"rollout_percentage": 50}]})
+async def test_an_id_is_in_the_share_of_its_first_200_characters(
+    tenant: Tenant, digit: int
+) -> None:
+    await tenant.create_flag(key="half", filters={"groups": [{"rollout_percentage": 50}]})
     name = f"{digit}{LONG}"
 
-    whole, cut = await home.decide(name), await home.decide(name[:200])
+    whole, cut = await tenant.decide(name), await tenant.decide(name[:200])
 
     assert whole["featureFlags"] == cut["featureFlags"]
 
@@ -77,50 +79,50 @@ async def test_an_id_is_in_the_share_of_its_first_200_characters(home: Home, dig
     ],
 )
 async def test_a_condition_on_the_id_matches_the_cut_one(
-    home: Home, operator: str, value: Any, is_on: bool
+    tenant: Tenant, operator: str, value: Any, is_on: bool
 ) -> None:
-    await home.create_flag(key="only", filters=only(operator, value))
+    await tenant.create_flag(key="only", filters=only(operator, value))
 
     own: Json = {"person_properties": {"distinct_id": LONG}}
     for fields in ({}, own):
-        assert (await home.decide(LONG, **fields))["featureFlags"] == {"only": is_on}
+        assert (await tenant.decide(LONG, **fields))["featureFlags"] == {"only": is_on}
 
 
-async def test_definitions_match_whole_and_cut_ids(home: Home) -> None:
-    await home.create_flag(key="only", filters=only("exact", LONG))
+async def test_definitions_match_whole_and_cut_ids(tenant: Tenant) -> None:
+    await tenant.create_flag(key="only", filters=only("exact", LONG))
 
-    [flag] = (await home.get("/feature_flags/local_evaluation/"))["flags"]
+    [flag] = (await tenant.get("/feature_flags/local_evaluation/"))["flags"]
 
     [leaf] = flag["filters"]["groups"][0]["properties"]
     assert leaf["value"] == [LONG, CUT]
-    stored = await home.get(f"/feature_flags/{flag['id']}/")
+    stored = await tenant.get(f"/feature_flags/{flag['id']}/")
     assert stored["filters"]["groups"][0]["properties"][0]["value"] == LONG
 
 
-async def test_long_ids_are_merged(home: Home) -> None:
+async def test_long_ids_are_merged(tenant: Tenant) -> None:
     other = "other-" + LONG
-    await home.capture(
+    await tenant.capture(
         {"event": "seen", "distinct_id": other, "properties": {"$set": {"plan": "pro"}}},
         {"event": "$identify", "distinct_id": LONG, "properties": {"$anon_distinct_id": other}},
     )
 
-    person = await home.person(LONG)
+    person = await tenant.person(LONG)
 
     assert sorted(person["distinct_ids"]) == sorted([CUT, other[:200]])
     assert person["properties"] == {"plan": "pro"}
 
 
-async def test_a_file_of_members_with_a_long_id_finds_the_person(home: Home) -> None:
-    await home.capture(
+async def test_a_file_of_members_with_a_long_id_finds_the_person(tenant: Tenant) -> None:
+    await tenant.capture(
         {"event": "seen", "distinct_id": LONG}, {"event": "seen", "distinct_id": "b"}
     )
 
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/cohorts/",
         data={"name": "list", "is_static": "true"},
         files={"csv": ("people.csv", f"distinct_id\n{LONG}\n{CUT}\nb\n".encode(), "text/csv")},
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
 
-    cohort = await home.get(f"/cohorts/{json.loads(answer.content)['id']}/")
+    cohort = await tenant.get(f"/cohorts/{json.loads(answer.content)['id']}/")
     assert (cohort["count"], cohort["errors_calculating"]) == (2, 0)

@@ -11,7 +11,7 @@ from fanion.db.schema.tables import feature_flags
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow
 from fanion.flags.evaluation.cache import FlagSets
 from fanion.projects.store import move_flag_version
-from tests.support.application import Home, open_home
+from tests.support.application import Tenant, open_tenant
 from tests.support.events_engine import next_project
 
 LARGE, SMALL = 1, 2
@@ -53,15 +53,17 @@ async def test_flags_are_compiled_while_others_are_answered() -> None:
 
 
 @pytest.mark.parametrize("path", ["/decide?v=3", "/flags/?v=2"])
-async def test_requests_of_others_overtake_one_for_a_large_project(home: Home, path: str) -> None:
-    async with open_home(home.site, next_project()) as neighbour:
+async def test_requests_of_others_overtake_one_for_a_large_project(
+    tenant: Tenant, path: str
+) -> None:
+    async with open_tenant(tenant.site, next_project()) as neighbour:
         await neighbour.create_flag(key="small")
-        await store_flags(home)
-        for asker in (home, neighbour):
+        await store_flags(tenant)
+        for asker in (tenant, neighbour):
             assert (await asker.decide("u"))["errorsWhileComputingFlags"] is False
         done: list[int] = []
 
-        async def ask(asker: Home) -> int:
+        async def ask(asker: Tenant) -> int:
             body = {
                 "api_key": asker.token,
                 "distinct_id": "u",
@@ -71,16 +73,16 @@ async def test_requests_of_others_overtake_one_for_a_large_project(home: Home, p
             done.append(asker.project_id)
             return len(answer.json().get("flags") or answer.json()["featureFlags"])
 
-        counts = await asyncio.gather(ask(home), ask(neighbour))
+        counts = await asyncio.gather(ask(tenant), ask(neighbour))
 
     assert tuple(counts) == (FLAGS, 1)
-    assert done == [neighbour.project_id, home.project_id]
+    assert done == [neighbour.project_id, tenant.project_id]
 
 
-async def store_flags(home: Home) -> None:
+async def store_flags(tenant: Tenant) -> None:
     """Insert flags directly, because creating so many through the API would take a minute."""
     columns = {
-        "project_id": home.project_id,
+        "project_id": tenant.project_id,
         "name": "",
         "filters": FILTERS,
         "active": True,
@@ -92,6 +94,6 @@ async def store_flags(home: Home) -> None:
         "created_at": datetime(2024, 3, 1, tzinfo=UTC),
     }
     rows = [{**columns, "key": f"f{number}"} for number in range(FLAGS)]
-    async with home.site.records.write() as connection:
+    async with tenant.site.records.write() as connection:
         await connection.execute(insert(feature_flags), rows)
-        await connection.run_sync(move_flag_version, home.project_id)
+        await connection.run_sync(move_flag_version, tenant.project_id)

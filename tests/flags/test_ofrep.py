@@ -5,37 +5,41 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.application import Home, error
+from tests.support.application import Tenant, error
 
 Json = dict[str, Any]
 PATH = "/ofrep/v1/evaluate/flags"
 
 
 async def ask(
-    home: Home, key: str | None = None, body: Any = None, **headers: str
+    tenant: Tenant, key: str | None = None, body: Any = None, **headers: str
 ) -> httpx.Response:
     path = PATH if key is None else f"{PATH}/{key}"
     body = {"context": {"targetingKey": "u"}} if body is None else body
-    headers = {"authorization": f"Bearer {home.token}", **headers}
-    return await home.public.post(path, json=body, headers=headers)
+    headers = {"authorization": f"Bearer {tenant.token}", **headers}
+    return await tenant.public.post(path, json=body, headers=headers)
 
 
 def prop(key: str, value: Any) -> Json:
     return {"key": key, "type": "person", "operator": "exact", "value": value}
 
 
-async def flags(home: Home) -> None:
+async def flags(tenant: Tenant) -> None:
     variants = [{"key": "blue", "rollout_percentage": 100}]
-    await home.create_flag(key="everyone", filters={"groups": [{}], "payloads": {"true": {"n": 1}}})
-    await home.create_flag(key="part", filters={"groups": [{"rollout_percentage": 99.99}]})
-    await home.create_flag(key="staff", filters={"groups": [{"properties": [prop("plan", "pro")]}]})
-    await home.create_flag_for_no_person("nobody")
-    await home.create_flag(key="inactive", active=False, filters={"groups": [{}]})
-    await home.create_flag(
+    await tenant.create_flag(
+        key="everyone", filters={"groups": [{}], "payloads": {"true": {"n": 1}}}
+    )
+    await tenant.create_flag(key="part", filters={"groups": [{"rollout_percentage": 99.99}]})
+    await tenant.create_flag(
+        key="staff", filters={"groups": [{"properties": [prop("plan", "pro")]}]}
+    )
+    await tenant.create_flag_for_no_person("nobody")
+    await tenant.create_flag(key="inactive", active=False, filters={"groups": [{}]})
+    await tenant.create_flag(
         key="color", filters={"groups": [{}], "multivariate": {"variants": variants}}
     )
-    await home.create_flag_for_no_person("color-off", multivariate={"variants": variants})
-    await home.create_flag(
+    await tenant.create_flag_for_no_person("color-off", multivariate={"variants": variants})
+    await tenant.create_flag(
         key="forced",
         filters={
             "groups": [{"properties": [prop("plan", "pro")], "variant": "blue"}],
@@ -58,11 +62,11 @@ async def flags(home: Home) -> None:
     ],
 )
 async def test_one_flag_is_returned_in_terms_of_openfeature(
-    home: Home, key: str, answer: Json
+    tenant: Tenant, key: str, answer: Json
 ) -> None:
-    await flags(home)
+    await flags(tenant)
 
-    evaluated = await ask(home, key, {"context": {"targetingKey": "u", "plan": "pro"}})
+    evaluated = await ask(tenant, key, {"context": {"targetingKey": "u", "plan": "pro"}})
 
     metadata = evaluated.json().pop("metadata")
     assert evaluated.status_code == 200
@@ -72,14 +76,14 @@ async def test_one_flag_is_returned_in_terms_of_openfeature(
     assert metadata.get("payload") == ('{"n":1}' if key == "everyone" else None)
 
 
-async def test_all_flags_come_with_a_tag_of_the_outcome(home: Home) -> None:
-    await flags(home)
+async def test_all_flags_come_with_a_tag_of_the_outcome(tenant: Tenant) -> None:
+    await flags(tenant)
 
-    first = await ask(home)
+    first = await ask(tenant)
     tag = first.headers["etag"]
-    same = await ask(home, **{"if-none-match": tag})
+    same = await ask(tenant, **{"if-none-match": tag})
     other = await ask(
-        home, None, {"context": {"targetingKey": "u", "plan": "pro"}}, **{"if-none-match": tag}
+        tenant, None, {"context": {"targetingKey": "u", "plan": "pro"}}, **{"if-none-match": tag}
     )
 
     assert {flag["key"] for flag in first.json()["flags"]} == {
@@ -89,27 +93,27 @@ async def test_all_flags_come_with_a_tag_of_the_outcome(home: Home) -> None:
     assert other.status_code == 200
 
 
-async def test_groups_and_their_properties_are_read_from_the_context(home: Home) -> None:
-    await home.capture(
+async def test_groups_and_their_properties_are_read_from_the_context(tenant: Tenant) -> None:
+    await tenant.capture(
         {"event": "seen", "distinct_id": "u", "properties": {"$groups": {"org": "o1"}}}
     )
     leaf = {"key": "size", "type": "group", "group_type_index": 0, "value": "big"}
-    await home.create_flag(
+    await tenant.create_flag(
         key="big", filters={"groups": [{"properties": [leaf]}], "aggregation_group_type_index": 0}
     )
 
     for name in ("group_properties", "groupProperties"):
         context = {"targetingKey": "u", "groups": {"org": "o1"}, name: {"org": {"size": "big"}}}
-        evaluated = await ask(home, "big", {"context": context})
+        evaluated = await ask(tenant, "big", {"context": context})
 
         assert evaluated.json()["value"] is True
 
 
-async def test_stored_properties_are_used(home: Home) -> None:
-    await flags(home)
-    await home.capture({"event": "$identify", "distinct_id": "ann", "$set": {"plan": "pro"}})
+async def test_stored_properties_are_used(tenant: Tenant) -> None:
+    await flags(tenant)
+    await tenant.capture({"event": "$identify", "distinct_id": "ann", "$set": {"plan": "pro"}})
 
-    evaluated = await ask(home, "staff", {"context": {"targetingKey": "ann"}})
+    evaluated = await ask(tenant, "staff", {"context": {"targetingKey": "ann"}})
 
     assert evaluated.json()["value"] is True
 
@@ -127,10 +131,12 @@ async def test_stored_properties_are_used(home: Home) -> None:
         ([], "PARSE_ERROR"),
     ],
 )
-async def test_a_wrong_context_is_reported_by_its_code(home: Home, body: Any, code: str) -> None:
-    await flags(home)
+async def test_a_wrong_context_is_reported_by_its_code(
+    tenant: Tenant, body: Any, code: str
+) -> None:
+    await flags(tenant)
 
-    single, bulk = await ask(home, "everyone", body), await ask(home, None, body)
+    single, bulk = await ask(tenant, "everyone", body), await ask(tenant, None, body)
 
     details = single.json()["errorDetails"]
     assert (single.status_code, bulk.status_code) == (400, 400)
@@ -143,22 +149,22 @@ async def test_a_wrong_context_is_reported_by_its_code(home: Home, body: Any, co
     assert bulk.json() == reported
 
 
-async def test_a_body_that_is_no_json_is_a_parse_error(home: Home) -> None:
-    headers = {"authorization": f"Bearer {home.token}"}
+async def test_a_body_that_is_no_json_is_a_parse_error(tenant: Tenant) -> None:
+    headers = {"authorization": f"Bearer {tenant.token}"}
 
     for content in (b"", b"{", b"\xff"):
-        answer = await home.public.post(f"{PATH}/f", content=content, headers=headers)
+        answer = await tenant.public.post(f"{PATH}/f", content=content, headers=headers)
 
         assert answer.status_code == 400
         assert answer.json()["errorCode"] == "PARSE_ERROR"
 
 
 @pytest.mark.parametrize("key", ["none", "deleted", "a%2Fb"])
-async def test_an_unknown_flag_is_not_found(home: Home, key: str) -> None:
-    gone = await home.create_flag(key="deleted", filters={"groups": [{}]})
-    await home.api.patch(f"/feature_flags/{gone['id']}/", json={"deleted": True})
+async def test_an_unknown_flag_is_not_found(tenant: Tenant, key: str) -> None:
+    gone = await tenant.create_flag(key="deleted", filters={"groups": [{}]})
+    await tenant.api.patch(f"/feature_flags/{gone['id']}/", json={"deleted": True})
 
-    answer = await ask(home, key)
+    answer = await ask(tenant, key)
 
     named = key.replace("%2F", "/")
     assert answer.status_code == 404
@@ -170,25 +176,25 @@ async def test_an_unknown_flag_is_not_found(home: Home, key: str) -> None:
     }
 
 
-async def test_either_header_carries_the_project_key(home: Home) -> None:
-    await flags(home)
+async def test_either_header_carries_the_project_key(tenant: Tenant) -> None:
+    await flags(tenant)
     body = {"context": {"targetingKey": "u"}}
 
-    other = await home.public.post(PATH, json=body, headers={"x-api-key": home.token})
-    anonymous = await home.public.post(PATH, json=body)
-    unknown = await home.public.post(f"{PATH}/f", json=body, headers={"x-api-key": "phc_none"})
+    other = await tenant.public.post(PATH, json=body, headers={"x-api-key": tenant.token})
+    anonymous = await tenant.public.post(PATH, json=body)
+    unknown = await tenant.public.post(f"{PATH}/f", json=body, headers={"x-api-key": "phc_none"})
 
-    lower = {"authorization": f"bearer {home.token}"}
+    lower = {"authorization": f"bearer {tenant.token}"}
     assert other.status_code == 200
-    assert (await home.public.post(PATH, json=body, headers=lower)).status_code == 200
+    assert (await tenant.public.post(PATH, json=body, headers=lower)).status_code == 200
     assert (anonymous.status_code, anonymous.json()["code"]) == (401, "invalid_api_key")
     assert (unknown.status_code, unknown.json()["code"]) == (401, "invalid_api_key")
     assert unknown.json()["key"] == "f"
 
 
-async def test_a_browser_is_let_in_with_any_header_that_it_names(home: Home) -> None:
+async def test_a_browser_is_let_in_with_any_header_that_it_names(tenant: Tenant) -> None:
     header_names = "authorization,content-type,if-none-match"
-    preflight = await home.public.options(
+    preflight = await tenant.public.options(
         f"{PATH}/f",
         headers={
             "origin": "https://app.example",
@@ -196,7 +202,7 @@ async def test_a_browser_is_let_in_with_any_header_that_it_names(home: Home) -> 
             "access-control-request-headers": header_names,
         },
     )
-    refused = await home.public.post(PATH, json={}, headers={"origin": "https://app.example"})
+    refused = await tenant.public.post(PATH, json={}, headers={"origin": "https://app.example"})
 
     assert preflight.status_code == 200
     assert preflight.headers["access-control-allow-headers"] == header_names

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 PAYLOADS: list[Any] = [0, False, [], {}, 0.0, "0", '""', {"a": 0}]
 
@@ -19,36 +19,38 @@ def as_text(payload: Any) -> str:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids=as_text)
-async def test_a_payload_is_served_by_each_endpoint(home: Home, payload: Any) -> None:
-    await home.create_flag(key="holds", filters=filters(payload))
-    body = {"api_key": home.token, "distinct_id": "ann"}
+async def test_a_payload_is_served_by_each_endpoint(tenant: Tenant, payload: Any) -> None:
+    await tenant.create_flag(key="holds", filters=filters(payload))
+    body = {"api_key": tenant.token, "distinct_id": "ann"}
     stored = msgspec.json.encode(payload)
 
     for path in ("/decide?v=3", "/flags?v=1"):
-        answer = (await home.public.post(path, json=body)).json()
+        answer = (await tenant.public.post(path, json=body)).json()
         assert msgspec.json.encode(answer["featureFlagPayloads"]["holds"]) == stored
     for path in ("/decide?v=4", "/flags?v=2"):
-        answer = (await home.public.post(path, json=body)).json()
+        answer = (await tenant.public.post(path, json=body)).json()
         assert answer["flags"]["holds"]["metadata"]["payload"] == as_text(payload)
     context = {"context": {"targetingKey": "ann"}}
     for path in ("/ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags/holds"):
-        ofrep_answer = await home.public.post(path, json=context, headers={"x-api-key": home.token})
+        ofrep_answer = await tenant.public.post(
+            path, json=context, headers={"x-api-key": tenant.token}
+        )
         record = ofrep_answer.json()
         record = record["flags"][0] if "flags" in record else record
         assert record["metadata"]["payload"] == as_text(payload)
-    assert await home.get("/feature_flags/holds/remote_config/") == as_text(payload)
+    assert await tenant.get("/feature_flags/holds/remote_config/") == as_text(payload)
     for path in ("/feature_flags/local_evaluation/", "/feature_flags/"):
-        [flag] = next(v for v in (await home.get(path)).values() if isinstance(v, list))
+        [flag] = next(v for v in (await tenant.get(path)).values() if isinstance(v, list))
         assert msgspec.json.encode(flag["filters"]["payloads"]["true"]) == stored
 
 
 @pytest.mark.parametrize("payload", [None, ""])
-async def test_null_and_an_empty_text_are_none(home: Home, payload: Any) -> None:
-    flag = await home.create_flag(key="holds", filters={"groups": [{"properties": []}]})
-    await home.store_flag(flag, filters=filters(payload))
+async def test_null_and_an_empty_text_are_none(tenant: Tenant, payload: Any) -> None:
+    flag = await tenant.create_flag(key="holds", filters={"groups": [{"properties": []}]})
+    await tenant.store_flag(flag, filters=filters(payload))
 
-    answer = await home.decide("ann")
+    answer = await tenant.decide("ann")
 
     assert answer["featureFlagPayloads"] == {}
     path = "/feature_flags/holds/remote_config/"
-    assert (await home.api.get(path)).status_code == 404
+    assert (await tenant.api.get(path)).status_code == 404

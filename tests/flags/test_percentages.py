@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import feature_flags
 from fanion.flags.engine.percentages import with_whole_percentages
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 CONDITION = {"key": "rollout_percentage", "type": "person", "operator": "exact", "value": [3.0]}
 
@@ -64,60 +64,60 @@ def test_filters_without_a_whole_percentage_stay_the_same_object(given: Any) -> 
     assert with_whole_percentages(given) is given
 
 
-async def served(home: Home, flag_id: int) -> list[Json]:
+async def served(tenant: Tenant, flag_id: int) -> list[Json]:
     """Return the filters of a flag from each place that serves them."""
-    [listed] = (await home.get("/feature_flags/"))["results"]
-    [local] = (await home.get("/feature_flags/local_evaluation/"))["flags"]
-    [defined] = (await home.get("/feature_flags/local_evaluation/?send_cohorts"))["flags"]
-    flag = await home.get(f"/feature_flags/{flag_id}/")
+    [listed] = (await tenant.get("/feature_flags/"))["results"]
+    [local] = (await tenant.get("/feature_flags/local_evaluation/"))["flags"]
+    [defined] = (await tenant.get("/feature_flags/local_evaluation/?send_cohorts"))["flags"]
+    flag = await tenant.get(f"/feature_flags/{flag_id}/")
     return [each["filters"] for each in (listed, local, defined, flag)]
 
 
-async def test_what_is_sent_is_stored_and_served_with_integers(home: Home) -> None:
-    flag = await home.create_flag(key="shares", filters=SENT)
+async def test_what_is_sent_is_stored_and_served_with_integers(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="shares", filters=SENT)
 
     this = select(feature_flags.c.filters).where(feature_flags.c.id == flag["id"])
-    [stored] = await home.site.records.fetch(this)
+    [stored] = await tenant.site.records.fetch(this)
     assert text(stored.filters) == text(flag["filters"]) == text(SERVED)
-    assert {text(each) for each in await served(home, flag["id"])} == {text(SERVED)}
+    assert {text(each) for each in await served(tenant, flag["id"])} == {text(SERVED)}
 
 
-async def test_a_flag_that_is_stored_otherwise_is_served_with_integers(home: Home) -> None:
-    flag = await home.create_flag(key="shares")
-    await home.store_flag(flag, filters=SENT)
+async def test_a_flag_that_is_stored_otherwise_is_served_with_integers(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="shares")
+    await tenant.store_flag(flag, filters=SENT)
 
-    assert {text(each) for each in await served(home, flag["id"])} == {text(SERVED)}
+    assert {text(each) for each in await served(tenant, flag["id"])} == {text(SERVED)}
 
 
-async def test_what_was_read_may_be_sent_back_in_either_notation(home: Home) -> None:
+async def test_what_was_read_may_be_sent_back_in_either_notation(tenant: Tenant) -> None:
     """A part that equals the stored one is not checked; here variants do not sum to 100."""
     variants = [{"key": "a", "rollout_percentage": 30.0}]
-    flag = await home.create_flag(key="old")
+    flag = await tenant.create_flag(key="old")
     old = {"groups": [{"properties": []}], "multivariate": {"variants": variants}}
-    await home.store_flag(flag, filters=old)
+    await tenant.store_flag(flag, filters=old)
 
-    for sent in (old, (await home.get(f"/feature_flags/{flag['id']}/"))["filters"]):
+    for sent in (old, (await tenant.get(f"/feature_flags/{flag['id']}/"))["filters"]):
         body = {"filters": sent, "name": text(sent)}
-        answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=body)
+        answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=body)
         assert answer.status_code == 200
 
 
-async def test_the_percentage_of_a_simple_flag_is_an_integer(home: Home) -> None:
-    flag = await home.create_flag(key="simple", filters=SIMPLE)
+async def test_the_percentage_of_a_simple_flag_is_an_integer(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="simple", filters=SIMPLE)
 
     assert text(flag["rollout_percentage"]) == "40"
 
 
-async def test_a_scheduled_percentage_is_an_integer(home: Home) -> None:
-    flag = await home.create_flag(key="grows", filters=SIMPLE)
+async def test_a_scheduled_percentage_is_an_integer(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="grows", filters=SIMPLE)
     path = f"/feature_flags/{flag['id']}/scheduled_changes/"
     payload = {"operation": "update_rollout_percentage", "value": 60.0}
 
     body = {"payload": payload, "scheduled_at": "2024-03-02T12:00:00Z"}
-    made = (await home.api.post(path, json=body)).json()
-    async with home.site.records.write() as connection:
+    made = (await tenant.api.post(path, json=body)).json()
+    async with tenant.site.records.write() as connection:
         this = update(scheduled_changes).where(scheduled_changes.c.id == made["id"])
         await connection.execute(this.values(payload=payload))
-    [listed] = (await home.get(path))["results"]
+    [listed] = (await tenant.get(path))["results"]
 
     assert text(made["payload"]["value"]) == text(listed["payload"]["value"]) == "60"

@@ -15,15 +15,15 @@ from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.flags.preview.change import EXACT_MAX, SAMPLE
 from fanion.persons.merge import person_uuid
 from tests.flags.test_blast_radius import in_cohort, organizations
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import NOW
 
 PLACE = "/feature_flags/preview_change/"
 _numbers = count(1)
 
 
-async def preview(home: Home, **body: Any) -> Json:
-    answer = await home.api.post(PLACE, json=body)
+async def preview(tenant: Tenant, **body: Any) -> Json:
+    answer = await tenant.api.post(PLACE, json=body)
     assert answer.status_code == 200, answer.text
     previewed: Json = answer.json()
     return previewed
@@ -40,10 +40,10 @@ def of_person(key: str, value: object, operator: str = "exact") -> Json:
     return {"type": "person", "key": key, "value": value, "operator": operator}
 
 
-async def people(home: Home, number: int) -> list[str]:
+async def people(tenant: Tenant, number: int) -> list[str]:
     """Capture persons and return their distinct ids."""
     names = [f"user{n}" for n in range(number)]
-    await home.capture(
+    await tenant.capture(
         *(
             {
                 "event": "$identify",
@@ -56,28 +56,28 @@ async def people(home: Home, number: int) -> list[str]:
     return names
 
 
-async def values(home: Home, key: str, names: Sequence[str]) -> list[Any]:
+async def values(tenant: Tenant, key: str, names: Sequence[str]) -> list[Any]:
     """Return the values that clients get, one by one; false for a flag that does not exist."""
     clients_values = []
     for name in names:
-        body = {"api_key": home.token, "distinct_id": name, "flag_keys_to_evaluate": [key]}
-        answer = (await home.public.post("/flags/?v=2", json=body)).json()
+        body = {"api_key": tenant.token, "distinct_id": name, "flag_keys_to_evaluate": [key]}
+        answer = (await tenant.public.post("/flags/?v=2", json=body)).json()
         flag = answer["flags"].get(key)
         clients_values.append(False if flag is None else flag["variant"] or flag["enabled"])
     return clients_values
 
 
 @pytest.mark.every_engine
-async def test_who_gets_which_value_is_counted(home: Home) -> None:
-    names = await people(home, 12)
-    flag = await home.create_flag(
+async def test_who_gets_which_value_is_counted(tenant: Tenant) -> None:
+    names = await people(tenant, 12)
+    flag = await tenant.create_flag(
         key="f", filters={"groups": [{"properties": [of_person("plan", "pro")]}]}
     )
     variants = [{"key": "a", "rollout_percentage": 100}]
     groups = [{"properties": [of_person("plan", ["pro", "free"])]}]
 
     result = await preview(
-        home, id=flag["id"], filters={"groups": groups, "multivariate": {"variants": variants}}
+        tenant, id=flag["id"], filters={"groups": groups, "multivariate": {"variants": variants}}
     )
 
     assert result == {
@@ -94,82 +94,82 @@ async def test_who_gets_which_value_is_counted(home: Home) -> None:
     }
 
 
-async def test_a_new_flag_is_false_for_everyone_before(home: Home) -> None:
-    await people(home, 3)
+async def test_a_new_flag_is_false_for_everyone_before(tenant: Tenant) -> None:
+    await people(tenant, 3)
 
-    result = await preview(home, key="new", filters={"groups": [{}]})
-    off = await preview(home, key="new", active=False, filters={"groups": [{}]})
+    result = await preview(tenant, key="new", filters={"groups": [{}]})
+    off = await preview(tenant, key="new", active=False, filters={"groups": [{}]})
 
     assert moves(result) == {(False, True): 3}
     assert moves(off) == {(False, False): 3}
 
 
-async def test_a_flag_that_is_deleted_or_comes_back_changes_for_all(home: Home) -> None:
-    await people(home, 3)
-    flag = await home.create_flag(key="f")
+async def test_a_flag_that_is_deleted_or_comes_back_changes_for_all(tenant: Tenant) -> None:
+    await people(tenant, 3)
+    flag = await tenant.create_flag(key="f")
 
-    gone = await preview(home, id=flag["id"], deleted=True)
-    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
-    back = await preview(home, id=flag["id"], deleted=False)
+    gone = await preview(tenant, id=flag["id"], deleted=True)
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
+    back = await preview(tenant, id=flag["id"], deleted=False)
 
     assert (moves(gone), moves(back)) == ({(True, False): 3}, {(False, True): 3})
 
 
-async def test_another_key_is_another_place_in_the_rollout(home: Home) -> None:
-    names = await people(home, 30)
+async def test_another_key_is_another_place_in_the_rollout(tenant: Tenant) -> None:
+    names = await people(tenant, 30)
     half = {"groups": [{"rollout_percentage": 50}]}
-    flag = await home.create_flag(key="before", filters=half)
-    was = await values(home, "before", names)
+    flag = await tenant.create_flag(key="before", filters=half)
+    was = await values(tenant, "before", names)
 
-    result = await preview(home, id=flag["id"], key="after")
-    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"key": "after"})
+    result = await preview(tenant, id=flag["id"], key="after")
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"key": "after"})
 
-    now = await values(home, "after", names)
+    now = await values(tenant, "after", names)
     assert moves(result) == Counter(zip(was, now, strict=True))
     assert result["changed_persons"] > 0
 
 
-async def test_a_flag_that_cannot_be_computed_has_no_value(home: Home) -> None:
-    await people(home, 3)
-    flag = await home.create_flag(key="f")
-    await home.store_flag(flag, filters={"groups": "none"})
+async def test_a_flag_that_cannot_be_computed_has_no_value(tenant: Tenant) -> None:
+    await people(tenant, 3)
+    flag = await tenant.create_flag(key="f")
+    await tenant.store_flag(flag, filters={"groups": "none"})
 
-    result = await preview(home, id=flag["id"], filters={"groups": [{}]})
+    result = await preview(tenant, id=flag["id"], filters={"groups": [{}]})
 
     assert moves(result) == {(None, True): 3}
 
 
-async def test_persons_with_several_ids_count_once_by_the_first(home: Home) -> None:
-    await home.capture(
+async def test_persons_with_several_ids_count_once_by_the_first(tenant: Tenant) -> None:
+    await tenant.capture(
         {"event": "$identify", "distinct_id": "b-user"},
         {"event": "$create_alias", "distinct_id": "b-user", "properties": {"alias": "a-user"}},
     )
     filters = {"groups": [{"properties": [of_person("distinct_id", "a-user")]}]}
 
-    assert moves(await preview(home, key="f", filters=filters)) == {(False, True): 1}
+    assert moves(await preview(tenant, key="f", filters=filters)) == {(False, True): 1}
 
 
 @pytest.mark.every_engine
-async def test_groups_are_counted_for_a_group_flag(home: Home) -> None:
-    await organizations(home, 10)
+async def test_groups_are_counted_for_a_group_flag(tenant: Tenant) -> None:
+    await organizations(tenant, 10)
     leaf = {"key": "industry", "type": "group", "group_type_index": 0, "value": ["1", "2"]}
     index = {"aggregation_group_type_index": 0}
-    flag = await home.create_flag(key="f", filters={"groups": [{"properties": [leaf]}], **index})
+    flag = await tenant.create_flag(key="f", filters={"groups": [{"properties": [leaf]}], **index})
 
-    result = await preview(home, id=flag["id"], filters={"groups": [{}], **index})
+    result = await preview(tenant, id=flag["id"], filters={"groups": [{}], **index})
 
     assert (result["total_persons"], result["group_type_index"]) == (10, 0)
     assert moves(result) == {(True, True): 2, (False, True): 8}
 
 
-async def test_persons_and_groups_are_not_compared(home: Home) -> None:
-    await organizations(home, 2)
-    flag = await home.create_flag(key="f")
+async def test_persons_and_groups_are_not_compared(tenant: Tenant) -> None:
+    await organizations(tenant, 2)
+    flag = await tenant.create_flag(key="f")
     by_group = {"groups": [{}], "aggregation_group_type_index": 0}
 
-    refused = await home.api.post(PLACE, json={"id": flag["id"], "filters": by_group})
-    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"active": False})
-    result = await preview(home, id=flag["id"], filters=by_group, active=True)
+    refused = await tenant.api.post(PLACE, json={"id": flag["id"], "filters": by_group})
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"active": False})
+    result = await preview(tenant, id=flag["id"], filters=by_group, active=True)
 
     detail = (
         "Values for persons and values for groups, or for groups of another type, cannot be "
@@ -180,16 +180,16 @@ async def test_persons_and_groups_are_not_compared(home: Home) -> None:
     assert moves(result) == {(False, True): 2}
 
 
-async def test_nothing_is_stored_or_counted(home: Home) -> None:
-    await people(home, 2)
-    flag = await home.create_flag(key="f")
-    before = await home.get("/feature_flags/")
-    activity = await home.get("/feature_flags/activity/")
+async def test_nothing_is_stored_or_counted(tenant: Tenant) -> None:
+    await people(tenant, 2)
+    flag = await tenant.create_flag(key="f")
+    before = await tenant.get("/feature_flags/")
+    activity = await tenant.get("/feature_flags/activity/")
 
-    await preview(home, id=flag["id"], filters={"groups": []}, name="n", tags=["a"])
+    await preview(tenant, id=flag["id"], filters={"groups": []}, name="n", tags=["a"])
 
-    assert await home.get("/feature_flags/") == before
-    assert await home.get("/feature_flags/activity/") == activity
+    assert await tenant.get("/feature_flags/") == before
+    assert await tenant.get("/feature_flags/activity/") == activity
 
 
 # ── Compared with what clients get one by one ─────────────────────────────────────────────
@@ -253,17 +253,17 @@ def written(drawn: Json, names: dict[str, Json]) -> Json:
     return {"filters": filters, **{name: drawn[name] for name in plain}}
 
 
-async def named_conditions(home: Home) -> dict[str, Json]:
+async def named_conditions(tenant: Tenant) -> dict[str, Json]:
     """Return conditions on new cohorts and a new flag, by name."""
     tree = {"properties": {"type": "AND", "values": [of_person("plan", "pro")]}}
-    dynamic = await home.api.post("/cohorts/", json={"name": "pro", "filters": tree})
+    dynamic = await tenant.api.post("/cohorts/", json={"name": "pro", "filters": tree})
     csv = b"distinct_id\nuser1\nuser2\nuser3\nuser7\n"
-    static = await home.api.post(
+    static = await tenant.api.post(
         "/cohorts/", data={"name": "s", "is_static": "true"}, files={"csv": ("c.csv", csv)}
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
     half = {"groups": [{"rollout_percentage": 50}]}
-    inner = await home.create_flag(key=f"inner-{next(_numbers)}", filters=half)
+    inner = await tenant.create_flag(key=f"inner-{next(_numbers)}", filters=half)
     on_flag = {"type": "flag", "key": str(inner["id"]), "operator": "flag_evaluates_to"}
     members = in_cohort(static.json()["id"])
     return {
@@ -281,23 +281,23 @@ async def named_conditions(home: Home) -> dict[str, Json]:
 )
 @given(saved=FLAGS, changed=FLAGS, kept=st.booleans())
 async def test_the_effect_is_what_clients_get_one_by_one(
-    home: Home, saved: Json, changed: Json, kept: bool
+    tenant: Tenant, saved: Json, changed: Json, kept: bool
 ) -> None:
-    if not (await home.get("/persons/"))["results"]:
-        await people(home, 10)
+    if not (await tenant.get("/persons/"))["results"]:
+        await people(tenant, 10)
     names = sorted(f"user{n}" for n in range(10))
-    conditions = await named_conditions(home)
+    conditions = await named_conditions(tenant)
     key = f"flag-{next(_numbers)}"
-    flag = await home.create_flag(key=key, **written(saved, conditions))
+    flag = await tenant.create_flag(key=key, **written(saved, conditions))
     if kept:
-        await home.decide(names[0], **{"$anon_distinct_id": "visitor-1"})
+        await tenant.decide(names[0], **{"$anon_distinct_id": "visitor-1"})
     fields = written(changed, conditions)
 
-    was = await values(home, key, names)
-    result = await preview(home, id=flag["id"], **fields)
-    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=fields)
+    was = await values(tenant, key, names)
+    result = await preview(tenant, id=flag["id"], **fields)
+    answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=fields)
     assert answer.status_code == 200, answer.text
-    now = await values(home, key, names)
+    now = await values(tenant, key, names)
 
     assert result["exact"] is True
     assert moves(result) == Counter(zip(was, now, strict=True))
@@ -306,9 +306,9 @@ async def test_the_effect_is_what_clients_get_one_by_one(
 # ── Many persons ──────────────────────────────────────────────────────────────────────────
 
 
-async def insert_persons(home: Home, number: int) -> None:
-    project_id = home.project_id
-    async with home.site.records.write() as connection:
+async def insert_persons(tenant: Tenant, number: int) -> None:
+    project_id = tenant.project_id
+    async with tenant.site.records.write() as connection:
         for start in range(0, number, 5_000):
             names = [f"user{n}" for n in range(start, min(start + 5_000, number))]
             rows = [
@@ -342,12 +342,12 @@ async def insert_persons(home: Home, number: int) -> None:
             await connection.execute(insert(person_distinct_ids), links)
 
 
-async def test_more_persons_than_the_limit_are_sampled(home: Home) -> None:
-    await insert_persons(home, EXACT_MAX + 1_000)
+async def test_more_persons_than_the_limit_are_sampled(tenant: Tenant) -> None:
+    await insert_persons(tenant, EXACT_MAX + 1_000)
     filters = {"groups": [{"properties": [of_person("plan", "free")]}, {"rollout_percentage": 20}]}
 
-    result = await preview(home, key="f", filters=filters)
-    again = await preview(home, key="f", filters=filters)
+    result = await preview(tenant, key="f", filters=filters)
+    again = await preview(tenant, key="f", filters=filters)
 
     assert (result["exact"], result["sampled_persons"]) == (False, SAMPLE)
     assert result["total_persons"] == EXACT_MAX + 1_000
@@ -365,24 +365,24 @@ async def test_more_persons_than_the_limit_are_sampled(home: Home) -> None:
 # ── Bounds ────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_stale_version_is_refused_as_by_a_save(home: Home) -> None:
-    flag = await home.create_flag(key="f")
+async def test_a_stale_version_is_refused_as_by_a_save(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="f")
     sent = {"name": "n", "version": 7}
 
-    saved = await home.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
+    saved = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
     for operation in ("preview_change", "reach", "evaluation_reasons"):
-        answer = await home.api.post(
+        answer = await tenant.api.post(
             f"/feature_flags/{operation}/", json={**sent, "id": flag["id"]}
         )
 
         assert (answer.status_code, answer.json()) == (409, saved.json())
 
 
-async def test_a_large_body_is_refused(home: Home) -> None:
+async def test_a_large_body_is_refused(tenant: Tenant) -> None:
     filters = {"groups": [{"properties": [of_person("a", ["x" * 300] * 999)]}]}
 
     for operation in ("preview_change", "reach", "evaluation_reasons"):
-        answer = await home.api.post(
+        answer = await tenant.api.post(
             f"/feature_flags/{operation}/", json={"key": "f", "filters": filters}
         )
 
@@ -430,13 +430,13 @@ REFUSED: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_a_save_refuses_is_refused_alike(home: Home, name: str) -> None:
-    await home.create_flag(key="taken")
-    created = await home.api.post("/feature_flags/", json=REFUSED[name])
+async def test_what_a_save_refuses_is_refused_alike(tenant: Tenant, name: str) -> None:
+    await tenant.create_flag(key="taken")
+    created = await tenant.api.post("/feature_flags/", json=REFUSED[name])
     assert created.status_code == 400, created.text
 
     for operation in ("preview_change", "evaluation_reasons"):
-        answer = await home.api.post(f"/feature_flags/{operation}/", json=REFUSED[name])
+        answer = await tenant.api.post(f"/feature_flags/{operation}/", json=REFUSED[name])
 
         assert (answer.status_code, answer.json()) == (400, created.json())
 
@@ -466,23 +466,23 @@ CHANGES: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-async def test_what_a_change_refuses_is_refused_alike(home: Home, name: str) -> None:
-    flag = await home.create_flag(key="f")
+async def test_what_a_change_refuses_is_refused_alike(tenant: Tenant, name: str) -> None:
+    flag = await tenant.create_flag(key="f")
     on_flag = {"type": "flag", "key": "f", "value": True, "operator": "flag_evaluates_to"}
-    await home.create_flag(key="taken", filters={"groups": [{"properties": [on_flag]}]})
-    changed = await home.api.patch(f"/feature_flags/{flag['id']}/", json=CHANGES[name])
+    await tenant.create_flag(key="taken", filters={"groups": [{"properties": [on_flag]}]})
+    changed = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=CHANGES[name])
     assert changed.status_code == 400, changed.text
 
     for operation in ("preview_change", "reach", "evaluation_reasons"):
         fields_sent = {**CHANGES[name], "id": flag["id"]}
-        answer = await home.api.post(f"/feature_flags/{operation}/", json=fields_sent)
+        answer = await tenant.api.post(f"/feature_flags/{operation}/", json=fields_sent)
 
         assert (answer.status_code, answer.json()) == (400, changed.json())
 
 
-async def test_a_flag_of_another_project_is_not_found(home: Home) -> None:
+async def test_a_flag_of_another_project_is_not_found(tenant: Tenant) -> None:
     for operation in ("preview_change", "reach", "evaluation_reasons"):
-        answer = await home.api.post(f"/feature_flags/{operation}/", json={"id": 987654321})
+        answer = await tenant.api.post(f"/feature_flags/{operation}/", json={"id": 987654321})
 
         assert answer.status_code == 404
         assert answer.json() == error("invalid_request", "not_found", "Not found.")
@@ -503,21 +503,21 @@ OWN: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize("name", OWN)
-async def test_own_fields_are_checked(home: Home, name: str) -> None:
+async def test_own_fields_are_checked(tenant: Tenant, name: str) -> None:
     sent, attr = OWN[name]
 
-    answer = await home.api.post("/feature_flags/evaluation_reasons/", json={"key": "f", **sent})
+    answer = await tenant.api.post("/feature_flags/evaluation_reasons/", json={"key": "f", **sent})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
 
 
-async def test_several_users_wait_for_their_turn(home: Home) -> None:
-    await people(home, 3)
-    flags = [await home.create_flag(key=f"f{n}") for n in range(4)]
+async def test_several_users_wait_for_their_turn(tenant: Tenant) -> None:
+    await people(tenant, 3)
+    flags = [await tenant.create_flag(key=f"f{n}") for n in range(4)]
 
     result = await asyncio.gather(
-        *(preview(home, id=flag["id"], filters={"groups": []}) for flag in flags)
+        *(preview(tenant, id=flag["id"], filters={"groups": []}) for flag in flags)
     )
 
     assert [moves(each) for each in result] == [{(True, False): 3}] * 4

@@ -9,53 +9,53 @@ import pytest
 from fanion.events.storage.store import EventStore
 from fanion.flags.evaluation.endpoints import KEYS_MAX, EvaluationLimit, TooManyEvaluations
 from fanion.projects.auth.keys import KEY_CHARS_MAX
-from tests.support.application import Home, error, open_home, open_site
+from tests.support.application import Tenant, error, open_site, open_tenant
 
 REFUSED = error("validation_error", "rate_limit_exceeded", "Rate limit exceeded ")
 
 
 @pytest.fixture
-async def home(
+async def tenant(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
-) -> AsyncIterator[Home]:
+) -> AsyncIterator[Tenant]:
     """Yield a server that allows three requests, and then one in a thousand seconds."""
     async with (
         open_site(records_url, events, tmp_path, decide_per_s=0.001, decide_burst=3) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        yield home
+        yield tenant
 
 
-async def statuses(home: Home, body: Any, *paths: str) -> list[int]:
-    return [(await home.public.post(path, json=body)).status_code for path in paths]
+async def statuses(tenant: Tenant, body: Any, *paths: str) -> list[int]:
+    return [(await tenant.public.post(path, json=body)).status_code for path in paths]
 
 
-async def test_beyond_the_limit_the_answer_is_429(home: Home) -> None:
-    body = {"api_key": home.token, "distinct_id": "u"}
+async def test_beyond_the_limit_the_answer_is_429(tenant: Tenant) -> None:
+    body = {"api_key": tenant.token, "distinct_id": "u"}
 
-    taken = await statuses(home, body, "/decide?v=3", "/flags/?v=2", "/decide")
-    refused = await home.public.post("/decide?v=3", json=body)
+    taken = await statuses(tenant, body, "/decide?v=3", "/flags/?v=2", "/decide")
+    refused = await tenant.public.post("/decide?v=3", json=body)
 
     assert taken == [200, 200, 200]
     assert (refused.status_code, refused.json()) == (429, REFUSED)
     assert refused.headers["retry-after"] == "1"
-    assert await statuses(home, body, "/flags") == [429]
+    assert await statuses(tenant, body, "/flags") == [429]
 
 
-async def test_wrong_and_missing_keys_are_counted(home: Home) -> None:
+async def test_wrong_and_missing_keys_are_counted(tenant: Tenant) -> None:
     four = ["/decide?v=3"] * 4
 
-    assert await statuses(home, {"api_key": "phc_no"}, *four) == [401, 401, 401, 429]
-    assert await statuses(home, {}, *four[:2]) == [401, 401]
-    assert await statuses(home, [1], *four[:2]) == [400, 429]
+    assert await statuses(tenant, {"api_key": "phc_no"}, *four) == [401, 401, 401, 429]
+    assert await statuses(tenant, {}, *four[:2]) == [401, 401]
+    assert await statuses(tenant, [1], *four[:2]) == [400, 429]
 
 
-async def test_of_a_made_up_key_no_more_is_remembered_than_a_key_has(home: Home) -> None:
+async def test_of_a_made_up_key_no_more_is_remembered_than_a_key_has(tenant: Tenant) -> None:
     body = {"api_key": "phc_" + "x" * 100_000, "distinct_id": "u"}
 
-    answered = await statuses(home, body, "/decide?v=3")
+    answered = await statuses(tenant, body, "/decide?v=3")
 
-    limit = home.site.running.public.flags.endpoints.decide.limit
+    limit = tenant.site.running.public.flags.endpoints.decide.limit
     assert answered == [401]
     assert [len(key) for key in limit.buckets] == [KEY_CHARS_MAX]
 

@@ -25,14 +25,14 @@ from fanion.flags.engine.flag_set import build_flag_set
 from fanion.flags.engine.model import DecisionReason, Subject
 from fanion.flags.preview.schemas import flag_reach
 from tests.flags.test_blast_radius import in_cohort, organizations, person, persons
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 
-async def reach(home: Home, *groups: Json, **more: Any) -> Json:
+async def reach(tenant: Tenant, *groups: Json, **more: Any) -> Json:
     filters = {"groups": list(groups), **more.pop("filters", {})}
-    answer = await home.api.post("/feature_flags/reach/", json={"filters": filters, **more})
+    answer = await tenant.api.post("/feature_flags/reach/", json={"filters": filters, **more})
     assert answer.status_code == 200, answer.text
     result: Json = answer.json()
     return result
@@ -52,10 +52,10 @@ def below(number: int, **more: Any) -> Json:
 
 
 @pytest.mark.every_engine
-async def test_a_condition_takes_from_those_below(home: Home) -> None:
-    await persons(home, 10)
+async def test_a_condition_takes_from_those_below(tenant: Tenant) -> None:
+    await persons(tenant, 10)
 
-    result = await reach(home, below(4), below(6, rollout_percentage=50), {}, below(3))
+    result = await reach(tenant, below(4), below(6, rollout_percentage=50), {}, below(3))
 
     assert result == {
         "exact": False,
@@ -72,11 +72,11 @@ async def test_a_condition_takes_from_those_below(home: Home) -> None:
     }
 
 
-async def test_a_smaller_share_below_a_larger_one_lets_no_person_in(home: Home) -> None:
-    await persons(home, 10)
+async def test_a_smaller_share_below_a_larger_one_lets_no_person_in(tenant: Tenant) -> None:
+    await persons(tenant, 10)
 
     result = await reach(
-        home, {"rollout_percentage": 50}, {"rollout_percentage": 30}, {"rollout_percentage": 70}
+        tenant, {"rollout_percentage": 50}, {"rollout_percentage": 30}, {"rollout_percentage": 70}
     )
 
     assert result["conditions"] == [
@@ -86,25 +86,25 @@ async def test_a_smaller_share_below_a_larger_one_lets_no_person_in(home: Home) 
     ]
 
 
-async def test_conditions_with_a_variant_come_first(home: Home) -> None:
-    await persons(home, 4)
+async def test_conditions_with_a_variant_come_first(tenant: Tenant) -> None:
+    await persons(tenant, 4)
     variants = [{"key": name, "rollout_percentage": 50} for name in ("a", "b")]
     filters = {"multivariate": {"variants": variants}}
 
-    result = await reach(home, {}, below(1, variant="a"), filters=filters)
+    result = await reach(tenant, {}, below(1, variant="a"), filters=filters)
 
     assert result["exact"] is True
     assert result["conditions"] == [condition(4, 1, 3), condition(1, 0, 1)]
 
 
-async def test_what_comes_before_the_conditions_takes_too(home: Home) -> None:
-    await persons(home, 10)
+async def test_what_comes_before_the_conditions_takes_too(tenant: Tenant) -> None:
+    await persons(tenant, 10)
     early = {"properties": [person(key="group", operator="exact", value=["true"])]}
     held = {"rollout_percentage": 20, "variant": "held"}
 
-    enrolled = await reach(home, {}, filters={"super_groups": [early]})
-    out = await reach(home, {"rollout_percentage": 50}, filters={"holdout_groups": [held]})
-    everyone = await reach(home, {}, filters={"super_groups": [{"rollout_percentage": 10}]})
+    enrolled = await reach(tenant, {}, filters={"super_groups": [early]})
+    out = await reach(tenant, {"rollout_percentage": 50}, filters={"holdout_groups": [held]})
+    everyone = await reach(tenant, {}, filters={"super_groups": [{"rollout_percentage": 10}]})
 
     # The super group decides all of them: they have the property, whatever its value.
     assert (enrolled["super_groups"], enrolled["conditions"]) == (
@@ -115,58 +115,60 @@ async def test_what_comes_before_the_conditions_takes_too(home: Home) -> None:
     assert everyone["conditions"] == [condition(10, 10, 0, never=True)]
 
 
-async def test_cohorts_and_members_are_counted(home: Home) -> None:
-    await persons(home, 5)
+async def test_cohorts_and_members_are_counted(tenant: Tenant) -> None:
+    await persons(tenant, 5)
     csv = b"distinct_id\nperson1\nperson3\nnobody\n"
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
     )
-    await home.site.calculated()
+    await tenant.site.calculated()
 
-    result = await reach(home, {"properties": [in_cohort(answer.json()["id"])]}, {})
+    result = await reach(tenant, {"properties": [in_cohort(answer.json()["id"])]}, {})
 
     assert result["conditions"] == [condition(2, 0, 2), condition(5, 2, 3)]
 
 
-async def test_a_condition_on_another_flag_is_not_counted_nor_what_it_leaves(home: Home) -> None:
-    await persons(home, 3)
-    inner = await home.create_flag(key="inner", filters={"groups": [{}]})
+async def test_a_condition_on_another_flag_is_not_counted_nor_what_it_leaves(
+    tenant: Tenant,
+) -> None:
+    await persons(tenant, 3)
+    inner = await tenant.create_flag(key="inner", filters={"groups": [{}]})
     on_flag = {"type": "flag", "key": str(inner["id"]), "operator": "flag_evaluates_to"}
 
-    result = await reach(home, below(1), {"properties": [{**on_flag, "value": True}]}, {})
+    result = await reach(tenant, below(1), {"properties": [{**on_flag, "value": True}]}, {})
 
     nothing = dict.fromkeys(condition(0, 0, 0))
     assert result["conditions"] == [condition(1, 0, 1), nothing, {**nothing, "matches": 3}]
 
 
 @pytest.mark.every_engine
-async def test_groups_are_counted_for_a_group_flag(home: Home) -> None:
-    await organizations(home, 10)
+async def test_groups_are_counted_for_a_group_flag(tenant: Tenant) -> None:
+    await organizations(tenant, 10)
     leaf = {"key": "industry", "type": "group", "group_type_index": 0}
     some = {"properties": [{**leaf, "value": ["1", "4"]}]}
     index = {"aggregation_group_type_index": 0}
 
-    result = await reach(home, some, {"rollout_percentage": 50}, filters=index)
+    result = await reach(tenant, some, {"rollout_percentage": 50}, filters=index)
 
     assert (result["total_persons"], result["group_type_index"]) == (10, 0)
     assert result["conditions"] == [condition(2, 0, 2), condition(10, 2, 4)]
 
 
-async def test_a_saved_flag_is_asked_about_without_its_filters(home: Home) -> None:
-    await persons(home, 3)
-    flag = await home.create_flag(key="f", filters={"groups": [below(2)]})
+async def test_a_saved_flag_is_asked_about_without_its_filters(tenant: Tenant) -> None:
+    await persons(tenant, 3)
+    flag = await tenant.create_flag(key="f", filters={"groups": [below(2)]})
 
-    answer = await home.api.post("/feature_flags/reach/", json={"id": flag["id"]})
+    answer = await tenant.api.post("/feature_flags/reach/", json={"id": flag["id"]})
 
     assert answer.json()["conditions"] == [condition(2, 0, 2)]
 
 
-async def test_many_conditions_are_counted_up_to_a_number(home: Home) -> None:
-    await persons(home, 3)
+async def test_many_conditions_are_counted_up_to_a_number(tenant: Tenant) -> None:
+    await persons(tenant, 3)
     share = {"rollout_percentage": 1.5}
 
-    result = await reach(home, *[below(2, **share)] * 50)
-    answer = await home.api.post(
+    result = await reach(tenant, *[below(2, **share)] * 50)
+    answer = await tenant.api.post(
         "/feature_flags/reach/", json={"filters": {"groups": [below(2)] * 51}}
     )
 
@@ -245,14 +247,14 @@ def counted(filters: Json, many: int) -> LadderReach:
     return reach_of(ladder, Counter(tests.combination(properties, where) for properties in values))
 
 
-async def test_the_event_store_counts_as_one_by_one(home: Home) -> None:
+async def test_the_event_store_counts_as_one_by_one(tenant: Tenant) -> None:
     choose = random.Random(7)
     values: list[Any] = ["pro", "Pro", "", 1, 1.5, True, None, ["a"], {"b": 1}, "2024-01-01"]
     known = [
         {key: choose.choice(values) for key in ("a", "b", "c") if choose.random() < 0.7}
         for _ in range(60)
     ]
-    await home.capture(
+    await tenant.capture(
         *(
             {"event": "$identify", "distinct_id": f"u{n}", "$set": properties}
             for n, properties in enumerate(known)
@@ -282,7 +284,7 @@ async def test_the_event_store_counts_as_one_by_one(home: Home) -> None:
             ladder, Counter(tests.combination(properties, where) for properties in known)
         )
 
-        result = await reach(home, *conditions, filters=more)
+        result = await reach(tenant, *conditions, filters=more)
 
         assert result == structs.asdict(flag_reach(ladder, expected)) | {
             "conditions": [

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.support.application import Home, open_home
+from tests.support.application import Tenant, open_tenant
 from tests.support.events_engine import next_project
 from tests.support.management import NOW, add_key, error
 
@@ -19,9 +19,11 @@ Json = dict[str, Any]
 NO_PROJECT = error("validation_error", "invalid_project", "Invalid Project ID.", "project_id")
 
 
-async def post(home: Home, body: Any, path: str = "/decide?v=3", **request: Any) -> httpx.Response:
+async def post(
+    tenant: Tenant, body: Any, path: str = "/decide?v=3", **request: Any
+) -> httpx.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return await home.public.post(path, content=content, **request)
+    return await tenant.public.post(path, content=content, **request)
 
 
 @pytest.mark.parametrize(
@@ -37,15 +39,15 @@ async def post(home: Home, body: Any, path: str = "/decide?v=3", **request: Any)
         lambda token: {"token": "", "api_key": token},
     ],
 )
-async def test_the_key_is_found_where_clients_put_it(home: Home, located: Any) -> None:
-    answer = await post(home, {**located(home.token), "distinct_id": "u"})
+async def test_the_key_is_found_where_clients_put_it(tenant: Tenant, located: Any) -> None:
+    answer = await post(tenant, {**located(tenant.token), "distinct_id": "u"})
 
     assert answer.status_code == 200
 
 
-async def test_every_encoding_of_the_body_is_read(home: Home) -> None:
-    await home.create_flag(key="on", filters={"groups": [{}]})
-    body = json.dumps({"token": home.token, "distinct_id": "ümlaut"})
+async def test_every_encoding_of_the_body_is_read(tenant: Tenant) -> None:
+    await tenant.create_flag(key="on", filters={"groups": [{}]})
+    body = json.dumps({"token": tenant.token, "distinct_id": "ümlaut"})
     raw, encoded = body.encode(), base64.b64encode(body.encode()).decode()
     form = {"content-type": "application/x-www-form-urlencoded"}
     requests: list[tuple[str, bytes, dict[str, str]]] = [
@@ -61,7 +63,7 @@ async def test_every_encoding_of_the_body_is_read(home: Home) -> None:
     ]
 
     for path, content, headers in requests:
-        answer = await home.public.post(path, content=content, headers=headers)
+        answer = await tenant.public.post(path, content=content, headers=headers)
 
         assert answer.status_code == 200, (path, headers, answer.text)
         assert answer.json()["featureFlags"] == {"on": True}
@@ -73,9 +75,9 @@ async def test_every_encoding_of_the_body_is_read(home: Home) -> None:
     [b"", b"{", b"[]", b"null", b'"text"', b"5", b"\x1f\x8bbroken", b'{"api_key"', b"\xff\xfe"],
 )
 async def test_a_body_that_cannot_be_read_is_an_invalid_payload(
-    home: Home, path: str, body: bytes
+    tenant: Tenant, path: str, body: bytes
 ) -> None:
-    answer = await post(home, body, path)
+    answer = await post(tenant, body, path)
 
     detail = answer.json()["detail"]
     assert answer.status_code == 400
@@ -84,8 +86,8 @@ async def test_a_body_that_cannot_be_read_is_an_invalid_payload(
 
 
 @pytest.mark.parametrize("field", ["groups", "person_properties", "group_properties"])
-async def test_a_field_of_the_wrong_kind_is_an_invalid_payload(home: Home, field: str) -> None:
-    answer = await post(home, {"api_key": home.token, "distinct_id": "u", field: ["x"]})
+async def test_a_field_of_the_wrong_kind_is_an_invalid_payload(tenant: Tenant, field: str) -> None:
+    answer = await post(tenant, {"api_key": tenant.token, "distinct_id": "u", field: ["x"]})
 
     detail = f"Malformed request data: {field} must be an object."
     assert answer.status_code == 400
@@ -93,8 +95,8 @@ async def test_a_field_of_the_wrong_kind_is_an_invalid_payload(home: Home, field
 
 
 @pytest.mark.parametrize("body", [{}, {"api_key": None}, {"token": ""}, {"properties": {}}])
-async def test_without_a_key_no_store_is_read(home: Home, body: Json) -> None:
-    answer = await post(home, {**body, "distinct_id": "u"})
+async def test_without_a_key_no_store_is_read(tenant: Tenant, body: Json) -> None:
+    answer = await post(tenant, {**body, "distinct_id": "u"})
 
     assert answer.status_code == 401
     assert answer.json() == error(
@@ -107,9 +109,9 @@ async def test_without_a_key_no_store_is_read(home: Home, body: Json) -> None:
 @pytest.mark.every_engine
 @pytest.mark.parametrize("token", ["phc_unknown", 5, ["x"], "a\0b", "ü" * 300])
 async def test_an_unknown_key_is_refused_before_the_distinct_id_is_missed(
-    home: Home, token: Any
+    tenant: Tenant, token: Any
 ) -> None:
-    answer = await post(home, {"api_key": token})
+    answer = await post(tenant, {"api_key": token})
 
     assert answer.status_code == 401
     assert answer.json() == error(
@@ -120,8 +122,8 @@ async def test_an_unknown_key_is_refused_before_the_distinct_id_is_missed(
 
 
 @pytest.mark.parametrize("fields", [{}, {"distinct_id": None}])
-async def test_a_distinct_id_is_required(home: Home, fields: Json) -> None:
-    answer = await post(home, {"api_key": home.token, **fields})
+async def test_a_distinct_id_is_required(tenant: Tenant, fields: Json) -> None:
+    answer = await post(tenant, {"api_key": tenant.token, **fields})
 
     assert answer.status_code == 400
     assert answer.json() == error(
@@ -138,26 +140,26 @@ async def test_a_distinct_id_is_required(home: Home, fields: Json) -> None:
     ],
 )
 async def test_anything_but_null_is_a_distinct_id(
-    home: Home, distinct_id: Any, as_text: str
+    tenant: Tenant, distinct_id: Any, as_text: str
 ) -> None:
     """A value that is not text is converted to text as capture stores it."""
     same = {"key": "distinct_id", "type": "person", "value": as_text}
-    await home.create_flag(key="same", filters={"groups": [{"properties": [same]}]})
+    await tenant.create_flag(key="same", filters={"groups": [{"properties": [same]}]})
     staff = {"key": "staff", "type": "person", "operator": "is_not_set"}
-    await home.create_flag(key="stored", filters={"groups": [{"properties": [staff]}]})
+    await tenant.create_flag(key="stored", filters={"groups": [{"properties": [staff]}]})
 
-    decided = await home.decide(distinct_id)
+    decided = await tenant.decide(distinct_id)
 
     assert decided["featureFlags"] == {"same": True, "stored": True}
 
 
-async def test_a_personal_key_evaluates_for_the_project_that_is_named(home: Home) -> None:
-    await home.create_flag(key="on", filters={"groups": [{}]})
-    named = {"api_key": home.key, "distinct_id": "u", "project_id": home.project_id}
+async def test_a_personal_key_evaluates_for_the_project_that_is_named(tenant: Tenant) -> None:
+    await tenant.create_flag(key="on", filters={"groups": [{}]})
+    named = {"api_key": tenant.key, "distinct_id": "u", "project_id": tenant.project_id}
 
-    as_number = await post(home, named)
-    as_text = await post(home, {**named, "project_id": str(home.project_id)})
-    unnamed = await post(home, {"api_key": home.key, "distinct_id": "u"})
+    as_number = await post(tenant, named)
+    as_text = await post(tenant, {**named, "project_id": str(tenant.project_id)})
+    unnamed = await post(tenant, {"api_key": tenant.key, "distinct_id": "u"})
 
     assert as_number.json()["featureFlags"] == as_text.json()["featureFlags"] == {"on": True}
     assert (unnamed.status_code, unnamed.json()["code"]) == (401, "invalid_api_key")
@@ -173,7 +175,9 @@ SCOPES_OF_PATHS = {
 
 
 @pytest.mark.parametrize(("path", "scope"), SCOPES_OF_PATHS.items())
-async def test_a_restricted_personal_key_needs_a_scope(home: Home, path: str, scope: str) -> None:
+async def test_a_restricted_personal_key_needs_a_scope(
+    tenant: Tenant, path: str, scope: str
+) -> None:
     granted: dict[str, Sequence[str]] = {
         "right": [scope],
         "more": [scope.replace(":read", ":write")],
@@ -186,10 +190,10 @@ async def test_a_restricted_personal_key_needs_a_scope(home: Home, path: str, sc
     answers = {}
 
     for name, scopes in granted.items():
-        text = f"phx_{home.project_id}_{name}"
-        key = await add_key(home.site.records, home.user_id, text, scopes)
-        body = {"event": "a", "distinct_id": "u", "project_id": home.project_id, "api_key": key}
-        answers[name] = await post(home, body, path)
+        text = f"phx_{tenant.project_id}_{name}"
+        key = await add_key(tenant.site.records, tenant.user_id, text, scopes)
+        body = {"event": "a", "distinct_id": "u", "project_id": tenant.project_id, "api_key": key}
+        answers[name] = await post(tenant, body, path)
 
     missing = f"API key missing required scope '{scope}'"
     denied = error("authentication_error", "permission_denied", missing)
@@ -199,30 +203,30 @@ async def test_a_restricted_personal_key_needs_a_scope(home: Home, path: str, sc
         assert (answers[name].status_code, answers[name].json()) == (403, denied), name
 
 
-async def test_a_scope_opens_no_project_out_of_reach(home: Home) -> None:
-    text = f"phx_{home.project_id}_far"
-    key = await add_key(home.site.records, home.user_id, text, ["feature_flag:read"])
+async def test_a_scope_opens_no_project_out_of_reach(tenant: Tenant) -> None:
+    text = f"phx_{tenant.project_id}_far"
+    key = await add_key(tenant.site.records, tenant.user_id, text, ["feature_flag:read"])
 
     for number in (2**40, 0, -1, 2**63, 10**30):
         for project_id in (number, str(number)):
             body = {"api_key": key, "distinct_id": "u", "project_id": project_id}
-            answer = await post(home, body)
+            answer = await post(tenant, body)
 
             assert (answer.status_code, answer.json()) == (400, NO_PROJECT), project_id
 
 
-async def test_a_personal_key_that_has_expired_is_reported(home: Home) -> None:
+async def test_a_personal_key_that_has_expired_is_reported(tenant: Tenant) -> None:
     until = NOW + timedelta(seconds=1)
     key = await add_key(
-        home.site.records, home.user_id, f"phx_{home.project_id}_old", expires_at=until
+        tenant.site.records, tenant.user_id, f"phx_{tenant.project_id}_old", expires_at=until
     )
-    named = {"api_key": key, "distinct_id": "u", "project_id": home.project_id}
+    named = {"api_key": key, "distinct_id": "u", "project_id": tenant.project_id}
 
-    before = await post(home, named)
-    home.site.clock.time = until
+    before = await post(tenant, named)
+    tenant.site.clock.time = until
     after = [
-        await post(home, named),
-        await home.public.post("/capture/", json={**named, "event": "a"}),
+        await post(tenant, named),
+        await tenant.public.post("/capture/", json={**named, "event": "a"}),
     ]
 
     detail = "Personal API key has expired."
@@ -232,42 +236,44 @@ async def test_a_personal_key_that_has_expired_is_reported(home: Home) -> None:
         assert (answer.status_code, answer.json()) == (401, refused)
 
 
-async def test_a_personal_key_opens_only_projects_of_its_owner(home: Home) -> None:
+async def test_a_personal_key_opens_only_projects_of_its_owner(tenant: Tenant) -> None:
     """Flags and capture refuse another organization's project like one that does not exist."""
     refused = error("authentication_error", "invalid_personal_api_key", "Invalid Personal API key.")
-    item = {"api_key": home.key, "distinct_id": "u", "event": "a"}
+    item = {"api_key": tenant.key, "distinct_id": "u", "event": "a"}
 
-    async with open_home(home.site, next_project()) as elsewhere:
+    async with open_tenant(tenant.site, next_project()) as elsewhere:
         for project_id in (elsewhere.project_id, 2**40):
             for path in ("/decide/?v=3", "/flags/?v=2", "/capture/"):
                 named = {**item, "project_id": project_id}
-                answer = await home.public.post(path, json=named)
+                answer = await tenant.public.post(path, json=named)
 
                 assert (answer.status_code, answer.json()) == (400, NO_PROJECT), (path, project_id)
         assert await elsewhere.events() == []
     unknown = await post(
-        home, {"api_key": "phx_none", "distinct_id": "u", "project_id": home.project_id}
+        tenant, {"api_key": "phx_none", "distinct_id": "u", "project_id": tenant.project_id}
     )
-    no_number = await post(home, {"api_key": "phx_none", "distinct_id": "u", "project_id": "x"})
+    no_number = await post(tenant, {"api_key": "phx_none", "distinct_id": "u", "project_id": "x"})
 
     assert (unknown.status_code, unknown.json()) == (401, refused)
     assert (no_number.status_code, no_number.json()["code"]) == (400, "invalid_project")
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-async def test_only_post_evaluates(home: Home, method: str) -> None:
-    answer = await home.public.request(method, "/decide", params={"token": home.token})
+async def test_only_post_evaluates(tenant: Tenant, method: str) -> None:
+    answer = await tenant.public.request(method, "/decide", params={"token": tenant.token})
 
     assert answer.status_code == 405
     assert answer.headers["allow"] == "POST, OPTIONS"
 
 
 @pytest.mark.parametrize("truthy", [True, "true", "Yes", "1", "on", "T"])
-async def test_with_flags_disabled_the_configuration_is_answered(home: Home, truthy: Any) -> None:
-    await home.create_flag(key="on", filters={"groups": [{}]})
+async def test_with_flags_disabled_the_configuration_is_answered(
+    tenant: Tenant, truthy: Any
+) -> None:
+    await tenant.create_flag(key="on", filters={"groups": [{}]})
 
-    decide = await post(home, {"api_key": home.token, "disable_flags": truthy})
-    flags = await post(home, {"api_key": home.token, "disable_flags": truthy}, "/flags?v=2")
+    decide = await post(tenant, {"api_key": tenant.token, "disable_flags": truthy})
+    flags = await post(tenant, {"api_key": tenant.token, "disable_flags": truthy}, "/flags?v=2")
 
     assert decide.json()["featureFlags"] == {}
     assert decide.json()["supportedCompression"] == ["gzip", "gzip-js", "lz64"]
@@ -275,10 +281,10 @@ async def test_with_flags_disabled_the_configuration_is_answered(home: Home, tru
 
 
 @pytest.mark.parametrize("falsy", [False, "false", "0", 0, 1, None, "maybe"])
-async def test_other_values_do_not_disable_flags(home: Home, falsy: Any) -> None:
-    await home.create_flag(key="on", filters={"groups": [{}]})
+async def test_other_values_do_not_disable_flags(tenant: Tenant, falsy: Any) -> None:
+    await tenant.create_flag(key="on", filters={"groups": [{}]})
 
-    decided = await home.decide("u", disable_flags=falsy)
+    decided = await tenant.decide("u", disable_flags=falsy)
 
     assert decided["featureFlags"] == {"on": True}
 
@@ -293,21 +299,23 @@ async def test_other_values_do_not_disable_flags(home: Home, falsy: Any) -> None
         ({"flag_keys_to_evaluate": None}, {"a", "b"}),
     ],
 )
-async def test_only_the_flags_asked_for_are_answered(home: Home, fields: Json, keys: Any) -> None:
-    await home.create_flag(key="a", filters={"groups": [{}]})
-    await home.create_flag(key="b", filters={"groups": [{}]})
+async def test_only_the_flags_asked_for_are_answered(
+    tenant: Tenant, fields: Json, keys: Any
+) -> None:
+    await tenant.create_flag(key="a", filters={"groups": [{}]})
+    await tenant.create_flag(key="b", filters={"groups": [{}]})
 
-    decided = await home.decide("u", **fields)
+    decided = await tenant.decide("u", **fields)
 
     assert decided["featureFlags"].keys() == keys
 
 
-async def test_null_fields_count_as_absent(home: Home) -> None:
-    await home.create_flag(key="on", filters={"groups": [{}]})
+async def test_null_fields_count_as_absent(tenant: Tenant) -> None:
+    await tenant.create_flag(key="on", filters={"groups": [{}]})
 
     absent: dict[str, Any] = {"$anon_distinct_id": None}
 
-    decided = await home.decide(
+    decided = await tenant.decide(
         "u",
         groups=None,
         person_properties=None,
@@ -318,8 +326,8 @@ async def test_null_fields_count_as_absent(home: Home) -> None:
     assert decided["featureFlags"] == {"on": True}
 
 
-async def flags_of_each_kind(home: Home) -> None:
-    await home.create_flag(
+async def flags_of_each_kind(tenant: Tenant) -> None:
+    await tenant.create_flag(
         key="color",
         filters={
             "groups": [{}],
@@ -327,36 +335,38 @@ async def flags_of_each_kind(home: Home) -> None:
             "payloads": {"blue": {"hex": "#00f"}},
         },
     )
-    await home.create_flag(
+    await tenant.create_flag(
         key="on", name="Shown", filters={"groups": [{}], "payloads": {"true": "1"}}
     )
-    await home.create_flag_for_no_person("off")
-    await home.create_flag(key="inactive", active=False, filters={"groups": [{}]})
+    await tenant.create_flag_for_no_person("off")
+    await tenant.create_flag(key="inactive", active=False, filters={"groups": [{}]})
 
 
 @pytest.mark.parametrize("version", ["", "?v=1", "?v=0", "?v="])
-async def test_the_first_version_lists_what_is_on(home: Home, version: str) -> None:
-    await flags_of_each_kind(home)
+async def test_the_first_version_lists_what_is_on(tenant: Tenant, version: str) -> None:
+    await flags_of_each_kind(tenant)
 
-    decided = await home.decide("u", version)
+    decided = await tenant.decide("u", version)
 
     assert decided["featureFlags"] == ["color", "on"]
     assert "featureFlagPayloads" not in decided
 
 
 @pytest.mark.parametrize("version", ["?v=2", "?v=1.19.0", "?v=abc"])
-async def test_the_second_version_returns_values_of_what_is_on(home: Home, version: str) -> None:
-    await flags_of_each_kind(home)
+async def test_the_second_version_returns_values_of_what_is_on(
+    tenant: Tenant, version: str
+) -> None:
+    await flags_of_each_kind(tenant)
 
-    decided = await home.decide("u", version)
+    decided = await tenant.decide("u", version)
 
     assert decided["featureFlags"] == {"color": "blue", "on": True}
 
 
-async def test_the_third_version_returns_everything(home: Home) -> None:
-    await flags_of_each_kind(home)
+async def test_the_third_version_returns_everything(tenant: Tenant) -> None:
+    await flags_of_each_kind(tenant)
 
-    decided = await home.decide("u")
+    decided = await tenant.decide("u")
 
     assert decided == {
         "config": {"enable_collect_everything": True},
@@ -383,10 +393,10 @@ async def test_the_third_version_returns_everything(home: Home) -> None:
 
 
 @pytest.mark.parametrize("version", ["?v=4", "?v=9"])
-async def test_the_fourth_version_returns_records(home: Home, version: str) -> None:
-    await flags_of_each_kind(home)
+async def test_the_fourth_version_returns_records(tenant: Tenant, version: str) -> None:
+    await flags_of_each_kind(tenant)
 
-    decided = await home.decide("u", version)
+    decided = await tenant.decide("u", version)
 
     assert "featureFlags" not in decided
     assert len(decided["requestId"]) == 36
@@ -412,14 +422,14 @@ async def test_the_fourth_version_returns_records(home: Home, version: str) -> N
     }
 
 
-async def test_flags_answers_without_configuration_unless_asked(home: Home) -> None:
-    await flags_of_each_kind(home)
-    body = {"token": home.token, "distinct_id": "u"}
+async def test_flags_answers_without_configuration_unless_asked(tenant: Tenant) -> None:
+    await flags_of_each_kind(tenant)
+    body = {"token": tenant.token, "distinct_id": "u"}
 
-    first = (await post(home, body, "/flags")).json()
-    second = (await post(home, body, "/flags/?v=2")).json()
-    fourth = (await post(home, body, "/flags/?v=4")).json()
-    configured = (await post(home, body, "/flags/?v=2&config=true")).json()
+    first = (await post(tenant, body, "/flags")).json()
+    second = (await post(tenant, body, "/flags/?v=2")).json()
+    fourth = (await post(tenant, body, "/flags/?v=4")).json()
+    configured = (await post(tenant, body, "/flags/?v=2&config=true")).json()
 
     assert first["featureFlags"] == {"color": "blue", "on": True, "off": False}
     assert first["featureFlagPayloads"] == {"color": {"hex": "#00f"}, "on": "1"}
@@ -434,16 +444,16 @@ async def test_flags_answers_without_configuration_unless_asked(home: Home) -> N
         assert answer["errorsWhileComputingFlags"] is False
 
 
-async def test_a_change_is_seen_by_the_next_request(home: Home) -> None:
-    flag = await home.create_flag(key="f", filters={"groups": [{}]})
+async def test_a_change_is_seen_by_the_next_request(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="f", filters={"groups": [{}]})
     path = f"/feature_flags/{flag['id']}/"
 
-    assert (await home.decide("u"))["featureFlags"] == {"f": True}
-    await home.api.patch(path, json={"filters": {"groups": []}})
-    assert (await home.decide("u"))["featureFlags"] == {"f": False}
-    await home.api.patch(path, json={"active": False})
-    assert (await home.decide("u"))["featureFlags"] == {}
-    await home.api.patch(path, json={"active": True, "deleted": True})
-    assert (await home.decide("u"))["featureFlags"] == {}
-    await home.api.patch(path, json={"deleted": False})
-    assert (await home.decide("u"))["featureFlags"] == {"f": False}
+    assert (await tenant.decide("u"))["featureFlags"] == {"f": True}
+    await tenant.api.patch(path, json={"filters": {"groups": []}})
+    assert (await tenant.decide("u"))["featureFlags"] == {"f": False}
+    await tenant.api.patch(path, json={"active": False})
+    assert (await tenant.decide("u"))["featureFlags"] == {}
+    await tenant.api.patch(path, json={"active": True, "deleted": True})
+    assert (await tenant.decide("u"))["featureFlags"] == {}
+    await tenant.api.patch(path, json={"deleted": False})
+    assert (await tenant.decide("u"))["featureFlags"] == {"f": False}

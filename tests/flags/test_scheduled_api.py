@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, delete, select, update
 from fanion.db.schema.tables import memberships, projects
 from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
 from fanion.projects.model import Level, Project
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.management import NOW, error, invalid
 from tests.support.team import Json, Office, Team, open_team
 
@@ -28,30 +28,30 @@ def changes_of(flag: Json) -> str:
     return f"/feature_flags/{flag['id']}/scheduled_changes/"
 
 
-async def schedule(home: Home, flag: Json, **sent: Any) -> Json:
-    answer = await home.api.post(changes_of(flag), json=sent)
+async def schedule(tenant: Tenant, flag: Json, **sent: Any) -> Json:
+    answer = await tenant.api.post(changes_of(flag), json=sent)
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
     return made
 
 
-async def run_changes_at(home: Home, **later: float) -> None:
+async def run_changes_at(tenant: Tenant, **later: float) -> None:
     """Set the clock to so much later than noon and execute what is due."""
-    home.site.clock.time = NOW + timedelta(**later)
-    while await home.site.running.automation.scheduler.work_once():
+    tenant.site.clock.time = NOW + timedelta(**later)
+    while await tenant.site.running.automation.scheduler.work_once():
         pass
 
 
 @pytest.mark.every_engine
-async def test_a_flag_is_switched_off_at_its_time(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_a_flag_is_switched_off_at_its_time(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
 
-    made = await schedule(home, flag, scheduled_at="2024-03-01T14:00:00+01:00", payload=OFF)
-    before = await home.decide("ann")
-    await run_changes_at(home, minutes=59)
-    still = await home.decide("ann")
-    await run_changes_at(home, minutes=61)
-    after = await home.decide("ann")
+    made = await schedule(tenant, flag, scheduled_at="2024-03-01T14:00:00+01:00", payload=OFF)
+    before = await tenant.decide("ann")
+    await run_changes_at(tenant, minutes=59)
+    still = await tenant.decide("ann")
+    await run_changes_at(tenant, minutes=61)
+    after = await tenant.decide("ann")
 
     assert made == {
         "id": made["id"],
@@ -61,7 +61,7 @@ async def test_a_flag_is_switched_off_at_its_time(home: Home) -> None:
         "steps": [{"scheduled_at": SOON, "value": False, "executed_at": None}],
         "executed_at": None,
         "failure_reason": None,
-        "created_by": home.owner,
+        "created_by": tenant.owner,
         "created_at": "2024-03-01T12:00:00Z",
     }
     assert [item["featureFlags"] for item in (before, still, after)] == [
@@ -69,45 +69,45 @@ async def test_a_flag_is_switched_off_at_its_time(home: Home) -> None:
         {"beta": True},
         {},
     ]
-    done = await home.get(f"{changes_of(flag)}{made['id']}/")
+    done = await tenant.get(f"{changes_of(flag)}{made['id']}/")
     executed = "2024-03-01T13:01:00Z"
     assert done == made | {
         "executed_at": executed,
         "steps": [{"scheduled_at": SOON, "value": False, "executed_at": executed}],
     }
-    listed = await home.get(changes_of(flag))
+    listed = await tenant.get(changes_of(flag))
     assert listed == {"count": 1, "next": None, "previous": None, "results": [done]}
 
 
-async def test_a_rollout_grows_step_by_step(home: Home) -> None:
-    flag = await home.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 0}]})
+async def test_a_rollout_grows_step_by_step(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 0}]})
     steps = [{"scheduled_at": SOON, "value": 10}, {"scheduled_at": LATER, "value": 100}]
     payload = {"operation": "update_rollout_percentage", "steps": steps}
 
-    made = await schedule(home, flag, payload=payload)
+    made = await schedule(tenant, flag, payload=payload)
     seen = []
     for hours in (0.5, 1, 2):
-        await run_changes_at(home, hours=hours)
-        answer = await home.api.get(f"/feature_flags/{flag['id']}/")
+        await run_changes_at(tenant, hours=hours)
+        answer = await tenant.api.get(f"/feature_flags/{flag['id']}/")
         seen.append((answer.json()["rollout_percentage"], answer.headers["x-flag-version"]))
 
     assert (made["payload"], made["scheduled_at"]) == (payload, SOON)
     assert seen == [(0, "1"), (10, "2"), (100, "3")]
-    done = await home.get(f"{changes_of(flag)}{made['id']}/")
+    done = await tenant.get(f"{changes_of(flag)}{made['id']}/")
     assert [step["executed_at"] for step in done["steps"]] == [SOON, LATER]
     assert (done["scheduled_at"], done["executed_at"]) == (LATER, LATER)
 
 
-async def test_the_activity_names_who_scheduled_what(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
-    gone = await schedule(home, flag, scheduled_at=LATER, payload=OFF)
-    await home.api.delete(f"{changes_of(flag)}{gone['id']}/")
-    await run_changes_at(home, hours=1)
+async def test_the_activity_names_who_scheduled_what(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    made = await schedule(tenant, flag, scheduled_at=SOON, payload=OFF)
+    gone = await schedule(tenant, flag, scheduled_at=LATER, payload=OFF)
+    await tenant.api.delete(f"{changes_of(flag)}{gone['id']}/")
+    await run_changes_at(tenant, hours=1)
 
-    reported = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
+    reported = (await tenant.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
 
-    owner = {"first_name": "Olga", "email": home.owner["email"]}
+    owner = {"first_name": "Olga", "email": tenant.owner["email"]}
     assert {str(item["user"]) for item in reported} == {str(owner)}
     assert [item["activity"] for item in reported] == ["updated"] * 4 + ["created"]
     assert [item["detail"]["trigger"] for item in reported[1:]] == [None] * 4
@@ -134,58 +134,58 @@ def _reported(change: Json) -> Json:
     return {name: change[name] for name in ("id", "scheduled_at", "payload")}
 
 
-async def test_a_change_that_is_taken_back_is_not_made(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
+async def test_a_change_that_is_taken_back_is_not_made(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    made = await schedule(tenant, flag, scheduled_at=SOON, payload=OFF)
     path = f"{changes_of(flag)}{made['id']}/"
 
-    gone = await home.api.delete(path)
-    await run_changes_at(home, hours=1)
+    gone = await tenant.api.delete(path)
+    await run_changes_at(tenant, hours=1)
 
     assert (gone.status_code, gone.content) == (204, b"")
-    assert (await home.decide("ann"))["featureFlags"] == {"beta": True}
-    for answer in (await home.api.get(path), await home.api.delete(path)):
+    assert (await tenant.decide("ann"))["featureFlags"] == {"beta": True}
+    for answer in (await tenant.api.get(path), await tenant.api.delete(path)):
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
 
 
-async def test_what_is_over_cannot_be_taken_back(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
-    await run_changes_at(home, hours=1)
+async def test_what_is_over_cannot_be_taken_back(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    made = await schedule(tenant, flag, scheduled_at=SOON, payload=OFF)
+    await run_changes_at(tenant, hours=1)
 
-    answer = await home.api.delete(f"{changes_of(flag)}{made['id']}/")
+    answer = await tenant.api.delete(f"{changes_of(flag)}{made['id']}/")
 
     reported = "This scheduled change has been executed or has failed; it cannot be cancelled."
     assert (answer.status_code, answer.json()) == (400, invalid("invalid_input", reported))
 
 
-async def test_a_change_that_changes_nothing_counts_as_made(home: Home) -> None:
-    flag = await home.create_flag(key="beta", active=False)
-    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
-    await run_changes_at(home, hours=1)
+async def test_a_change_that_changes_nothing_counts_as_made(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta", active=False)
+    made = await schedule(tenant, flag, scheduled_at=SOON, payload=OFF)
+    await run_changes_at(tenant, hours=1)
 
-    done = await home.get(f"{changes_of(flag)}{made['id']}/")
-    answer = await home.api.get(f"/feature_flags/{flag['id']}/")
+    done = await tenant.get(f"{changes_of(flag)}{made['id']}/")
+    answer = await tenant.api.get(f"/feature_flags/{flag['id']}/")
 
     assert (done["executed_at"], done["failure_reason"]) == (SOON, None)
     assert answer.headers["x-flag-version"] == "1"
 
 
-async def test_a_change_that_can_no_longer_be_made_reports_why(home: Home) -> None:
-    flag = await home.create_flag(key="beta", filters={"groups": [{}, {}]})
+async def test_a_change_that_can_no_longer_be_made_reports_why(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta", filters={"groups": [{}, {}]})
     payload = {"operation": "update_rollout_percentage", "value": 5, "condition_index": 1}
-    made = await schedule(home, flag, scheduled_at=SOON, payload=payload)
-    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": {"groups": [{}]}})
-    await run_changes_at(home, hours=1)
+    made = await schedule(tenant, flag, scheduled_at=SOON, payload=payload)
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": {"groups": [{}]}})
+    await run_changes_at(tenant, hours=1)
 
-    done = await home.get(f"{changes_of(flag)}{made['id']}/")
+    done = await tenant.get(f"{changes_of(flag)}{made['id']}/")
 
     reported = "The feature flag has no condition set 1."
     assert (done["executed_at"], done["failure_reason"]) == (None, reported)
 
 
-async def test_bad_changes_are_refused_and_none_is_stored(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_bad_changes_are_refused_and_none_is_stored(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
     past = {"scheduled_at": "2024-03-01T11:00:00Z", "payload": OFF}
     sent: list[tuple[Any, Json]] = [
         ({}, invalid("required", "This field is required.", "payload")),
@@ -220,18 +220,18 @@ async def test_bad_changes_are_refused_and_none_is_stored(home: Home) -> None:
         ),
     ]
 
-    answers = [await home.api.post(changes_of(flag), json=body) for body, _ in sent]
+    answers = [await tenant.api.post(changes_of(flag), json=body) for body, _ in sent]
 
     assert [answer.json() for answer in answers] == [reported for _, reported in sent]
     assert {answer.status_code for answer in answers} == {400}
-    assert (await home.get(changes_of(flag)))["count"] == 0
+    assert (await tenant.get(changes_of(flag)))["count"] == 0
 
 
-async def test_a_deleted_flag_takes_no_changes(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
+async def test_a_deleted_flag_takes_no_changes(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
 
-    answer = await home.api.post(changes_of(flag), json={"scheduled_at": SOON, "payload": OFF})
+    answer = await tenant.api.post(changes_of(flag), json={"scheduled_at": SOON, "payload": OFF})
 
     reported = invalid("invalid_input", "The feature flag is deleted.", "payload")
     assert (answer.status_code, answer.json()) == (400, reported)

@@ -15,28 +15,28 @@ from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import memberships, projects
 from fanion.errors import Unavailable
 from fanion.flags.sdk.sse_service import HEARTBEAT, Broadcaster
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.management import NOW, add_member
 
 SOON_S = 60
 
 
-async def start_change_feed(home: Home) -> asyncio.Task[None]:
+async def start_change_feed(tenant: Tenant) -> asyncio.Task[None]:
     """Start the task that notices changes, which `main` runs with the server."""
-    return asyncio.create_task(home.site.running.public.flags.feed.run())
+    return asyncio.create_task(tenant.site.running.public.flags.feed.run())
 
 
 @pytest.fixture
-async def watching(home: Home) -> AsyncIterator[None]:
-    task = await start_change_feed(home)
+async def watching(tenant: Tenant) -> AsyncIterator[None]:
+    task = await start_change_feed(tenant)
     yield
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.fixture
-def broadcaster(home: Home) -> Broadcaster:
-    return home.site.running.public.flags.broadcaster
+def broadcaster(tenant: Tenant) -> Broadcaster:
+    return tenant.site.running.public.flags.broadcaster
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ async def frequent_checks(broadcaster: Broadcaster) -> AsyncIterator[None]:
     task.cancel()
 
 
-async def version(home: Home) -> int:
-    built = await home.site.running.public.flags.flag_sets.compiled_flags(home.project_id)
+async def version(tenant: Tenant) -> int:
+    built = await tenant.site.running.public.flags.flag_sets.compiled_flags(tenant.project_id)
     return built.definitions.version
 
 
@@ -67,15 +67,15 @@ def event(number: int) -> bytes:
 
 
 async def test_the_present_version_comes_at_once_and_then_each_change(
-    home: Home, watching: None, broadcaster: Broadcaster
+    tenant: Tenant, watching: None, broadcaster: Broadcaster
 ) -> None:
-    await home.create_flag(key="f", filters={"groups": [{}]})
-    messages = broadcaster.messages(home.project_id)
+    await tenant.create_flag(key="f", filters={"groups": [{}]})
+    messages = broadcaster.messages(tenant.project_id)
 
     async with asyncio.timeout(SOON_S):
         first = await anext(messages)
-        before = await version(home)
-        await home.create_flag(key="g", filters={"groups": [{}]})
+        before = await version(tenant)
+        await tenant.create_flag(key="g", filters={"groups": [{}]})
         second = await anext(messages)
 
     assert first == event(before)
@@ -84,13 +84,13 @@ async def test_the_present_version_comes_at_once_and_then_each_change(
 
 
 async def test_another_projects_change_is_none_of_its_business(
-    home: Home, broadcaster: Broadcaster
+    tenant: Tenant, broadcaster: Broadcaster
 ) -> None:
-    messages = broadcaster.messages(home.project_id)
+    messages = broadcaster.messages(tenant.project_id)
     await anext(messages)
     waiting = asyncio.ensure_future(anext(messages))
 
-    home.site.running.public.flags.flag_sets.invalidate(home.project_id + 1)
+    tenant.site.running.public.flags.flag_sets.invalidate(tenant.project_id + 1)
     await asyncio.wait([waiting], timeout=0.05)
 
     assert not waiting.done()
@@ -98,10 +98,10 @@ async def test_another_projects_change_is_none_of_its_business(
     await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def test_a_silent_connection_stays_open(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
+async def test_a_silent_connection_stays_open(tenant: Tenant) -> None:
+    broadcaster = Broadcaster(tenant.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
     beating = asyncio.create_task(broadcaster.run_heartbeat())
-    messages = broadcaster.messages(home.project_id)
+    messages = broadcaster.messages(tenant.project_id)
 
     async with asyncio.timeout(SOON_S):
         await anext(messages)
@@ -112,9 +112,9 @@ async def test_a_silent_connection_stays_open(home: Home) -> None:
     await asyncio.gather(beating, messages.aclose(), return_exceptions=True)
 
 
-async def test_closing_ends_every_listener_and_lets_no_other_in(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 100)
-    listeners = [broadcaster.messages(home.project_id) for _ in range(100)]
+async def test_closing_ends_every_listener_and_lets_no_other_in(tenant: Tenant) -> None:
+    broadcaster = Broadcaster(tenant.site.running.public.flags.flag_sets, 100)
+    listeners = [broadcaster.messages(tenant.project_id) for _ in range(100)]
     for messages in listeners:
         await anext(messages)
     ending = [asyncio.ensure_future(anext(messages, None)) for messages in listeners]
@@ -125,28 +125,28 @@ async def test_closing_ends_every_listener_and_lets_no_other_in(home: Home) -> N
     async with asyncio.timeout(SOON_S):
         assert await asyncio.gather(*ending) == [None] * 100
     with pytest.raises(Unavailable):
-        broadcaster.messages(home.project_id)
+        broadcaster.messages(tenant.project_id)
 
 
-async def test_there_is_a_limit_to_listeners(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 1)
-    messages = broadcaster.messages(home.project_id)
+async def test_there_is_a_limit_to_listeners(tenant: Tenant) -> None:
+    broadcaster = Broadcaster(tenant.site.running.public.flags.flag_sets, 1)
+    messages = broadcaster.messages(tenant.project_id)
     await anext(messages)
 
     with pytest.raises(Unavailable):
-        broadcaster.messages(home.project_id)
+        broadcaster.messages(tenant.project_id)
 
     await messages.aclose()
-    again = broadcaster.messages(home.project_id)
+    again = broadcaster.messages(tenant.project_id)
     await anext(again)
     await again.aclose()
 
 
-async def test_over_http_it_needs_a_key_that_reads_definitions(home: Home) -> None:
-    path = f"/api/projects/{home.project_id}/feature_flags/stream/"
+async def test_over_http_it_needs_a_key_that_reads_definitions(tenant: Tenant) -> None:
+    path = f"/api/projects/{tenant.project_id}/feature_flags/stream/"
 
-    anonymous = await home.public.get(path)
-    public = await home.public.get(path, headers={"authorization": f"Bearer {home.token}"})
+    anonymous = await tenant.public.get(path)
+    public = await tenant.public.get(path, headers={"authorization": f"Bearer {tenant.token}"})
 
     assert (anonymous.status_code, anonymous.json()["code"]) == (401, "not_authenticated")
     assert public.status_code == 401
@@ -155,19 +155,19 @@ async def test_over_http_it_needs_a_key_that_reads_definitions(home: Home) -> No
 # ── Keys that lose their access ──────────────────────────────────────────────────────────
 
 
-def path_of(home: Home) -> str:
-    return f"/api/projects/{home.project_id}/feature_flags/stream/"
+def path_of(tenant: Tenant) -> str:
+    return f"/api/projects/{tenant.project_id}/feature_flags/stream/"
 
 
 @asynccontextmanager
-async def stream_messages(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
+async def stream_messages(tenant: Tenant, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
     """Yield the messages after the first, while the server's background work runs."""
-    flags = home.site.running.public.flags
+    flags = tenant.site.running.public.flags
     task = asyncio.ensure_future(flags.loops["flag_stream_keys"]())
-    request = home.public.build_request(
-        "GET", path_of(home), headers={"authorization": f"Bearer {key}"}
+    request = tenant.public.build_request(
+        "GET", path_of(tenant), headers={"authorization": f"Bearer {key}"}
     )
-    answer = await home.public.send(request, stream=True)
+    answer = await tenant.public.send(request, stream=True)
     assert answer.status_code == 200
     messages = answer.aiter_raw()
     try:
@@ -184,36 +184,36 @@ async def ends(messages: AsyncIterator[bytes]) -> bool:
     return [received async for received in messages if received != HEARTBEAT] == []
 
 
-async def create_key(home: Home, **more: Any) -> tuple[str, str]:
+async def create_key(tenant: Tenant, **more: Any) -> tuple[str, str]:
     """Create another personal key of the owner; return its text and its id."""
-    async with home.site.client(home.key) as client:
+    async with tenant.site.client(tenant.key) as client:
         answer = await client.post("/api/personal_api_keys/", json={"label": "stream", **more})
     return answer.json()["value"], answer.json()["id"]
 
 
-async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
-    key, key_id = await create_key(home)
-    async with stream_messages(home, key) as messages, home.site.client(home.key) as client:
+async def test_a_stream_ends_when_its_key_is_revoked(tenant: Tenant) -> None:
+    key, key_id = await create_key(tenant)
+    async with stream_messages(tenant, key) as messages, tenant.site.client(tenant.key) as client:
         await client.delete(f"/api/personal_api_keys/{key_id}/")
 
         assert await ends(messages)
 
 
 @pytest.mark.usefixtures("frequent_checks")
-async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
-    key, _ = await create_key(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
-    async with stream_messages(home, key) as messages:
-        home.site.clock.move(hours=1)
+async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
+    key, _ = await create_key(tenant, expires_at=(NOW + timedelta(hours=1)).isoformat())
+    async with stream_messages(tenant, key) as messages:
+        tenant.site.clock.move(hours=1)
 
         assert await ends(messages)
 
 
 @pytest.mark.usefixtures("frequent_checks")
-async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) -> None:
-    name = f"mia-{home.project_id}"
-    member = await add_member(home.site.records, name, organization_id=home.organization_id)
-    async with stream_messages(home, member.key) as messages:
-        async with home.site.records.write() as connection:
+async def test_a_stream_ends_when_the_owner_leaves_the_organization(tenant: Tenant) -> None:
+    name = f"mia-{tenant.project_id}"
+    member = await add_member(tenant.site.records, name, organization_id=tenant.organization_id)
+    async with stream_messages(tenant, member.key) as messages:
+        async with tenant.site.records.write() as connection:
             await connection.execute(
                 delete(memberships).where(memberships.c.user_id == member.user_id)
             )
@@ -222,11 +222,11 @@ async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) 
 
 
 @pytest.mark.usefixtures("frequent_checks")
-async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
-    other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
-    projects_of_site = home.site.running.public.flags.projects
-    async with stream_messages(replace(home, project_id=other["id"]), home.key) as messages:
-        async with home.site.records.write() as connection:
+async def test_a_stream_ends_when_the_project_is_gone(tenant: Tenant) -> None:
+    other = (await tenant.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
+    projects_of_site = tenant.site.running.public.flags.projects
+    async with stream_messages(replace(tenant, project_id=other["id"]), tenant.key) as messages:
+        async with tenant.site.records.write() as connection:
             await connection.execute(
                 delete(activity_log).where(activity_log.c.project_id == other["id"])
             )
@@ -237,26 +237,26 @@ async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
 
 
 @pytest.mark.parametrize("ended", ["replaced", "revoked", "over"])
-async def test_a_stream_ends_with_the_secret_key(home: Home, ended: str) -> None:
-    key = (await home.api.post("/secret_key/")).json()["secret_api_key"]
-    async with stream_messages(home, key) as messages:
+async def test_a_stream_ends_with_the_secret_key(tenant: Tenant, ended: str) -> None:
+    key = (await tenant.api.post("/secret_key/")).json()["secret_api_key"]
+    async with stream_messages(tenant, key) as messages:
         if ended == "revoked":
-            await home.api.delete("/secret_key/")
+            await tenant.api.delete("/secret_key/")
         else:
             valid_s = 60 if ended == "over" else 0
-            await home.api.post("/secret_key/", json={"former_valid_s": valid_s})
-            home.site.clock.move(seconds=valid_s)
+            await tenant.api.post("/secret_key/", json={"former_valid_s": valid_s})
+            tenant.site.clock.move(seconds=valid_s)
 
         assert await ends(messages)
 
 
-async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
-    key, _ = await create_key(home, scopes=["feature_flag:read"])
-    _, other_id = await create_key(home)
-    watching = await start_change_feed(home)
-    async with stream_messages(home, key) as messages, home.site.client(home.key) as client:
+async def test_a_stream_goes_on_while_its_key_does(tenant: Tenant) -> None:
+    key, _ = await create_key(tenant, scopes=["feature_flag:read"])
+    _, other_id = await create_key(tenant)
+    watching = await start_change_feed(tenant)
+    async with stream_messages(tenant, key) as messages, tenant.site.client(tenant.key) as client:
         await client.delete(f"/api/personal_api_keys/{other_id}/")
-        await home.create_flag(key="f", filters={"groups": [{}]})
+        await tenant.create_flag(key="f", filters={"groups": [{}]})
 
         while (message := await anext(messages)) == HEARTBEAT:
             pass
@@ -266,19 +266,21 @@ async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
     await asyncio.gather(watching, return_exceptions=True)
 
 
-async def test_while_the_store_is_away_streams_stay(home: Home, broadcaster: Broadcaster) -> None:
+async def test_while_the_store_is_away_streams_stay(
+    tenant: Tenant, broadcaster: Broadcaster
+) -> None:
     store_asked = asyncio.Event()
 
     async def away(_: object) -> bool:
         store_asked.set()
         raise RecordsUnavailable("down")
 
-    own = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
+    own = Broadcaster(tenant.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
     tasks = [
         asyncio.create_task(own.run_grant_checks(away)),
         asyncio.create_task(own.run_heartbeat()),
     ]
-    messages = own.messages(home.project_id, "a key")
+    messages = own.messages(tenant.project_id, "a key")
 
     async with asyncio.timeout(SOON_S):
         await anext(messages)

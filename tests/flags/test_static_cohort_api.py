@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import members, person, person_is, retrieve
 
 PLACE = "/feature_flags/{}/create_static_cohort_for_flag/"
@@ -14,129 +14,131 @@ def on_plan(plan: str, **group: Any) -> Json:
     return {"groups": [{"properties": [person_is("plan", plan)], **group}]}
 
 
-async def created_cohort(home: Home, flag: Json) -> Json:
+async def created_cohort(tenant: Tenant, flag: Json) -> Json:
     """Create a cohort and return it as in the response, after the background work has filled it."""
-    answer = await home.api.post(PLACE.format(flag["id"]))
+    answer = await tenant.api.post(PLACE.format(flag["id"]))
     assert answer.status_code == 201, answer.text
     assert answer.json().keys() == {"cohort"}
-    await home.site.calculated()
+    await tenant.site.calculated()
     cohort: Json = answer.json()["cohort"]
     return cohort
 
 
-async def three_persons(home: Home) -> None:
-    await home.capture(
+async def three_persons(tenant: Tenant) -> None:
+    await tenant.capture(
         person("ann", plan="pro"), person("bob", plan="free"), person("cid", plan="pro")
     )
 
 
 @pytest.mark.every_engine
-async def test_a_static_cohort_is_created_from_a_flag(home: Home) -> None:
-    await three_persons(home)
-    flag = await home.create_flag(key="beta", filters=on_plan("pro"))
+async def test_a_static_cohort_is_created_from_a_flag(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    flag = await tenant.create_flag(key="beta", filters=on_plan("pro"))
 
-    cohort = await created_cohort(home, flag)
+    cohort = await created_cohort(tenant, flag)
 
     assert cohort["name"] == "Users with feature flag beta enabled at 2024-03-01 12:00:00"
     assert (cohort["is_static"], cohort["is_calculating"], cohort["count"]) == (True, True, None)
-    assert cohort["created_by"]["email"] == home.owner["email"]
-    assert await members(home, cohort) == ["ann", "cid"]
-    retrieved = await retrieve(home, cohort)
+    assert cohort["created_by"]["email"] == tenant.owner["email"]
+    assert await members(tenant, cohort) == ["ann", "cid"]
+    retrieved = await retrieve(tenant, cohort)
     assert (retrieved["count"], retrieved["errors_calculating"], retrieved["is_calculating"]) == (
         2,
         0,
         False,
     )
-    [reported] = (await home.get(f"/cohorts/{cohort['id']}/activity/"))["results"]
+    [reported] = (await tenant.get(f"/cohorts/{cohort['id']}/activity/"))["results"]
     assert (reported["activity"], reported["detail"]["name"]) == ("created", cohort["name"])
 
 
-async def test_later_changes_do_not_reach_the_cohort(home: Home) -> None:
-    await three_persons(home)
-    flag = await home.create_flag(key="beta", filters=on_plan("pro"))
-    cohort = await created_cohort(home, flag)
+async def test_later_changes_do_not_reach_the_cohort(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    flag = await tenant.create_flag(key="beta", filters=on_plan("pro"))
+    cohort = await created_cohort(tenant, flag)
 
-    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": on_plan("free")})
-    await home.capture(person("ann", plan="free"))
-    await home.site.calculated()
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": on_plan("free")})
+    await tenant.capture(person("ann", plan="free"))
+    await tenant.site.calculated()
 
-    assert await members(home, cohort) == ["ann", "cid"]
+    assert await members(tenant, cohort) == ["ann", "cid"]
 
 
-async def test_rollouts_and_variants_count_as_they_are_decided(home: Home) -> None:
+async def test_rollouts_and_variants_count_as_they_are_decided(tenant: Tenant) -> None:
     """The hashes of flags.md section 3 are 0.209 and 0.966."""
-    await home.capture(person("example_id"), person("another_id"))
+    await tenant.capture(person("example_id"), person("another_id"))
     variants = [{"key": "one", "rollout_percentage": 50}, {"key": "two", "rollout_percentage": 50}]
     filters = {"groups": [{"rollout_percentage": 50}], "multivariate": {"variants": variants}}
-    flag = await home.create_flag(key="beta-feature", filters=filters)
+    flag = await tenant.create_flag(key="beta-feature", filters=filters)
 
-    assert await members(home, await created_cohort(home, flag)) == ["example_id"]
+    assert await members(tenant, await created_cohort(tenant, flag)) == ["example_id"]
 
 
-async def test_an_identity_that_was_stored_over_the_login_counts(home: Home) -> None:
-    await home.capture(person("other_id"))
-    flag = await home.create_flag(
+async def test_an_identity_that_was_stored_over_the_login_counts(tenant: Tenant) -> None:
+    await tenant.capture(person("other_id"))
+    flag = await tenant.create_flag(
         key="beta-feature",
         filters={"groups": [{"rollout_percentage": 30}]},
         ensure_experience_continuity=True,
     )
-    before = await created_cohort(home, flag)
-    decided = await home.decide("other_id", **{"$anon_distinct_id": "example_id"})
+    before = await created_cohort(tenant, flag)
+    decided = await tenant.decide("other_id", **{"$anon_distinct_id": "example_id"})
 
-    after = await created_cohort(home, flag)
+    after = await created_cohort(tenant, flag)
 
     assert decided["featureFlags"] == {"beta-feature": True}
-    assert await members(home, before) == []
-    assert await members(home, after) == ["other_id"]
+    assert await members(tenant, before) == []
+    assert await members(tenant, after) == ["other_id"]
 
 
-async def test_conditions_on_cohorts_and_other_flags_are_followed(home: Home) -> None:
-    await three_persons(home)
-    first = await home.create_flag(key="first", filters=on_plan("pro"))
-    static = await created_cohort(home, first)
+async def test_conditions_on_cohorts_and_other_flags_are_followed(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    first = await tenant.create_flag(key="first", filters=on_plan("pro"))
+    static = await created_cohort(tenant, first)
     in_cohort = {"key": "id", "type": "cohort", "value": static["id"]}
     after = {"type": "flag", "key": str(first["id"]), "operator": "flag_evaluates_to"}
-    second = await home.create_flag(
+    second = await tenant.create_flag(
         key="second",
         filters={"groups": [{"properties": [in_cohort, {**after, "value": True}]}]},
     )
 
-    assert await members(home, await created_cohort(home, second)) == ["ann", "cid"]
+    assert await members(tenant, await created_cohort(tenant, second)) == ["ann", "cid"]
 
 
 @pytest.mark.parametrize("how", ["active", "deleted", "group"])
-async def test_flags_that_are_on_for_no_person_give_an_empty_cohort(home: Home, how: str) -> None:
-    await three_persons(home)
+async def test_flags_that_are_on_for_no_person_give_an_empty_cohort(
+    tenant: Tenant, how: str
+) -> None:
+    await three_persons(tenant)
     filters: Json = {"groups": [{}]}
     if how == "group":
         filters["aggregation_group_type_index"] = 0
-    flag = await home.create_flag(key="off", filters=filters, active=how != "active")
+    flag = await tenant.create_flag(key="off", filters=filters, active=how != "active")
     if how == "deleted":
-        await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
+        await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
 
-    cohort = await created_cohort(home, flag)
+    cohort = await created_cohort(tenant, flag)
 
-    retrieved = await retrieve(home, cohort)
+    retrieved = await retrieve(tenant, cohort)
     assert (retrieved["count"], retrieved["errors_calculating"]) == (0, 0)
-    assert await members(home, cohort) == []
+    assert await members(tenant, cohort) == []
 
 
 @pytest.mark.every_engine
-async def test_the_longest_key_makes_a_name_that_fits(home: Home) -> None:
-    flag = await home.create_flag(key="k" * 400)
+async def test_the_longest_key_makes_a_name_that_fits(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="k" * 400)
 
-    name = (await created_cohort(home, flag))["name"]
+    name = (await created_cohort(tenant, flag))["name"]
 
     assert len(name) == 400
     assert name.startswith("Users with feature flag kkk")
     assert name.endswith("k enabled at 2024-03-01 12:00:00")
 
 
-async def test_a_flag_that_does_not_exist_gives_no_cohort(home: Home) -> None:
-    answer = await home.api.post(PLACE.format(987654))
+async def test_a_flag_that_does_not_exist_gives_no_cohort(tenant: Tenant) -> None:
+    answer = await tenant.api.post(PLACE.format(987654))
 
     assert (answer.status_code, answer.json()) == (
         404,
         error("invalid_request", "not_found", "Not found."),
     )
-    assert (await home.get("/cohorts/"))["count"] == 0
+    assert (await tenant.get("/cohorts/"))["count"] == 0

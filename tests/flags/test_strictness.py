@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.rich_project import NEVER_PAID
 
 MISTAKES: dict[str, tuple[Json, str, str]] = {
@@ -49,26 +49,26 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-async def test_a_mistake_makes_no_flag(home: Home, name: str) -> None:
+async def test_a_mistake_makes_no_flag(tenant: Tenant, name: str) -> None:
     sent, attr, reported = MISTAKES[name]
 
-    answer = await home.api.post("/feature_flags/", json={"key": "beta", **sent})
+    answer = await tenant.api.post("/feature_flags/", json={"key": "beta", **sent})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
     assert reported in answer.json()["detail"]
-    assert (await home.get("/feature_flags/"))["count"] == 0
+    assert (await tenant.get("/feature_flags/"))["count"] == 0
 
 
 @pytest.mark.parametrize("name", sorted(MISTAKES))
-async def test_a_mistake_changes_no_flag(home: Home, name: str) -> None:
+async def test_a_mistake_changes_no_flag(tenant: Tenant, name: str) -> None:
     sent, attr, _ = MISTAKES[name]
-    flag = await home.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 1}]})
+    flag = await tenant.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 1}]})
 
-    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
+    answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
-    assert await home.get(f"/feature_flags/{flag['id']}/") == flag
+    assert await tenant.get(f"/feature_flags/{flag['id']}/") == flag
 
 
 SUB_ENDPOINTS: dict[str, tuple[Json, str]] = {
@@ -82,50 +82,50 @@ SUB_ENDPOINTS: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize("path", SUB_ENDPOINTS)
-async def test_an_unknown_name_below_a_flag_is_refused(home: Home, path: str) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_an_unknown_name_below_a_flag_is_refused(tenant: Tenant, path: str) -> None:
+    flag = await tenant.create_flag(key="beta")
     sent, attr = SUB_ENDPOINTS[path]
 
     url = f"/feature_flags/{path}".replace("FLAG", str(flag["id"]))
-    answer = await home.api.post(url, json=sent)
+    answer = await tenant.api.post(url, json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
 
-async def test_the_key_of_who_asks_may_stand_in_the_body(home: Home) -> None:
-    key = str(home.api.headers["authorization"]).removeprefix("Bearer ")
+async def test_the_key_of_who_asks_may_stand_in_the_body(tenant: Tenant) -> None:
+    key = str(tenant.api.headers["authorization"]).removeprefix("Bearer ")
 
-    answer = await home.public.post(
-        f"/api/projects/{home.project_id}/feature_flags/",
+    answer = await tenant.public.post(
+        f"/api/projects/{tenant.project_id}/feature_flags/",
         json={"personal_api_key": key, "key": "beta"},
     )
 
     assert answer.status_code == 201, answer.text
 
 
-async def test_an_unknown_name_in_a_form_is_refused(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_an_unknown_name_in_a_form_is_refused(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
 
-    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", data={"actve": "False"})
+    answer = await tenant.api.patch(f"/feature_flags/{flag['id']}/", data={"actve": "False"})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "actve")
     assert answer.json()["detail"] == 'Unknown field "actve". Did you mean "active"?'
 
 
-async def test_misspelt_filters_without_groups_are_not_passed_over(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_misspelt_filters_without_groups_are_not_passed_over(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
     path = f"/feature_flags/{flag['id']}/"
 
-    answer = await home.api.patch(path, json={"filters": {"group": [{}]}})
+    answer = await tenant.api.patch(path, json={"filters": {"group": [{}]}})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "filters__group")
 
 
-async def test_variants_must_sum_to_100_when_they_are_changed(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_variants_must_sum_to_100_when_they_are_changed(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
     share = {"variants": [{"key": "a", "rollout_percentage": 90}]}
 
-    answer = await home.api.patch(
+    answer = await tenant.api.patch(
         f"/feature_flags/{flag['id']}/", json={"filters": {"groups": [{}], "multivariate": share}}
     )
 
@@ -133,13 +133,13 @@ async def test_variants_must_sum_to_100_when_they_are_changed(home: Home) -> Non
     assert "must sum to 100" in answer.json()["detail"]
 
 
-async def test_a_flag_can_be_sent_back_as_it_was_read(home: Home) -> None:
+async def test_a_flag_can_be_sent_back_as_it_was_read(tenant: Tenant) -> None:
     """Filters may change although the fields that follow from them still have their old values."""
-    flag = await home.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 20}]})
+    flag = await tenant.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 20}]})
     path = f"/feature_flags/{flag['id']}/"
 
-    same = await home.api.patch(path, json=flag)
-    changed = await home.api.patch(
+    same = await tenant.api.patch(path, json=flag)
+    changed = await tenant.api.patch(
         path, json={**flag, "filters": {"groups": [{"rollout_percentage": 50}]}}
     )
 
@@ -147,7 +147,7 @@ async def test_a_flag_can_be_sent_back_as_it_was_read(home: Home) -> None:
     assert (changed.status_code, changed.json()["rollout_percentage"]) == (200, 50)
 
 
-async def test_names_of_every_version_of_the_api_are_known(home: Home) -> None:
+async def test_names_of_every_version_of_the_api_are_known(tenant: Tenant) -> None:
     maintained = {
         "id": 7,
         "version": 3,
@@ -177,7 +177,7 @@ async def test_names_of_every_version_of_the_api_are_known(home: Home) -> None:
     }
     agreeing = {"rollout_percentage": None, "is_simple_flag": False}
 
-    flag = await home.create_flag(key="beta", **maintained, **written, **agreeing)
+    flag = await tenant.create_flag(key="beta", **maintained, **written, **agreeing)
 
     assert flag["id"] != 7
     assert flag["can_edit"] is True
@@ -196,29 +196,29 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("path", QUERIES)
-async def test_an_unknown_query_parameter_is_refused(home: Home, path: str) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_an_unknown_query_parameter_is_refused(tenant: Tenant, path: str) -> None:
+    flag = await tenant.create_flag(key="beta")
     attr = QUERIES[path]
 
-    answer = await home.api.get(path.replace("FLAG", str(flag["id"])))
+    answer = await tenant.api.get(path.replace("FLAG", str(flag["id"])))
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert answer.json()["detail"].startswith(f'Unknown query parameter "{attr}". ')
 
 
-async def test_known_query_parameters_are_taken_everywhere(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    common = f"token={home.token}&format=json&_=1700000000"
+async def test_known_query_parameters_are_taken_everywhere(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    common = f"token={tenant.token}&format=json&_=1700000000"
 
     for path in ("/feature_flags/", f"/feature_flags/{flag['id']}/", "/feature_flags/my_flags/"):
-        answer = await home.api.get(f"{path}?{common}")
+        answer = await tenant.api.get(f"{path}?{common}")
         assert answer.status_code == 200, answer.text
-    listed = await home.get("/feature_flags/", evaluation_runtime="server", search="b")
+    listed = await tenant.get("/feature_flags/", evaluation_runtime="server", search="b")
     assert listed["count"] == 0
-    changed = await home.api.patch(f"/feature_flags/{flag['id']}/?{common}", json={"name": "n"})
+    changed = await tenant.api.patch(f"/feature_flags/{flag['id']}/?{common}", json={"name": "n"})
     assert changed.status_code == 200
-    reported = await home.api.get(
-        f"/feature_flags/local_evaluation/?token={home.token}&send_cohorts"
+    reported = await tenant.api.get(
+        f"/feature_flags/local_evaluation/?token={tenant.token}&send_cohorts"
     )
     assert reported.status_code == 200
 
@@ -234,16 +234,16 @@ OLD: dict[str, Any] = {
 }
 
 
-async def test_a_flag_that_was_stored_before_goes_on_working(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_a_flag_that_was_stored_before_goes_on_working(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
     conditions = [{"threshold": 5, "operator": "less"}]
-    await home.store_flag(flag, key="old flag", filters=OLD, rollback_conditions=conditions)
+    await tenant.store_flag(flag, key="old flag", filters=OLD, rollback_conditions=conditions)
     path = f"/feature_flags/{flag['id']}/"
-    returned = await home.get(path)
+    returned = await tenant.get(path)
     added = {"groups": [*OLD["groups"], {"rollout_percentage": 5}]}
 
     answers = [
-        await home.api.patch(path, json=sent)
+        await tenant.api.patch(path, json=sent)
         for sent in (
             {**returned, "active": False},
             {"name": "n", "filters": OLD, "rollback_conditions": conditions, "key": "old flag"},
@@ -255,20 +255,20 @@ async def test_a_flag_that_was_stored_before_goes_on_working(home: Home) -> None
     ]
 
     assert [answer.status_code for answer in answers] == [200] * 6, [a.text for a in answers]
-    after = await home.get(path)
+    after = await tenant.get(path)
     assert (after["key"], after["deleted"]) == ("renamed", True)
     assert after["filters"] == {**OLD, **added}
     assert after["rollback_conditions"] == conditions
 
 
-async def test_a_new_mistake_in_an_old_flag_is_refused(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    await home.store_flag(flag, filters=OLD)
+async def test_a_new_mistake_in_an_old_flag_is_refused(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    await tenant.store_flag(flag, filters=OLD)
     path = f"/feature_flags/{flag['id']}/"
     worse = {**OLD, "groups": [*OLD["groups"], {"rollout_percentage": 101}]}
 
-    answer = await home.api.patch(path, json={"filters": worse})
+    answer = await tenant.api.patch(path, json={"filters": worse})
 
     assert answer.status_code == 400
     assert answer.json()["attr"] == "filters__groups__2__rollout_percentage"
-    assert (await home.get(path))["filters"] == OLD
+    assert (await tenant.get(path))["filters"] == OLD

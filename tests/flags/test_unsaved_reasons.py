@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import add_key
 
 FLAGS, PERSONS = "feature_flag:read", "person:read"
@@ -12,8 +12,8 @@ PLACE = "/feature_flags/evaluation_reasons/"
 EVERYBODY: Json = {"groups": [{}]}
 
 
-async def ask(home: Home, **body: Any) -> Json:
-    answer = await home.api.post(PLACE, json=body)
+async def ask(tenant: Tenant, **body: Any) -> Json:
+    answer = await tenant.api.post(PLACE, json=body)
     assert answer.status_code == 200, answer.text
     answered: Json = answer.json()
     return answered
@@ -23,15 +23,15 @@ def of_person(key: str, value: object = None, operator: str = "exact", **more: A
     return {"type": "person", "key": key, "value": value, "operator": operator, **more}
 
 
-async def identify(home: Home, distinct_id: str, **properties: Any) -> None:
-    await home.capture(
+async def identify(tenant: Tenant, distinct_id: str, **properties: Any) -> None:
+    await tenant.capture(
         {"event": "$identify", "distinct_id": distinct_id, "$set": {**properties, "name": "x"}}
     )
 
 
-async def test_each_condition_says_what_it_compared(home: Home) -> None:
-    await identify(home, "ann", plan="pro", age=30)
-    flag = await home.create_flag(
+async def test_each_condition_says_what_it_compared(tenant: Tenant) -> None:
+    await identify(tenant, "ann", plan="pro", age=30)
+    flag = await tenant.create_flag(
         key="alpha-feature", filters={"groups": [{"rollout_percentage": 0}]}
     )
     groups = [
@@ -40,7 +40,7 @@ async def test_each_condition_says_what_it_compared(home: Home) -> None:
         {"rollout_percentage": 30},
     ]
 
-    answered = await ask(home, id=flag["id"], filters={"groups": groups}, distinct_id="ann")
+    answered = await ask(tenant, id=flag["id"], filters={"groups": groups}, distinct_id="ann")
 
     saved, unsaved = answered["saved"], answered["unsaved"]
     assert answered["distinct_id"] == "ann"
@@ -87,7 +87,7 @@ async def test_each_condition_says_what_it_compared(home: Home) -> None:
     assert (third["is_reached"], third["rollout_percentage"]) == (False, 30)
 
 
-async def test_the_numbers_are_those_of_the_hash(home: Home) -> None:
+async def test_the_numbers_are_those_of_the_hash(tenant: Tenant) -> None:
     """The buckets are the published hashes.
 
     Source: flags.md section 3.
@@ -102,7 +102,7 @@ async def test_the_numbers_are_those_of_the_hash(home: Home) -> None:
         "payloads": {"second": '{"a": 1}'},
     }
 
-    answered = await ask(home, key="beta-feature", filters=filters, distinct_id="example_id")
+    answered = await ask(tenant, key="beta-feature", filters=filters, distinct_id="example_id")
 
     unsaved = answered["unsaved"]
     assert answered["saved"] is None
@@ -111,13 +111,13 @@ async def test_the_numbers_are_those_of_the_hash(home: Home) -> None:
     assert unsaved["bucket"]["variant"] == pytest.approx(63.63703338989186)
 
 
-async def test_what_is_pretended_hides_what_is_stored(home: Home) -> None:
-    await identify(home, "ann", plan="pro")
+async def test_what_is_pretended_hides_what_is_stored(tenant: Tenant) -> None:
+    await identify(tenant, "ann", plan="pro")
     filters = {"groups": [{"properties": [of_person("plan", "free"), of_person("x", "1")]}]}
     pretended = {"plan": "free", "x": 1}
 
     answered = await ask(
-        home, key="f", filters=filters, distinct_id="ann", person_properties=pretended
+        tenant, key="f", filters=filters, distinct_id="ann", person_properties=pretended
     )
 
     assert answered["unsaved"]["value"] is True
@@ -126,55 +126,55 @@ async def test_what_is_pretended_hides_what_is_stored(home: Home) -> None:
         ("free", "sent"),
         (1, "sent"),
     ]
-    assert (await home.person("ann"))["properties"]["plan"] == "pro"
+    assert (await tenant.person("ann"))["properties"]["plan"] == "pro"
 
 
 @pytest.mark.every_engine
-async def test_a_person_is_meant_by_e_mail_or_id(home: Home) -> None:
-    await identify(home, "ann", email="Ann@Example.com", plan="pro")
-    await identify(home, "bob", email="bob@example.com")
-    person = await home.person("ann")
+async def test_a_person_is_meant_by_e_mail_or_id(tenant: Tenant) -> None:
+    await identify(tenant, "ann", email="Ann@Example.com", plan="pro")
+    await identify(tenant, "bob", email="bob@example.com")
+    person = await tenant.person("ann")
     filters = {"groups": [{"properties": [of_person("plan", "pro")]}]}
 
-    by_email = await ask(home, key="f", filters=filters, email="ann@example.COM")
-    by_id = await ask(home, key="f", filters=filters, person_id=person["uuid"])
+    by_email = await ask(tenant, key="f", filters=filters, email="ann@example.COM")
+    by_id = await ask(tenant, key="f", filters=filters, person_id=person["uuid"])
 
     assert by_email["unsaved"]["value"] is True
     assert by_email == by_id
     assert by_id["distinct_id"] == "ann"
 
 
-async def test_a_merged_person_is_its_survivor(home: Home) -> None:
-    await identify(home, "ann", plan="pro")
-    await identify(home, "old")
-    former = (await home.person("old"))["uuid"]
+async def test_a_merged_person_is_its_survivor(tenant: Tenant) -> None:
+    await identify(tenant, "ann", plan="pro")
+    await identify(tenant, "old")
+    former = (await tenant.person("old"))["uuid"]
     alias = {"alias": "old"}
-    await home.capture({"event": "$merge_dangerously", "distinct_id": "ann", "properties": alias})
+    await tenant.capture({"event": "$merge_dangerously", "distinct_id": "ann", "properties": alias})
 
-    answered = await ask(home, key="f", filters=EVERYBODY, person_id=former)
+    answered = await ask(tenant, key="f", filters=EVERYBODY, person_id=former)
 
     assert answered["distinct_id"] == "ann"
 
 
-async def test_two_persons_with_one_address_are_not_guessed(home: Home) -> None:
-    await identify(home, "ann", email="a@b.example")
-    await identify(home, "bob", email="a@b.example")
+async def test_two_persons_with_one_address_are_not_guessed(tenant: Tenant) -> None:
+    await identify(tenant, "ann", email="a@b.example")
+    await identify(tenant, "bob", email="a@b.example")
 
-    answer = await home.api.post(PLACE, json={"key": "f", "email": "a@b.example"})
+    answer = await tenant.api.post(PLACE, json={"key": "f", "email": "a@b.example"})
 
     detail = "Several persons have this e-mail address. Give a person_id or a distinct_id."
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "not_unique", detail, "email")
 
 
-async def test_without_a_person_the_caller_is_meant(home: Home) -> None:
-    answered = await ask(home, key="f", filters=EVERYBODY)
+async def test_without_a_person_the_caller_is_meant(tenant: Tenant) -> None:
+    answered = await ask(tenant, key="f", filters=EVERYBODY)
 
-    assert answered["distinct_id"] == home.owner["distinct_id"]
+    assert answered["distinct_id"] == tenant.owner["distinct_id"]
 
 
-async def test_a_group_takes_the_place_of_the_person(home: Home) -> None:
-    await home.capture(
+async def test_a_group_takes_the_place_of_the_person(tenant: Tenant) -> None:
+    await tenant.capture(
         {
             "event": "$groupidentify",
             "distinct_id": "ann",
@@ -188,12 +188,12 @@ async def test_a_group_takes_the_place_of_the_person(home: Home) -> None:
     leaf = {"type": "group", "group_type_index": 0, "value": "pro", "key": "plan"}
     filters = {"groups": [{"properties": [leaf]}], "aggregation_group_type_index": 0}
 
-    alone = await ask(home, key="f", filters=filters, distinct_id="ann")
+    alone = await ask(tenant, key="f", filters=filters, distinct_id="ann")
     stored = await ask(
-        home, key="f", filters=filters, distinct_id="ann", groups={"organization": "org1"}
+        tenant, key="f", filters=filters, distinct_id="ann", groups={"organization": "org1"}
     )
     pretended = await ask(
-        home,
+        tenant,
         key="f",
         filters=filters,
         distinct_id="ann",
@@ -210,11 +210,11 @@ async def test_a_group_takes_the_place_of_the_person(home: Home) -> None:
     assert pretended["unsaved"]["conditions"][0]["properties"][0]["compared"] == "free"
 
 
-async def test_cohorts_and_other_flags_say_what_they_are(home: Home) -> None:
-    await identify(home, "ann", plan="pro")
+async def test_cohorts_and_other_flags_say_what_they_are(tenant: Tenant) -> None:
+    await identify(tenant, "ann", plan="pro")
     tree = {"properties": {"type": "AND", "values": [of_person("plan", "pro")]}}
-    cohort = (await home.api.post("/cohorts/", json={"name": "c", "filters": tree})).json()["id"]
-    inner = await home.create_flag(key="inner", filters=EVERYBODY)
+    cohort = (await tenant.api.post("/cohorts/", json={"name": "c", "filters": tree})).json()["id"]
+    inner = await tenant.create_flag(key="inner", filters=EVERYBODY)
     leaves = [
         {"type": "cohort", "key": "id", "value": cohort, "operator": "not_in"},
         {
@@ -226,7 +226,7 @@ async def test_cohorts_and_other_flags_say_what_they_are(home: Home) -> None:
     ]
 
     answered = await ask(
-        home, key="f", filters={"groups": [{"properties": leaves}]}, distinct_id="ann"
+        tenant, key="f", filters={"groups": [{"properties": leaves}]}, distinct_id="ann"
     )
 
     unsaved = answered["unsaved"]
@@ -241,15 +241,15 @@ async def test_cohorts_and_other_flags_say_what_they_are(home: Home) -> None:
     )
 
 
-async def test_what_comes_before_the_conditions_is_told(home: Home) -> None:
-    await identify(home, "ann", **{"$feature_enrollment/f": True})
+async def test_what_comes_before_the_conditions_is_told(tenant: Tenant) -> None:
+    await identify(tenant, "ann", **{"$feature_enrollment/f": True})
     early = {"properties": [of_person("$feature_enrollment/f", ["true"])]}
     enrolled = {"groups": [{}], "super_groups": [early]}
     held = {"groups": [{}], "holdout_groups": [{"rollout_percentage": 100, "variant": "held"}]}
 
-    answered = await ask(home, key="f", filters=enrolled, distinct_id="ann")
-    other = await ask(home, key="f", filters=enrolled, distinct_id="bob")
-    out = await ask(home, key="f", filters=held, distinct_id="ann")
+    answered = await ask(tenant, key="f", filters=enrolled, distinct_id="ann")
+    other = await ask(tenant, key="f", filters=enrolled, distinct_id="bob")
+    out = await ask(tenant, key="f", filters=held, distinct_id="ann")
 
     assert (answered["unsaved"]["reason"], answered["unsaved"]["value"]) == (
         "super_condition_value",
@@ -263,11 +263,11 @@ async def test_what_comes_before_the_conditions_is_told(home: Home) -> None:
     assert out["unsaved"]["conditions"][0]["is_reached"] is False
 
 
-async def test_conditions_with_a_variant_come_first(home: Home) -> None:
+async def test_conditions_with_a_variant_come_first(tenant: Tenant) -> None:
     variants = [{"key": name, "rollout_percentage": 50} for name in ("a", "b")]
     filters = {"groups": [{}, {"variant": "b"}], "multivariate": {"variants": variants}}
 
-    answered = await ask(home, key="f", filters=filters, distinct_id="ann")
+    answered = await ask(tenant, key="f", filters=filters, distinct_id="ann")
 
     plain, forced = answered["unsaved"]["conditions"]
     assert (plain["position"], plain["is_reached"]) == (1, False)
@@ -275,40 +275,40 @@ async def test_conditions_with_a_variant_come_first(home: Home) -> None:
     assert (answered["unsaved"]["value"], answered["unsaved"]["condition_index"]) == ("b", 1)
 
 
-async def test_a_flag_that_is_off_still_explains_its_conditions(home: Home) -> None:
-    flag = await home.create_flag(key="f", active=False, filters=EVERYBODY)
+async def test_a_flag_that_is_off_still_explains_its_conditions(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="f", active=False, filters=EVERYBODY)
 
-    answered = await ask(home, id=flag["id"], active=True, distinct_id="ann")
+    answered = await ask(tenant, id=flag["id"], active=True, distinct_id="ann")
 
     assert (answered["saved"]["value"], answered["saved"]["reason"]) == (False, "disabled")
     assert answered["saved"]["conditions"][0]["reason"] == "condition_match"
     assert answered["unsaved"]["value"] is True
 
 
-async def test_a_deleted_flag_has_no_value(home: Home) -> None:
-    flag = await home.create_flag(key="f", filters=EVERYBODY)
+async def test_a_deleted_flag_has_no_value(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="f", filters=EVERYBODY)
 
-    gone = await ask(home, id=flag["id"], deleted=True, distinct_id="ann")
-    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
-    back = await ask(home, id=flag["id"], deleted=False, distinct_id="ann")
+    gone = await ask(tenant, id=flag["id"], deleted=True, distinct_id="ann")
+    await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
+    back = await ask(tenant, id=flag["id"], deleted=False, distinct_id="ann")
 
     assert (gone["saved"]["value"], gone["unsaved"]) == (True, None)
     assert (back["saved"], back["unsaved"]["value"]) == (None, True)
 
 
-async def test_a_kept_identity_is_what_is_hashed(home: Home) -> None:
-    flag = await home.create_flag(
+async def test_a_kept_identity_is_what_is_hashed(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(
         key="beta-feature",
         filters={"groups": [{"rollout_percentage": 30}]},
         ensure_experience_continuity=True,
     )
-    await identify(home, "other_id")
+    await identify(tenant, "other_id")
     fields = {"$anon_distinct_id": "example_id"}
-    assert (await home.decide("other_id", **fields))["featureFlags"]["beta-feature"] is True
+    assert (await tenant.decide("other_id", **fields))["featureFlags"]["beta-feature"] is True
 
-    kept = await ask(home, id=flag["id"], distinct_id="other_id")
+    kept = await ask(tenant, id=flag["id"], distinct_id="other_id")
     anew = await ask(
-        home, id=flag["id"], ensure_experience_continuity=False, distinct_id="other_id"
+        tenant, id=flag["id"], ensure_experience_continuity=False, distinct_id="other_id"
     )
 
     assert kept["saved"]["bucket"]["identifier"] == "example_id"
@@ -317,51 +317,51 @@ async def test_a_kept_identity_is_what_is_hashed(home: Home) -> None:
     assert anew["unsaved"]["value"] is False
 
 
-async def test_a_device_is_hashed_where_the_flag_goes_by_device(home: Home) -> None:
+async def test_a_device_is_hashed_where_the_flag_goes_by_device(tenant: Tenant) -> None:
     fields = {"key": "f", "filters": EVERYBODY, "bucketing_identifier": "device_id"}
 
-    answered = await ask(home, **fields, distinct_id="ann", device_id="phone")
+    answered = await ask(tenant, **fields, distinct_id="ann", device_id="phone")
 
     assert answered["unsaved"]["bucket"]["identifier"] == "phone"
 
 
-async def test_a_long_value_is_cut(home: Home) -> None:
+async def test_a_long_value_is_cut(tenant: Tenant) -> None:
     filters = {"groups": [{"properties": [of_person("a", "x"), of_person("b", "x")]}]}
     pretended = {"a": "y" * 5000, "b": ["z" * 5000]}
 
     answered = await ask(
-        home, key="f", filters=filters, distinct_id="ann", person_properties=pretended
+        tenant, key="f", filters=filters, distinct_id="ann", person_properties=pretended
     )
 
     compared = [item["compared"] for item in answered["unsaved"]["conditions"][0]["properties"]]
     assert compared == ["y" * 500 + "…", '["' + "z" * 498 + "…"]
 
 
-async def test_nothing_is_counted_or_stored(home: Home) -> None:
-    flag = await home.create_flag(key="f", filters=EVERYBODY)
-    before = await home.get("/feature_flags/")
+async def test_nothing_is_counted_or_stored(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="f", filters=EVERYBODY)
+    before = await tenant.get("/feature_flags/")
 
-    await ask(home, id=flag["id"], filters={"groups": []}, name="other", distinct_id="nobody")
+    await ask(tenant, id=flag["id"], filters={"groups": []}, name="other", distinct_id="nobody")
 
-    assert await home.get("/feature_flags/") == before
-    assert (await home.get("/persons/"))["results"] == []
-    counters = home.site.running.public.flags.evaluator.counters.take_counts()
-    assert "f" not in {key for key, _ in counters.get(home.project_id, {})}
+    assert await tenant.get("/feature_flags/") == before
+    assert (await tenant.get("/persons/"))["results"] == []
+    counters = tenant.site.running.public.flags.evaluator.counters.take_counts()
+    assert "f" not in {key for key, _ in counters.get(tenant.project_id, {})}
 
 
-async def test_both_agree_with_what_clients_get(home: Home) -> None:
+async def test_both_agree_with_what_clients_get(tenant: Tenant) -> None:
     groups = [
         {"properties": [of_person("plan", "pro")], "rollout_percentage": 40},
         {"rollout_percentage": 60},
     ]
-    flag = await home.create_flag(key="f", filters={"groups": groups})
+    flag = await tenant.create_flag(key="f", filters={"groups": groups})
     for number in range(6):
-        await identify(home, f"u{number}", plan="pro" if number % 2 else "free")
+        await identify(tenant, f"u{number}", plan="pro" if number % 2 else "free")
 
     for number in range(6):
-        decided = (await home.decide(f"u{number}", "?v=4"))["flags"]["f"]
-        answered = (await ask(home, id=flag["id"], distinct_id=f"u{number}"))["saved"]
-        reasons = await home.get(PLACE, distinct_id=f"u{number}")
+        decided = (await tenant.decide(f"u{number}", "?v=4"))["flags"]["f"]
+        answered = (await ask(tenant, id=flag["id"], distinct_id=f"u{number}"))["saved"]
+        reasons = await tenant.get(PLACE, distinct_id=f"u{number}")
         assert answered["value"] == decided["enabled"]
         assert answered["reason"] == decided["reason"]["code"]
         assert reasons["f"]["evaluation"] == {
@@ -370,14 +370,14 @@ async def test_both_agree_with_what_clients_get(home: Home) -> None:
         }
 
 
-async def test_a_key_needs_the_scopes_of_what_is_shown(home: Home) -> None:
-    records = home.site.records
-    flags_only = await add_key(records, home.user_id, f"phx_f{home.project_id}", [FLAGS])
-    persons = await add_key(records, home.user_id, f"phx_p{home.project_id}", [FLAGS, PERSONS])
-    path = f"/api/projects/{home.project_id}{PLACE}"
+async def test_a_key_needs_the_scopes_of_what_is_shown(tenant: Tenant) -> None:
+    records = tenant.site.records
+    flags_only = await add_key(records, tenant.user_id, f"phx_f{tenant.project_id}", [FLAGS])
+    persons = await add_key(records, tenant.user_id, f"phx_p{tenant.project_id}", [FLAGS, PERSONS])
+    path = f"/api/projects/{tenant.project_id}{PLACE}"
 
     async def ask_with(key: str, **body: Any) -> tuple[int, str]:
-        async with home.site.client(key) as client:
+        async with tenant.site.client(key) as client:
             answer = await client.post(path, json={"key": "f", **body})
             return answer.status_code, answer.json().get("detail", "")
 
@@ -387,21 +387,21 @@ async def test_a_key_needs_the_scopes_of_what_is_shown(home: Home) -> None:
     assert await ask_with(persons, groups={"org": "o"}) == (403, missing.format("group:read"))
 
 
-async def test_a_flag_of_very_many_conditions_is_refused(home: Home) -> None:
+async def test_a_flag_of_very_many_conditions_is_refused(tenant: Tenant) -> None:
     many: Json = {"groups": [{}] * 201}
-    flag = await home.create_flag(key="large", filters=many)
+    flag = await tenant.create_flag(key="large", filters=many)
 
     for body in ({"key": "f", "filters": many}, {"id": flag["id"]}):
-        answer = await home.api.post(PLACE, json=body)
+        answer = await tenant.api.post(PLACE, json=body)
 
         detail = "Ensure there are at most 200 groups, not 201."
         assert answer.status_code == 400
         assert answer.json() == error("validation_error", "invalid_input", detail, "filters")
 
 
-async def test_a_flag_is_sent_as_json(home: Home) -> None:
+async def test_a_flag_is_sent_as_json(tenant: Tenant) -> None:
     for sent in ({"data": {"key": "f"}}, {"files": {"key": (None, b"f")}}):
-        answer = await home.api.post(PLACE, **sent)
+        answer = await tenant.api.post(PLACE, **sent)
 
         detail = "Send the flag as JSON, not as a form."
         assert answer.status_code == 400

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanion.flags.evaluation.counters_store import KEPT_DAYS, EvaluationCountStore
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 pytestmark = pytest.mark.every_engine
 
@@ -23,9 +23,9 @@ VARIANTS = {
 HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
 
 
-async def flush_counts(home: Home) -> None:
+async def flush_counts(tenant: Tenant) -> None:
     """Write the counts in memory to the store, which otherwise happens every minute."""
-    run = home.site.running.public.flags.loops["flag_usage"]
+    run = tenant.site.running.public.flags.loops["flag_usage"]
     assert isinstance(run, MethodType) and isinstance(run.__self__, EvaluationCountStore)
     await run.__self__.flush()
 
@@ -39,37 +39,37 @@ def called(key: str, answer: object, at: str) -> Json:
     }
 
 
-async def usage(home: Home, flag: Json, **query: Any) -> Json:
-    body: Json = await home.get(f"/feature_flags/{flag['id']}/usage/", **query)
+async def usage(tenant: Tenant, flag: Json, **query: Any) -> Json:
+    body: Json = await tenant.get(f"/feature_flags/{flag['id']}/usage/", **query)
     return body
 
 
-async def stale(home: Home, **query: Any) -> dict[str, tuple[str, str | None]]:
-    page = await home.get("/feature_flags/", stale="true", **query)
+async def stale(tenant: Tenant, **query: Any) -> dict[str, tuple[str, str | None]]:
+    page = await tenant.get("/feature_flags/", stale="true", **query)
     return {row["key"]: (row["stale_reason"], row["last_evaluated_at"]) for row in page["results"]}
 
 
-async def test_an_unused_flag_has_zeros_and_no_time(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_an_unused_flag_has_zeros_and_no_time(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
 
-    assert await usage(home, flag, date_from="-2d") == {
+    assert await usage(tenant, flag, date_from="-2d") == {
         "last_evaluated_at": None,
         "days": ["2024-02-28", "2024-02-29", "2024-03-01"],
         "evaluations": [],
         "calls": [],
     }
-    assert len((await usage(home, flag))["days"]) == 31
+    assert len((await usage(tenant, flag))["days"]) == 31
 
 
-async def test_answers_of_servers_are_counted_by_day_and_value(home: Home) -> None:
-    flag = await home.create_flag(key="beta", filters=HALF)
-    answers = [(await home.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(8)]
-    await flush_counts(home)
-    home.site.clock.move(days=1)
-    await home.public.post("/flags/?v=2", json={"api_key": home.token, "distinct_id": "p1"})
-    await flush_counts(home)
+async def test_answers_of_servers_are_counted_by_day_and_value(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta", filters=HALF)
+    answers = [(await tenant.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(8)]
+    await flush_counts(tenant)
+    tenant.site.clock.move(days=1)
+    await tenant.public.post("/flags/?v=2", json={"api_key": tenant.token, "distinct_id": "p1"})
+    await flush_counts(tenant)
 
-    result = await usage(home, flag, date_from="-1d")
+    result = await usage(tenant, flag, date_from="-1d")
 
     by_value = {row["value"]: row["data"] for row in result["evaluations"]}
     total = {value: sum(data) for value, data in by_value.items()}
@@ -79,38 +79,38 @@ async def test_answers_of_servers_are_counted_by_day_and_value(home: Home) -> No
     assert result["last_evaluated_at"] == "2024-03-02T12:00:00Z"
 
 
-async def test_variants_are_distinguished_and_the_largest_comes_first(home: Home) -> None:
-    flag = await home.create_flag(key="beta", filters=VARIANTS)
-    answers = [(await home.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(9)]
-    await flush_counts(home)
+async def test_variants_are_distinguished_and_the_largest_comes_first(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta", filters=VARIANTS)
+    answers = [(await tenant.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(9)]
+    await flush_counts(tenant)
 
-    result = (await usage(home, flag))["evaluations"]
+    result = (await usage(tenant, flag))["evaluations"]
 
     expected = {value: answers.count(value) for value in ("one", "two")}
     assert {row["value"]: row["count"] for row in result} == expected
     assert [row["count"] for row in result] == sorted(expected.values(), reverse=True)
 
 
-async def test_looking_at_a_flag_is_no_use_of_it(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_looking_at_a_flag_is_no_use_of_it(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
 
-    await home.get("/feature_flags/evaluation_reasons/", distinct_id="ann")
-    await home.get("/feature_flags/my_flags/")
-    await flush_counts(home)
+    await tenant.get("/feature_flags/evaluation_reasons/", distinct_id="ann")
+    await tenant.get("/feature_flags/my_flags/")
+    await flush_counts(tenant)
 
-    assert (await usage(home, flag))["evaluations"] == []
+    assert (await usage(tenant, flag))["evaluations"] == []
 
 
-async def test_calls_are_counted_from_events(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    await home.capture(
+async def test_calls_are_counted_from_events(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    await tenant.capture(
         called("beta", True, "2024-02-29T10:00:00Z"),
         called("beta", True, "2024-03-01T10:00:00Z"),
         called("beta", "test", "2024-03-01T11:00:00Z"),
         called("other", True, "2024-03-01T11:30:00Z"),
     )
 
-    result = await usage(home, flag, date_from="-1d")
+    result = await usage(tenant, flag, date_from="-1d")
 
     assert result["calls"] == [
         {"value": "true", "count": 2, "data": [1, 1]},
@@ -119,40 +119,40 @@ async def test_calls_are_counted_from_events(home: Home) -> None:
     assert result["last_evaluated_at"] == "2024-03-01T11:00:00Z"
 
 
-async def test_days_are_those_of_the_project(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    await home.api.patch("/", json={"timezone": "Pacific/Auckland"})  # where it is tomorrow
-    await home.decide("ann")
-    await flush_counts(home)
+async def test_days_are_those_of_the_project(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    await tenant.api.patch("/", json={"timezone": "Pacific/Auckland"})  # where it is tomorrow
+    await tenant.decide("ann")
+    await flush_counts(tenant)
 
-    result = await usage(home, flag, date_from="-1d")
+    result = await usage(tenant, flag, date_from="-1d")
 
     assert result["days"] == ["2024-03-01", "2024-03-02"]
     assert [row["data"] for row in result["evaluations"]] == [[0, 1]]
 
 
-async def test_what_is_written_later_is_added(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    await home.decide("ann")
-    await flush_counts(home)
-    await home.decide("ann")
-    await home.decide("bob")
-    await flush_counts(home)
+async def test_what_is_written_later_is_added(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    await tenant.decide("ann")
+    await flush_counts(tenant)
+    await tenant.decide("ann")
+    await tenant.decide("bob")
+    await flush_counts(tenant)
 
-    [entry] = (await usage(home, flag))["evaluations"]
+    [entry] = (await usage(tenant, flag))["evaluations"]
 
     assert entry["count"] == 3
 
 
-async def test_old_counts_are_forgotten(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    await home.decide("ann")
-    await flush_counts(home)
-    home.site.clock.move(days=KEPT_DAYS + 1)
-    await home.decide("ann")
-    await flush_counts(home)
+async def test_old_counts_are_forgotten(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    await tenant.decide("ann")
+    await flush_counts(tenant)
+    tenant.site.clock.move(days=KEPT_DAYS + 1)
+    await tenant.decide("ann")
+    await flush_counts(tenant)
 
-    result = await usage(home, flag, date_from=f"-{KEPT_DAYS + 2}d")
+    result = await usage(tenant, flag, date_from=f"-{KEPT_DAYS + 2}d")
 
     assert [row["count"] for row in result["evaluations"]] == [1]
 
@@ -161,71 +161,75 @@ async def test_old_counts_are_forgotten(home: Home) -> None:
     ("query", "attr"),
     [({"date_from": "soon"}, "date_from"), ({"date_from": "-3y"}, "date_from")],
 )
-async def test_a_range_that_cannot_be_read_is_refused(home: Home, query: Json, attr: str) -> None:
-    flag = await home.create_flag(key="beta")
+async def test_a_range_that_cannot_be_read_is_refused(
+    tenant: Tenant, query: Json, attr: str
+) -> None:
+    flag = await tenant.create_flag(key="beta")
 
-    answer = await home.api.get(f"/feature_flags/{flag['id']}/usage/", params=query)
+    answer = await tenant.api.get(f"/feature_flags/{flag['id']}/usage/", params=query)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr)
 
 
-async def test_usage_of_an_unknown_flag_does_not_exist(home: Home) -> None:
-    answer = await home.api.get("/feature_flags/987654/usage/")
+async def test_usage_of_an_unknown_flag_does_not_exist(tenant: Tenant) -> None:
+    answer = await tenant.api.get("/feature_flags/987654/usage/")
 
     assert answer.status_code == 404
     assert answer.json() == error("invalid_request", "not_found", "Not found.")
 
 
-async def test_stale_flags_are_listed_with_their_reason(home: Home) -> None:
+async def test_stale_flags_are_listed_with_their_reason(tenant: Tenant) -> None:
     old = "2023-12-01T00:00:00Z"
-    await home.create_flag(key="everybody", created_at=old)
-    await home.create_flag(key="one-variant", created_at=old, filters=_only("one"))
-    await home.create_flag(key="asleep", created_at=old, filters=HALF)
-    await home.create_flag(key="called", created_at=old, filters=HALF)
-    await home.create_flag(key="called-long-ago", created_at=old, filters=HALF)
-    await home.create_flag(key="young", filters=HALF)
-    await home.create_flag(key="off", created_at=old, filters=HALF, active=False)
-    await home.capture(
+    await tenant.create_flag(key="everybody", created_at=old)
+    await tenant.create_flag(key="one-variant", created_at=old, filters=_only("one"))
+    await tenant.create_flag(key="asleep", created_at=old, filters=HALF)
+    await tenant.create_flag(key="called", created_at=old, filters=HALF)
+    await tenant.create_flag(key="called-long-ago", created_at=old, filters=HALF)
+    await tenant.create_flag(key="young", filters=HALF)
+    await tenant.create_flag(key="off", created_at=old, filters=HALF, active=False)
+    await tenant.capture(
         called("called", True, "2024-02-20T10:00:00Z"),
         called("called-long-ago", True, "2024-01-10T10:00:00Z"),
     )
 
-    assert await stale(home) == {
+    assert await stale(tenant) == {
         "everybody": ("fully_rolled_out", None),
         "one-variant": ("fully_rolled_out", None),
         "asleep": ("not_evaluated", None),
         "called-long-ago": ("not_evaluated", "2024-01-10T10:00:00Z"),
     }
-    assert "called" in await stale(home, stale_days=5)
+    assert "called" in await stale(tenant, stale_days=5)
 
 
-async def test_stale_flags_are_chosen_and_ordered_as_others_are(home: Home) -> None:
+async def test_stale_flags_are_chosen_and_ordered_as_others_are(tenant: Tenant) -> None:
     for key, tags in (("alpha", ["x"]), ("beta", ["y"]), ("gamma", ["x"])):
-        await home.create_flag(key=key, tags=tags, created_at="2024-01-01T00:00:00Z")
+        await tenant.create_flag(key=key, tags=tags, created_at="2024-01-01T00:00:00Z")
 
-    assert list(await stale(home, tags='["x"]', order="key")) == ["alpha", "gamma"]
-    assert list(await stale(home, order="-key")) == ["gamma", "beta", "alpha"]
-    assert list(await stale(home, search="bet")) == ["beta"]
-    assert await stale(home, active="false") == {}
-    answer = await home.api.get("/feature_flags/", params={"stale": "true", "type": "odd"})
+    assert list(await stale(tenant, tags='["x"]', order="key")) == ["alpha", "gamma"]
+    assert list(await stale(tenant, order="-key")) == ["gamma", "beta", "alpha"]
+    assert list(await stale(tenant, search="bet")) == ["beta"]
+    assert await stale(tenant, active="false") == {}
+    answer = await tenant.api.get("/feature_flags/", params={"stale": "true", "type": "odd"})
     assert (answer.status_code, answer.json()["attr"]) == (400, "type")
 
 
-async def test_a_flag_that_servers_answer_is_not_stale(home: Home) -> None:
-    await home.create_flag(key="beta", created_at="2023-12-01T00:00:00Z", filters=HALF)
-    await home.decide("ann")
-    await flush_counts(home)
+async def test_a_flag_that_servers_answer_is_not_stale(tenant: Tenant) -> None:
+    await tenant.create_flag(key="beta", created_at="2023-12-01T00:00:00Z", filters=HALF)
+    await tenant.decide("ann")
+    await flush_counts(tenant)
 
-    assert await stale(home) == {}
-    home.site.clock.time += timedelta(days=31)
-    assert await stale(home) == {"beta": ("not_evaluated", "2024-03-01T12:00:00Z")}
+    assert await stale(tenant) == {}
+    tenant.site.clock.time += timedelta(days=31)
+    assert await stale(tenant) == {"beta": ("not_evaluated", "2024-03-01T12:00:00Z")}
 
 
-async def test_stale_flags_are_paged_as_other_lists_are(home: Home) -> None:
+async def test_stale_flags_are_paged_as_other_lists_are(tenant: Tenant) -> None:
     for number in range(3):
-        await home.create_flag(key=f"flag-{number}", created_at=f"2023-12-0{number + 1}T00:00:00Z")
+        await tenant.create_flag(
+            key=f"flag-{number}", created_at=f"2023-12-0{number + 1}T00:00:00Z"
+        )
 
-    page = await home.get("/feature_flags/", stale="true", limit=2)
+    page = await tenant.get("/feature_flags/", stale="true", limit=2)
 
     assert page["count"] == 3
     assert [row["key"] for row in page["results"]] == ["flag-2", "flag-1"]
@@ -233,8 +237,8 @@ async def test_stale_flags_are_paged_as_other_lists_are(home: Home) -> None:
 
 
 @pytest.mark.parametrize("days", [0, 91])
-async def test_days_without_use_have_bounds(home: Home, days: int) -> None:
-    answer = await home.api.get(
+async def test_days_without_use_have_bounds(tenant: Tenant, days: int) -> None:
+    answer = await tenant.api.get(
         "/feature_flags/", params={"stale": "true", "stale_days": str(days)}
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 pytestmark = pytest.mark.every_engine
 
@@ -242,31 +242,31 @@ def sent_for(name: str) -> Any:
     return {name: value for name, value in body.items() if value is not ...}
 
 
-async def test_what_may_not_be_created(home: Home) -> None:
-    taken = await home.create_flag(key="taken")
+async def test_what_may_not_be_created(tenant: Tenant) -> None:
+    taken = await tenant.create_flag(key="taken")
 
     answers = {
-        name: await home.api.post("/feature_flags/", json=sent_for(name)) for name in REFUSALS
+        name: await tenant.api.post("/feature_flags/", json=sent_for(name)) for name in REFUSALS
     }
 
     assert {name: (answer.status_code, answer.json()) for name, answer in answers.items()} == {
         name: (400, body) for name, (_, body) in REFUSALS.items()
     }
-    assert (await home.get("/feature_flags/"))["results"] == [taken]
+    assert (await tenant.get("/feature_flags/"))["results"] == [taken]
 
 
-async def test_a_flag_may_not_become_what_may_not_be_created(home: Home) -> None:
-    await home.create_flag(key="taken")
-    flag = await home.create_flag(key="omega")
+async def test_a_flag_may_not_become_what_may_not_be_created(tenant: Tenant) -> None:
+    await tenant.create_flag(key="taken")
+    flag = await tenant.create_flag(key="omega")
     names = [name for name in REFUSALS if name not in ON_CREATE_ONLY]
 
     path = f"/feature_flags/{flag['id']}/"
-    answers = {name: await home.api.patch(path, json=sent_for(name)) for name in names}
+    answers = {name: await tenant.api.patch(path, json=sent_for(name)) for name in names}
 
     assert {name: (answer.status_code, answer.json()) for name, answer in answers.items()} == {
         name: (400, REFUSALS[name][1]) for name in names
     }
-    assert await home.get(path) == flag
+    assert await tenant.get(path) == flag
 
 
 ALLOWED: dict[str, Json] = {
@@ -283,8 +283,8 @@ ALLOWED: dict[str, Json] = {
 }
 
 
-async def test_what_is_allowed_is_echoed_as_it_was_sent(home: Home) -> None:
+async def test_what_is_allowed_is_echoed_as_it_was_sent(tenant: Tenant) -> None:
     for number, (name, filters) in enumerate(ALLOWED.items()):
-        flag = await home.create_flag(key=f"flag-{number}", filters=filters)
+        flag = await tenant.create_flag(key=f"flag-{number}", filters=filters)
 
         assert flag["filters"] == (filters or ON_FOR_EVERYONE), name

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 pytestmark = pytest.mark.every_engine
 
@@ -19,27 +19,27 @@ def identify(group_type: str, key: str, **properties: Any) -> Json:
 
 
 @pytest.fixture
-async def companies(home: Home) -> Home:
-    await home.capture(
+async def companies(tenant: Tenant) -> Tenant:
+    await tenant.capture(
         identify("company", "acme", name="Acme Größe", seats=5),
         identify("team", "red", name="Red"),
     )
-    await home.capture({**identify("company", "Zeta_1"), "timestamp": "2024-02-02T00:00:00Z"})
-    return home
+    await tenant.capture({**identify("company", "Zeta_1"), "timestamp": "2024-02-02T00:00:00Z"})
+    return tenant
 
 
-async def test_types_are_listed_by_index(companies: Home) -> None:
+async def test_types_are_listed_by_index(companies: Tenant) -> None:
     assert await companies.get("/groups_types/") == [
         {"group_type": name, "group_type_index": index, "name_singular": None, "name_plural": None}
         for index, name in enumerate(["company", "team"])
     ]
 
 
-async def test_a_project_without_groups_has_no_types(home: Home) -> None:
-    assert await home.get("/groups_types/") == []
+async def test_a_project_without_groups_has_no_types(tenant: Tenant) -> None:
+    assert await tenant.get("/groups_types/") == []
 
 
-async def test_a_group_is_found_by_its_key(companies: Home) -> None:
+async def test_a_group_is_found_by_its_key(companies: Tenant) -> None:
     group = await companies.get("/groups/find/", group_type_index=0, group_key="acme")
 
     assert group == {
@@ -64,7 +64,7 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_groups_are_listed(companies: Home, name: str) -> None:
+async def test_groups_are_listed(companies: Tenant, name: str) -> None:
     query, expected = LISTS[name]
 
     page = await companies.get("/groups/", **query)
@@ -72,7 +72,7 @@ async def test_groups_are_listed(companies: Home, name: str) -> None:
     assert [group["group_key"] for group in page["results"]] == expected
 
 
-async def test_pages_are_linked(companies: Home) -> None:
+async def test_pages_are_linked(companies: Tenant) -> None:
     first = await companies.get("/groups/", group_type_index=0, limit=1)
     second = (await companies.api.get(first["next"])).json()
 
@@ -102,15 +102,15 @@ REFUSED: dict[str, tuple[str, Json, Json]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_a_query_that_makes_no_sense_is_refused(home: Home, name: str) -> None:
+async def test_a_query_that_makes_no_sense_is_refused(tenant: Tenant, name: str) -> None:
     path, query, expected = REFUSED[name]
 
-    answer = await home.api.get(path, params=query)
+    answer = await tenant.api.get(path, params=query)
 
     assert (answer.status_code, answer.json()) == (400, expected)
 
 
-async def test_an_unknown_group_is_not_found(companies: Home) -> None:
+async def test_an_unknown_group_is_not_found(companies: Tenant) -> None:
     query = {"group_type_index": "1", "group_key": "acme"}
 
     answer = await companies.api.get("/groups/find/", params=query)

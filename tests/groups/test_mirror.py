@@ -10,7 +10,7 @@ from fanion.db.schema.tables import groups
 from fanion.events.event import GroupRow
 from fanion.events.storage.store import EventStore
 from fanion.groups.mirror_worker import KEYS_MAX, GroupMirror
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
 
@@ -102,15 +102,15 @@ def identify(key: str, **properties: Any) -> dict[str, Any]:
     return {"event": "$groupidentify", "distinct_id": "d", "properties": event_properties}
 
 
-async def test_what_ingestion_changes_is_mirrored_as_it_is_stored(home: Home) -> None:
-    await home.capture(identify("acme", name="a", seats=5), identify("corp"))
-    await home.capture(identify("acme", name="b"))
-    site = home.site
+async def test_what_ingestion_changes_is_mirrored_as_it_is_stored(tenant: Tenant) -> None:
+    await tenant.capture(identify("acme", name="a", seats=5), identify("corp"))
+    await tenant.capture(identify("acme", name="b"))
+    site = tenant.site
 
-    found = await mirrored(cast(EventStore, site.events), home.project_id)
+    found = await mirrored(cast(EventStore, site.events), tenant.project_id)
     async with site.records.read() as connection:
         rows = await connection.execute(
-            groups.select().where(groups.c.project_id == home.project_id)
+            groups.select().where(groups.c.project_id == tenant.project_id)
         )
         stored = {row.group_key: row.version for row in rows}
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from fanion.projects.model import Level
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import NOW, add_member
 
 PATHS = [
@@ -83,19 +83,19 @@ ENCODINGS: tuple[Callable[[bytes], Request], ...] = (as_json, as_gzip, as_browse
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_every_path_takes_every_shape_in_every_encoding(home: Home, path: str) -> None:
+async def test_every_path_takes_every_shape_in_every_encoding(tenant: Tenant, path: str) -> None:
     sent = []
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"
-            body = shape(home.token, {"event": name, "distinct_id": name})
-            answer = await home.public.post(path, **encode(json.dumps(body).encode()))
+            body = shape(tenant.token, {"event": name, "distinct_id": name})
+            answer = await tenant.public.post(path, **encode(json.dumps(body).encode()))
             assert (answer.status_code, answer.content) == (200, b'{"status":1}'), name
             assert answer.headers["content-type"] == "application/json"
             sent.append((name, name))
-    await home.site.ingested()
+    await tenant.site.ingested()
 
-    stored = await home.events()
+    stored = await tenant.events()
 
     assert sorted((event["event"], event["distinct_id"]) for event in stored) == sorted(sent)
 
@@ -194,14 +194,14 @@ REFUSALS: dict[str, tuple[bytes, int, Json]] = {
 }
 
 
-async def test_a_refusal_says_why_and_stores_nothing(home: Home) -> None:
+async def test_a_refusal_says_why_and_stores_nothing(tenant: Tenant) -> None:
     for name, (body, status, expected) in REFUSALS.items():
-        sent = body.replace(b"TOKEN", home.token.encode())
-        answer = await home.public.post("/batch/", content=sent)
+        sent = body.replace(b"TOKEN", tenant.token.encode())
+        answer = await tenant.public.post("/batch/", content=sent)
         assert (answer.status_code, answer.json()) == (status, expected), name
-    await home.capture({"event": "good", "distinct_id": "u"})
+    await tenant.capture({"event": "good", "distinct_id": "u"})
 
-    assert [event["event"] for event in await home.events()] == ["good"]
+    assert [event["event"] for event in await tenant.events()] == ["good"]
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ async def test_a_refusal_says_why_and_stores_nothing(home: Home) -> None:
     ],
 )
 async def test_what_cannot_be_decompressed_is_an_invalid_payload(
-    home: Home, encoding: Json
+    tenant: Tenant, encoding: Json
 ) -> None:
-    answer = await home.public.post("/e/", content=b"undefined", **encoding)
+    answer = await tenant.public.post("/e/", content=b"undefined", **encoding)
 
     body = answer.json()
     assert answer.status_code == 400
@@ -223,10 +223,10 @@ async def test_what_cannot_be_decompressed_is_an_invalid_payload(
     assert body["detail"].startswith("Malformed request data: ")
 
 
-async def test_only_post_captures(home: Home) -> None:
+async def test_only_post_captures(tenant: Tenant) -> None:
     for path in PATHS:
         for method in ("GET", "PUT", "DELETE"):
-            answer = await home.public.request(method, path, params={"data": "{}"})
+            answer = await tenant.public.request(method, path, params={"data": "{}"})
 
             assert answer.status_code == 405, path
             assert answer.headers["allow"] == "POST, OPTIONS"
@@ -236,7 +236,7 @@ async def test_only_post_captures(home: Home) -> None:
 
 
 async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_stored(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
     unnamed: list[Json] = [
         {"distinct_id": "u"},
@@ -248,10 +248,10 @@ async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_st
         {"event": "x", "distinct_id": ""},
         {"event": "x", "distinct_id": None},
     ]
-    names_before = await home.site.metric("fanion_items_dropped_total", reason="no_name")
-    ids_before = await home.site.metric("fanion_items_dropped_total", reason="no_distinct_id")
+    names_before = await tenant.site.metric("fanion_items_dropped_total", reason="no_name")
+    ids_before = await tenant.site.metric("fanion_items_dropped_total", reason="no_distinct_id")
 
-    await home.capture(
+    await tenant.capture(
         {"event": "first", "distinct_id": "u"},
         *unnamed,
         {"event": "middle", "properties": {"distinct_id": "u"}},
@@ -259,13 +259,13 @@ async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_st
         {"event": "last", "distinct_id": "u"},
     )
 
-    assert {event["event"] for event in await home.events()} == {"first", "middle", "last"}
-    assert (await home.get("/event_definitions/"))["count"] == 3
+    assert {event["event"] for event in await tenant.events()} == {"first", "middle", "last"}
+    assert (await tenant.get("/event_definitions/"))["count"] == 3
     assert (
-        await home.site.metric("fanion_items_dropped_total", reason="no_name") == names_before + 3
+        await tenant.site.metric("fanion_items_dropped_total", reason="no_name") == names_before + 3
     )
     assert (
-        await home.site.metric("fanion_items_dropped_total", reason="no_distinct_id")
+        await tenant.site.metric("fanion_items_dropped_total", reason="no_distinct_id")
         == ids_before + 3
     )
 
@@ -274,19 +274,19 @@ async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_st
     "item", [{"distinct_id": "u"}, {"event": "x"}, {"event": "x", "distinct_id": ""}]
 )
 async def test_a_single_event_without_name_or_distinct_id_is_answered_with_200(
-    home: Home, item: Json
+    tenant: Tenant, item: Json
 ) -> None:
-    answer = await home.public.post("/capture/", json={"api_key": home.token, **item})
-    await home.site.ingested()
+    answer = await tenant.public.post("/capture/", json={"api_key": tenant.token, **item})
+    await tenant.site.ingested()
 
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
-    assert await home.events() == []
+    assert await tenant.events() == []
 
 
-async def test_a_captured_event_is_listed_whole(home: Home) -> None:
+async def test_a_captured_event_is_listed_whole(tenant: Tenant) -> None:
     uuid = "0190d0a6-1111-7000-8000-000000000001"
 
-    await home.capture(
+    await tenant.capture(
         {
             "event": "paid",
             "uuid": uuid,
@@ -300,7 +300,7 @@ async def test_a_captured_event_is_listed_whole(home: Home) -> None:
         }
     )
 
-    assert await home.events() == [
+    assert await tenant.events() == [
         {
             "id": uuid,
             "event": "paid",
@@ -324,69 +324,69 @@ async def test_a_captured_event_is_listed_whole(home: Home) -> None:
     ]
 
 
-async def test_without_a_timestamp_an_event_happened_on_arrival(home: Home) -> None:
-    await home.capture({"event": "a", "distinct_id": "u"})
+async def test_without_a_timestamp_an_event_happened_on_arrival(tenant: Tenant) -> None:
+    await tenant.capture({"event": "a", "distinct_id": "u"})
 
-    [event] = await home.events()
-    assert event["timestamp"] == home.site.clock.now().isoformat()
-    assert home.site.clock.now() >= NOW
+    [event] = await tenant.events()
+    assert event["timestamp"] == tenant.site.clock.now().isoformat()
+    assert tenant.site.clock.now() >= NOW
 
 
-async def test_an_import_is_stored_with_its_own_times(home: Home) -> None:
+async def test_an_import_is_stored_with_its_own_times(tenant: Tenant) -> None:
     item = {"event": "old", "distinct_id": "u", "timestamp": "2012-05-06T07:08:09Z"}
 
-    await home.capture(item, historical_migration=True)
+    await tenant.capture(item, historical_migration=True)
 
-    [event] = await home.events()
+    [event] = await tenant.events()
     assert event["timestamp"] == "2012-05-06T07:08:09+00:00"
 
 
-async def test_the_same_uuid_twice_is_one_event(home: Home) -> None:
+async def test_the_same_uuid_twice_is_one_event(tenant: Tenant) -> None:
     item = {"event": "a", "distinct_id": "u", "uuid": "0190d0a6-2222-7000-8000-000000000001"}
 
-    await home.capture(item)
-    await home.capture(item)
+    await tenant.capture(item)
+    await tenant.capture(item)
 
-    assert len(await home.events()) == 1
+    assert len(await tenant.events()) == 1
 
 
-async def test_a_personal_key_captures_into_a_project_within_reach(home: Home) -> None:
-    item = {"event": "a", "distinct_id": "u", "project_id": home.project_id}
+async def test_a_personal_key_captures_into_a_project_within_reach(tenant: Tenant) -> None:
+    item = {"event": "a", "distinct_id": "u", "project_id": tenant.project_id}
 
-    answer = await home.public.post("/capture/", json={"api_key": home.key, **item})
-    await home.site.ingested()
+    answer = await tenant.public.post("/capture/", json={"api_key": tenant.key, **item})
+    await tenant.site.ingested()
 
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
-    [event] = await home.events()
-    assert home.key not in json.dumps(event)
+    [event] = await tenant.events()
+    assert tenant.key not in json.dumps(event)
 
 
-async def test_the_key_of_a_viewer_captures_nothing(home: Home) -> None:
-    person = f"vera-{home.project_id:x}"
-    viewer = await add_member(home.site.records, person, Level.VIEWER, home.organization_id)
-    item = {"event": "a", "distinct_id": "u", "project_id": home.project_id}
+async def test_the_key_of_a_viewer_captures_nothing(tenant: Tenant) -> None:
+    person = f"vera-{tenant.project_id:x}"
+    viewer = await add_member(tenant.site.records, person, Level.VIEWER, tenant.organization_id)
+    item = {"event": "a", "distinct_id": "u", "project_id": tenant.project_id}
 
-    answer = await home.public.post("/capture/", json={"api_key": viewer.key, **item})
-    flags = await home.public.post(
+    answer = await tenant.public.post("/capture/", json={"api_key": viewer.key, **item})
+    flags = await tenant.public.post(
         "/decide/?v=3",
-        json={"api_key": viewer.key, "distinct_id": "u", "project_id": home.project_id},
+        json={"api_key": viewer.key, "distinct_id": "u", "project_id": tenant.project_id},
     )
 
     refused = error("authentication_error", "permission_denied", "Viewers cannot make changes.")
     assert (answer.status_code, answer.json()) == (403, refused)
     assert flags.status_code == 200
-    assert await home.events() == []
+    assert await tenant.events() == []
 
 
-async def test_a_batch_is_smaller_than_20_mib(home: Home) -> None:
+async def test_a_batch_is_smaller_than_20_mib(tenant: Tenant) -> None:
     def body(size: int) -> bytes:
-        start, end = b'{"api_key":"' + home.token.encode() + b'","batch":[],"pad":"', b'"}'
+        start, end = b'{"api_key":"' + tenant.token.encode() + b'","batch":[],"pad":"', b'"}'
         return start + b"x" * (size - len(start) - len(end)) + end
 
-    largest = await home.public.post("/batch/", content=body(20 * 1024**2 - 1))
+    largest = await tenant.public.post("/batch/", content=body(20 * 1024**2 - 1))
     too_large = [
-        await home.public.post("/batch/", content=body(20 * 1024**2)),
-        await home.public.post(
+        await tenant.public.post("/batch/", content=body(20 * 1024**2)),
+        await tenant.public.post(
             "/batch/",
             content=gzip.compress(body(20 * 1024**2)),
             headers={"content-encoding": "gzip"},
@@ -400,11 +400,11 @@ async def test_a_batch_is_smaller_than_20_mib(home: Home) -> None:
         assert answer.json() == error("invalid_request", "payload_too_large", detail)
 
 
-async def test_a_browser_reads_every_answer(home: Home) -> None:
+async def test_a_browser_reads_every_answer(tenant: Tenant) -> None:
     origin = {"origin": "https://shop.example"}
 
-    preflight = await home.public.options("/e/", headers=origin)
-    refused = await home.public.post("/e/", headers=origin, content=b"{}")
+    preflight = await tenant.public.options("/e/", headers=origin)
+    refused = await tenant.public.post("/e/", headers=origin, content=b"{}")
 
     assert preflight.status_code == 200
     for answer in (preflight, refused):

@@ -15,7 +15,7 @@ from fanion.web.application import error_response
 from tests.ingest.test_capture import ENCODINGS, REFUSALS, SHAPES
 from tests.ingest.test_project_rules import set_rules
 from tests.support import plain_http
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.server import free_port
 
 EVENT = {"event": "paid", "distinct_id": "u", "properties": {"a": 1}}
@@ -25,25 +25,25 @@ EVENT = {"event": "paid", "distinct_id": "u", "properties": {"a": 1}}
 class FastCaptureClient:
     """The application behind a socket. The first request with a head is answered by a task."""
 
-    home: Home
+    tenant: Tenant
     client: httpx.AsyncClient
 
     async def twice(self, **request: Any) -> tuple[httpx.Response, httpx.Response, int]:
         """Return two answers, and how many of them needed no task."""
-        before = self.home.site.log.without_task
+        before = self.tenant.site.log.without_task
         answers = [await self.client.post("/e/", **request) for _ in range(2)]
-        return answers[0], answers[1], self.home.site.log.without_task - before
+        return answers[0], answers[1], self.tenant.site.log.without_task - before
 
 
 @pytest.fixture
-async def capture_client(home: Home) -> AsyncIterator[FastCaptureClient]:
+async def capture_client(tenant: Tenant) -> AsyncIterator[FastCaptureClient]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.answer_with(home.site.application)
+    await server.answer_with(tenant.site.application)
     async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         # No project is known before this request.
-        await client.post("/e/", json={"api_key": home.token, **EVENT, "distinct_id": "first"})
-        yield FastCaptureClient(home, client)
+        await client.post("/e/", json={"api_key": tenant.token, **EVENT, "distinct_id": "first"})
+        yield FastCaptureClient(tenant, client)
     stop.set()
     await server.wait_closed()
 
@@ -65,20 +65,20 @@ async def test_every_shape_in_every_encoding_is_stored_twice_alike(
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"
-            body = shape(capture_client.home.token, {**EVENT, "event": name, "distinct_id": name})
+            body = shape(capture_client.tenant.token, {**EVENT, "event": name, "distinct_id": name})
             first, second, without_task = await capture_client.twice(
                 **encode(json.dumps(body).encode())
             )
             assert reported(first) == reported(second), name
             assert first.json() == {"status": 1}
             fast += without_task
-    await capture_client.home.site.ingested()
+    await capture_client.tenant.site.ingested()
 
     assert fast == len(SHAPES)  # only shapes that are plain JSON
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"
-            one, other = await capture_client.home.events(distinct_id=name)
+            one, other = await capture_client.tenant.events(distinct_id=name)
             assert stored(one) == stored(other)
             assert one["id"] != other["id"]
 
@@ -88,7 +88,7 @@ async def test_refusals_are_the_same_the_second_time(
     capture_client: FastCaptureClient, name: str
 ) -> None:
     body, status, expected = REFUSALS[name]
-    sent = body.replace(b"TOKEN", capture_client.home.token.encode())
+    sent = body.replace(b"TOKEN", capture_client.tenant.token.encode())
 
     first, second, without_task = await capture_client.twice(content=sent)
 
@@ -98,7 +98,7 @@ async def test_refusals_are_the_same_the_second_time(
 
 
 async def test_a_browser_reads_the_second_answer_too(capture_client: FastCaptureClient) -> None:
-    body = {"api_key": capture_client.home.token, **EVENT}
+    body = {"api_key": capture_client.tenant.token, **EVENT}
     headers = {"origin": "https://shop.example", "x-request-id": "mine"}
 
     first, second, without_task = await capture_client.twice(json=body, headers=headers)
@@ -107,18 +107,18 @@ async def test_a_browser_reads_the_second_answer_too(capture_client: FastCapture
     assert reported(first) == reported(second)
     assert second.headers["access-control-allow-origin"] == "https://shop.example"
     assert second.headers["x-request-id"] == "mine"
-    assert await capture_client.home.site.metric("fanion_items_accepted_total") >= 3
+    assert await capture_client.tenant.site.metric("fanion_items_accepted_total") >= 3
 
 
 async def test_what_the_head_says_is_stored_each_time(capture_client: FastCaptureClient) -> None:
-    body = {"api_key": capture_client.home.token, **EVENT, "sent_at": "2024-05-06T07:08:09Z"}
+    body = {"api_key": capture_client.tenant.token, **EVENT, "sent_at": "2024-05-06T07:08:09Z"}
     headers = {"user-agent": "shop/1"}
     sent = {"json": body, "headers": headers, "params": {"_": "1714978800000"}}
 
     _, _, without_task = await capture_client.twice(**sent)
-    await capture_client.home.site.ingested()
+    await capture_client.tenant.site.ingested()
 
-    first, other = await capture_client.home.events(distinct_id="u")
+    first, other = await capture_client.tenant.events(distinct_id="u")
     assert without_task == 1
     assert first["timestamp"] == other["timestamp"]
     assert first["properties"] == other["properties"]
@@ -131,21 +131,21 @@ async def test_what_the_head_says_is_stored_each_time(capture_client: FastCaptur
 async def test_a_query_that_is_not_plain_takes_the_ordinary_way(
     capture_client: FastCaptureClient, query: str
 ) -> None:
-    body = json.dumps({"api_key": capture_client.home.token, **EVENT}).encode()
-    before = capture_client.home.site.log.without_task
+    body = json.dumps({"api_key": capture_client.tenant.token, **EVENT}).encode()
+    before = capture_client.tenant.site.log.without_task
 
     answers = [await capture_client.client.post(f"/e/{query}", content=body) for _ in range(2)]
 
     assert reported(answers[0]) == reported(answers[1])
-    assert capture_client.home.site.log.without_task == before
+    assert capture_client.tenant.site.log.without_task == before
 
 
 async def test_a_project_with_limits_is_asked_for_room_each_time(
     capture_client: FastCaptureClient,
 ) -> None:
-    await set_rules(capture_client.home, items_per_second=1, burst_seconds=2)
+    await set_rules(capture_client.tenant, items_per_second=1, burst_seconds=2)
 
-    body = {"api_key": capture_client.home.token, **EVENT}
+    body = {"api_key": capture_client.tenant.token, **EVENT}
     answers = [await capture_client.client.post("/e/", json=body) for _ in range(4)]
 
     assert [answer.status_code for answer in answers] == [200, 200, 503, 503]
@@ -155,7 +155,7 @@ async def test_a_large_body_is_read_outside_the_event_loop(
     capture_client: FastCaptureClient,
 ) -> None:
     text = "x" * FAST_PATH_BYTES_MAX
-    body = {"api_key": capture_client.home.token, **EVENT, "properties": {"text": text}}
+    body = {"api_key": capture_client.tenant.token, **EVENT, "properties": {"text": text}}
 
     first, second, without_task = await capture_client.twice(json=body)
 

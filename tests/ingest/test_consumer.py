@@ -17,7 +17,7 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.store import IngestStore
 from tests.support.accept_logs import of_one_partition
-from tests.support.application import Home, Json, open_home, open_site
+from tests.support.application import Json, Tenant, open_site, open_tenant
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
@@ -30,9 +30,9 @@ BATCH: list[Json] = [
 ]
 
 
-async def send(home: Home, *items: Json) -> None:
-    body = {"api_key": home.token, "batch": list(items)}
-    assert (await home.public.post("/batch/", json=body)).status_code == 200
+async def send(tenant: Tenant, *items: Json) -> None:
+    body = {"api_key": tenant.token, "batch": list(items)}
+    assert (await tenant.public.post("/batch/", json=body)).status_code == 200
 
 
 @pytest.mark.parametrize("inserts", [1, 2, 3])
@@ -50,7 +50,7 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
             open_site(records_url, dying_store, tmp_path) as site,
-            open_home(site, project_id) as first,
+            open_tenant(site, project_id) as first,
         ):
             await send(first, *BATCH)
             key = first.key
@@ -60,10 +60,12 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
     async with open_site(records_url, events, tmp_path, later) as site:
         api = site.client(key, f"/api/projects/{project_id}")
         async with api, site.client() as public:
-            home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
-            await home.capture({"event": "later", "distinct_id": "ann"})
-            stored = await home.events()
-            person = await home.person("ann")
+            tenant = Tenant(
+                site, first.organization_id, 0, project_id, first.token, key, api, public
+            )
+            await tenant.capture({"event": "later", "distinct_id": "ann"})
+            stored = await tenant.events()
+            person = await tenant.person("ann")
 
     assert sorted(event["event"] for event in stored) == ["$identify", "a", "b", "later"]
     assert sorted(person["distinct_ids"]) == ["ann", "visitor"]
@@ -77,13 +79,13 @@ async def test_an_envelope_that_cannot_be_ingested_is_put_aside_and_the_rest_goe
 
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        await send(home, {"event": "before", "distinct_id": "u"})
+        await send(tenant, {"event": "before", "distinct_id": "u"})
         await site.log.append(poison)
-        await send(home, {"event": "after", "distinct_id": "u"})
+        await send(tenant, {"event": "after", "distinct_id": "u"})
         await site.ingested()
-        stored = await home.events()
+        stored = await tenant.events()
         put_aside = await site.records.fetch(select(dead_letters))
         counted = await site.metric("fanion_dead_letters_total")
 
@@ -101,10 +103,10 @@ async def test_a_lost_log_begins_behind_what_was_ingested(
     """An operator restores the records without the file of the accept log."""
     async with (
         open_site(sqlite_url, events, tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        await home.capture({"event": "before", "distinct_id": "u"})
-        token, key = home.token, home.key
+        await tenant.capture({"event": "before", "distinct_id": "u"})
+        token, key = tenant.token, tenant.key
     lose_log(tmp_path)
     async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
         body = {"api_key": token, "event": "after", "distinct_id": "u"}
@@ -121,13 +123,13 @@ async def test_an_import_and_live_events_are_both_ingested(
 ) -> None:
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
         old = {"event": "old", "distinct_id": "u", "timestamp": "2015-01-01T00:00:00Z"}
-        body = {"api_key": home.token, "batch": [old], "historical_migration": True}
-        assert (await home.public.post("/batch/", json=body)).status_code == 200
-        await home.capture({"event": "new", "distinct_id": "u"})
-        stored = await home.events()
+        body = {"api_key": tenant.token, "batch": [old], "historical_migration": True}
+        assert (await tenant.public.post("/batch/", json=body)).status_code == 200
+        await tenant.capture({"event": "new", "distinct_id": "u"})
+        stored = await tenant.events()
 
     assert [event["event"] for event in stored] == ["new", "old"]
 
@@ -145,18 +147,20 @@ async def test_an_import_that_is_repeated_much_later_adds_and_changes_nothing(
     }
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as first,
+        open_tenant(site, project_id) as first,
     ):
         await first.capture(old, historical_migration=True)
         await first.capture({"event": "new", "distinct_id": "u", "$set": {"plan": "new"}})
     async with open_site(records_url, events, tmp_path, NOW + timedelta(days=1)) as site:
         api = site.client(first.key, f"/api/projects/{project_id}")
         async with api, site.client() as public:
-            home = Home(site, first.organization_id, 0, project_id, first.token, "", api, public)
+            tenant = Tenant(
+                site, first.organization_id, 0, project_id, first.token, "", api, public
+            )
             other = {**old, "uuid": None, "$set": {}}
-            await home.capture(old, other, historical_migration=True)
-            stored = await home.events()
-            person = await home.person("u")
+            await tenant.capture(old, other, historical_migration=True)
+            stored = await tenant.events()
+            person = await tenant.person("u")
         duplicates = await site.metric("fanion_items_dropped_total", reason="duplicate")
 
     assert [event["event"] for event in stored] == ["new", "old", "old"]
@@ -181,7 +185,7 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
     small = [{"event": "b", "distinct_id": name, "$set": {"n": 1}} for name in names]
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as first,
+        open_tenant(site, project_id) as first,
     ):
         await send(first, *large)
         await site.ingested()

@@ -30,7 +30,7 @@ from fanion.ingest.pipeline.membership_store import MembershipStore
 from fanion.ingest.pipeline.resolve import stored_event
 from fanion.projects.model import IngestionSettings
 from fanion.properties.size import PROPERTIES_BYTES_MAX
-from tests.support.application import Home, Json, Site, open_home, open_site
+from tests.support.application import Json, Site, Tenant, open_site, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
@@ -65,22 +65,22 @@ async def dying_server(records_url: str, events: EventStore, folder: Path) -> As
 
 @asynccontextmanager
 async def next_server(
-    records_url: str, events: EventStore, first: Home, folder: Path
-) -> AsyncGenerator[Home]:
+    records_url: str, events: EventStore, first: Tenant, folder: Path
+) -> AsyncGenerator[Tenant]:
     """Run the next server, once it has done what the first one left."""
     async with open_site(records_url, events, folder, LATER) as site:
         api = site.client(first.key, f"/api/projects/{first.project_id}")
         async with api, site.client() as public:
             ids = (first.organization_id, first.user_id, first.project_id)
-            home = Home(site, *ids, first.token, first.key, api, public)
-            await home.capture({"event": "later", "distinct_id": "bob"})
-            yield home
+            tenant = Tenant(site, *ids, first.token, first.key, api, public)
+            await tenant.capture({"event": "later", "distinct_id": "bob"})
+            yield tenant
 
 
-async def counts(home: Home) -> tuple[int, int, int]:
+async def counts(tenant: Tenant) -> tuple[int, int, int]:
     """Return the numbers of stored items, duplicates and dead letters."""
-    ledger = Ledger(home.site.records, home.site.clock.now)
-    totals = totals_of(await ledger.counts(NOW, LATER, home.project_id))
+    ledger = Ledger(tenant.site.records, tenant.site.clock.now)
+    totals = totals_of(await ledger.counts(NOW, LATER, tenant.project_id))
     return totals.stored, totals.duplicates, totals.dead_lettered
 
 
@@ -89,15 +89,15 @@ async def test_a_retry_within_a_batch_that_is_taken_again_changes_nothing(
 ) -> None:
     async with (
         dying_server(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as first,
+        open_tenant(site, project_id) as first,
     ):
         sent = [envelope(project_id, place, item(n)) for place, n in enumerate((1, 2, 1))]
         await asyncio.gather(*map(site.log.append, sent))  # one group
 
-    async with next_server(records_url, events, first, tmp_path) as home:
-        person = await home.person("ann")
-        stored = await home.events(distinct_id="ann")
-        counted = await counts(home)
+    async with next_server(records_url, events, first, tmp_path) as tenant:
+        person = await tenant.person("ann")
+        stored = await tenant.events(distinct_id="ann")
+        counted = await counts(tenant)
 
     assert person["properties"] == {"last": 2}
     assert len(stored) == 2
@@ -109,7 +109,7 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
 ) -> None:
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as first,
+        open_tenant(site, project_id) as first,
     ):
         await first.capture(item(1), item(2))
     async with dying_server(records_url, events, tmp_path) as site:
@@ -117,10 +117,10 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
             envelope(project_id, 1, item(1), {"event": "a", "distinct_id": "bob"})
         )
 
-    async with next_server(records_url, events, first, tmp_path) as home:
-        person = await home.person("ann")
-        stored = await home.events(distinct_id="ann")
-        counted = await counts(home)
+    async with next_server(records_url, events, first, tmp_path) as tenant:
+        person = await tenant.person("ann")
+        stored = await tenant.events(distinct_id="ann")
+        counted = await counts(tenant)
 
     assert person["properties"] == {"last": 2}
     assert len(stored) == 2
@@ -134,10 +134,10 @@ async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothi
     """The server held the partitions before, lost them and got them back."""
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
         [live, _] = site.running.ingestion.consumers
-        await home.capture(item(1))
+        await tenant.capture(item(1))
         await take_all_partitions(site.records, "another")
         await until_soon(held_by(live, 0), "the server still holds partitions")
         stored = prepared_events(envelope(project_id, 1, item(2)))
@@ -148,8 +148,8 @@ async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothi
         await site.log.append(envelope(project_id, 2, item(2)))
         await site.ingested()
 
-        person = await home.person("ann")
-        counted = await counts(home)
+        person = await tenant.person("ann")
+        counted = await counts(tenant)
 
     assert person["properties"] == {"last": 1}
     assert counted == (1, 1, 0)
@@ -186,7 +186,7 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
 ) -> None:
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as first,
+        open_tenant(site, project_id) as first,
     ):
         await first.capture(item(1), item(2))
         await store_dead_letter(
@@ -195,11 +195,11 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
     async with dying_server(records_url, events, tmp_path) as site:
         await DeadLetters(site.records).mark_for_retry(DeadLetterFilter(project_id), LATER)
 
-    async with next_server(records_url, events, first, tmp_path) as home:
-        await settled(home)
-        person = await home.person("ann")
-        stored = await home.events(distinct_id="ann")
-        counted = await counts(home)
+    async with next_server(records_url, events, first, tmp_path) as tenant:
+        await settled(tenant)
+        person = await tenant.person("ann")
+        stored = await tenant.events(distinct_id="ann")
+        counted = await counts(tenant)
 
     assert person["properties"] == {"last": 3}
     assert len(stored) == 4
@@ -213,10 +213,10 @@ async def store_dead_letter(site: Site, project_id: int, *items: Json) -> None:
         await connection.run_sync(insert_dead_letter, entry, len(items), "ValueError", NOW)
 
 
-async def settled(home: Home) -> None:
+async def settled(tenant: Tenant) -> None:
     async with asyncio.timeout(SETTLED_S):
         while True:
-            if not (await home.get("/ingestion/dead_letters/"))["results"]:
+            if not (await tenant.get("/ingestion/dead_letters/"))["results"]:
                 return
             await asyncio.sleep(0.05)
 
@@ -231,7 +231,7 @@ async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_agai
 
     async with (
         dying_server(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as first,
+        open_tenant(site, project_id) as first,
     ):
         merge = {"event": "$identify", "properties": {"$anon_distinct_id": "visitor"}}
         sent = [
@@ -241,10 +241,10 @@ async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_agai
         ]
         await asyncio.gather(*map(site.log.append, sent))  # one group
 
-    async with next_server(records_url, events, first, tmp_path) as home:
-        person = await home.person("ann")
-        counted = await counts(home)
-        report = await home.get("/ingestion/")
+    async with next_server(records_url, events, first, tmp_path) as tenant:
+        person = await tenant.person("ann")
+        counted = await counts(tenant)
+        report = await tenant.get("/ingestion/")
 
     assert person["properties"] == {"kept": half, "small": 1, "last": 1}
     assert counted == (5, 0, 0)

@@ -27,7 +27,7 @@ from fanion.ingest.ledger.dead_letters_store import DeadLetterFilter, DeadLetter
 from fanion.ingest.pipeline.batch import Budget
 from fanion.ingest.pipeline.position_store import ingested_upto
 from fanion.persons.merge import person_uuid
-from tests.support.application import Home, Json, Site, open_home, open_site
+from tests.support.application import Json, Site, Tenant, open_site, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
@@ -70,13 +70,13 @@ def limit_memory(site: Site, budget: Budget = BUDGET) -> None:
         consumer.reader.budget = budget
 
 
-async def names(home: Home) -> list[str]:
-    return sorted(event["event"] for event in await home.events())
+async def names(tenant: Tenant) -> list[str]:
+    return sorted(event["event"] for event in await tenant.events())
 
 
-async def counts(home: Home) -> tuple[int, int, int]:
+async def counts(tenant: Tenant) -> tuple[int, int, int]:
     """Return the ledger's numbers of stored items, duplicates and dead letters."""
-    totals = (await home.get("/ingestion/"))["totals"]
+    totals = (await tenant.get("/ingestion/"))["totals"]
     return totals["stored"], totals["duplicates"], totals["dead_lettered"]
 
 
@@ -91,18 +91,18 @@ async def test_each_item_is_stored_once_and_in_order(
     watched = RefusingEventStore(events, b"nothing of that")
     async with (
         open_site(records_url, cast(EventStore, watched), tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
         limit_memory(site)
-        await home.capture(*ITEMS, historical_migration=historical)
-        await home.capture(
+        await tenant.capture(*ITEMS, historical_migration=historical)
+        await tenant.capture(
             {"event": "later", "distinct_id": "ann"}, historical_migration=historical
         )
 
-        assert await names(home) == sorted([*ALL_BUT_THE_REPEATED, "later"])
+        assert await names(tenant) == sorted([*ALL_BUT_THE_REPEATED, "later"])
         assert watched.inserts >= 4
-        assert (await home.person("ann"))["properties"] == {"n": 8}
-        assert await counts(home) == (9, 1, 0)
+        assert (await tenant.person("ann"))["properties"] == {"n": 8}
+        assert await counts(tenant) == (9, 1, 0)
         # The notes about pieces are not positions in the log.
         consumers = site.running.ingestion.consumers
         positions = [at for one in consumers for at in one.positions.values()]
@@ -118,7 +118,7 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
             open_site(records_url, dying_store, tmp_path) as site,
-            open_home(site, project_id) as first,
+            open_tenant(site, project_id) as first,
         ):
             limit_memory(site)
             body = {"api_key": first.token, "batch": ITEMS}
@@ -131,12 +131,14 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
         limit_memory(site, budget)
         api = site.client(key, f"/api/projects/{project_id}")
         async with api, site.client() as public:
-            home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
-            await home.capture({"event": "later", "distinct_id": "ann"})
+            tenant = Tenant(
+                site, first.organization_id, 0, project_id, first.token, key, api, public
+            )
+            await tenant.capture({"event": "later", "distinct_id": "ann"})
 
-            assert await names(home) == sorted([*ALL_BUT_THE_REPEATED, "later"])
-            assert (await home.person("ann"))["properties"] == {"n": 8}
-            assert await counts(home) == (9, 1, 0)
+            assert await names(tenant) == sorted([*ALL_BUT_THE_REPEATED, "later"])
+            assert (await tenant.person("ann"))["properties"] == {"n": 8}
+            assert await counts(tenant) == (9, 1, 0)
 
 
 @pytest.mark.every_engine
@@ -148,7 +150,7 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
             open_site(records_url, dying_store, tmp_path) as site,
-            open_home(site, project_id) as first,
+            open_tenant(site, project_id) as first,
         ):
             limit_memory(site)
             body = {"api_key": first.token, "batch": ITEMS}
@@ -160,10 +162,12 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
         limit_memory(site)
         api = site.client(key, f"/api/projects/{project_id}")
         async with api, site.client() as public:
-            home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
-            await home.capture({"event": "later", "distinct_id": "ann"})
+            tenant = Tenant(
+                site, first.organization_id, 0, project_id, first.token, key, api, public
+            )
+            await tenant.capture({"event": "later", "distinct_id": "ann"})
 
-            of_ann = await home.events(person_id=str(OTHER))
+            of_ann = await tenant.events(person_id=str(OTHER))
             assert sorted(one["event"] for one in of_ann) == [*ALL_BUT_THE_REPEATED, "later"]
 
 
@@ -195,13 +199,13 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
     refusing = cast(EventStore, RefusingEventStore(events, b"e4"))
     async with (
         open_site(records_url, refusing, tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
         limit_memory(site)
-        await home.capture(*ITEMS)
+        await tenant.capture(*ITEMS)
         put_aside = await site.records.fetch(select(dead_letters))
-        stored = await names(home)
-        reported = await counts(home)
+        stored = await names(tenant)
+        reported = await counts(tenant)
 
     [letter] = put_aside
     aside = msgspec.json.decode(letter.body)
@@ -220,20 +224,20 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
     refusing = RefusingEventStore(events, b"e")
     async with (
         open_site(records_url, cast(EventStore, refusing), tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        await home.capture(*(sent for sent in ITEMS if "uuid" not in sent))
-        before = await counts(home)
+        await tenant.capture(*(sent for sent in ITEMS if "uuid" not in sent))
+        before = await counts(tenant)
         limit_memory(site)
         refusing.refused = b"nothing of that"
         letters = DeadLetters(site.records)
         assert await letters.mark_for_retry(DeadLetterFilter(), NOW) == 1
         await until_soon(lambda: all_tried(site), "the letters stay")
 
-        assert await names(home) == [f"e{n}" for n in range(9) if n not in (1, 7)]
-        assert (await home.person("ann"))["properties"] == {"n": 8}
+        assert await names(tenant) == [f"e{n}" for n in range(9) if n not in (1, 7)]
+        assert (await tenant.person("ann"))["properties"] == {"n": 8}
         assert before == (0, 0, 7)
-        assert await counts(home) == (7, 0, 0)
+        assert await counts(tenant) == (7, 0, 0)
 
 
 async def all_tried(site: Site) -> bool:
@@ -246,13 +250,13 @@ async def test_what_cannot_be_read_is_put_aside_whole(
     body = b'[{"event": ' * 100
     async with (
         open_site(records_url, events, tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
         limit_memory(site)
         await site.log.append(Envelope(project_id, NOW, "", "", None, body))
-        await home.capture({"event": "later", "distinct_id": "ann"})
+        await tenant.capture({"event": "later", "distinct_id": "ann"})
         put_aside = await site.records.fetch(select(dead_letters.c.body))
-        stored = await names(home)
+        stored = await names(tenant)
 
     assert [row.body for row in put_aside] == [body]
     assert stored == ["later"]
@@ -264,7 +268,7 @@ async def test_many_envelopes_are_several_batches(
     watched = RefusingEventStore(events, b"nothing of that")
     async with (
         open_site(records_url, cast(EventStore, watched), tmp_path) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
         limit_memory(site, Budget(2 * Budget().cost(b'[{"event":"e0","distinct_id":"ann"}]')))
         for one in range(9):
@@ -272,5 +276,5 @@ async def test_many_envelopes_are_several_batches(
             await site.log.append(Envelope(project_id, NOW, "", "", None, body, historical=True))
         await site.ingested()
 
-        assert await names(home) == [f"e{one}" for one in range(9)]
+        assert await names(tenant) == [f"e{one}" for one in range(9)]
         assert watched.inserts >= 5

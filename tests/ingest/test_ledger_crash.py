@@ -7,7 +7,7 @@ import pytest
 
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.store import Ledger, totals_of
-from tests.support.application import Json, Site, open_home, open_site
+from tests.support.application import Json, Site, open_site, open_tenant
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
@@ -33,14 +33,14 @@ async def test_a_batch_that_is_repeated_after_a_crash_counts_once(
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
             open_site(sqlite_url, dying_store, tmp_path) as site,
-            open_home(site, project_id) as home,
+            open_tenant(site, project_id) as tenant,
         ):
-            body = {"api_key": home.token, "batch": BATCH}
-            assert (await home.public.post("/batch/", json=body)).status_code == 200
+            body = {"api_key": tenant.token, "batch": BATCH}
+            assert (await tenant.public.post("/batch/", json=body)).status_code == 200
             await site.running_out()
             before = await counted(site, project_id)
     async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
-        event = {"event": "later", "distinct_id": "u1", "api_key": home.token}
+        event = {"event": "later", "distinct_id": "u1", "api_key": tenant.token}
         assert (await public.post("/capture/", json=event)).status_code == 200
         await site.ingested()
         after = await counted(site, project_id)

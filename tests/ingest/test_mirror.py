@@ -12,7 +12,7 @@ from fanion.db.schema.tables import groups, person_distinct_ids, person_override
 from fanion.events.mirror_outbox_store import Unmirrored, note_unmirrored
 from fanion.events.storage.store import EventStore
 from fanion.ingest.mirror_worker import MirrorWorker
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.awaited import until_soon
 
 PERSONS = """
@@ -36,8 +36,8 @@ async def mirror_of(events: EventStore, project_id: int, statement: str) -> list
     return [tuple(row) for row in await events._read(statement, {"project_id": project_id})]
 
 
-async def newer_version(home: Home) -> int:
-    return await home.site.running.ingestion.versions.draw()
+async def newer_version(tenant: Tenant) -> int:
+    return await tenant.site.running.ingestion.versions.draw()
 
 
 async def note(records: Records, *changes: Unmirrored) -> None:
@@ -67,87 +67,87 @@ def setting(distinct_id: str, **properties: Any) -> Json:
 
 
 @pytest.mark.every_engine
-async def test_a_person_is_sent_as_it_is_by_now(home: Home, events: EventStore) -> None:
-    records = home.site.running.public.records
-    await home.capture(setting("ann", plan="free"))
-    uuid = UUID((await home.person("ann"))["id"])
-    noted, newer = await newer_version(home), await newer_version(home)
+async def test_a_person_is_sent_as_it_is_by_now(tenant: Tenant, events: EventStore) -> None:
+    records = tenant.site.running.public.records
+    await tenant.capture(setting("ann", plan="free"))
+    uuid = UUID((await tenant.person("ann"))["id"])
+    noted, newer = await newer_version(tenant), await newer_version(tenant)
     values = {"properties": {"plan": "pro"}, "version": newer}
     await change(records, update(persons).where(persons.c.uuid == uuid).values(**values))
-    await note(records, Unmirrored(noted, home.project_id, [uuid]))
+    await note(records, Unmirrored(noted, tenant.project_id, [uuid]))
 
     await send_what_is_left(records, events)
 
-    assert await mirror_of(events, home.project_id, PERSONS) == [(uuid, "pro", newer)]
-    assert await notes(records, home.project_id) == 0
+    assert await mirror_of(events, tenant.project_id, PERSONS) == [(uuid, "pro", newer)]
+    assert await notes(records, tenant.project_id) == 0
 
 
 @pytest.mark.every_engine
 async def test_a_merged_person_is_sent_as_gone_with_its_override(
-    home: Home, events: EventStore
+    tenant: Tenant, events: EventStore
 ) -> None:
-    records = home.site.running.public.records
-    await home.capture(setting("ann", plan="free"), setting("bob"))
-    ann, bob = [UUID((await home.person(name))["id"]) for name in ("ann", "bob")]
-    version = await newer_version(home)
-    merged = {"project_id": home.project_id, "old_person": bob, "new_person": ann}
+    records = tenant.site.running.public.records
+    await tenant.capture(setting("ann", plan="free"), setting("bob"))
+    ann, bob = [UUID((await tenant.person(name))["id"]) for name in ("ann", "bob")]
+    version = await newer_version(tenant)
+    merged = {"project_id": tenant.project_id, "old_person": bob, "new_person": ann}
     numbers = select(persons.c.id).where(persons.c.uuid == bob)
     links = delete(person_distinct_ids).where(person_distinct_ids.c.person_id.in_(numbers))
     await change(records, links)
     await change(records, delete(persons).where(persons.c.uuid == bob))
     await change(records, person_overrides.insert().values(**merged, version=version))
-    await note(records, Unmirrored(version, home.project_id, [bob]))
+    await note(records, Unmirrored(version, tenant.project_id, [bob]))
 
     await send_what_is_left(records, events)
 
-    rows = await mirror_of(events, home.project_id, PERSONS)
+    rows = await mirror_of(events, tenant.project_id, PERSONS)
     assert [person for person, *_ in rows] == [ann]
-    assert await mirror_of(events, home.project_id, OVERRIDES) == [(bob, ann)]
+    assert await mirror_of(events, tenant.project_id, OVERRIDES) == [(bob, ann)]
 
 
 @pytest.mark.every_engine
-async def test_groups_are_sent(home: Home, events: EventStore) -> None:
-    records = home.site.running.public.records
+async def test_groups_are_sent(tenant: Tenant, events: EventStore) -> None:
+    records = tenant.site.running.public.records
     described = {"$group_type": "company", "$group_key": "acme", "$group_set": {"plan": "pro"}}
     event = {"event": "$groupidentify", "distinct_id": "ann", "properties": described}
-    await home.capture(event)
-    version = await newer_version(home)
+    await tenant.capture(event)
+    version = await newer_version(tenant)
     values = {"properties": {"plan": "new"}, "version": version}
     await change(
-        records, update(groups).where(groups.c.project_id == home.project_id).values(**values)
+        records, update(groups).where(groups.c.project_id == tenant.project_id).values(**values)
     )
-    await note(records, Unmirrored(version, home.project_id, (), [(0, "acme")]))
+    await note(records, Unmirrored(version, tenant.project_id, (), [(0, "acme")]))
 
     await send_what_is_left(records, events)
 
-    assert await mirror_of(events, home.project_id, GROUPS) == [("acme", "new")]
+    assert await mirror_of(events, tenant.project_id, GROUPS) == [("acme", "new")]
 
 
-async def test_a_note_is_left_to_its_process_at_first(home: Home, events: EventStore) -> None:
-    records = home.site.running.public.records
-    await note(records, Unmirrored(await newer_version(home), home.project_id, [UUID(int=1)]))
+async def test_a_note_is_left_to_its_process_at_first(tenant: Tenant, events: EventStore) -> None:
+    records = tenant.site.running.public.records
+    await note(records, Unmirrored(await newer_version(tenant), tenant.project_id, [UUID(int=1)]))
 
     await MirrorWorker(records, events).look()
 
-    assert await notes(records, home.project_id) == 1
+    assert await notes(records, tenant.project_id) == 1
 
 
-async def test_a_batch_leaves_no_note(home: Home) -> None:
+async def test_a_batch_leaves_no_note(tenant: Tenant) -> None:
     """A batch leaves no note, whether or not another batch follows."""
-    records = home.site.running.public.records
-    await home.capture(setting("ann", plan="free"))
-    await home.capture(setting("ann", plan="pro"))
+    records = tenant.site.running.public.records
+    await tenant.capture(setting("ann", plan="free"))
+    await tenant.capture(setting("ann", plan="pro"))
 
     async def are_gone() -> bool:
-        return await notes(records, home.project_id) == 0
+        return await notes(records, tenant.project_id) == 0
 
     await until_soon(are_gone, "notes of what is mirrored stay")
 
 
-async def test_metrics_count_what_is_not_sent(home: Home) -> None:
-    site = home.site
+async def test_metrics_count_what_is_not_sent(tenant: Tenant) -> None:
+    site = tenant.site
     before = await site.metric("fanion_changes_to_mirror")
-    version = await newer_version(home)
-    await note(site.running.public.records, Unmirrored(version, home.project_id, [UUID(int=7)]))
+    version = await newer_version(tenant)
+    await note(site.running.public.records, Unmirrored(version, tenant.project_id, [UUID(int=7)]))
 
     assert await site.metric("fanion_changes_to_mirror") == before + 1

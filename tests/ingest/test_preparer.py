@@ -24,7 +24,7 @@ from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.projects.model import IngestionSettings
 from tests.support.accept_logs import of_one_partition
-from tests.support.application import Home, Site, open_home, open_site
+from tests.support.application import Site, Tenant, open_site, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
 from tests.support.maxmind import write_maxmind
@@ -58,21 +58,21 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> PreparedCounts:
 @asynccontextmanager
 async def open_with_preparer(
     records_url: str, events: EventStore, project_id: int, folder: Path, watched: PreparedCounts
-) -> AsyncGenerator[Home]:
+) -> AsyncGenerator[Tenant]:
     """Open a workspace whose batches are prepared by another process from now on."""
     async with (
         open_site(records_url, events, folder, processes=2) as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        await until_preparer_helps(home, watched)
-        yield home
+        await until_preparer_helps(tenant, watched)
+        yield tenant
 
 
-async def until_preparer_helps(home: Home, watched: PreparedCounts) -> None:
+async def until_preparer_helps(tenant: Tenant, watched: PreparedCounts) -> None:
     before = watched.ahead
 
     async def helped() -> bool:
-        await home.capture({"event": "warm", "distinct_id": "warm"})
+        await tenant.capture({"event": "warm", "distinct_id": "warm"})
         return watched.ahead > before
 
     await until_soon(helped, "no run was prepared elsewhere")
@@ -85,17 +85,17 @@ def process_of(site: Site) -> int:
     return preparer.pid
 
 
-async def named(home: Home, *events: str) -> list[dict[str, Any]]:
-    matching = [event for event in await home.events() if event["event"] in events]
+async def named(tenant: Tenant, *events: str) -> list[dict[str, Any]]:
+    matching = [event for event in await tenant.events() if event["event"] in events]
     return sorted(matching, key=lambda event: str(event["event"]))
 
 
 async def test_events_are_stored_whole_and_on_the_right_persons(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
         before = watched.ahead
-        await home.capture(
+        await tenant.capture(
             {"event": "a", "distinct_id": "visitor", "$set": {"n": 1}, "properties": {"x": [1]}},
             {
                 "event": "$identify",
@@ -104,11 +104,11 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
             },
             {"event": "", "distinct_id": "dropped"},
         )
-        stored = await named(home, "a", "$identify")
-        person = await home.person("ann")
-        of_person = await home.events(person_id=person["uuid"])
-        definitions = await home.get("/property_definitions/", search="deep")
-        dropped = await home.site.metric("fanion_items_dropped_total", reason="no_name")
+        stored = await named(tenant, "a", "$identify")
+        person = await tenant.person("ann")
+        of_person = await tenant.events(person_id=person["uuid"])
+        definitions = await tenant.get("/property_definitions/", search="deep")
+        dropped = await tenant.site.metric("fanion_items_dropped_total", reason="no_name")
 
     assert watched.ahead == before + 1
     assert [event["event"] for event in stored] == ["$identify", "a"]
@@ -123,21 +123,21 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
 async def test_live_events_have_their_properties(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
-        await home.capture({"event": "first", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
+        await tenant.capture({"event": "first", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
         before = watched.ahead
-        stream = home.api.build_request("GET", "/events/stream/?distinct_id=ann")
-        answer = await home.api.send(stream, stream=True)
+        stream = tenant.api.build_request("GET", "/events/stream/?distinct_id=ann")
+        answer = await tenant.api.send(stream, stream=True)
         pieces = answer.aiter_raw()
         await anext(pieces)  # the stream has begun
-        await home.capture(
+        await tenant.capture(
             {"event": "a", "distinct_id": "ann", "properties": {"x": [1]}},
             {"event": "b", "distinct_id": "bob", "properties": {"x": [2]}},
             {"event": "c", "distinct_id": "ann", "properties": {"$elements_chain": "a:b"}},
         )
         shown = messages(((await anext(pieces)) + (await anext(pieces))).decode())
         await answer.aclose()
-        stored = await named(home, "a", "c")
+        stored = await named(tenant, "a", "c")
 
     assert watched.ahead == before + 1
     assert [one.data for one in shown] == stored
@@ -147,13 +147,13 @@ async def test_live_events_have_their_properties(
 async def test_new_group_types_are_given_here_and_known_there_from_then_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
         before = PreparedCounts(watched.ahead, watched.not_prepared)
         groups = {"$groups": {"org": "o1"}}
-        await home.capture({"event": "a", "distinct_id": "ann", "properties": groups})
-        await home.capture({"event": "b", "distinct_id": "ann", "properties": groups})
-        await home.capture({"event": "c", "distinct_id": "ann", "properties": groups})
-        stored = await named(home, "a", "b", "c")
+        await tenant.capture({"event": "a", "distinct_id": "ann", "properties": groups})
+        await tenant.capture({"event": "b", "distinct_id": "ann", "properties": groups})
+        await tenant.capture({"event": "c", "distinct_id": "ann", "properties": groups})
+        stored = await named(tenant, "a", "b", "c")
 
     assert watched.not_prepared > before.not_prepared
     assert watched.ahead > before.ahead
@@ -163,15 +163,15 @@ async def test_new_group_types_are_given_here_and_known_there_from_then_on(
 async def test_what_is_sent_again_is_left_out(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
         first = {"event": "a", "distinct_id": "ann", "uuid": str(uuid4()), "$set": {"n": 1}}
-        await home.capture(first, first)
-        home.site.clock.move(seconds=1)
-        await home.capture({"event": "b", "distinct_id": "ann", "$set": {"n": 2}})
-        await home.capture(first, {"event": "c", "distinct_id": "ann", "uuid": str(uuid4())})
-        stored = await named(home, "a", "b", "c")
-        person = await home.person("ann")
-        duplicates = await home.site.metric("fanion_items_dropped_total", reason="duplicate")
+        await tenant.capture(first, first)
+        tenant.site.clock.move(seconds=1)
+        await tenant.capture({"event": "b", "distinct_id": "ann", "$set": {"n": 2}})
+        await tenant.capture(first, {"event": "c", "distinct_id": "ann", "uuid": str(uuid4())})
+        stored = await named(tenant, "a", "b", "c")
+        person = await tenant.person("ann")
+        duplicates = await tenant.site.metric("fanion_items_dropped_total", reason="duplicate")
 
     assert [event["event"] for event in stored] == ["a", "b", "c"]
     assert person["properties"] == {"n": 2}
@@ -184,17 +184,17 @@ async def test_events_of_a_deleted_person_are_left_out(
 ) -> None:
     """The person is deleted at the very moment at which they are accepted."""
     ann, bob = of_one_partition(project_id, 2)
-    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
-        await home.capture({"event": "a", "distinct_id": ann})
-        person = await home.person(ann)
-        answer = await home.api.delete(f"/persons/{person['id']}/?delete_events=true")
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
+        await tenant.capture({"event": "a", "distinct_id": ann})
+        person = await tenant.person(ann)
+        answer = await tenant.api.delete(f"/persons/{person['id']}/?delete_events=true")
         assert answer.is_success
         # The process ends when it has nothing to do for a while.
-        await until_preparer_helps(home, watched)
+        await until_preparer_helps(tenant, watched)
         before = watched.ahead
-        await home.capture({"event": "b", "distinct_id": ann}, {"event": "c", "distinct_id": bob})
-        stored = await named(home, "b", "c")
-        erased = await home.site.metric("fanion_items_dropped_total", reason="erased")
+        await tenant.capture({"event": "b", "distinct_id": ann}, {"event": "c", "distinct_id": bob})
+        stored = await named(tenant, "b", "c")
+        erased = await tenant.site.metric("fanion_items_dropped_total", reason="erased")
 
     assert watched.ahead == before + 1
     assert [event["event"] for event in stored] == ["c"]
@@ -204,13 +204,13 @@ async def test_events_of_a_deleted_person_are_left_out(
 async def test_when_the_process_dies_the_batch_is_prepared_here_and_another_one_is_started(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
-    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
-        first = process_of(home.site)
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
+        first = process_of(tenant.site)
         os.kill(first, signal.SIGKILL)
-        await home.capture({"event": "a", "distinct_id": "ann"})
-        await until_preparer_helps(home, watched)
-        second = process_of(home.site)
-        stored = await named(home, "a")
+        await tenant.capture({"event": "a", "distinct_id": "ann"})
+        await until_preparer_helps(tenant, watched)
+        second = process_of(tenant.site)
+        stored = await named(tenant, "a")
 
     assert len(stored) == 1
     assert first != second
@@ -230,11 +230,11 @@ async def test_a_poisoned_envelope_is_put_aside_and_the_rest_goes_on(
 ) -> None:
     poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
 
-    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as home:
-        await home.site.log.append(poison)
-        await home.capture({"event": "after", "distinct_id": "ann"})
-        stored = await named(home, "after")
-        put_aside = await home.site.records.fetch(select(dead_letters))
+    async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
+        await tenant.site.log.append(poison)
+        await tenant.capture({"event": "after", "distinct_id": "ann"})
+        stored = await named(tenant, "after")
+        put_aside = await tenant.site.records.fetch(select(dead_letters))
 
     assert len(stored) == 1
     assert [row.body for row in put_aside] == [poison.body]

@@ -44,7 +44,7 @@ from fanion.persons.merge import person_uuid
 from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
 from tests.support.accept_logs import make_single
-from tests.support.application import Home, Json, open_home, open_site
+from tests.support.application import Json, Tenant, open_site, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
 
@@ -426,11 +426,11 @@ class ServerPair:
     """Two servers on one store.
 
     Attributes:
-        home: The server that ingests.
+        tenant: An organization on the server that ingests.
         other: A client of the other server's management API, by whose clock it is a minute earlier.
     """
 
-    home: Home
+    tenant: Tenant
     other: httpx.AsyncClient
     halting: HaltingEventStore
 
@@ -442,12 +442,13 @@ class ServerPair:
         That takes at least three events.
         """
         sent = [
-            Envelope(self.home.project_id, NOW, "", "", None, json.encode(body)) for body in bodies
+            Envelope(self.tenant.project_id, NOW, "", "", None, json.encode(body))
+            for body in bodies
         ]
         self.halting.reached.clear()
         self.halting.goes_on.clear()
         self.halting.tokens.clear()
-        await asyncio.gather(*map(self.home.site.log.append, sent))  # one group
+        await asyncio.gather(*map(self.tenant.site.log.append, sent))  # one group
         for _ in range(times):
             await self.halting.reached.wait()
             self.halting.reached.clear()
@@ -456,10 +457,10 @@ class ServerPair:
             self.halting.goes_on.set()
             self.halting.goes_on.clear()
         self.halting.goes_on.set()
-        await self.home.site.ingested()
+        await self.tenant.site.ingested()
 
     async def names(self, **query: Any) -> list[str]:
-        return sorted(event["event"] for event in await self.home.events(**query))
+        return sorted(event["event"] for event in await self.tenant.events(**query))
 
 
 @pytest.fixture
@@ -480,11 +481,11 @@ async def pair(
     earlier = NOW - timedelta(minutes=1)
     async with (
         open_site(records_url, cast(EventStore, halting), tmp_path / "a") as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
         open_site(records_url, events, tmp_path / "b", earlier) as second,
-        second.client(home.key, f"/api/projects/{project_id}") as other,
+        second.client(tenant.key, f"/api/projects/{project_id}") as other,
     ):
-        yield ServerPair(home, other, halting)
+        yield ServerPair(tenant, other, halting)
 
 
 def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
@@ -493,7 +494,7 @@ def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
 
 @pytest.mark.postgresql
 async def test_an_idle_server_renews_what_it_holds(pair: ServerPair) -> None:
-    site = pair.home.site
+    site = pair.tenant.site
 
     async def is_held() -> bool:
         held = select(log_positions.c.held_until).where(log_positions.c.consumer == LIVE)
@@ -510,8 +511,8 @@ async def test_an_idle_server_renews_what_it_holds(pair: ServerPair) -> None:
 async def test_an_edit_on_another_server_while_a_batch_is_in_hand_does_not_lose_a_set(
     pair: ServerPair,
 ) -> None:
-    await pair.home.capture(seen("ann", plan="free"))
-    person = await pair.home.person("ann")
+    await pair.tenant.capture(seen("ann", plan="free"))
+    person = await pair.tenant.person("ann")
     change = {"properties": {"plan": "pro"}}
 
     await pair.append_while(
@@ -519,7 +520,7 @@ async def test_an_edit_on_another_server_while_a_batch_is_in_hand_does_not_lose_
         happens=lambda: pair.other.patch(f"/persons/{person['id']}/", json=change),
     )
 
-    assert (await pair.home.person("ann"))["properties"] == {"plan": "free"}
+    assert (await pair.tenant.person("ann"))["properties"] == {"plan": "free"}
     assert await pair.names() == ["seen", "x", "y", "z"]
 
 
@@ -527,14 +528,14 @@ async def test_an_edit_on_another_server_while_a_batch_is_in_hand_does_not_lose_
 async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_new_one(
     pair: ServerPair,
 ) -> None:
-    await pair.home.capture(seen("ann"), MERGE)
-    gone = await pair.home.person("bob")
+    await pair.tenant.capture(seen("ann"), MERGE)
+    gone = await pair.tenant.person("bob")
 
     await pair.append_while(
         named("bob", "x", "y", "z"), happens=lambda: pair.other.delete(f"/persons/{gone['id']}/")
     )
 
-    person = await pair.home.person("bob")
+    person = await pair.tenant.person("bob")
     assert person["id"] != gone["id"]
     assert await pair.names(person_id=person["id"]) == ["x", "y", "z"]
 
@@ -563,8 +564,8 @@ async def test_a_group_type_has_its_index_before_an_event_is_stored_with_it(
 async def test_a_batch_whose_persons_are_changed_again_and_again_is_taken_in_halves(
     pair: ServerPair,
 ) -> None:
-    await pair.home.capture(seen("ann"), seen("bob"))
-    person = await pair.home.person("ann")
+    await pair.tenant.capture(seen("ann"), seen("bob"))
+    person = await pair.tenant.person("ann")
     numbers = count()
 
     await pair.append_while(

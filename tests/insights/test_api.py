@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from fanion.db.schema.insights import insights
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 CALLS = {
     "insight": "TRENDS",
@@ -28,8 +28,8 @@ def called(answer: object, at: str, distinct_id: str = "ann") -> Json:
     }
 
 
-async def two_days(home: Home) -> None:
-    await home.capture(
+async def two_days(tenant: Tenant) -> None:
+    await tenant.capture(
         called("control", "2024-02-29T10:00:00Z"),
         called("control", "2024-03-01T10:00:00Z"),
         called("control", "2024-03-01T11:00:00Z", "bob"),
@@ -37,17 +37,17 @@ async def two_days(home: Home) -> None:
     )
 
 
-async def trend(home: Home, filters: Json, status: int = 200) -> Any:
-    answer = await home.api.post("/insights/trend/", json=filters)
+async def trend(tenant: Tenant, filters: Json, status: int = 200) -> Any:
+    answer = await tenant.api.post("/insights/trend/", json=filters)
     assert answer.status_code == status, answer.text
     return answer.json()
 
 
 @pytest.mark.every_engine
-async def test_a_trend_is_calculated_from_captured_events(home: Home) -> None:
-    await two_days(home)
+async def test_a_trend_is_calculated_from_captured_events(tenant: Tenant) -> None:
+    await two_days(tenant)
 
-    reported = await trend(home, CALLS)
+    reported = await trend(tenant, CALLS)
 
     first, second = reported.pop("result")
     assert reported == {
@@ -61,23 +61,23 @@ async def test_a_trend_is_calculated_from_captured_events(home: Home) -> None:
     assert first["days"] == ["2024-02-28", "2024-02-29", "2024-03-01"]
 
 
-async def test_a_query_string_and_a_body_give_the_same_trend(home: Home) -> None:
-    await two_days(home)
+async def test_a_query_string_and_a_body_give_the_same_trend(tenant: Tenant) -> None:
+    await two_days(tenant)
     query = {"date_from": "-2d", "events": '[{"id": "$feature_flag_called", "math": "dau"}]'}
 
-    reported = await home.get("/insights/trend/", **query, properties="[]")
+    reported = await tenant.get("/insights/trend/", **query, properties="[]")
 
     assert reported["result"][0]["data"] == [0.0, 1.0, 2.0]
 
 
-async def test_a_result_is_cached_until_it_is_old(home: Home) -> None:
-    first = await trend(home, CALLS)
-    await two_days(home)
+async def test_a_result_is_cached_until_it_is_old(tenant: Tenant) -> None:
+    first = await trend(tenant, CALLS)
+    await two_days(tenant)
 
-    again = await trend(home, CALLS)
-    anew = await trend(home, {**CALLS, "refresh": True})
-    home.site.clock.move(minutes=16)
-    later = await trend(home, CALLS)
+    again = await trend(tenant, CALLS)
+    anew = await trend(tenant, {**CALLS, "refresh": True})
+    tenant.site.clock.move(minutes=16)
+    later = await trend(tenant, CALLS)
 
     # Names are looked up for each answer: the events were only received later.
     unknown = {
@@ -90,22 +90,22 @@ async def test_a_result_is_cached_until_it_is_old(home: Home) -> None:
     assert later["last_refresh"] == "2024-03-01T12:16:00Z"
 
 
-async def test_a_cached_result_expires_at_the_start_of_a_day(home: Home) -> None:
-    home.site.clock.move(hours=11, minutes=59)
-    await trend(home, CALLS)
+async def test_a_cached_result_expires_at_the_start_of_a_day(tenant: Tenant) -> None:
+    tenant.site.clock.move(hours=11, minutes=59)
+    await trend(tenant, CALLS)
 
-    home.site.clock.move(minutes=2)
-    reported = await trend(home, CALLS)
+    tenant.site.clock.move(minutes=2)
+    reported = await trend(tenant, CALLS)
 
     assert reported["is_cached"] is False
 
 
-async def test_a_day_begins_in_the_projects_zone(home: Home) -> None:
-    answer = await home.api.patch("/", json={"timezone": "Pacific/Auckland"})
+async def test_a_day_begins_in_the_projects_zone(tenant: Tenant) -> None:
+    answer = await tenant.api.patch("/", json={"timezone": "Pacific/Auckland"})
     assert answer.status_code == 200, answer.text
-    await home.capture(called("a", "2024-02-29T10:59:00Z"), called("a", "2024-02-29T11:01:00Z"))
+    await tenant.capture(called("a", "2024-02-29T10:59:00Z"), called("a", "2024-02-29T11:01:00Z"))
 
-    reported = await trend(home, CALLS)
+    reported = await trend(tenant, CALLS)
 
     assert reported["timezone"] == "Pacific/Auckland"
     assert reported["result"][0]["days"] == ["2024-02-29", "2024-03-01", "2024-03-02"]
@@ -130,14 +130,14 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_an_invalid_trend_is_refused(home: Home, name: str) -> None:
+async def test_an_invalid_trend_is_refused(tenant: Tenant, name: str) -> None:
     filters, reported = REFUSED[name]
 
-    assert await trend(home, filters, 400) == reported
+    assert await trend(tenant, filters, 400) == reported
 
 
-async def test_structured_query_parameters_must_be_json(home: Home) -> None:
-    answer = await home.api.get("/insights/trend/", params={"events": "{"})
+async def test_structured_query_parameters_must_be_json(tenant: Tenant) -> None:
+    answer = await tenant.api.get("/insights/trend/", params={"events": "{"})
 
     assert answer.status_code == 400
     assert answer.json() == error(
@@ -145,16 +145,16 @@ async def test_structured_query_parameters_must_be_json(home: Home) -> None:
     )
 
 
-async def created(home: Home, **fields: Any) -> Json:
-    answer = await home.api.post("/insights/", json=fields)
+async def created(tenant: Tenant, **fields: Any) -> Json:
+    answer = await tenant.api.post("/insights/", json=fields)
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
     return made
 
 
 @pytest.mark.every_engine
-async def test_a_new_insight_has_every_field(home: Home) -> None:
-    insight = await created(home, name="Calls", filters=CALLS, tags=[" A "], saved=True)
+async def test_a_new_insight_has_every_field(tenant: Tenant) -> None:
+    insight = await created(tenant, name="Calls", filters=CALLS, tags=[" A "], saved=True)
 
     assert len(insight.pop("short_id")) == 8
     assert len(insight.pop("filters_hash")) == 40
@@ -174,10 +174,10 @@ async def test_a_new_insight_has_every_field(home: Home) -> None:
         "result": None,
         "columns": None,
         "created_at": "2024-03-01T12:00:00Z",
-        "created_by": home.owner,
+        "created_by": tenant.owner,
         "updated_at": "2024-03-01T12:00:00Z",
         "last_modified_at": "2024-03-01T12:00:00Z",
-        "last_modified_by": home.owner,
+        "last_modified_by": tenant.owner,
         "tags": ["a"],
         "favorited": False,
         "saved": True,
@@ -189,31 +189,31 @@ async def test_a_new_insight_has_every_field(home: Home) -> None:
     }
 
 
-async def test_an_insight_has_its_result_once_it_was_calculated(home: Home) -> None:
-    await two_days(home)
-    insight = await created(home, filters=CALLS)
+async def test_an_insight_has_its_result_once_it_was_calculated(tenant: Tenant) -> None:
+    await two_days(tenant)
+    insight = await created(tenant, filters=CALLS)
     path = f"/insights/{insight['id']}/"
 
-    before = await home.get(path)
-    refreshed = await home.get(path, refresh="true")
-    after = await home.get(path)
+    before = await tenant.get(path)
+    refreshed = await tenant.get(path, refresh="true")
+    after = await tenant.get(path)
 
     assert (before["result"], before["last_refresh"]) == (None, None)
     assert (len(refreshed["result"]), refreshed["is_cached"]) == (2, False)
     assert after == {**refreshed, "is_cached": True}
-    [listed] = (await home.get("/insights/", short_id=insight["short_id"]))["results"]
+    [listed] = (await tenant.get("/insights/", short_id=insight["short_id"]))["results"]
     assert listed == after
 
 
 @pytest.mark.every_engine
-async def test_insights_are_listed_newest_first_and_can_be_filtered(home: Home) -> None:
+async def test_insights_are_listed_newest_first_and_can_be_filtered(tenant: Tenant) -> None:
     for number in range(3):
-        home.site.clock.move(seconds=1)
-        await created(home, name=f"Insight {number}", favorited=number == 1)
+        tenant.site.clock.move(seconds=1)
+        await created(tenant, name=f"Insight {number}", favorited=number == 1)
 
-    every = await home.get("/insights/", limit=2)
-    searched = await home.get("/insights/", search="INSIGHT 2")
-    favourites = await home.get("/insights/", favorited="true")
+    every = await tenant.get("/insights/", limit=2)
+    searched = await tenant.get("/insights/", search="INSIGHT 2")
+    favourites = await tenant.get("/insights/", favorited="true")
 
     assert every["count"] == 3
     assert [one["name"] for one in every["results"]] == ["Insight 2", "Insight 1"]
@@ -221,11 +221,11 @@ async def test_insights_are_listed_newest_first_and_can_be_filtered(home: Home) 
     assert [one["name"] for one in favourites["results"]] == ["Insight 1"]
 
 
-async def test_a_change_affects_only_the_given_fields_and_records_the_user(home: Home) -> None:
-    insight = await created(home, name="a", filters=CALLS, tags=["x"])
-    home.site.clock.move(hours=1)
+async def test_a_change_affects_only_the_given_fields_and_records_the_user(tenant: Tenant) -> None:
+    insight = await created(tenant, name="a", filters=CALLS, tags=["x"])
+    tenant.site.clock.move(hours=1)
 
-    answer = await home.api.patch(f"/insights/{insight['id']}/", json={"name": "b"})
+    answer = await tenant.api.patch(f"/insights/{insight['id']}/", json={"name": "b"})
 
     assert answer.status_code == 200
     moved = {"updated_at": "2024-03-01T13:00:00Z", "last_modified_at": "2024-03-01T13:00:00Z"}
@@ -233,15 +233,15 @@ async def test_a_change_affects_only_the_given_fields_and_records_the_user(home:
 
 
 async def test_an_insight_with_options_refused_now_can_still_be_renamed(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
-    made = (await home.api.post("/insights/", json={"name": "a", "filters": CALLS})).json()
+    made = (await tenant.api.post("/insights/", json={"name": "a", "filters": CALLS})).json()
     old = {**CALLS, "breakdown_path_cleaning": True}
-    async with home.site.records.write() as connection:
+    async with tenant.site.records.write() as connection:
         await connection.execute(update(insights).values(filters=old))
 
-    renamed = await home.api.patch(f"/insights/{made['id']}/", json={"name": "b", "filters": old})
-    changed = await home.api.patch(
+    renamed = await tenant.api.patch(f"/insights/{made['id']}/", json={"name": "b", "filters": old})
+    changed = await tenant.api.patch(
         f"/insights/{made['id']}/", json={"filters": {**old, "date_from": "-3d"}}
     )
 
@@ -255,51 +255,53 @@ async def test_an_insight_with_options_refused_now_can_still_be_renamed(
     )
 
 
-async def test_a_deleted_insight_is_not_found_until_it_is_restored(home: Home) -> None:
-    insight = await created(home, name="a")
+async def test_a_deleted_insight_is_not_found_until_it_is_restored(tenant: Tenant) -> None:
+    insight = await created(tenant, name="a")
     path = f"/insights/{insight['id']}/"
 
-    deleted = await home.api.patch(path, json={"deleted": True})
-    gone = await home.api.get(path)
-    restored = await home.api.patch(path, json={"deleted": False})
+    deleted = await tenant.api.patch(path, json={"deleted": True})
+    gone = await tenant.api.get(path)
+    restored = await tenant.api.patch(path, json={"deleted": False})
 
     assert (deleted.status_code, gone.status_code, restored.status_code) == (200, 404, 200)
-    assert (await home.get(path))["name"] == "a"
+    assert (await tenant.get(path))["name"] == "a"
 
 
-async def test_hard_deletion_of_an_insight_is_refused(home: Home) -> None:
-    insight = await created(home, name="a")
+async def test_hard_deletion_of_an_insight_is_refused(tenant: Tenant) -> None:
+    insight = await created(tenant, name="a")
 
-    answer = await home.api.delete(f"/insights/{insight['id']}/")
+    answer = await tenant.api.delete(f"/insights/{insight['id']}/")
 
     assert (answer.status_code, answer.content) == (405, b"")
 
 
-async def test_an_insight_of_another_project_does_not_exist(home: Home) -> None:
-    insight = await created(home, name="a")
-    other = f"{home.site.client(home.key).base_url}"
+async def test_an_insight_of_another_project_does_not_exist(tenant: Tenant) -> None:
+    insight = await created(tenant, name="a")
+    other = f"{tenant.site.client(tenant.key).base_url}"
 
     for path in (f"/insights/{insight['id'] + 1000}/", "/insights/x/"):
-        answer = await home.api.get(path)
+        answer = await tenant.api.get(path)
         assert answer.status_code == 404, (other, path)
         assert answer.json()["type"] == "invalid_request"
 
 
 @pytest.mark.parametrize("dashboard", ["-1", "0", "x", str(2**63)])
-async def test_an_invalid_dashboard_id_is_refused(home: Home, dashboard: str) -> None:
-    insight = await created(home, name="a")
+async def test_an_invalid_dashboard_id_is_refused(tenant: Tenant, dashboard: str) -> None:
+    insight = await created(tenant, name="a")
 
-    answer = await home.api.get(f"/insights/{insight['id']}/", params={"from_dashboard": dashboard})
+    answer = await tenant.api.get(
+        f"/insights/{insight['id']}/", params={"from_dashboard": dashboard}
+    )
 
     assert answer.status_code == 400
     assert (answer.json()["type"], answer.json()["attr"]) == ("validation_error", "from_dashboard")
 
 
-async def test_an_outage_of_the_event_store_is_reported(home: Home) -> None:
-    home.site.events.is_down = True
+async def test_an_outage_of_the_event_store_is_reported(tenant: Tenant) -> None:
+    tenant.site.events.is_down = True
     try:
-        answer = await home.api.post("/insights/trend/", json=CALLS)
+        answer = await tenant.api.post("/insights/trend/", json=CALLS)
     finally:
-        home.site.events.is_down = False
+        tenant.site.events.is_down = False
 
     assert answer.status_code == 503

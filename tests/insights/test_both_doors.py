@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 NODES = [{"kind": "EventsNode", "event": name} for name in ("seen", "paid")]
 EVENTS = [{"id": name, "type": "events", "order": n} for n, name in enumerate(("seen", "paid"))]
@@ -57,8 +57,8 @@ ASKED: dict[str, tuple[str, Json, Json]] = {
 }
 
 
-async def happened(home: Home) -> None:
-    await home.capture(
+async def happened(tenant: Tenant) -> None:
+    await tenant.capture(
         *(
             {
                 "event": event,
@@ -74,12 +74,12 @@ async def happened(home: Home) -> None:
 
 
 @pytest.mark.parametrize("name", ASKED)
-async def test_both_ways_to_ask_have_one_answer(home: Home, name: str) -> None:
-    await happened(home)
+async def test_both_ways_to_ask_have_one_answer(tenant: Tenant, name: str) -> None:
+    await happened(tenant)
     path, filters, query = ASKED[name]
 
     async def asked(address: str, sent: Any) -> Json:
-        answer = await home.api.post(address, json=sent)
+        answer = await tenant.api.post(address, json=sent)
         assert answer.status_code == 200, answer.text
         body: Json = answer.json()
         return body

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 KEY = "beta"
 
@@ -29,20 +29,20 @@ def called_filters(display: str, **math: str) -> Json:
     }
 
 
-async def created(home: Home, **fields: Any) -> Json:
-    answer = await home.api.post("/dashboards/", json=fields)
+async def created(tenant: Tenant, **fields: Any) -> Json:
+    answer = await tenant.api.post("/dashboards/", json=fields)
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
     return made
 
 
-async def post(home: Home, path: str) -> tuple[int, Any]:
-    answer = await home.api.post(path, json={"name": "ignored"})
+async def post(tenant: Tenant, path: str) -> tuple[int, Any]:
+    answer = await tenant.api.post(path, json={"name": "ignored"})
     return answer.status_code, answer.json()
 
 
-async def test_a_new_dashboard_has_every_field(home: Home) -> None:
-    dashboard = await created(home, name="Mine", tags=["A"], filters={"date_from": "-7d"})
+async def test_a_new_dashboard_has_every_field(tenant: Tenant) -> None:
+    dashboard = await created(tenant, name="Mine", tags=["A"], filters={"date_from": "-7d"})
 
     assert dashboard == {
         "id": dashboard["id"],
@@ -50,7 +50,7 @@ async def test_a_new_dashboard_has_every_field(home: Home) -> None:
         "description": "",
         "pinned": False,
         "created_at": "2024-03-01T12:00:00Z",
-        "created_by": home.owner,
+        "created_by": tenant.owner,
         "is_shared": False,
         "deleted": False,
         "creation_mode": "default",
@@ -61,29 +61,29 @@ async def test_a_new_dashboard_has_every_field(home: Home) -> None:
         "effective_privilege_level": 37,
         "tiles": [],
     }
-    assert await home.get(f"/dashboards/{dashboard['id']}/") == dashboard
+    assert await tenant.get(f"/dashboards/{dashboard['id']}/") == dashboard
 
 
 @pytest.mark.every_engine
-async def test_pinned_dashboards_come_first_then_names(home: Home) -> None:
+async def test_pinned_dashboards_come_first_then_names(tenant: Tenant) -> None:
     for name, pinned in (("c", False), ("b", True), ("a", False), ("d", True)):
-        await created(home, name=name, pinned=pinned)
+        await created(tenant, name=name, pinned=pinned)
 
-    listed = await home.get("/dashboards/")
+    listed = await tenant.get("/dashboards/")
 
     assert listed["count"] == 4
     assert [one["name"] for one in listed["results"]] == ["b", "d", "a", "c"]
     assert not {"tiles", "filters"} & set(listed["results"][0])
 
 
-async def test_a_deleted_dashboard_is_not_found_until_it_is_restored(home: Home) -> None:
-    dashboard = await created(home, name="a")
+async def test_a_deleted_dashboard_is_not_found_until_it_is_restored(tenant: Tenant) -> None:
+    dashboard = await created(tenant, name="a")
     path = f"/dashboards/{dashboard['id']}/"
 
-    deleted = await home.api.patch(path, json={"deleted": True})
-    gone = await home.api.get(path)
-    renamed = await home.api.patch(path, json={"name": "b"})
-    restored = await home.api.patch(path, json={"deleted": False})
+    deleted = await tenant.api.patch(path, json={"deleted": True})
+    gone = await tenant.api.get(path)
+    renamed = await tenant.api.patch(path, json={"name": "b"})
+    restored = await tenant.api.patch(path, json={"deleted": False})
 
     assert deleted.json() == {**dashboard, "deleted": True}
     assert gone.json() == error("invalid_request", "not_found", "Not found.")
@@ -91,17 +91,17 @@ async def test_a_deleted_dashboard_is_not_found_until_it_is_restored(home: Home)
     assert restored.json() == dashboard
 
 
-async def test_hard_deletion_of_a_dashboard_is_refused(home: Home) -> None:
-    dashboard = await created(home, name="a")
+async def test_hard_deletion_of_a_dashboard_is_refused(tenant: Tenant) -> None:
+    dashboard = await created(tenant, name="a")
 
-    answer = await home.api.delete(f"/dashboards/{dashboard['id']}/")
+    answer = await tenant.api.delete(f"/dashboards/{dashboard['id']}/")
 
     assert (answer.status_code, answer.content) == (405, b"")
 
 
-async def test_unknown_levels_and_dates_are_refused(home: Home) -> None:
-    level = await home.api.post("/dashboards/", json={"restriction_level": 22})
-    dates = await home.api.post("/dashboards/", json={"filters": {"date_from": "soon"}})
+async def test_unknown_levels_and_dates_are_refused(tenant: Tenant) -> None:
+    level = await tenant.api.post("/dashboards/", json={"restriction_level": 22})
+    dates = await tenant.api.post("/dashboards/", json={"filters": {"date_from": "soon"}})
 
     detail = '"22" is not a valid choice. Allowed are: 21, 37.'
     assert level.json() == error("validation_error", "invalid_choice", detail, "restriction_level")
@@ -110,16 +110,16 @@ async def test_unknown_levels_and_dates_are_refused(home: Home) -> None:
     )
 
 
-async def test_an_insight_uses_the_date_range_of_its_dashboard(home: Home) -> None:
-    dashboard = await created(home, name="a", filters={"date_from": "-1d"})
+async def test_an_insight_uses_the_date_range_of_its_dashboard(tenant: Tenant) -> None:
+    dashboard = await created(tenant, name="a", filters={"date_from": "-1d"})
     filters = {"events": [{"id": "x"}], "date_from": "-7d", "date_to": "-1d"}
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/insights/", json={"filters": filters, "dashboards": [dashboard["id"]]}
     )
     insight = answer.json()
 
-    returned = await home.get(f"/dashboards/{dashboard['id']}/", refresh="true")
-    alone = await home.get(f"/insights/{insight['id']}/", from_dashboard=dashboard["id"])
+    returned = await tenant.get(f"/dashboards/{dashboard['id']}/", refresh="true")
+    alone = await tenant.get(f"/insights/{insight['id']}/", from_dashboard=dashboard["id"])
 
     [tile] = returned["tiles"]
     assert tile["insight"]["filters"] == {**filters, "date_from": "-1d", "date_to": None}
@@ -133,14 +133,14 @@ async def test_an_insight_uses_the_date_range_of_its_dashboard(home: Home) -> No
 
 
 @pytest.mark.every_engine
-async def test_tiles_can_be_moved_and_removed(home: Home) -> None:
-    dashboard, other = await created(home, name="a"), await created(home, name="b")
+async def test_tiles_can_be_moved_and_removed(tenant: Tenant) -> None:
+    dashboard, other = await created(tenant, name="a"), await created(tenant, name="b")
     for name in ("first", "second"):
         body = {"name": name, "dashboards": [dashboard["id"], other["id"]]}
-        await home.api.post("/insights/", json=body)
+        await tenant.api.post("/insights/", json=body)
     path = f"/dashboards/{dashboard['id']}/"
-    first, second = (await home.get(path))["tiles"]
-    [foreign, _] = (await home.get(f"/dashboards/{other['id']}/"))["tiles"]
+    first, second = (await tenant.get(path))["tiles"]
+    [foreign, _] = (await tenant.get(f"/dashboards/{other['id']}/"))["tiles"]
 
     layouts = {"sm": {"x": 1}}
     changes = [
@@ -148,32 +148,32 @@ async def test_tiles_can_be_moved_and_removed(home: Home) -> None:
         {"id": second["id"], "deleted": True},
         {"id": foreign["id"], "deleted": True},
     ]
-    answer = await home.api.patch(path, json={"tiles": changes})
+    answer = await tenant.api.patch(path, json={"tiles": changes})
 
     [left] = answer.json()["tiles"]
     assert (left["id"], left["layouts"], left["color"]) == (first["id"], layouts, "red")
-    assert len((await home.get(f"/dashboards/{other['id']}/"))["tiles"]) == 2
+    assert len((await tenant.get(f"/dashboards/{other['id']}/"))["tiles"]) == 2
 
 
-async def test_a_tile_sent_without_changes_stays_unchanged(home: Home) -> None:
-    dashboard = await created(home, name="a")
-    await home.api.post("/insights/", json={"name": "first", "dashboards": [dashboard["id"]]})
+async def test_a_tile_sent_without_changes_stays_unchanged(tenant: Tenant) -> None:
+    dashboard = await created(tenant, name="a")
+    await tenant.api.post("/insights/", json={"name": "first", "dashboards": [dashboard["id"]]})
     path = f"/dashboards/{dashboard['id']}/"
-    before = await home.get(path)
+    before = await tenant.get(path)
 
-    answer = await home.api.patch(path, json={"tiles": [{"id": before["tiles"][0]["id"]}]})
+    answer = await tenant.api.patch(path, json={"tiles": [{"id": before["tiles"][0]["id"]}]})
 
     assert (answer.status_code, answer.json()) == (200, before)
 
 
-async def test_an_insight_names_the_dashboards_that_show_it(home: Home) -> None:
-    one, two = await created(home, name="a"), await created(home, name="b")
-    made = await home.api.post("/insights/", json={"dashboards": [one["id"]]})
+async def test_an_insight_names_the_dashboards_that_show_it(tenant: Tenant) -> None:
+    one, two = await created(tenant, name="a"), await created(tenant, name="b")
+    made = await tenant.api.post("/insights/", json={"dashboards": [one["id"]]})
     path = f"/insights/{made.json()['id']}/"
 
-    moved = (await home.api.patch(path, json={"dashboards": [two["id"]]})).json()
-    back = (await home.api.patch(path, json={"dashboards": [one["id"], two["id"]]})).json()
-    refused = await home.api.patch(path, json={"dashboards": [987654]})
+    moved = (await tenant.api.patch(path, json={"dashboards": [two["id"]]})).json()
+    back = (await tenant.api.patch(path, json={"dashboards": [one["id"], two["id"]]})).json()
+    refused = await tenant.api.patch(path, json={"dashboards": [987654]})
 
     assert moved["dashboards"] == [two["id"]]
     assert sorted(back["dashboards"]) == [one["id"], two["id"]]
@@ -181,10 +181,10 @@ async def test_an_insight_names_the_dashboards_that_show_it(home: Home) -> None:
     assert refused.json() == error("validation_error", "does_not_exist", detail, "dashboards")
 
 
-async def test_a_new_flag_has_a_dashboard_that_shows_how_it_is_used(home: Home) -> None:
-    flag = await home.create_flag(key=KEY)
+async def test_a_new_flag_has_a_dashboard_that_shows_how_it_is_used(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key=KEY)
 
-    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+    dashboard = await tenant.get(f"/dashboards/{flag['usage_dashboard']}/")
 
     about = f"This dashboard was generated by the feature flag with key ({KEY})"
     assert (dashboard["name"], dashboard["description"]) == (
@@ -193,7 +193,7 @@ async def test_a_new_flag_has_a_dashboard_that_shows_how_it_is_used(home: Home) 
     )
     assert dashboard["filters"] == {"date_from": "-30d"}
     assert dashboard["tags"] == ["feature flags"]
-    assert dashboard["created_by"] == home.owner
+    assert dashboard["created_by"] == tenant.owner
     first, second = dashboard["tiles"]
     assert first["insight"]["name"] == "Feature Flag Called Total Volume"
     assert first["insight"]["filters"] == {**called_filters("ActionsLineGraph"), "date_to": None}
@@ -212,9 +212,9 @@ async def test_a_new_flag_has_a_dashboard_that_shows_how_it_is_used(home: Home) 
     assert second["insight"]["description"].endswith(KEY)
 
 
-async def test_a_usage_dashboard_counts_calls_and_callers(home: Home) -> None:
-    flag = await home.create_flag(key=KEY)
-    await home.capture(
+async def test_a_usage_dashboard_counts_calls_and_callers(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key=KEY)
+    await tenant.capture(
         *(
             {
                 "event": "$feature_flag_called",
@@ -231,7 +231,7 @@ async def test_a_usage_dashboard_counts_calls_and_callers(home: Home) -> None:
         )
     )
 
-    returned = await home.get(f"/dashboards/{flag['usage_dashboard']}/", refresh="true")
+    returned = await tenant.get(f"/dashboards/{flag['usage_dashboard']}/", refresh="true")
 
     calls, callers = (tile["insight"]["result"] for tile in returned["tiles"])
     assert [(one["label"], one["count"], len(one["data"])) for one in calls] == [
@@ -245,82 +245,82 @@ async def test_a_usage_dashboard_counts_calls_and_callers(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_the_longest_key_there_can_be_has_a_usage_dashboard(home: Home) -> None:
-    flag = await home.create_flag(key="k" * 400)
+async def test_the_longest_key_there_can_be_has_a_usage_dashboard(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="k" * 400)
 
-    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+    dashboard = await tenant.get(f"/dashboards/{flag['usage_dashboard']}/")
 
     assert dashboard["name"] == f"Generated Dashboard: {'k' * 379}"
     assert dashboard["description"].endswith(f"with key ({'k' * 400})")
 
 
-async def test_a_refused_flag_leaves_no_dashboard(home: Home) -> None:
-    await home.create_flag(key=KEY)
+async def test_a_refused_flag_leaves_no_dashboard(tenant: Tenant) -> None:
+    await tenant.create_flag(key=KEY)
 
-    await home.api.post("/feature_flags/", json={"key": KEY})
+    await tenant.api.post("/feature_flags/", json={"key": KEY})
 
-    assert (await home.get("/dashboards/"))["count"] == 1
+    assert (await tenant.get("/dashboards/"))["count"] == 1
 
 
-async def test_a_flag_keeps_its_existing_usage_dashboard(home: Home) -> None:
-    flag = await home.create_flag(key=KEY)
+async def test_a_flag_keeps_its_existing_usage_dashboard(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
 
-    answers = [await post(home, f"{path}dashboard/") for _ in range(2)]
+    answers = [await post(tenant, f"{path}dashboard/") for _ in range(2)]
 
     assert answers == [(200, flag | {"success": True})] * 2
-    assert (await home.get("/dashboards/"))["count"] == 1
+    assert (await tenant.get("/dashboards/"))["count"] == 1
 
 
-async def test_a_deleted_usage_dashboard_is_created_again(home: Home) -> None:
-    flag = await home.create_flag(key=KEY)
+async def test_a_deleted_usage_dashboard_is_created_again(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
-    await home.api.patch(f"/dashboards/{flag['usage_dashboard']}/", json={"deleted": True})
+    await tenant.api.patch(f"/dashboards/{flag['usage_dashboard']}/", json={"deleted": True})
 
-    status, answer = await post(home, f"{path}dashboard/")
+    status, answer = await post(tenant, f"{path}dashboard/")
 
     new = answer["usage_dashboard"]
     assert (status, answer["key"]) == (200, KEY)
     assert new != flag["usage_dashboard"]
-    assert (await home.get(path))["usage_dashboard"] == new
-    assert len((await home.get(f"/dashboards/{new}/"))["tiles"]) == 2
+    assert (await tenant.get(path))["usage_dashboard"] == new
+    assert len((await tenant.get(f"/dashboards/{new}/"))["tiles"]) == 2
 
 
-async def test_a_usage_dashboard_is_enriched_however_often_it_is_asked(home: Home) -> None:
-    flag = await home.create_flag(key=KEY)
+async def test_a_usage_dashboard_is_enriched_however_often_it_is_asked(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
     enriched = {**flag, "has_enriched_analytics": True, "success": True}
 
-    answers = [await post(home, f"{path}enrich_usage_dashboard/") for _ in range(2)]
-    tiles = (await home.get(f"/dashboards/{flag['usage_dashboard']}/"))["tiles"]
+    answers = [await post(tenant, f"{path}enrich_usage_dashboard/") for _ in range(2)]
+    tiles = (await tenant.get(f"/dashboards/{flag['usage_dashboard']}/"))["tiles"]
 
     assert answers == [(200, enriched)] * 2
     names = [tile["insight"]["name"] for tile in tiles]
     assert names[2:] == ["Feature Viewed Total Volume", "Feature Interaction Total Volume"]
-    [marked, _] = (await home.get(f"{path}activity/"))["results"]
+    [marked, _] = (await tenant.get(f"{path}activity/"))["results"]
     assert [one["field"] for one in marked["detail"]["changes"]] == ["has_enriched_analytics"]
 
 
 @pytest.mark.parametrize("loss", ["deleted", "never made"])
-async def test_enriching_makes_a_dashboard_that_is_missing(home: Home, loss: str) -> None:
-    flag = await home.create_flag(key=KEY, has_enriched_analytics=True)
+async def test_enriching_makes_a_dashboard_that_is_missing(tenant: Tenant, loss: str) -> None:
+    flag = await tenant.create_flag(key=KEY, has_enriched_analytics=True)
     if loss == "deleted":
         path = f"/dashboards/{flag['usage_dashboard']}/"
-        await home.api.patch(path, json={"deleted": True})
+        await tenant.api.patch(path, json={"deleted": True})
     else:
-        await home.store_flag(flag, usage_dashboard=None)
+        await tenant.store_flag(flag, usage_dashboard=None)
 
-    status, answer = await post(home, f"/feature_flags/{flag['id']}/enrich_usage_dashboard/")
+    status, answer = await post(tenant, f"/feature_flags/{flag['id']}/enrich_usage_dashboard/")
 
     assert status == 200
     assert answer["usage_dashboard"] not in (None, flag["usage_dashboard"])
-    assert len((await home.get(f"/dashboards/{answer['usage_dashboard']}/"))["tiles"]) == 4
+    assert len((await tenant.get(f"/dashboards/{answer['usage_dashboard']}/"))["tiles"]) == 4
 
 
-async def test_an_enriched_dashboard_shows_views_and_interactions(home: Home) -> None:
-    flag = await home.create_flag(key=KEY, has_enriched_analytics=True)
+async def test_an_enriched_dashboard_shows_views_and_interactions(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key=KEY, has_enriched_analytics=True)
 
-    tiles = (await home.get(f"/dashboards/{flag['usage_dashboard']}/"))["tiles"][2:]
+    tiles = (await tenant.get(f"/dashboards/{flag['usage_dashboard']}/"))["tiles"][2:]
 
     leaf = {"type": "event", "key": "feature_flag", "value": KEY}
     for tile, event, name in zip(
@@ -349,22 +349,22 @@ async def test_an_enriched_dashboard_shows_views_and_interactions(home: Home) ->
     ]
 
 
-async def test_dashboards_of_an_unknown_flag_do_not_exist(home: Home) -> None:
+async def test_dashboards_of_an_unknown_flag_do_not_exist(tenant: Tenant) -> None:
     detail = 404, error("invalid_request", "not_found", "Not found.")
 
-    assert await post(home, "/feature_flags/987654/dashboard/") == detail
-    assert await post(home, "/feature_flags/987654/enrich_usage_dashboard/") == detail
+    assert await post(tenant, "/feature_flags/987654/dashboard/") == detail
+    assert await post(tenant, "/feature_flags/987654/enrich_usage_dashboard/") == detail
 
 
 @pytest.mark.every_engine
-async def test_dashboards_of_a_flag_must_exist_and_are_stored_as_sent(home: Home) -> None:
-    one, two = await created(home, name="a"), await created(home, name="b")
-    flag = await home.create_flag(key=KEY, analytics_dashboards=[one["id"], one["id"]])
+async def test_dashboards_of_a_flag_must_exist_and_are_stored_as_sent(tenant: Tenant) -> None:
+    one, two = await created(tenant, name="a"), await created(tenant, name="b")
+    flag = await tenant.create_flag(key=KEY, analytics_dashboards=[one["id"], one["id"]])
     path = f"/feature_flags/{flag['id']}/"
 
-    answer = await home.api.patch(path, json={"analytics_dashboards": [two["id"], one["id"]]})
-    nothing = await home.api.patch(path, json={"analytics_dashboards": []})
-    refused = await home.api.patch(path, json={"analytics_dashboards": [987654]})
+    answer = await tenant.api.patch(path, json={"analytics_dashboards": [two["id"], one["id"]]})
+    nothing = await tenant.api.patch(path, json={"analytics_dashboards": []})
+    refused = await tenant.api.patch(path, json={"analytics_dashboards": [987654]})
 
     assert flag["analytics_dashboards"] == [one["id"]]
     assert answer.json()["analytics_dashboards"] == [two["id"], one["id"]]

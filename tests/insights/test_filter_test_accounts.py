@@ -11,7 +11,7 @@ from fanion.insights.dates.intervals import DateRange
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.service import RollingAverage
 from fanion.projects.model import Project
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import members
 from tests.support.management import NOW
 
@@ -31,20 +31,20 @@ def did(who: str, host: str = "shop.example.com") -> Json:
 
 
 @pytest.fixture
-async def shop(home: Home) -> Home:
+async def shop(tenant: Tenant) -> Tenant:
     """Store two events of customers, one of them on a developer's machine, and one of staff."""
-    await home.capture(did("ann@a.com"), did("bob@b.com", "localhost"), did("tess@our.org"))
-    await exclude(home, STAFF)
-    return home
+    await tenant.capture(did("ann@a.com"), did("bob@b.com", "localhost"), did("tess@our.org"))
+    await exclude(tenant, STAFF)
+    return tenant
 
 
-async def exclude(home: Home, *conditions: Json) -> None:
-    answer = await home.api.patch("/", json={"test_account_filters": conditions})
+async def exclude(tenant: Tenant, *conditions: Json) -> None:
+    answer = await tenant.api.patch("/", json={"test_account_filters": conditions})
     assert answer.status_code == 200, answer.text
 
 
-async def count(home: Home, **filters: Any) -> float:
-    answer = await home.api.post("/insights/trend/", json={**SEEN, **filters})
+async def count(tenant: Tenant, **filters: Any) -> float:
+    answer = await tenant.api.post("/insights/trend/", json={**SEEN, **filters})
     assert answer.status_code == 200, answer.text
     return counted(answer.json())
 
@@ -57,18 +57,18 @@ def counted(body: Json) -> float:
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize("asked", [True, "true", "True", "1", 1])
-async def test_a_trend_leaves_out_test_accounts(shop: Home, asked: object) -> None:
+async def test_a_trend_leaves_out_test_accounts(shop: Tenant, asked: object) -> None:
     assert await count(shop, filter_test_accounts=asked) == 2
 
 
 @pytest.mark.parametrize("asked", [False, "false", "", None, 0])
-async def test_a_trend_that_does_not_ask_for_it_counts_them(shop: Home, asked: object) -> None:
+async def test_a_trend_that_does_not_ask_for_it_counts_them(shop: Tenant, asked: object) -> None:
     assert await count(shop, filter_test_accounts=asked) == 3
     assert await count(shop) == 3
 
 
-async def test_a_trend_leaves_out_the_events_of_a_company(home: Home) -> None:
-    await home.capture(
+async def test_a_trend_leaves_out_the_events_of_a_company(tenant: Tenant) -> None:
+    await tenant.capture(
         {
             "event": "$groupidentify",
             "distinct_id": "d",
@@ -82,16 +82,16 @@ async def test_a_trend_leaves_out_the_events_of_a_company(home: Home) -> None:
     ours, theirs, none = did("ann@a.com"), did("bob@b.com"), did("cid@c.com")
     ours["properties"]["$groups"] = {"company": "us"}
     theirs["properties"]["$groups"] = {"company": "not described"}
-    await home.capture(ours, theirs, none)
+    await tenant.capture(ours, theirs, none)
     name = {"key": "name", "type": "group", "group_type_index": 0, "value": "Our company"}
-    await exclude(home, {**name, "operator": "is_not"})
+    await exclude(tenant, {**name, "operator": "is_not"})
 
-    assert await count(home, filter_test_accounts=True) == 2
-    assert await count(home) == 3
-    assert await count(home, properties=[name]) == 1
+    assert await count(tenant, filter_test_accounts=True) == 2
+    assert await count(tenant) == 3
+    assert await count(tenant, properties=[name]) == 1
 
 
-async def test_all_conditions_hold_together_with_those_of_the_trend(shop: Home) -> None:
+async def test_all_conditions_hold_together_with_those_of_the_trend(shop: Tenant) -> None:
     either = [{"key": "email", "type": "person", "value": one} for one in ("bob@b.com", "x")]
     bob = {"type": "OR", "values": either}
 
@@ -103,7 +103,7 @@ async def test_all_conditions_hold_together_with_those_of_the_trend(shop: Home) 
     assert await count(shop, filter_test_accounts=True, properties=bob) == 0
 
 
-async def test_a_cached_result_is_of_the_present_conditions(shop: Home) -> None:
+async def test_a_cached_result_is_of_the_present_conditions(shop: Tenant) -> None:
     before = await count(shop, filter_test_accounts=True)
     await exclude(shop, STAFF, LOCAL)
     after = await count(shop, filter_test_accounts=True)
@@ -113,7 +113,7 @@ async def test_a_cached_result_is_of_the_present_conditions(shop: Home) -> None:
     assert (before, after, none) == (2, 1, 3)
 
 
-async def test_a_trend_that_does_not_ask_for_it_stays_in_the_cache(shop: Home) -> None:
+async def test_a_trend_that_does_not_ask_for_it_stays_in_the_cache(shop: Tenant) -> None:
     await count(shop)
     await exclude(shop, LOCAL)
 
@@ -122,7 +122,7 @@ async def test_a_trend_that_does_not_ask_for_it_stays_in_the_cache(shop: Home) -
     assert again.json()["is_cached"] is True
 
 
-async def test_a_saved_insight_and_its_tile_leave_them_out(shop: Home) -> None:
+async def test_a_saved_insight_and_its_tile_leave_them_out(shop: Tenant) -> None:
     board = (await shop.api.post("/dashboards/", json={"name": "d"})).json()
     insight = {
         "filters": {"insight": "TRENDS", **SEEN, "filter_test_accounts": True},
@@ -141,7 +141,7 @@ async def test_a_saved_insight_and_its_tile_leave_them_out(shop: Home) -> None:
 
 @pytest.mark.parametrize(("asked", "wanted"), [("true", 2), ("false", 3)])
 async def test_the_cohort_of_a_trends_actors_has_none_of_them(
-    shop: Home, asked: str, wanted: int
+    shop: Tenant, asked: str, wanted: int
 ) -> None:
     query = {"insight": "TRENDS", "events": json.dumps(SEEN["events"]), "date_from": "-1d"}
     answer = await shop.api.post(
@@ -153,7 +153,7 @@ async def test_the_cohort_of_a_trends_actors_has_none_of_them(
     assert len(await members(shop, answer.json())) == wanted
 
 
-async def test_the_average_of_a_rollback_leaves_them_out(shop: Home) -> None:
+async def test_the_average_of_a_rollback_leaves_them_out(shop: Tenant) -> None:
     project = Project(
         *(shop.project_id, uuid4(), UUID(int=0), "Shop", "phc_x", "UTC", NOW),
         test_account_filters=(STAFF,),

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from fanion.projects.model import Level
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import add_member
 
 NO_EDIT = "You don't have edit permissions for this dashboard."
@@ -29,21 +29,21 @@ def refused(detail: str) -> tuple[int, Json]:
 
 
 class Actors:
-    def __init__(self, home: Home, stack: AsyncExitStack) -> None:
-        self._home, self._stack = home, stack
+    def __init__(self, tenant: Tenant, stack: AsyncExitStack) -> None:
+        self._tenant, self._stack = tenant, stack
 
     async def add(self, name: str, level: Level = Level.MEMBER) -> httpx.AsyncClient:
-        home = self._home
-        unique = f"{name}-{home.project_id:x}"
-        person = await add_member(home.site.records, unique, level, home.organization_id)
-        client = home.site.client(person.key, f"/api/projects/{home.project_id}")
+        tenant = self._tenant
+        unique = f"{name}-{tenant.project_id:x}"
+        person = await add_member(tenant.site.records, unique, level, tenant.organization_id)
+        client = tenant.site.client(person.key, f"/api/projects/{tenant.project_id}")
         return await self._stack.enter_async_context(client)
 
 
 @pytest.fixture
-async def persons(home: Home) -> AsyncIterator[Actors]:
+async def persons(tenant: Tenant) -> AsyncIterator[Actors]:
     async with AsyncExitStack() as stack:
-        yield Actors(home, stack)
+        yield Actors(tenant, stack)
 
 
 async def post(client: httpx.AsyncClient, path: str, **sent: Any) -> Json:
@@ -58,8 +58,8 @@ async def patch(client: httpx.AsyncClient, path: str, **sent: Any) -> tuple[int,
     return answer.status_code, answer.json()
 
 
-async def activity(home: Home, path: str = "/activity_log/", **query: Any) -> list[Json]:
-    found: list[Json] = (await home.get(path, **query))["results"]
+async def activity(tenant: Tenant, path: str = "/activity_log/", **query: Any) -> list[Json]:
+    found: list[Json] = (await tenant.get(path, **query))["results"]
     return found
 
 
@@ -69,7 +69,7 @@ def reported(entry: Json) -> tuple[str, list[tuple[str, Any, Any]]]:
 
 
 async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrators(
-    home: Home, persons: Actors
+    tenant: Tenant, persons: Actors
 ) -> None:
     ada, bea, chief = [
         await persons.add("ada"),
@@ -81,14 +81,14 @@ async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrato
 
     seen = {
         client: (await client.get(place)).json()["effective_privilege_level"]
-        for client in (ada, bea, chief, home.api)
+        for client in (ada, bea, chief, tenant.api)
     }
 
     assert list(seen.values()) == [37, 21, 37, 37]
     assert await patch(bea, place, name="Mine") == refused(NO_EDIT)
     assert await patch(bea, place, restriction_level=21) == refused(NO_EDIT)
     assert await patch(bea, place, deleted=True) == refused(NO_EDIT)
-    for client in (ada, chief, home.api):
+    for client in (ada, chief, tenant.api):
         assert (await patch(client, place, name="Ours"))[0] == 200
     assert (await patch(ada, place, restriction_level=21))[0] == 200
     assert (await patch(bea, place, name="All ours"))[0] == 200
@@ -97,10 +97,10 @@ async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrato
     assert [one["effective_privilege_level"] for one in listed] == [37]
 
 
-async def test_a_viewer_sees_that_nothing_may_be_changed(home: Home, persons: Actors) -> None:
+async def test_a_viewer_sees_that_nothing_may_be_changed(tenant: Tenant, persons: Actors) -> None:
     vera = await persons.add("vera", Level.VIEWER)
-    board = await post(home.api, "/dashboards/", name="Free")
-    made = await post(home.api, "/insights/", name="On none")
+    board = await post(tenant.api, "/dashboards/", name="Free")
+    made = await post(tenant.api, "/insights/", name="On none")
 
     seen = [
         (await vera.get(path)).json()["effective_privilege_level"]
@@ -114,7 +114,7 @@ async def test_a_viewer_sees_that_nothing_may_be_changed(home: Home, persons: Ac
 
 
 async def test_insights_have_the_restrictions_of_their_dashboards(
-    home: Home, persons: Actors
+    tenant: Tenant, persons: Actors
 ) -> None:
     ada, bea = await persons.add("ada"), await persons.add("bea")
     closed = await post(ada, "/dashboards/", name="Closed", restriction_level=37)
@@ -136,28 +136,28 @@ async def test_insights_have_the_restrictions_of_their_dashboards(
     assert await patch(bea, place, dashboards=[free["id"]]) == refused(from_closed)
 
 
-async def test_a_deleted_insight_is_only_restored(home: Home) -> None:
-    made = await post(home.api, "/insights/", name="n")
+async def test_a_deleted_insight_is_only_restored(tenant: Tenant) -> None:
+    made = await post(tenant.api, "/insights/", name="n")
     place = f"/insights/{made['id']}/"
-    await patch(home.api, place, deleted=True)
+    await patch(tenant.api, place, deleted=True)
 
     lost = 404, error("invalid_request", "not_found", "Not found.")
-    assert await patch(home.api, place, name="other") == lost
-    assert await patch(home.api, place, deleted=True) == lost
-    status, restored = await patch(home.api, place, deleted=False)
+    assert await patch(tenant.api, place, name="other") == lost
+    assert await patch(tenant.api, place, deleted=True) == lost
+    status, restored = await patch(tenant.api, place, deleted=False)
     assert (status, restored["name"], restored["deleted"]) == (200, "n", False)
 
 
-async def test_changes_of_insights_are_recorded(home: Home) -> None:
-    board = await post(home.api, "/dashboards/", name="Board")
-    made = await post(home.api, "/insights/", name="Calls", tags=["a"])
+async def test_changes_of_insights_are_recorded(tenant: Tenant) -> None:
+    board = await post(tenant.api, "/dashboards/", name="Board")
+    made = await post(tenant.api, "/insights/", name="Calls", tags=["a"])
     place = f"/insights/{made['id']}/"
-    await patch(home.api, place, name="Calls", tags=["a"])
-    _, same = await patch(home.api, place)
-    await patch(home.api, place, name="Called", dashboards=[board["id"]])
-    await patch(home.api, place, deleted=True)
+    await patch(tenant.api, place, name="Calls", tags=["a"])
+    _, same = await patch(tenant.api, place)
+    await patch(tenant.api, place, name="Called", dashboards=[board["id"]])
+    await patch(tenant.api, place, deleted=True)
 
-    entries = await activity(home, f"{place}activity/")
+    entries = await activity(tenant, f"{place}activity/")
 
     assert [reported(one) for one in entries] == [
         ("updated", [("deleted", False, True)]),
@@ -167,7 +167,7 @@ async def test_changes_of_insights_are_recorded(home: Home) -> None:
     assert same["last_modified_at"] == made["last_modified_at"]
     first = entries[-1]
     assert (first["scope"], first["item_id"]) == ("Insight", str(made["id"]))
-    assert first["user"] == {"first_name": "Olga", "email": home.owner["email"]}
+    assert first["user"] == {"first_name": "Olga", "email": tenant.owner["email"]}
     assert first["detail"] == {
         "name": "Calls",
         "changes": None,
@@ -175,19 +175,19 @@ async def test_changes_of_insights_are_recorded(home: Home) -> None:
         "trigger": None,
         "type": None,
     }
-    assert await activity(home, "/insights/activity/") == entries
-    assert (await home.api.get("/insights/987654/activity/")).status_code == 404
+    assert await activity(tenant, "/insights/activity/") == entries
+    assert (await tenant.api.get("/insights/987654/activity/")).status_code == 404
 
 
-async def test_changes_of_dashboards_are_recorded(home: Home) -> None:
-    made = await post(home.api, "/dashboards/", name="Board")
+async def test_changes_of_dashboards_are_recorded(tenant: Tenant) -> None:
+    made = await post(tenant.api, "/dashboards/", name="Board")
     place = f"/dashboards/{made['id']}/"
-    insight = await post(home.api, "/insights/", name="Calls", dashboards=[made["id"]])
-    [tile] = (await home.get(place))["tiles"]
-    await patch(home.api, place, name="Board", tiles=[{"id": tile["id"], "color": None}])
-    await patch(home.api, place, pinned=True, tiles=[{"id": tile["id"], "color": "red"}])
+    insight = await post(tenant.api, "/insights/", name="Calls", dashboards=[made["id"]])
+    [tile] = (await tenant.get(place))["tiles"]
+    await patch(tenant.api, place, name="Board", tiles=[{"id": tile["id"], "color": None}])
+    await patch(tenant.api, place, pinned=True, tiles=[{"id": tile["id"], "color": "red"}])
 
-    entries = await activity(home, f"{place}activity/")
+    entries = await activity(tenant, f"{place}activity/")
 
     returned = {"id": tile["id"], "insight": insight["id"], "layouts": {}, "color": None}
     assert [reported(one) for one in entries] == [
@@ -197,12 +197,12 @@ async def test_changes_of_dashboards_are_recorded(home: Home) -> None:
         ),
         ("created", []),
     ]
-    assert await activity(home, "/dashboards/activity/") == entries
-    assert (await home.api.get("/dashboards/987654/activity/")).status_code == 404
+    assert await activity(tenant, "/dashboards/activity/") == entries
+    assert (await tenant.api.get("/dashboards/987654/activity/")).status_code == 404
 
 
-async def test_the_usage_dashboard_of_a_flag_is_not_recorded(home: Home) -> None:
-    flag = await home.create_flag(key="beta")
-    await home.api.post(f"/feature_flags/{flag['id']}/dashboard/")
+async def test_the_usage_dashboard_of_a_flag_is_not_recorded(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="beta")
+    await tenant.api.post(f"/feature_flags/{flag['id']}/dashboard/")
 
-    assert [one["scope"] for one in await activity(home)] == ["FeatureFlag"]
+    assert [one["scope"] for one in await activity(tenant)] == ["FeatureFlag"]

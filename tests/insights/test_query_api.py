@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from fanion.projects.model import Level
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import add_key, add_member
 
 FILTERS: Json = {"insight": "TRENDS", "events": [{"id": "seen"}], "date_from": "-2d"}
@@ -20,9 +20,9 @@ QUERY: Json = {
 }
 
 
-async def seen(home: Home, **properties: Any) -> None:
+async def seen(tenant: Tenant, **properties: Any) -> None:
     times = ("2024-02-29T10:00:00Z", "2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z")
-    await home.capture(
+    await tenant.capture(
         *(
             {
                 "event": "seen",
@@ -36,17 +36,17 @@ async def seen(home: Home, **properties: Any) -> None:
     )
 
 
-async def ask(home: Home, query: Any = QUERY, status: int = 200, **more: Any) -> Json:
-    answer = await home.api.post("/query/", json={"query": query, **more})
+async def ask(tenant: Tenant, query: Any = QUERY, status: int = 200, **more: Any) -> Json:
+    answer = await tenant.api.post("/query/", json={"query": query, **more})
     assert answer.status_code == status, answer.text
     body: Json = answer.json()
     return body
 
 
-async def test_a_query_is_answered(home: Home) -> None:
-    await seen(home)
+async def test_a_query_is_answered(tenant: Tenant) -> None:
+    await seen(tenant)
 
-    answer = await ask(home, client_query_id="any text")
+    answer = await ask(tenant, client_query_id="any text")
 
     [series] = answer.pop("results")
     assert len(answer.pop("cache_key")) == 40
@@ -62,12 +62,12 @@ async def test_a_query_is_answered(home: Home) -> None:
     assert (series["label"], series["data"]) == ("seen", [0.0, 1.0, 2.0])
 
 
-async def test_both_ways_to_ask_share_one_cached_result(home: Home) -> None:
-    await seen(home)
+async def test_both_ways_to_ask_share_one_cached_result(tenant: Tenant) -> None:
+    await seen(tenant)
 
-    first = await ask(home)
-    second = (await home.api.post("/insights/trend/", json=FILTERS)).json()
-    wrapped = await ask(home, {"kind": "InsightVizNode", "source": QUERY, "full": True})
+    first = await ask(tenant)
+    second = (await tenant.api.post("/insights/trend/", json=FILTERS)).json()
+    wrapped = await ask(tenant, {"kind": "InsightVizNode", "source": QUERY, "full": True})
 
     assert (first["is_cached"], second["is_cached"], wrapped["is_cached"]) == (False, True, True)
     assert first["results"] == second["result"] == wrapped["results"]
@@ -88,16 +88,16 @@ async def test_both_ways_to_ask_share_one_cached_result(home: Home) -> None:
     ],
 )
 async def test_refresh_says_whether_to_calculate_now(
-    home: Home, refresh: Any, is_cached: bool
+    tenant: Tenant, refresh: Any, is_cached: bool
 ) -> None:
-    await ask(home)
+    await ask(tenant)
 
-    assert (await ask(home, refresh=refresh))["is_cached"] is is_cached
+    assert (await ask(tenant, refresh=refresh))["is_cached"] is is_cached
 
 
-async def test_an_environment_answers_queries_of_its_project(home: Home) -> None:
-    path = f"/api/environments/{home.project_id}/query"
-    async with home.site.client(home.key) as client:
+async def test_an_environment_answers_queries_of_its_project(tenant: Tenant) -> None:
+    path = f"/api/environments/{tenant.project_id}/query"
+    async with tenant.site.client(tenant.key) as client:
         answers = [
             await client.post(f"{path}{slash}", json={"query": QUERY}) for slash in ("", "/")
         ]
@@ -105,19 +105,21 @@ async def test_an_environment_answers_queries_of_its_project(home: Home) -> None
     assert [one.status_code for one in answers] == [200, 200]
 
 
-async def test_a_query_needs_the_scope_to_query(home: Home) -> None:
+async def test_a_query_needs_the_scope_to_query(tenant: Tenant) -> None:
     for scopes, status in ((["query:read"], 200), (["insight:read"], 403)):
-        key = await add_key(home.site.records, home.user_id, f"phx_{scopes[0]}_{uuid4()}", scopes)
-        async with home.site.client(key, f"/api/projects/{home.project_id}") as client:
+        key = await add_key(
+            tenant.site.records, tenant.user_id, f"phx_{scopes[0]}_{uuid4()}", scopes
+        )
+        async with tenant.site.client(key, f"/api/projects/{tenant.project_id}") as client:
             assert (await client.post("/query/", json={"query": QUERY})).status_code == status
 
 
-async def test_sessions_and_viewers_may_ask(home: Home) -> None:
-    path = f"/api/projects/{home.project_id}"
-    viewer = await add_member(home.site.records, "vera", Level.VIEWER, home.organization_id)
+async def test_sessions_and_viewers_may_ask(tenant: Tenant) -> None:
+    path = f"/api/projects/{tenant.project_id}"
+    viewer = await add_member(tenant.site.records, "vera", Level.VIEWER, tenant.organization_id)
     async with (
-        await home.site.browser(home.user_id, path) as browser,
-        home.site.client(viewer.key, path) as reader,
+        await tenant.site.browser(tenant.user_id, path) as browser,
+        tenant.site.client(viewer.key, path) as reader,
     ):
         answers = [await one.post("/query/", json={"query": QUERY}) for one in (browser, reader)]
 
@@ -163,10 +165,10 @@ REFUSED: dict[str, tuple[Json, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_a_query_that_cannot_be_answered_is_refused(home: Home, name: str) -> None:
+async def test_a_query_that_cannot_be_answered_is_refused(tenant: Tenant, name: str) -> None:
     sent, code, detail, attr = REFUSED[name]
 
-    answer = await home.api.post("/query/", json=sent)
+    answer = await tenant.api.post("/query/", json=sent)
 
     assert (answer.status_code, answer.json()) == (
         400,
@@ -174,11 +176,11 @@ async def test_a_query_that_cannot_be_answered_is_refused(home: Home, name: str)
     )
 
 
-async def test_an_unknown_name_is_refused_at_every_address(home: Home) -> None:
+async def test_an_unknown_name_is_refused_at_every_address(tenant: Tenant) -> None:
     for path in ("trend", "funnel", "funnel/correlation", "retention", "path"):
         answers = [
-            await home.api.get(f"/insights/{path}/", params={"evnts": "[]"}),
-            await home.api.post(f"/insights/{path}/", json={"evnts": []}),
+            await tenant.api.get(f"/insights/{path}/", params={"evnts": "[]"}),
+            await tenant.api.post(f"/insights/{path}/", json={"evnts": []}),
         ]
         for answer in answers:
             assert (answer.status_code, answer.json()["attr"]) == (400, "evnts"), answer.text
@@ -207,19 +209,19 @@ NEVER_SEEN: list[tuple[Json, Json]] = [
 
 @pytest.mark.parametrize(("changed", "expected"), NEVER_SEEN)
 async def test_names_that_were_never_seen_are_beside_the_result(
-    home: Home, changed: Json, expected: Json
+    tenant: Tenant, changed: Json, expected: Json
 ) -> None:
-    await seen(home, plan="pro")
+    await seen(tenant, plan="pro")
 
-    first = await ask(home, {**QUERY, **changed})
-    again = await ask(home, {**QUERY, **changed})
+    first = await ask(tenant, {**QUERY, **changed})
+    again = await ask(tenant, {**QUERY, **changed})
 
     for answer in (first, again):
         assert {name: answer[name] for name in answer if "unknown" in name} == expected
     assert again["is_cached"]
 
 
-async def test_a_question_by_filters_names_what_was_never_seen(home: Home) -> None:
-    answer = await home.api.post("/insights/trend/", json={**FILTERS, "events": [{"id": "sen"}]})
+async def test_a_question_by_filters_names_what_was_never_seen(tenant: Tenant) -> None:
+    answer = await tenant.api.post("/insights/trend/", json={**FILTERS, "events": [{"id": "sen"}]})
 
     assert answer.json()["unknown_event"] == ["sen"]

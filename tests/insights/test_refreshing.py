@@ -10,13 +10,13 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 FILTERS: Json = {"insight": "TRENDS", "events": [{"id": "seen"}], "date_from": "-1d"}
 
 
-async def seen(home: Home) -> None:
-    await home.capture(
+async def seen(tenant: Tenant) -> None:
+    await tenant.capture(
         {
             "event": "seen",
             "distinct_id": "ann",
@@ -26,8 +26,8 @@ async def seen(home: Home) -> None:
     )
 
 
-async def made(home: Home, **more: Any) -> Json:
-    answer = await home.api.post("/insights/", json={"filters": FILTERS, **more})
+async def made(tenant: Tenant, **more: Any) -> Json:
+    answer = await tenant.api.post("/insights/", json={"filters": FILTERS, **more})
     assert answer.status_code == 201, answer.text
     insight: Json = answer.json()
     return insight
@@ -38,95 +38,95 @@ def count(insight: Json) -> float:
     return found
 
 
-async def test_an_old_result_is_shown_with_its_time_and_background_done(home: Home) -> None:
-    path = f"/insights/{(await made(home))['id']}/"
-    await home.get(path, refresh="true")
-    await seen(home)
-    home.site.clock.move(minutes=20)
+async def test_an_old_result_is_shown_with_its_time_and_background_done(tenant: Tenant) -> None:
+    path = f"/insights/{(await made(tenant))['id']}/"
+    await tenant.get(path, refresh="true")
+    await seen(tenant)
+    tenant.site.clock.move(minutes=20)
 
-    old = await home.get(path)
-    await home.site.running.questions.insights.results.background_done()
-    new = await home.get(path)
+    old = await tenant.get(path)
+    await tenant.site.running.questions.insights.results.background_done()
+    new = await tenant.get(path)
 
     assert (count(old), old["last_refresh"]) == (0, "2024-03-01T12:00:00Z")
     assert (count(new), new["last_refresh"], new["is_cached"]) == (1, "2024-03-01T12:20:00Z", True)
 
 
-async def test_a_fresh_result_is_not_background_done(home: Home) -> None:
-    path = f"/insights/{(await made(home))['id']}/"
-    await home.get(path, refresh="true")
-    await seen(home)
+async def test_a_fresh_result_is_not_background_done(tenant: Tenant) -> None:
+    path = f"/insights/{(await made(tenant))['id']}/"
+    await tenant.get(path, refresh="true")
+    await seen(tenant)
 
-    await home.get(path)
-    await home.site.running.questions.insights.results.background_done()
+    await tenant.get(path)
+    await tenant.site.running.questions.insights.results.background_done()
 
-    assert count(await home.get(path)) == 0
+    assert count(await tenant.get(path)) == 0
 
 
-async def test_a_query_may_be_answered_with_what_is_old(home: Home) -> None:
+async def test_a_query_may_be_answered_with_what_is_old(tenant: Tenant) -> None:
     query = {"kind": "TrendsQuery", "series": [{"event": "seen"}]}
 
     async def asked(refresh: str) -> str:
-        answer = await home.api.post("/query/", json={"query": query, "refresh": refresh})
+        answer = await tenant.api.post("/query/", json={"query": query, "refresh": refresh})
         last_refresh: str = answer.json()["last_refresh"]
         return last_refresh
 
     first = await asked("lazy_async")
-    home.site.clock.move(minutes=20)
+    tenant.site.clock.move(minutes=20)
     old = await asked("lazy_async")
-    await home.site.running.questions.insights.results.background_done()
+    await tenant.site.running.questions.insights.results.background_done()
     behind = await asked("lazy_async")
-    home.site.clock.move(minutes=20)
+    tenant.site.clock.move(minutes=20)
     fresh = await asked("blocking")
 
     assert (first, old) == ("2024-03-01T12:00:00Z", "2024-03-01T12:00:00Z")
     assert (behind, fresh) == ("2024-03-01T12:20:00Z", "2024-03-01T12:40:00Z")
 
 
-async def refreshed(home: Home) -> None:
+async def refreshed(tenant: Tenant) -> None:
     """Refresh dashboards until none is due; other tests have some too."""
-    while await home.site.running.questions.refresher.work_once():
+    while await tenant.site.running.questions.refresher.work_once():
         pass
 
 
-async def on_dashboard(home: Home) -> tuple[str, str]:
+async def on_dashboard(tenant: Tenant) -> tuple[str, str]:
     """Return the addresses of a new dashboard and of its only insight."""
-    board = (await home.api.post("/dashboards/", json={"name": "d"})).json()
-    insight = await made(home, dashboards=[board["id"]])
+    board = (await tenant.api.post("/dashboards/", json={"name": "d"})).json()
+    insight = await made(tenant, dashboards=[board["id"]])
     return f"/dashboards/{board['id']}/", f"/insights/{insight['id']}/"
 
 
 @pytest.mark.every_engine
-async def test_a_dashboard_that_is_looked_at_is_calculated_by_schedule(home: Home) -> None:
-    board, insight = await on_dashboard(home)
-    await home.get(board)
+async def test_a_dashboard_that_is_looked_at_is_calculated_by_schedule(tenant: Tenant) -> None:
+    board, insight = await on_dashboard(tenant)
+    await tenant.get(board)
 
-    await refreshed(home)
-    early = await home.get(insight)
-    home.site.clock.move(minutes=15)
-    await refreshed(home)
-    due = await home.get(insight)
+    await refreshed(tenant)
+    early = await tenant.get(insight)
+    tenant.site.clock.move(minutes=15)
+    await refreshed(tenant)
+    due = await tenant.get(insight)
 
     assert early["last_refresh"] is None
     assert (due["last_refresh"], due["is_cached"]) == ("2024-03-01T12:15:00Z", True)
 
 
-async def test_a_dashboard_that_nobody_looks_at_is_left_alone(home: Home) -> None:
-    board, insight = await on_dashboard(home)
-    await home.get(board)
-    home.site.clock.move(days=1)
+async def test_a_dashboard_that_nobody_looks_at_is_left_alone(tenant: Tenant) -> None:
+    board, insight = await on_dashboard(tenant)
+    await tenant.get(board)
+    tenant.site.clock.move(days=1)
 
-    await refreshed(home)
+    await refreshed(tenant)
 
-    assert (await home.get(insight))["last_refresh"] is None
+    assert (await tenant.get(insight))["last_refresh"] is None
 
 
-async def test_a_deleted_dashboard_is_not_calculated(home: Home) -> None:
-    board, insight = await on_dashboard(home)
-    await home.get(board)
-    await home.api.patch(board, json={"deleted": True})
-    home.site.clock.move(minutes=20)
+async def test_a_deleted_dashboard_is_not_calculated(tenant: Tenant) -> None:
+    board, insight = await on_dashboard(tenant)
+    await tenant.get(board)
+    await tenant.api.patch(board, json={"deleted": True})
+    tenant.site.clock.move(minutes=20)
 
-    await refreshed(home)
+    await refreshed(tenant)
 
-    assert (await home.get(insight))["last_refresh"] is None
+    assert (await tenant.get(insight))["last_refresh"] is None

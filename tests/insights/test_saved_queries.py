@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 
 SOURCE: Json = {
     "kind": "TrendsQuery",
@@ -25,9 +25,9 @@ FILTERS: Json = {
 }
 
 
-async def seen(home: Home) -> None:
+async def seen(tenant: Tenant) -> None:
     days = (("2024-02-25", "web"), ("2024-03-01", "web"), ("2024-03-01", "app"))
-    await home.capture(
+    await tenant.capture(
         *(
             {
                 "event": "seen",
@@ -41,31 +41,31 @@ async def seen(home: Home) -> None:
     )
 
 
-async def created(home: Home, **sent: Any) -> Json:
-    answer = await home.api.post("/insights/", json=sent)
+async def created(tenant: Tenant, **sent: Any) -> Json:
+    answer = await tenant.api.post("/insights/", json=sent)
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
     return made
 
 
-async def patched(home: Home, path: str, **sent: Any) -> Json:
-    answer = await home.api.patch(path, json=sent)
+async def patched(tenant: Tenant, path: str, **sent: Any) -> Json:
+    answer = await tenant.api.patch(path, json=sent)
     assert answer.status_code == 200, answer.text
     changed: Json = answer.json()
     return changed
 
 
 @pytest.mark.every_engine
-async def test_an_insight_has_filters_or_a_query(home: Home) -> None:
-    await seen(home)
-    made = await created(home, name="Seen", query=QUERY)
+async def test_an_insight_has_filters_or_a_query(tenant: Tenant) -> None:
+    await seen(tenant)
+    made = await created(tenant, name="Seen", query=QUERY)
     path = f"/insights/{made['id']}/"
 
-    before = await home.get(path)
-    refreshed = await home.get(path, refresh="true")
-    [listed] = (await home.get("/insights/"))["results"]
-    by_filters = await patched(home, path, filters=FILTERS)
-    by_query = await patched(home, path, query=SOURCE)
+    before = await tenant.get(path)
+    refreshed = await tenant.get(path, refresh="true")
+    [listed] = (await tenant.get("/insights/"))["results"]
+    by_filters = await patched(tenant, path, filters=FILTERS)
+    by_query = await patched(tenant, path, query=SOURCE)
 
     assert (made["filters"], made["query"]) == ({}, QUERY)
     assert before["result"] is None
@@ -76,22 +76,22 @@ async def test_an_insight_has_filters_or_a_query(home: Home) -> None:
     assert by_filters["result"] == by_query["result"] == refreshed["result"]
 
 
-async def test_an_empty_part_of_a_change_leaves_the_other(home: Home) -> None:
-    made = await created(home, query=QUERY)
+async def test_an_empty_part_of_a_change_leaves_the_other(tenant: Tenant) -> None:
+    made = await created(tenant, query=QUERY)
     path = f"/insights/{made['id']}/"
 
-    kept = await patched(home, path, filters={}, name="n")
-    emptied = await patched(home, path, query=None)
+    kept = await patched(tenant, path, filters={}, name="n")
+    emptied = await patched(tenant, path, query=None)
 
     assert (kept["filters"], kept["query"]) == ({}, QUERY)
     assert (emptied["filters"], emptied["query"]) == ({}, None)
 
 
-async def test_the_activity_shows_a_changed_query(home: Home) -> None:
-    made = await created(home, filters=FILTERS)
-    await patched(home, f"/insights/{made['id']}/", query=QUERY)
+async def test_the_activity_shows_a_changed_query(tenant: Tenant) -> None:
+    made = await created(tenant, filters=FILTERS)
+    await patched(tenant, f"/insights/{made['id']}/", query=QUERY)
 
-    [entry, _] = (await home.get(f"/insights/{made['id']}/activity/"))["results"]
+    [entry, _] = (await tenant.get(f"/insights/{made['id']}/activity/"))["results"]
 
     changes = [(one["field"], one["before"], one["after"]) for one in entry["detail"]["changes"]]
     assert changes == [("filters", FILTERS, {}), ("query", None, QUERY)]
@@ -119,10 +119,10 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_a_query_that_cannot_be_calculated_is_not_saved(home: Home, name: str) -> None:
+async def test_a_query_that_cannot_be_calculated_is_not_saved(tenant: Tenant, name: str) -> None:
     sent, detail, attr = REFUSED[name]
 
-    answer = await home.api.post("/insights/", json=sent)
+    answer = await tenant.api.post("/insights/", json=sent)
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", detail, attr)
@@ -133,16 +133,16 @@ FROM_WEB = [{"key": "from", "type": "event", "value": "web", "operator": "exact"
 
 @pytest.mark.parametrize("asked", [{"filters": FILTERS}, {"query": QUERY}, {"query": SOURCE}])
 async def test_a_dashboard_puts_its_range_and_conditions_over_its_tiles(
-    home: Home, asked: Json
+    tenant: Tenant, asked: Json
 ) -> None:
-    await seen(home)
+    await seen(tenant)
     sent = {"name": "d", "filters": {"date_from": "-6d", "properties": FROM_WEB}}
-    board = (await home.api.post("/dashboards/", json=sent)).json()
-    made = await created(home, **asked, dashboards=[board["id"]])
+    board = (await tenant.api.post("/dashboards/", json=sent)).json()
+    made = await created(tenant, **asked, dashboards=[board["id"]])
 
-    [tile] = (await home.get(f"/dashboards/{board['id']}/", refresh="true"))["tiles"]
-    alone = await home.get(f"/insights/{made['id']}/", refresh="true")
-    there = await home.get(f"/insights/{made['id']}/", from_dashboard=board["id"])
+    [tile] = (await tenant.get(f"/dashboards/{board['id']}/", refresh="true"))["tiles"]
+    alone = await tenant.get(f"/insights/{made['id']}/", refresh="true")
+    there = await tenant.get(f"/insights/{made['id']}/", from_dashboard=board["id"])
 
     [series] = tile["insight"]["result"]
     assert series["data"] == [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
@@ -172,8 +172,8 @@ async def test_a_dashboard_puts_its_range_and_conditions_over_its_tiles(
     ],
 )
 async def test_conditions_of_a_dashboard_are_checked(
-    home: Home, properties: Any, attr: str
+    tenant: Tenant, properties: Any, attr: str
 ) -> None:
-    answer = await home.api.post("/dashboards/", json={"filters": {"properties": properties}})
+    answer = await tenant.api.post("/dashboards/", json={"filters": {"properties": properties}})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr)

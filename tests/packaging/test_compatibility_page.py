@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
 # All of its paths have a row of their own for the other prefix.
@@ -69,8 +69,8 @@ def methods_on_page() -> dict[str, set[str]]:
 
 
 @pytest.fixture
-async def schema(home: Home) -> dict[str, Any]:
-    document: dict[str, Any] = (await home.public.get("/api/schema/")).json()
+async def schema(tenant: Tenant) -> dict[str, Any]:
+    document: dict[str, Any] = (await tenant.public.get("/api/schema/")).json()
     return document
 
 

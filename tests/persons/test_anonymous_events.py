@@ -17,7 +17,7 @@ from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.store import EventStore
 from fanion.ingest.squash_worker import SquashWorker
 from fanion.persons.merge import person_uuid
-from tests.support.application import Home, Json, Site, open_home, open_site
+from tests.support.application import Json, Site, Tenant, open_site, open_tenant
 from tests.support.cohorts import all_of, create, did, members
 from tests.support.events_engine import next_project
 
@@ -50,32 +50,34 @@ SIGN_UP = event("signed up", USER, "28T10:02", **{"$session_id": "s1"})
 JOURNEY = [visit(), IDENTIFY, SIGN_UP]
 
 
-async def ask(home: Home, path: str, *events: Json, **more: Any) -> Any:
-    answer = await home.api.post(f"/insights/{path}/", json={"events": events, **DAY, **more})
+async def ask(tenant: Tenant, path: str, *events: Json, **more: Any) -> Any:
+    answer = await tenant.api.post(f"/insights/{path}/", json={"events": events, **DAY, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()["result"]
 
 
-async def funnel(home: Home, *names: str, **more: Any) -> list[int]:
+async def funnel(tenant: Tenant, *names: str, **more: Any) -> list[int]:
     steps = [{"id": name, "order": order} for order, name in enumerate(names)]
-    return [step["count"] for step in await ask(home, "funnel", *steps, insight="FUNNELS", **more)]
+    return [
+        step["count"] for step in await ask(tenant, "funnel", *steps, insight="FUNNELS", **more)
+    ]
 
 
-async def users(home: Home, **more: Any) -> int:
+async def users(tenant: Tenant, **more: Any) -> int:
     """Return the daily active users of 28 February."""
-    [series] = await ask(home, "trend", {"id": None, "math": "dau"}, **more)
+    [series] = await ask(tenant, "trend", {"id": None, "math": "dau"}, **more)
     return int(series["data"][0])
 
 
-async def expect_joined(home: Home) -> None:
+async def expect_joined(tenant: Tenant) -> None:
     """Check that the journey is that of one person."""
-    assert await funnel(home, "$pageview", "signed up") == [1, 1]
-    assert await users(home) == 1
-    person = await home.person(USER)
+    assert await funnel(tenant, "$pageview", "signed up") == [1, 1]
+    assert await users(tenant) == 1
+    person = await tenant.person(USER)
     assert sorted(person["distinct_ids"]) == [USER, VISITOR]
-    listed = await home.events(person_id=person["uuid"])
+    listed = await tenant.events(person_id=person["uuid"])
     assert {event["event"] for event in listed} == {"$pageview", "$identify", "signed up"}
-    timeline = await home.get(f"/persons/{person['id']}/timeline/", kind="event")
+    timeline = await tenant.get(f"/persons/{person['id']}/timeline/", kind="event")
     assert {entry["event"]["name"] for entry in timeline["results"]} == {
         event["event"] for event in listed
     }
@@ -91,11 +93,11 @@ async def layout(every_layout: EventStore, sqlite_url: str, tmp_path: Path) -> A
 async def test_a_visit_joins_in_every_order_of_arrival(layout: Site, requests: int) -> None:
     """The test takes seconds: each of the six orders is ingested in a project of its own."""
     for order in permutations(JOURNEY):
-        async with open_home(layout, next_project()) as home:
+        async with open_tenant(layout, next_project()) as tenant:
             for some in [order] if requests == 1 else [[sent] for sent in order]:
-                await home.capture(*some)
+                await tenant.capture(*some)
 
-            await expect_joined(home)
+            await expect_joined(tenant)
 
 
 # Ways in which an id becomes one of a person: what is sent, and who is then one with the visitor.
@@ -122,149 +124,151 @@ JOINING: Mapping[str, Sequence[Json]] = {
 @pytest.mark.parametrize("name", JOINING)
 @pytest.mark.parametrize("visited_first", [True, False])
 async def test_a_visit_joins_however_the_id_is_given_to_the_person(
-    home: Home, name: str, visited_first: bool
+    tenant: Tenant, name: str, visited_first: bool
 ) -> None:
     sent = [[visit()], *([joining] for joining in JOINING[name]), [SIGN_UP]]
     for some in sent if visited_first else reversed(sent):
-        await home.capture(*some)
+        await tenant.capture(*some)
 
-    assert await funnel(home, "$pageview", "signed up") == [1, 1]
-    assert await users(home) == 1
-    person = await home.person(VISITOR)
-    assert person == await home.person(USER)
-    events = await home.events(person_id=person["uuid"])
+    assert await funnel(tenant, "$pageview", "signed up") == [1, 1]
+    assert await users(tenant) == 1
+    person = await tenant.person(VISITOR)
+    assert person == await tenant.person(USER)
+    events = await tenant.events(person_id=person["uuid"])
     assert {"$pageview", "signed up"} < {listed["event"] for listed in events}
 
 
 @pytest.mark.every_engine
-async def test_a_visit_follows_a_merge_by_request(home: Home) -> None:
-    await home.capture(visit(), IDENTIFY)
-    await home.capture(event("signed up", "other", "28T10:02"))
-    ann, other = await home.person(USER), await home.person("other")
+async def test_a_visit_follows_a_merge_by_request(tenant: Tenant) -> None:
+    await tenant.capture(visit(), IDENTIFY)
+    await tenant.capture(event("signed up", "other", "28T10:02"))
+    ann, other = await tenant.person(USER), await tenant.person("other")
 
-    answer = await home.api.post(f"/persons/{other['uuid']}/merge/", json={"ids": [ann["uuid"]]})
+    answer = await tenant.api.post(f"/persons/{other['uuid']}/merge/", json={"ids": [ann["uuid"]]})
 
     assert answer.status_code == 201, answer.text
-    await home.site.ingested()  # the event store is notified after the commit that is answered
-    assert await funnel(home, "$pageview", "signed up") == [1, 1]
-    assert await users(home) == 1
+    await tenant.site.ingested()  # the event store is notified after the commit that is answered
+    assert await funnel(tenant, "$pageview", "signed up") == [1, 1]
+    assert await users(tenant) == 1
 
 
-async def test_what_may_not_be_merged_stays_apart(home: Home) -> None:
+async def test_what_may_not_be_merged_stays_apart(tenant: Tenant) -> None:
     refused = event("$identify", USER, "28T10:01", **{"$anon_distinct_id": "null"})
-    await home.capture(visit(who="null"), refused, SIGN_UP)
-    await home.capture(event("$identify", "bob", "28T10:01", **{"$anon_distinct_id": "tab"}))
+    await tenant.capture(visit(who="null"), refused, SIGN_UP)
+    await tenant.capture(event("$identify", "bob", "28T10:01", **{"$anon_distinct_id": "tab"}))
     # Bob is identified, so he stays another person.
-    await home.capture(event("opened", "cat", "28T10:01"))
-    await home.capture(event("$identify", "cat", "28T10:01", **{"$anon_distinct_id": "tab"}))
+    await tenant.capture(event("opened", "cat", "28T10:01"))
+    await tenant.capture(event("$identify", "cat", "28T10:01", **{"$anon_distinct_id": "tab"}))
 
-    assert await funnel(home, "$pageview", "signed up") == [1, 0]
-    assert await users(home) == 4
+    assert await funnel(tenant, "$pageview", "signed up") == [1, 0]
+    assert await users(tenant) == 4
 
 
-async def test_a_visitor_is_counted_once_and_is_nobody_until_then(home: Home) -> None:
-    await home.capture(visit(), visit("28T10:05"), visit("28T10:05", "anon2"), visit("29T10:00"))
+async def test_a_visitor_is_counted_once_and_is_nobody_until_then(tenant: Tenant) -> None:
+    await tenant.capture(visit(), visit("28T10:05"), visit("28T10:05", "anon2"), visit("29T10:00"))
 
-    assert await users(home) == 2
-    assert (await home.get("/persons/"))["results"] == []
-    [first, *_] = await home.events(distinct_id=VISITOR)
+    assert await users(tenant) == 2
+    assert (await tenant.get("/persons/"))["results"] == []
+    [first, *_] = await tenant.events(distinct_id=VISITOR)
     assert (first["person"], first["properties"].keys() & {"$set"}) == (None, set())
-    future = person_uuid(home.project_id, VISITOR)
-    assert len(await home.events(person_id=str(future))) == 3
-    answer = await home.api.get(f"/persons/{future}/")
+    future = person_uuid(tenant.project_id, VISITOR)
+    assert len(await tenant.events(person_id=str(future))) == 3
+    answer = await tenant.api.get(f"/persons/{future}/")
     assert answer.status_code == 404
 
 
-async def test_only_persons_become_members_of_a_cohort(home: Home) -> None:
-    await home.capture(visit(who="nobody"), visit())
-    cohort = await create(home, name="Visitors", filters=all_of(did("$pageview")))
-    await home.site.calculated()
-    assert await members(home, cohort) == []
+async def test_only_persons_become_members_of_a_cohort(tenant: Tenant) -> None:
+    await tenant.capture(visit(who="nobody"), visit())
+    cohort = await create(tenant, name="Visitors", filters=all_of(did("$pageview")))
+    await tenant.site.calculated()
+    assert await members(tenant, cohort) == []
 
-    await home.capture(IDENTIFY)
-    home.site.clock.move(days=1)  # it is calculated again
-    await home.site.calculated()
-    assert await members(home, cohort) == [USER]
+    await tenant.capture(IDENTIFY)
+    tenant.site.clock.move(days=1)  # it is calculated again
+    await tenant.site.calculated()
+    assert await members(tenant, cohort) == [USER]
 
 
-async def test_a_visit_counts_for_the_properties_of_the_person(home: Home) -> None:
+async def test_a_visit_counts_for_the_properties_of_the_person(tenant: Tenant) -> None:
     named = {**IDENTIFY, "properties": {**IDENTIFY["properties"], "$set": {"plan": "pro"}}}
-    await home.capture(visit(), visit(who="nobody"), named, SIGN_UP)
+    await tenant.capture(visit(), visit(who="nobody"), named, SIGN_UP)
     pro = [{"key": "plan", "value": "pro", "type": "person", "operator": "exact"}]
 
-    assert await funnel(home, "$pageview", "signed up", properties=pro) == [1, 1]
-    assert len(await home.events(properties=json.dumps(pro))) == 3
+    assert await funnel(tenant, "$pageview", "signed up", properties=pro) == [1, 1]
+    assert len(await tenant.events(properties=json.dumps(pro))) == 3
     others = [{**pro[0], "operator": "is_not"}]
     assert [
-        listed["distinct_id"] for listed in await home.events(properties=json.dumps(others))
+        listed["distinct_id"] for listed in await tenant.events(properties=json.dumps(others))
     ] == ["nobody"]
 
 
-async def test_a_life_cycle_begins_with_the_first_visit(home: Home) -> None:
+async def test_a_life_cycle_begins_with_the_first_visit(tenant: Tenant) -> None:
     late = {**IDENTIFY, "timestamp": "2024-02-29T10:01:00Z"}
-    await home.capture(visit(), visit("29T10:00"), late)
+    await tenant.capture(visit(), visit("29T10:00"), late)
 
-    series = await ask(home, "trend", {"id": "$pageview"}, insight="LIFECYCLE")
+    series = await ask(tenant, "trend", {"id": "$pageview"}, insight="LIFECYCLE")
 
     assert {status["status"]: status["data"] for status in series} == {
         "new": [1, 0, 0], "returning": [0, 1, 0], "resurrecting": [0, 0, 0], "dormant": [0, 0, -1],
     }  # fmt: skip
 
 
-async def test_other_questions_see_one_person(home: Home) -> None:
-    await home.capture(visit(), IDENTIFY, {**SIGN_UP, "timestamp": "2024-02-29T10:02:00Z"})
+async def test_other_questions_see_one_person(tenant: Tenant) -> None:
+    await tenant.capture(visit(), IDENTIFY, {**SIGN_UP, "timestamp": "2024-02-29T10:02:00Z"})
 
-    stickiness = await ask(home, "trend", {"id": None}, insight="STICKINESS")
+    stickiness = await ask(tenant, "trend", {"id": None}, insight="STICKINESS")
     assert stickiness[0]["data"] == [0, 1, 0]
     entity = {"target_entity": {"id": "$pageview"}, "returning_entity": {"id": "signed up"}}
     back = {"period": "Day", "total_intervals": 3, "date_to": "2024-03-01", **entity}
-    retention = await ask(home, "retention", **back)
+    retention = await ask(tenant, "retention", **back)
     assert [cell["count"] for cell in retention[0]["values"]] == [1, 1, 0]
 
 
 async def test_a_person_that_was_deleted_with_its_events_takes_its_visits_along(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
-    await home.capture(*JOURNEY, visit(who="nobody"))
-    person = await home.person(USER)
+    await tenant.capture(*JOURNEY, visit(who="nobody"))
+    person = await tenant.person(USER)
 
-    answer = await home.api.delete(f"/persons/{person['id']}/", params={"delete_events": "true"})
+    answer = await tenant.api.delete(f"/persons/{person['id']}/", params={"delete_events": "true"})
 
     assert answer.status_code in (202, 204), answer.text
-    assert [listed["distinct_id"] for listed in await home.events()] == ["nobody"]
+    assert [listed["distinct_id"] for listed in await tenant.events()] == ["nobody"]
 
 
-async def test_who_returns_after_a_deletion_joins_again(home: Home) -> None:
-    await home.capture(*JOURNEY)
-    person = await home.person(USER)
-    await home.api.delete(f"/persons/{person['id']}/")
+async def test_who_returns_after_a_deletion_joins_again(tenant: Tenant) -> None:
+    await tenant.capture(*JOURNEY)
+    person = await tenant.person(USER)
+    await tenant.api.delete(f"/persons/{person['id']}/")
 
-    await home.capture(visit("29T10:00"), event("$identify", "eve", "29T10:01"))
-    assert (await home.get("/persons/", distinct_id=VISITOR))["results"] == []
-    home.site.clock.move(seconds=1)
-    await home.capture(
+    await tenant.capture(visit("29T10:00"), event("$identify", "eve", "29T10:01"))
+    assert (await tenant.get("/persons/", distinct_id=VISITOR))["results"] == []
+    tenant.site.clock.move(seconds=1)
+    await tenant.capture(
         event("$identify", "eve", "29T10:01", **{"$anon_distinct_id": VISITOR}),
         event("signed up", "eve", "29T10:02"),
     )
 
-    eve = await home.person("eve")
-    visits = await home.events(person_id=eve["uuid"], event="$pageview")
+    eve = await tenant.person("eve")
+    visits = await tenant.events(person_id=eve["uuid"], event="$pageview")
     assert len(visits) == 2  # the earlier one was kept, and is the same visitor's
 
 
-async def test_visits_that_earlier_versions_stored_join_too(home: Home, events: EventStore) -> None:
-    await home.capture(IDENTIFY, SIGN_UP)
+async def test_visits_that_earlier_versions_stored_join_too(
+    tenant: Tenant, events: EventStore
+) -> None:
+    await tenant.capture(IDENTIFY, SIGN_UP)
     at, body = datetime(2024, 2, 28, 10, tzinfo=UTC), json.dumps(SILENT).encode()
     stored = [
-        Event(home.project_id, uuid4(), "$pageview", who, NO_PERSON, at, at, body)
+        Event(tenant.project_id, uuid4(), "$pageview", who, NO_PERSON, at, at, body)
         for who in (VISITOR, "later", "nobody")
     ]
     await events.insert(events.encoder.batch(stored), uuid4().hex)
 
-    await SquashWorker(home.site.records, events).join_anonymous()
-    await home.capture(event("$identify", USER, "28T10:03", **{"$anon_distinct_id": "later"}))
+    await SquashWorker(tenant.site.records, events).join_anonymous()
+    await tenant.capture(event("$identify", USER, "28T10:03", **{"$anon_distinct_id": "later"}))
 
-    assert await funnel(home, "$pageview", "signed up") == [2, 1]
-    assert await users(home) == 2
-    person = await home.person(USER)
-    assert len(await home.events(person_id=person["uuid"], event="$pageview")) == 2
+    assert await funnel(tenant, "$pageview", "signed up") == [2, 1]
+    assert await users(tenant) == 2
+    person = await tenant.person(USER)
+    assert len(await tenant.events(person_id=person["uuid"], event="$pageview")) == 2

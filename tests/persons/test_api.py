@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import members, upload
 
 UNKNOWN = "0190d0a6-0000-7000-8000-000000000000"
@@ -39,7 +39,7 @@ UPDATES: dict[str, tuple[list[Json], Json]] = {
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one by one"])
-async def test_events_update_their_person(home: Home, together: bool) -> None:
+async def test_events_update_their_person(tenant: Tenant, together: bool) -> None:
     """Each case has a person of its own."""
     steps = max(len(updates) for updates, _ in UPDATES.values())
     batches = [
@@ -52,23 +52,23 @@ async def test_events_update_their_person(home: Home, together: bool) -> None:
     ]
 
     for batch in [list(chain(*batches))] if together else batches:
-        await home.capture(*batch)
+        await tenant.capture(*batch)
 
-    stored = {name: (await home.person(name))["properties"] for name in UPDATES}
+    stored = {name: (await tenant.person(name))["properties"] for name in UPDATES}
     assert stored == {name: expected for name, (_, expected) in UPDATES.items()}
 
 
-async def test_updates_outside_the_properties_count_too(home: Home) -> None:
-    await home.capture({**event("ann", "$set"), "$set": {"a": 1}, "$set_once": {"b": 2}})
+async def test_updates_outside_the_properties_count_too(tenant: Tenant) -> None:
+    await tenant.capture({**event("ann", "$set"), "$set": {"a": 1}, "$set_once": {"b": 2}})
 
-    assert (await home.person("ann"))["properties"] == {"a": 1, "b": 2}
+    assert (await tenant.person("ann"))["properties"] == {"a": 1, "b": 2}
 
 
-async def test_a_person_is_returned_whole(home: Home) -> None:
-    now = home.site.clock.now().isoformat().replace("+00:00", "Z")
+async def test_a_person_is_returned_whole(tenant: Tenant) -> None:
+    now = tenant.site.clock.now().isoformat().replace("+00:00", "Z")
 
-    await home.capture(event("ann", **{"$set": {"name": "Ann", "plan": "pro"}}))
-    person = await home.person("ann")
+    await tenant.capture(event("ann", **{"$set": {"name": "Ann", "plan": "pro"}}))
+    person = await tenant.person("ann")
 
     assert person == {
         "type": "person",
@@ -82,68 +82,68 @@ async def test_a_person_is_returned_whole(home: Home) -> None:
         "matched_recordings": [],
         "value_at_data_point": None,
     }
-    assert await home.get(f"/persons/{person['id']}/") == person
+    assert await tenant.get(f"/persons/{person['id']}/") == person
 
 
 @pytest.mark.every_engine
-async def test_identify_joins_the_visitor_to_the_user(home: Home) -> None:
-    await home.capture(
+async def test_identify_joins_the_visitor_to_the_user(tenant: Tenant) -> None:
+    await tenant.capture(
         event("visitor", **{"$set": {"seen": 1, "both": "visitor"}}),
         event("ann", **{"$set": {"plan": "pro", "both": "ann"}}),
     )
 
-    await home.capture(
+    await tenant.capture(
         event("ann", "$identify", **{"$anon_distinct_id": "visitor", "$set": {"named": True}})
     )
-    person = await home.person("ann")
+    person = await tenant.person("ann")
 
-    assert person == await home.person("visitor")
+    assert person == await tenant.person("visitor")
     assert sorted(person["distinct_ids"]) == ["ann", "visitor"]
     assert person["is_identified"] is True
     assert person["properties"] == {"seen": 1, "both": "ann", "plan": "pro", "named": True}
 
 
-async def test_an_alias_gives_a_person_another_id(home: Home) -> None:
-    await home.capture(event("ann"), event("ann", "$create_alias", alias="a2"), event("a2"))
+async def test_an_alias_gives_a_person_another_id(tenant: Tenant) -> None:
+    await tenant.capture(event("ann"), event("ann", "$create_alias", alias="a2"), event("a2"))
 
-    person = await home.person("a2")
+    person = await tenant.person("a2")
 
     assert sorted(person["distinct_ids"]) == ["a2", "ann"]
-    assert len(await home.events(person_id=person["id"])) == 3
+    assert len(await tenant.events(person_id=person["id"])) == 3
 
 
-async def test_identified_persons_stay_apart(home: Home) -> None:
-    await home.capture(
+async def test_identified_persons_stay_apart(tenant: Tenant) -> None:
+    await tenant.capture(
         event("ann", "$identify", **{"$anon_distinct_id": "v1"}),
         event("bob", "$identify", **{"$anon_distinct_id": "v2"}),
     )
 
-    await home.capture(event("ann", "$identify", **{"$anon_distinct_id": "bob"}))
+    await tenant.capture(event("ann", "$identify", **{"$anon_distinct_id": "bob"}))
 
-    assert sorted((await home.person("ann"))["distinct_ids"]) == ["ann", "v1"]
-    assert sorted((await home.person("bob"))["distinct_ids"]) == ["bob", "v2"]
+    assert sorted((await tenant.person("ann"))["distinct_ids"]) == ["ann", "v1"]
+    assert sorted((await tenant.person("bob"))["distinct_ids"]) == ["bob", "v2"]
 
 
-async def test_no_person_is_merged_with_a_generic_id(home: Home) -> None:
+async def test_no_person_is_merged_with_a_generic_id(tenant: Tenant) -> None:
     generic = ["anonymous", "Guest", "null", "[object Object]", "'0'", " "]
 
-    await home.capture(
+    await tenant.capture(
         *(event(f"by {generic_id}", "$create_alias", alias=generic_id) for generic_id in generic)
     )
 
     for generic_id in generic:
-        assert (await home.person(f"by {generic_id}"))["distinct_ids"] == [f"by {generic_id}"]
-        assert (await home.get("/persons/", distinct_id=generic_id))["results"] == []
+        assert (await tenant.person(f"by {generic_id}"))["distinct_ids"] == [f"by {generic_id}"]
+        assert (await tenant.get("/persons/", distinct_id=generic_id))["results"] == []
 
 
 @pytest.mark.every_engine
-async def test_a_merged_person_is_found_under_its_old_id(home: Home) -> None:
-    await home.capture(event("visitor"), event("ann"))
-    old = await home.person("visitor")
+async def test_a_merged_person_is_found_under_its_old_id(tenant: Tenant) -> None:
+    await tenant.capture(event("visitor"), event("ann"))
+    old = await tenant.person("visitor")
 
-    await home.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
+    await tenant.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
 
-    assert await home.get(f"/persons/{old['id']}/") == await home.person("ann")
+    assert await tenant.get(f"/persons/{old['id']}/") == await tenant.person("ann")
 
 
 @pytest.mark.every_engine
@@ -171,7 +171,7 @@ async def test_a_merged_person_is_found_under_its_old_id(home: Home) -> None:
     ],
 )
 async def test_persons_are_found_by_a_part_of_the_name(
-    home: Home, search: str, expected: list[str]
+    tenant: Tenant, search: str, expected: list[str]
 ) -> None:
     properties: dict[str, Json] = {
         "carla": {"name": "Carla Rossi", "Email": "other@corp.example", "city": "Verona"},
@@ -179,44 +179,44 @@ async def test_persons_are_found_by_a_part_of_the_name(
         "odd": {"name": 'say "hi" back\\slash [a-z]+( 50%_', "nul": "a\0b"},
         "none": {"name": 7, "username": None, "x": {"y": "z"}},
     }
-    await home.capture(*(event(name, **{"$set": given}) for name, given in properties.items()))
-    cohort = await upload(home, "\n".join(properties))
-    await home.site.calculated()
+    await tenant.capture(*(event(name, **{"$set": given}) for name, given in properties.items()))
+    cohort = await upload(tenant, "\n".join(properties))
+    await tenant.site.calculated()
 
-    listed = (await home.get("/persons/", search=search))["results"]
+    listed = (await tenant.get("/persons/", search=search))["results"]
 
     assert sorted(person["distinct_ids"][0] for person in listed) == expected
-    assert await members(home, cohort, search=search) == expected
+    assert await members(tenant, cohort, search=search) == expected
 
 
 @pytest.mark.every_engine
-async def test_a_person_is_found_by_its_id_and_by_one_that_it_had(home: Home) -> None:
-    await home.capture(event("visitor"), event("ann"), event("bob"))
-    old, ann = await home.person("visitor"), await home.person("ann")
-    await home.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
-    cohort = await upload(home, "ann\nbob\n")
-    await home.site.calculated()
+async def test_a_person_is_found_by_its_id_and_by_one_that_it_had(tenant: Tenant) -> None:
+    await tenant.capture(event("visitor"), event("ann"), event("bob"))
+    old, ann = await tenant.person("visitor"), await tenant.person("ann")
+    await tenant.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
+    cohort = await upload(tenant, "ann\nbob\n")
+    await tenant.site.calculated()
 
     for search in (ann["uuid"], ann["uuid"].upper(), f" {ann['uuid']} ", old["uuid"]):
-        [person] = (await home.get("/persons/", search=search))["results"]
+        [person] = (await tenant.get("/persons/", search=search))["results"]
         assert person["uuid"] == ann["uuid"]
-        assert await members(home, cohort, search=search) == ["ann"]
-    assert (await home.get("/persons/", search=str(UUID(int=7))))["results"] == []
+        assert await members(tenant, cohort, search=search) == ["ann"]
+    assert (await tenant.get("/persons/", search=str(UUID(int=7))))["results"] == []
 
 
-async def test_an_event_without_a_profile_makes_no_person(home: Home) -> None:
-    await home.capture(event("ann", **{"$process_person_profile": False, "$set": {"a": 1}}))
+async def test_an_event_without_a_profile_makes_no_person(tenant: Tenant) -> None:
+    await tenant.capture(event("ann", **{"$process_person_profile": False, "$set": {"a": 1}}))
 
-    [stored] = await home.events()
+    [stored] = await tenant.events()
     assert stored["properties"] == {"$process_person_profile": False, "$ip": "127.0.0.1"}
-    assert (await home.get("/persons/"))["results"] == []
+    assert (await tenant.get("/persons/"))["results"] == []
 
 
-async def persons(home: Home) -> None:
+async def persons(tenant: Tenant) -> None:
     for n in range(5):
         email = f"P{n}_%@{'one' if n < 3 else 'two'}.example"
-        await home.capture(event(f"p{n}", **{"$set": {"email": email}}))
-        home.site.clock.move(minutes=1)
+        await tenant.capture(event(f"p{n}", **{"$set": {"email": email}}))
+        tenant.site.clock.move(minutes=1)
 
 
 LISTS: dict[str, tuple[Json, list[str]]] = {
@@ -236,13 +236,13 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.every_engine
-async def test_lists_of_persons(home: Home) -> None:
-    await persons(home)
+async def test_lists_of_persons(tenant: Tenant) -> None:
+    await persons(tenant)
 
     listed = {
         name: [
             person["distinct_ids"][0]
-            for person in (await home.get("/persons/", **query))["results"]
+            for person in (await tenant.get("/persons/", **query))["results"]
         ]
         for name, (query, _) in LISTS.items()
     }
@@ -251,12 +251,12 @@ async def test_lists_of_persons(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_pages_of_persons_are_linked(home: Home) -> None:
-    await persons(home)
+async def test_pages_of_persons_are_linked(tenant: Tenant) -> None:
+    await persons(tenant)
 
-    first = await home.get("/persons/", limit=2, search="example")
-    second = (await home.api.get(first["next"])).json()
-    third = (await home.api.get(second["next"])).json()
+    first = await tenant.get("/persons/", limit=2, search="example")
+    second = (await tenant.api.get(first["next"])).json()
+    third = (await tenant.api.get(second["next"])).json()
 
     pages = [
         [person["distinct_ids"][0] for person in page["results"]] for page in (first, second, third)
@@ -270,12 +270,12 @@ def leaf(key: str, value: Any = None, operator: str = "exact", **more: Any) -> J
     return {"key": key, "value": value, "operator": operator, **more}
 
 
-async def ages(home: Home) -> None:
+async def ages(tenant: Tenant) -> None:
     """Create persons, of whom some have the same first time and every third has no age."""
     for n in range(12):
         properties = {"plan": f"Pro {n % 2}"} | ({"age": n} if n % 3 else {})
-        await home.capture(event(f"p{n:02}", **{"$set": properties}))
-        home.site.clock.move(minutes=n % 2)
+        await tenant.capture(event(f"p{n:02}", **{"$set": properties}))
+        tenant.site.clock.move(minutes=n % 2)
 
 
 def names(page: Json) -> list[str]:
@@ -302,47 +302,49 @@ PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
 
 
 @pytest.mark.every_engine
-async def test_properties_choose_persons(home: Home) -> None:
-    await ages(home)
+async def test_properties_choose_persons(tenant: Tenant) -> None:
+    await ages(tenant)
 
     listed = {
-        name: sorted(names(await home.get("/persons/", properties=json.dumps(conditions))))
+        name: sorted(names(await tenant.get("/persons/", properties=json.dumps(conditions))))
         for name, (conditions, _) in PROPERTIES.items()
     }
 
     assert listed == {name: [f"p{n:02}" for n in ns] for name, (_, ns) in PROPERTIES.items()}
 
 
-async def test_conditions_that_cannot_be_compared_are_refused(home: Home) -> None:
+async def test_conditions_that_cannot_be_compared_are_refused(tenant: Tenant) -> None:
     unusable = {"value": [leaf("plan"), leaf("age", 10**400, "lt"), leaf("plan", "(", "regex")]}
     unusable["operator"] = [leaf("plan", "Pro 0", "resembles")]
 
     for part, conditions in unusable.items():
         for condition in conditions:
-            answer = await home.api.get("/persons/", params={"properties": json.dumps([condition])})
+            answer = await tenant.api.get(
+                "/persons/", params={"properties": json.dumps([condition])}
+            )
             assert (answer.status_code, answer.json()["attr"]) == (400, f"properties__0__{part}")
 
 
-async def test_a_persons_date_may_count_back(home: Home) -> None:
-    await home.capture(event("ann", **{"$set": {"joined": "2024-02-20"}}))
-    await home.capture(event("bob", **{"$set": {"joined": "2024-02-29"}}))
+async def test_a_persons_date_may_count_back(tenant: Tenant) -> None:
+    await tenant.capture(event("ann", **{"$set": {"joined": "2024-02-20"}}))
+    await tenant.capture(event("bob", **{"$set": {"joined": "2024-02-29"}}))
     recent = json.dumps([leaf("joined", "-7d", "is_date_after")])
 
-    assert names(await home.get("/persons/", properties=recent)) == ["bob"]
+    assert names(await tenant.get("/persons/", properties=recent)) == ["bob"]
 
 
 @pytest.mark.every_engine
-async def test_next_leads_through_all_chosen_persons_once(home: Home) -> None:
-    await ages(home)
+async def test_next_leads_through_all_chosen_persons_once(tenant: Tenant) -> None:
+    await ages(tenant)
     query = {"properties": json.dumps([leaf("age", 1, "gt")])}
-    whole = await home.get("/persons/", **query)
+    whole = await tenant.get("/persons/", **query)
 
-    page = await home.get("/persons/", limit=3, **query)
+    page = await tenant.get("/persons/", limit=3, **query)
     paged, pages = names(page), 1
     while page["next"]:
-        page = (await home.api.get(page["next"])).json()
+        page = (await tenant.api.get(page["next"])).json()
         paged, pages = paged + names(page), pages + 1
-    before = (await home.api.get(page["previous"])).json()
+    before = (await tenant.api.get(page["previous"])).json()
 
     assert paged == names(whole)
     assert (len(paged), pages) == (7, 3)
@@ -350,22 +352,22 @@ async def test_next_leads_through_all_chosen_persons_once(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_properties_go_with_the_other_filters_of_persons(home: Home) -> None:
-    await ages(home)
+async def test_properties_go_with_the_other_filters_of_persons(tenant: Tenant) -> None:
+    await ages(tenant)
     old = json.dumps([leaf("age", 7, "gt")])
 
-    assert names(await home.get("/persons/", properties=old, distinct_id="p08")) == ["p08"]
-    assert names(await home.get("/persons/", properties=old, distinct_id="p07")) == []
-    assert names(await home.get("/persons/", properties=old, search="p10")) == ["p10"]
-    assert len(names(await home.get("/persons/", properties=old, offset=2))) == 1
-    assert names(await home.get("/persons/", properties=old, offset=3)) == []
+    assert names(await tenant.get("/persons/", properties=old, distinct_id="p08")) == ["p08"]
+    assert names(await tenant.get("/persons/", properties=old, distinct_id="p07")) == []
+    assert names(await tenant.get("/persons/", properties=old, search="p10")) == ["p10"]
+    assert len(names(await tenant.get("/persons/", properties=old, offset=2))) == 1
+    assert names(await tenant.get("/persons/", properties=old, offset=3)) == []
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]"])
-async def test_no_properties_choose_all_persons(home: Home, text: str) -> None:
-    await persons(home)
+async def test_no_properties_choose_all_persons(tenant: Tenant, text: str) -> None:
+    await persons(tenant)
 
-    page = await home.get("/persons/", properties=text)
+    page = await tenant.get("/persons/", properties=text)
 
     assert names(page) == ["p4", "p3", "p2", "p1", "p0"]
 
@@ -387,26 +389,26 @@ ONLY = "Only conditions on properties of persons are supported."
     ],
 )
 async def test_properties_that_cannot_be_read_are_refused(
-    home: Home, text: str, detail: str
+    tenant: Tenant, text: str, detail: str
 ) -> None:
     sent = text.replace("?", "[" * 500 + "]" * 500)
 
-    answer = await home.api.get("/persons/", params={"properties": sent})
+    answer = await tenant.api.get("/persons/", params={"properties": sent})
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", detail, "properties")
 
 
 @pytest.mark.every_engine
-async def test_an_unknown_person_is_not_found(home: Home) -> None:
-    answer = await home.api.get(f"/persons/{UNKNOWN}/")
+async def test_an_unknown_person_is_not_found(tenant: Tenant) -> None:
+    answer = await tenant.api.get(f"/persons/{UNKNOWN}/")
 
     assert answer.status_code == 404
     assert answer.json() == error("invalid_request", "not_found", "Not found.")
 
 
-async def test_a_distinct_id_in_place_of_a_person_id_is_explained(home: Home) -> None:
-    answer = await home.api.get("/persons/ann/")
+async def test_a_distinct_id_in_place_of_a_person_id_is_explained(tenant: Tenant) -> None:
+    answer = await tenant.api.get("/persons/ann/")
 
     assert answer.status_code == 400
     assert answer.json() == error(
@@ -418,14 +420,14 @@ async def test_a_distinct_id_in_place_of_a_person_id_is_explained(home: Home) ->
 
 
 @pytest.mark.every_engine
-async def test_groups_get_an_index_in_the_order_of_their_types(home: Home) -> None:
+async def test_groups_get_an_index_in_the_order_of_their_types(tenant: Tenant) -> None:
     types = ["organization", "project", "t2", "t3", "t4", "sixth"]
 
     for name in types:
-        await home.capture(event("ann", **{"$groups": {name: f"{name}:1"}}))
-    stored = [listed["properties"] for listed in reversed(await home.events())]
-    await home.capture(event("ann", **{"$groups": {"project": 7, "sixth": "x"}}))
-    [again, *_] = await home.events()
+        await tenant.capture(event("ann", **{"$groups": {name: f"{name}:1"}}))
+    stored = [listed["properties"] for listed in reversed(await tenant.events())]
+    await tenant.capture(event("ann", **{"$groups": {"project": 7, "sixth": "x"}}))
+    [again, *_] = await tenant.events()
 
     indexes = [
         {k: v for k, v in properties.items() if k.startswith("$group_")} for properties in stored
@@ -435,21 +437,21 @@ async def test_groups_get_an_index_in_the_order_of_their_types(home: Home) -> No
     assert "$group_5" not in again["properties"]
 
 
-async def test_group_properties_are_merged_and_flags_see_them(home: Home) -> None:
+async def test_group_properties_are_merged_and_flags_see_them(tenant: Tenant) -> None:
     def describe(**properties: Any) -> Json:
         group = {"$group_type": "organization", "$group_key": "org:1", "$group_set": properties}
         return event("$organization_org:1", "$groupidentify", **group)
 
     leaf = {"key": "plan", "value": "pro", "type": "group", "group_type_index": 0}
-    await home.capture(describe(plan="free", seats=3))
-    await home.capture(describe(plan="pro"))
+    await tenant.capture(describe(plan="free", seats=3))
+    await tenant.capture(describe(plan="pro"))
     for key, value in (("plan", "pro"), ("seats", "3")):
         properties = [{**leaf, "key": key, "value": value}]
         filters = {"aggregation_group_type_index": 0, "groups": [{"properties": properties}]}
-        await home.create_flag(key=key, filters=filters)
+        await tenant.create_flag(key=key, filters=filters)
 
-    decided = await home.decide("ann", groups={"organization": "org:1"})
-    elsewhere = await home.decide("ann", groups={"organization": "org:2"})
+    decided = await tenant.decide("ann", groups={"organization": "org:1"})
+    elsewhere = await tenant.decide("ann", groups={"organization": "org:2"})
 
     assert decided["featureFlags"] == {"plan": True, "seats": True}
     assert elsewhere["featureFlags"] == {"plan": False, "seats": False}

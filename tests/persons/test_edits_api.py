@@ -24,7 +24,7 @@ from fanion.events.storage.store import EventStore
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge import PersonUpdate
 from fanion.persons.versions_store import Versions
-from tests.support.application import Home, Json, error, open_home
+from tests.support.application import Json, Tenant, error, open_tenant
 from tests.support.management import add_key
 
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
@@ -38,10 +38,10 @@ def setting(distinct_id: str, **values: Any) -> Json:
     return seen(distinct_id, properties={"$set": values})
 
 
-async def delete(home: Home, person: Json, **query: Any) -> None:
-    answer = await home.api.delete(f"/persons/{person['id']}/", params=query)
+async def delete(tenant: Tenant, person: Json, **query: Any) -> None:
+    answer = await tenant.api.delete(f"/persons/{person['id']}/", params=query)
     assert (answer.status_code, answer.content) == (204, b""), answer.text
-    home.site.clock.move(seconds=1)
+    tenant.site.clock.move(seconds=1)
 
 
 async def stored_rows(events: EventStore, table: str, project_id: int) -> int:
@@ -51,9 +51,9 @@ async def stored_rows(events: EventStore, table: str, project_id: int) -> int:
     return int(count)
 
 
-async def rows(home: Home, table: Any) -> int:
-    counted = select(func.count()).select_from(table).where(table.c.project_id == home.project_id)
-    [(count,)] = await home.site.records.fetch(counted)
+async def rows(tenant: Tenant, table: Any) -> int:
+    counted = select(func.count()).select_from(table).where(table.c.project_id == tenant.project_id)
+    [(count,)] = await tenant.site.records.fetch(counted)
     return int(count)
 
 
@@ -61,14 +61,14 @@ async def rows(home: Home, table: Any) -> int:
 
 
 @pytest.mark.every_engine
-async def test_given_properties_are_set_and_others_stay(home: Home) -> None:
-    await home.capture(setting("ann", plan="free", email="Ann@example.com"))
-    person = await home.person("ann")
+async def test_given_properties_are_set_and_others_stay(tenant: Tenant) -> None:
+    await tenant.capture(setting("ann", plan="free", email="Ann@example.com"))
+    person = await tenant.person("ann")
 
-    answer = await home.api.patch(
+    answer = await tenant.api.patch(
         f"/persons/{person['id']}/", json={"properties": {"plan": "pro", "left": None}}
     )
-    again = await home.person("ann")
+    again = await tenant.person("ann")
 
     assert answer.status_code == 200
     assert again == answer.json()
@@ -76,26 +76,26 @@ async def test_given_properties_are_set_and_others_stay(home: Home) -> None:
     assert {**again, "properties": None} == {**person, "properties": None}
 
 
-async def test_the_next_event_builds_on_the_change(home: Home) -> None:
-    await home.capture(setting("ann", plan="free", seats=1))
-    person = await home.person("ann")
+async def test_the_next_event_builds_on_the_change(tenant: Tenant) -> None:
+    await tenant.capture(setting("ann", plan="free", seats=1))
+    person = await tenant.person("ann")
 
-    await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
-    await home.capture(setting("ann", seats=2))
+    await tenant.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
+    await tenant.capture(setting("ann", seats=2))
 
-    properties = (await home.person("ann"))["properties"]
+    properties = (await tenant.person("ann"))["properties"]
     assert (properties["plan"], properties["seats"]) == ("pro", 2)
 
 
-async def test_one_property_is_set_and_removed(home: Home) -> None:
-    await home.capture(setting("ann", plan="free"))
-    path = f"/persons/{(await home.person('ann'))['id']}"
+async def test_one_property_is_set_and_removed(tenant: Tenant) -> None:
+    await tenant.capture(setting("ann", plan="free"))
+    path = f"/persons/{(await tenant.person('ann'))['id']}"
 
-    put = await home.api.post(f"{path}/update_property/", json={"key": "a", "value": [1]})
-    gone = await home.api.post(f"{path}/delete_property/", json={"$unset": "plan"})
-    absent = await home.api.post(f"{path}/delete_property/", json={"$unset": "nothing"})
+    put = await tenant.api.post(f"{path}/update_property/", json={"key": "a", "value": [1]})
+    gone = await tenant.api.post(f"{path}/delete_property/", json={"$unset": "plan"})
+    absent = await tenant.api.post(f"{path}/delete_property/", json={"$unset": "nothing"})
 
-    properties = (await home.person("ann"))["properties"]
+    properties = (await tenant.person("ann"))["properties"]
     assert (put.status_code, put.content, "content-type" in put.headers) == (202, b"", False)
     assert (gone.status_code, gone.json()) == (201, {"success": True})
     assert absent.status_code == 201
@@ -104,61 +104,61 @@ async def test_one_property_is_set_and_removed(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_the_search_by_email_follows_a_change(home: Home) -> None:
-    await home.capture(setting("ann", email="old@example.com"))
-    person = await home.person("ann")
+async def test_the_search_by_email_follows_a_change(tenant: Tenant) -> None:
+    await tenant.capture(setting("ann", email="old@example.com"))
+    person = await tenant.person("ann")
 
-    await home.api.patch(
+    await tenant.api.patch(
         f"/persons/{person['id']}/", json={"properties": {"email": "New@example.com"}}
     )
 
     counts = [
-        len((await home.get("/persons/", email=email))["results"])
+        len((await tenant.get("/persons/", email=email))["results"])
         for email in ("old@example.com", "new@example.com")
     ]
     assert counts == [0, 1]
 
 
 @pytest.mark.every_engine
-async def test_changes_and_events_at_once_lose_nothing(home: Home) -> None:
+async def test_changes_and_events_at_once_lose_nothing(tenant: Tenant) -> None:
     """Each side sets a property of its own with every step."""
-    await home.capture(setting("ann"))
-    path = f"/persons/{(await home.person('ann'))['id']}/"
+    await tenant.capture(setting("ann"))
+    path = f"/persons/{(await tenant.person('ann'))['id']}/"
 
     async def change() -> None:
         for number in range(10):
-            answer = await home.api.patch(path, json={"properties": {f"api{number}": number}})
+            answer = await tenant.api.patch(path, json={"properties": {f"api{number}": number}})
             assert answer.status_code == 200
 
     async def capture() -> None:
         for number in range(10):
-            await home.capture(setting("ann", **{f"event{number}": number}))
+            await tenant.capture(setting("ann", **{f"event{number}": number}))
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(change())
         tasks.create_task(capture())
 
-    properties = (await home.person("ann"))["properties"]
+    properties = (await tenant.person("ann"))["properties"]
     expected = {f"{side}{number}" for side in ("api", "event") for number in range(10)}
     assert expected - properties.keys() == set()
 
 
-async def test_a_change_is_mirrored_for_analysis(home: Home, events: EventStore) -> None:
-    await home.capture(setting("ann", plan="free"))
-    person = await home.person("ann")
+async def test_a_change_is_mirrored_for_analysis(tenant: Tenant, events: EventStore) -> None:
+    await tenant.capture(setting("ann", plan="free"))
+    person = await tenant.person("ann")
 
-    await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
+    await tenant.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
 
-    assert await mirrored_plan(home, events, person) == "pro"
+    assert await mirrored_plan(tenant, events, person) == "pro"
 
 
-async def mirrored_plan(home: Home, events: EventStore, person: Json) -> str:
+async def mirrored_plan(tenant: Tenant, events: EventStore, person: Json) -> str:
     statement = """
       SELECT attributes.plan::String
         FROM persons FINAL
        WHERE project_id = {project_id:UInt64} AND person_id = {person:UUID}
     """
-    parameters = {"project_id": home.project_id, "person": UUID(person["id"])}
+    parameters = {"project_id": tenant.project_id, "person": UUID(person["id"])}
     [(plan,)] = await events._read(statement, parameters)
     return str(plan)
 
@@ -197,33 +197,35 @@ REFUSED: dict[str, tuple[str, str, Json, Json]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_a_change_that_makes_no_sense_is_refused(home: Home, name: str) -> None:
+async def test_a_change_that_makes_no_sense_is_refused(tenant: Tenant, name: str) -> None:
     method, part, values, expected = REFUSED[name]
-    await home.capture(seen("ann"))
-    person = await home.person("ann")
+    await tenant.capture(seen("ann"))
+    person = await tenant.person("ann")
 
-    answer = await home.api.request(method, f"/persons/{person['id']}/{part}", json=values)
+    answer = await tenant.api.request(method, f"/persons/{person['id']}/{part}", json=values)
 
     assert (answer.status_code, answer.json()) == (400, expected)
-    assert await home.person("ann") == person
+    assert await tenant.person("ann") == person
 
 
 async def test_what_is_changed_while_the_event_store_is_down_is_mirrored_later(
-    home: Home, events: EventStore
+    tenant: Tenant, events: EventStore
 ) -> None:
-    await home.capture(setting("ann", plan="free"))
-    person = await home.person("ann")
+    await tenant.capture(setting("ann", plan="free"))
+    person = await tenant.person("ann")
 
-    home.site.events.is_down = True
-    answer = await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
-    home.site.events.is_down = False
-    before = await mirrored_plan(home, events, person)
-    worker = home.site.running.ingestion.mirroring
+    tenant.site.events.is_down = True
+    answer = await tenant.api.patch(
+        f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}}
+    )
+    tenant.site.events.is_down = False
+    before = await mirrored_plan(tenant, events, person)
+    worker = tenant.site.running.ingestion.mirroring
     for _ in range(2):
         await worker.look()
 
     assert (answer.status_code, answer.json()["properties"]) == (200, {"plan": "pro"})
-    assert (before, await mirrored_plan(home, events, person)) == ("free", "pro")
+    assert (before, await mirrored_plan(tenant, events, person)) == ("free", "pro")
 
 
 CALLS: tuple[tuple[str, str, Json | None], ...] = (
@@ -239,30 +241,30 @@ CALLS: tuple[tuple[str, str, Json | None], ...] = (
 
 @pytest.mark.parametrize(("method", "part", "body"), CALLS)
 async def test_persons_of_other_projects_are_not_found(
-    home: Home, method: str, part: str, body: Json | None
+    tenant: Tenant, method: str, part: str, body: Json | None
 ) -> None:
-    await home.capture(seen("ann"))
-    person = await home.person("ann")
+    await tenant.capture(seen("ann"))
+    person = await tenant.person("ann")
 
-    async with open_home(home.site, home.project_id + 8_000_001) as neighbour:
+    async with open_tenant(tenant.site, tenant.project_id + 8_000_001) as neighbour:
         for person_id in (person["id"], str(uuid4())):
             path = f"/persons/{person_id}/{part}"
             answer = await neighbour.api.request(method, path, json=body)
             assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
 
-    assert await home.person("ann") == person
+    assert await tenant.person("ann") == person
 
 
-async def test_changes_and_deletions_are_reported_without_values(home: Home) -> None:
-    await home.capture(setting("ann", plan="free"))
-    person = await home.person("ann")
+async def test_changes_and_deletions_are_reported_without_values(tenant: Tenant) -> None:
+    await tenant.capture(setting("ann", plan="free"))
+    person = await tenant.person("ann")
     path = f"/persons/{person['id']}/"
 
     for _ in range(2):
-        await home.api.patch(path, json={"properties": {"plan": "pro"}})
-    reported = (await home.get(f"{path}activity/"))["results"]
-    await delete(home, person)
-    all_reported = (await home.get("/persons/activity/"))["results"]
+        await tenant.api.patch(path, json={"properties": {"plan": "pro"}})
+    reported = (await tenant.get(f"{path}activity/"))["results"]
+    await delete(tenant, person)
+    all_reported = (await tenant.get("/persons/activity/"))["results"]
 
     [entry] = reported
     change = {"type": "Person", "action": "changed", "field": "properties"}
@@ -282,15 +284,15 @@ SCOPES = {
 
 
 @pytest.mark.parametrize(("method", "part"), SCOPES)
-async def test_keys_need_the_scope(home: Home, method: str, part: str) -> None:
-    await home.capture(seen("ann"))
-    path = f"/api/projects/{home.project_id}/persons/{(await home.person('ann'))['id']}/{part}"
+async def test_keys_need_the_scope(tenant: Tenant, method: str, part: str) -> None:
+    await tenant.capture(seen("ann"))
+    path = f"/api/projects/{tenant.project_id}/persons/{(await tenant.person('ann'))['id']}/{part}"
     body: Json | None = {"properties": {}} if method == "PATCH" else None
-    suffix, records = uuid4().hex, home.site.records
-    other = await add_key(records, home.user_id, f"phx_other{suffix}", ["cohort:write"])
-    right = await add_key(records, home.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
+    suffix, records = uuid4().hex, tenant.site.records
+    other = await add_key(records, tenant.user_id, f"phx_other{suffix}", ["cohort:write"])
+    right = await add_key(records, tenant.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
 
-    async with home.site.client(other) as refused, home.site.client(right) as allowed:
+    async with tenant.site.client(other) as refused, tenant.site.client(right) as allowed:
         no = await refused.request(method, path, json=body)
         yes = await allowed.request(method, path, json=body)
 
@@ -304,105 +306,105 @@ RECORDS = (persons, person_distinct_ids, person_overrides)
 MIRRORS = ("persons", "person_overrides")
 
 
-async def merged(home: Home) -> Json:
+async def merged(tenant: Tenant) -> Json:
     """Create a person with three distinct ids, one of which was a person of its own."""
-    await home.capture(
+    await tenant.capture(
         seen("anon"),
         setting("ann", plan="pro"),
         {"event": "$identify", "distinct_id": "ann", "properties": {"$anon_distinct_id": "anon"}},
         {"event": "$create_alias", "distinct_id": "ann", "properties": {"alias": "ann2"}},
         seen("ann", properties={"$process_person_profile": False}),
     )
-    person = await home.person("ann2")
+    person = await tenant.person("ann2")
     assert sorted(person["distinct_ids"]) == ["ann", "ann2", "anon"]
     return person
 
 
 @pytest.mark.every_engine
-async def test_a_deleted_person_is_gone_from_everywhere(home: Home, events: EventStore) -> None:
-    person = await merged(home)
+async def test_a_deleted_person_is_gone_from_everywhere(tenant: Tenant, events: EventStore) -> None:
+    person = await merged(tenant)
 
-    await delete(home, person, delete_events="true")
+    await delete(tenant, person, delete_events="true")
 
-    gone = await home.api.get(f"/persons/{person['id']}/")
-    listed = await home.get("/persons/")
+    gone = await tenant.api.get(f"/persons/{person['id']}/")
+    listed = await tenant.get("/persons/")
     assert (gone.status_code, gone.json(), listed["results"]) == (404, NOT_FOUND, [])
-    assert [await rows(home, table) for table in RECORDS] == [0, 0, 0]
-    assert [await stored_rows(events, table, home.project_id) for table in MIRRORS] == [0, 0]
-    assert [await stored_rows(events, table, home.project_id) for table in EVENT_TABLES] == [0, 0]
+    assert [await rows(tenant, table) for table in RECORDS] == [0, 0, 0]
+    assert [await stored_rows(events, table, tenant.project_id) for table in MIRRORS] == [0, 0]
+    assert [await stored_rows(events, table, tenant.project_id) for table in EVENT_TABLES] == [0, 0]
 
 
 @pytest.mark.every_engine
-async def test_others_keep_everything(home: Home, events: EventStore) -> None:
-    await home.capture(seen("bob"), seen("bob"))
-    bob = await home.person("bob")
-    person = await merged(home)
+async def test_others_keep_everything(tenant: Tenant, events: EventStore) -> None:
+    await tenant.capture(seen("bob"), seen("bob"))
+    bob = await tenant.person("bob")
+    person = await merged(tenant)
 
-    await delete(home, person, delete_events="true")
+    await delete(tenant, person, delete_events="true")
 
-    assert await home.person("bob") == bob
-    assert [await stored_rows(events, table, home.project_id) for table in EVENT_TABLES] == [2, 2]
-    assert len(await home.events(person_id=bob["id"])) == 2
-    assert len(await home.events(distinct_id="bob")) == 2
+    assert await tenant.person("bob") == bob
+    assert [await stored_rows(events, table, tenant.project_id) for table in EVENT_TABLES] == [2, 2]
+    assert len(await tenant.events(person_id=bob["id"])) == 2
+    assert len(await tenant.events(distinct_id="bob")) == 2
 
 
-async def test_without_delete_events_the_events_stay(home: Home, events: EventStore) -> None:
-    person = await merged(home)
-    before = await stored_rows(events, "events", home.project_id)
+async def test_without_delete_events_the_events_stay(tenant: Tenant, events: EventStore) -> None:
+    person = await merged(tenant)
+    before = await stored_rows(events, "events", tenant.project_id)
 
-    await delete(home, person)
+    await delete(tenant, person)
 
-    assert [await rows(home, table) for table in RECORDS] == [0, 0, 0]
-    assert [await stored_rows(events, table, home.project_id) for table in MIRRORS] == [0, 0]
-    assert await stored_rows(events, "events", home.project_id) == before
-    assert {event["person"] for event in await home.events()} == {None}
+    assert [await rows(tenant, table) for table in RECORDS] == [0, 0, 0]
+    assert [await stored_rows(events, table, tenant.project_id) for table in MIRRORS] == [0, 0]
+    assert await stored_rows(events, "events", tenant.project_id) == before
+    assert {event["person"] for event in await tenant.events()} == {None}
 
 
 @pytest.mark.every_engine
-async def test_a_deleted_person_answers_by_number_and_by_old_id_no_more(home: Home) -> None:
-    person = await merged(home)
+async def test_a_deleted_person_answers_by_number_and_by_old_id_no_more(tenant: Tenant) -> None:
+    person = await merged(tenant)
     number = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
-    [(person_id,)] = await home.site.records.fetch(number)
+    [(person_id,)] = await tenant.site.records.fetch(number)
 
-    first = await home.api.delete(f"/persons/{person_id}/")
-    second = await home.api.delete(f"/persons/{person_id}/")
+    first = await tenant.api.delete(f"/persons/{person_id}/")
+    second = await tenant.api.delete(f"/persons/{person_id}/")
 
     assert (first.status_code, second.status_code, second.json()) == (204, 404, NOT_FOUND)
 
 
-async def test_a_flag_sees_the_properties_no_more(home: Home) -> None:
-    await home.capture(setting("ann", plan="pro"))
+async def test_a_flag_sees_the_properties_no_more(tenant: Tenant) -> None:
+    await tenant.capture(setting("ann", plan="pro"))
     condition = {"key": "plan", "value": "pro", "operator": "exact", "type": "person"}
     groups = [{"properties": [condition], "rollout_percentage": 100}]
-    await home.create_flag(key="for-pros", filters={"groups": groups})
-    before = (await home.decide("ann"))["featureFlags"]
+    await tenant.create_flag(key="for-pros", filters={"groups": groups})
+    before = (await tenant.decide("ann"))["featureFlags"]
 
-    await delete(home, await home.person("ann"))
+    await delete(tenant, await tenant.person("ann"))
 
-    after = (await home.decide("ann"))["featureFlags"]
+    after = (await tenant.decide("ann"))["featureFlags"]
     assert (before, after) == ({"for-pros": True}, {"for-pros": False})
 
 
 @pytest.mark.parametrize("with_events", ["true", "false"])
 async def test_a_deleted_person_that_returns_is_new(
-    home: Home, events: EventStore, with_events: str
+    tenant: Tenant, events: EventStore, with_events: str
 ) -> None:
     """The id is the same, as it derives from the distinct id; nothing old covers the person."""
-    await home.capture(seen("ann"), *(setting("ann", step=n) for n in range(3)))
+    await tenant.capture(seen("ann"), *(setting("ann", step=n) for n in range(3)))
     for number in range(3):
-        await home.capture(setting("ann", step=10 + number))
-    old = await home.person("ann")
+        await tenant.capture(setting("ann", step=10 + number))
+    old = await tenant.person("ann")
 
-    await delete(home, old, delete_events=with_events)
-    await home.capture(setting("ann", back=True))
-    new = await home.person("ann")
+    await delete(tenant, old, delete_events=with_events)
+    await tenant.capture(setting("ann", back=True))
+    new = await tenant.person("ann")
 
     statement = """
       SELECT attributes.back::Bool, attributes.step
         FROM persons FINAL
        WHERE project_id = {project_id:UInt64}
     """
-    mirrored = await events._read(statement, {"project_id": home.project_id})
+    mirrored = await events._read(statement, {"project_id": tenant.project_id})
     assert new["id"] == old["id"]
     assert "step" not in new["properties"]
     assert [tuple(row) for row in mirrored] == [(True, None)]
@@ -410,128 +412,132 @@ async def test_a_deleted_person_that_returns_is_new(
 
 @pytest.mark.every_engine
 async def test_an_id_that_was_merged_comes_back_as_a_person_of_its_own(
-    home: Home, events: EventStore
+    tenant: Tenant, events: EventStore
 ) -> None:
-    person = await merged(home)
+    person = await merged(tenant)
 
-    await delete(home, person)
-    await home.capture(setting("anon", back=True), seen("ann"))
-    anon, ann = await home.person("anon"), await home.person("ann")
+    await delete(tenant, person)
+    await tenant.capture(setting("anon", back=True), seen("ann"))
+    anon, ann = await tenant.person("anon"), await tenant.person("ann")
 
     assert anon["id"] != ann["id"]
     assert anon["distinct_ids"] == ["anon"]
-    assert len(await home.events(person_id=anon["id"])) > 0
-    assert await stored_rows(events, "persons", home.project_id) == 2
+    assert len(await tenant.events(person_id=anon["id"])) > 0
+    assert await stored_rows(events, "persons", tenant.project_id) == 2
 
 
 @pytest.mark.every_engine
-async def test_what_comes_back_can_merge_again(home: Home) -> None:
-    await delete(home, await merged(home), delete_events="true")
+async def test_what_comes_back_can_merge_again(tenant: Tenant) -> None:
+    await delete(tenant, await merged(tenant), delete_events="true")
 
-    person = await merged(home)
+    person = await merged(tenant)
 
-    events = await home.events(person_id=person["id"])
+    events = await tenant.events(person_id=person["id"])
     assert len(events) == 4 + 1
-    assert (await home.get("/persons/"))["results"] == [person]
+    assert (await tenant.get("/persons/"))["results"] == [person]
 
 
 @pytest.mark.every_engine
-async def test_events_that_still_wait_are_left_out(home: Home, events: EventStore) -> None:
+async def test_events_that_still_wait_are_left_out(tenant: Tenant, events: EventStore) -> None:
     """The event store is down, so that ingestion stands still at the moment of the deletion."""
-    await home.capture(seen("ann"), seen("bob"))
-    ann = await home.person("ann")
-    home.site.events.is_down = True
+    await tenant.capture(seen("ann"), seen("bob"))
+    ann = await tenant.person("ann")
+    tenant.site.events.is_down = True
     body = {
-        "api_key": home.token,
+        "api_key": tenant.token,
         "batch": [setting("ann", late=True), seen("bob"), seen("ann")],
     }
-    await home.public.post("/batch/", json=body)
-    home.site.clock.move(seconds=1)
+    await tenant.public.post("/batch/", json=body)
+    tenant.site.clock.move(seconds=1)
 
     deleting = asyncio.create_task(
-        home.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
+        tenant.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
     )
     for _ in range(500):
-        if (await home.api.get(f"/persons/{ann['id']}/")).status_code == 404:
+        if (await tenant.api.get(f"/persons/{ann['id']}/")).status_code == 404:
             break
         await asyncio.sleep(0.01)
-    home.site.events.is_down = False
+    tenant.site.events.is_down = False
     answer = await deleting
-    await home.site.ingested()
+    await tenant.site.ingested()
 
-    listed = await home.events()
+    listed = await tenant.events()
     assert answer.status_code == 204
     assert {event["distinct_id"] for event in listed} == {"bob"}
     assert len(listed) == 2
-    assert await stored_rows(events, "events", home.project_id) == 2
-    assert (await home.get("/persons/", distinct_id="ann"))["results"] == []
+    assert await stored_rows(events, "events", tenant.project_id) == 2
+    assert (await tenant.get("/persons/", distinct_id="ann"))["results"] == []
 
 
 @pytest.mark.every_engine
-async def test_dead_letters_lose_the_persons_items_only(home: Home) -> None:
-    await home.capture(seen("ann"))
-    ann = await home.person("ann")
+async def test_dead_letters_lose_the_persons_items_only(tenant: Tenant) -> None:
+    await tenant.capture(seen("ann"))
+    ann = await tenant.person("ann")
     both = [seen("ann", n=1), seen("bob"), {"event": "seen", "properties": {"distinct_id": "ann"}}]
     bodies = [both, [seen("ann")], [seen("bob")]]
-    await put_aside(home, [encoded(body) for body in bodies] + [b'[{"distinct_id":"ann"', b"{bob"])
+    await put_aside(
+        tenant, [encoded(body) for body in bodies] + [b'[{"distinct_id":"ann"', b"{bob"]
+    )
 
-    await delete(home, ann, delete_events="true")
+    await delete(tenant, ann, delete_events="true")
 
-    left = select(dead_letters.c.body).where(dead_letters.c.project_id == home.project_id)
-    found = {bytes(row.body) for row in await home.site.records.fetch(left)}
+    left = select(dead_letters.c.body).where(dead_letters.c.project_id == tenant.project_id)
+    found = {bytes(row.body) for row in await tenant.site.records.fetch(left)}
     assert found == {encoded([seen("bob")]), b"{bob"}
 
 
 @pytest.mark.every_engine
-async def test_examples_of_refused_items_do_not_name_the_person(home: Home) -> None:
-    await home.capture(
+async def test_examples_of_refused_items_do_not_name_the_person(tenant: Tenant) -> None:
+    await tenant.capture(
         seen("ann"),
         {"distinct_id": "ann", "properties": {"a": 1}},
         {"distinct_id": "bob"},
     )
-    ann = await home.person("ann")
+    ann = await tenant.person("ann")
 
-    await delete(home, ann, delete_events="true")
+    await delete(tenant, ann, delete_events="true")
 
     returned = select(ingestion_examples.c.examples).where(
-        ingestion_examples.c.project_id == home.project_id
+        ingestion_examples.c.project_id == tenant.project_id
     )
     examples = [
-        example for row in await home.site.records.fetch(returned) for example in row.examples
+        example for row in await tenant.site.records.fetch(returned) for example in row.examples
     ]
     assert [example["distinct_id"] for example in examples] == ["bob"]
 
 
 @pytest.mark.every_engine
-async def test_a_deletion_that_cannot_end_now_ends_later(home: Home, events: EventStore) -> None:
-    await home.capture(seen("ann"))
-    ann = await home.person("ann")
+async def test_a_deletion_that_cannot_end_now_ends_later(
+    tenant: Tenant, events: EventStore
+) -> None:
+    await tenant.capture(seen("ann"))
+    ann = await tenant.person("ann")
 
-    home.site.events.is_down = True
-    answer = await home.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
-    waiting = await rows(home, person_erasures)
-    home.site.events.is_down = False
-    await home.site.running.ingestion.erasing.finish_all()
-    home.site.clock.move(minutes=2)
-    await home.site.running.ingestion.erasing.finish_all()
+    tenant.site.events.is_down = True
+    answer = await tenant.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
+    waiting = await rows(tenant, person_erasures)
+    tenant.site.events.is_down = False
+    await tenant.site.running.ingestion.erasing.finish_all()
+    tenant.site.clock.move(minutes=2)
+    await tenant.site.running.ingestion.erasing.finish_all()
 
     assert (answer.status_code, answer.content, waiting) == (202, b"", 1)
-    assert await stored_rows(events, "events", home.project_id) == 0
-    assert await rows(home, person_erasures) == 0
+    assert await stored_rows(events, "events", tenant.project_id) == 0
+    assert await rows(tenant, person_erasures) == 0
 
 
 def encoded(items: Sequence[Json]) -> bytes:
     return msgspec.json.encode(items)
 
 
-async def put_aside(home: Home, bodies: Sequence[bytes]) -> None:
-    now = home.site.clock.now()
-    async with home.site.records.write() as connection:
+async def put_aside(tenant: Tenant, bodies: Sequence[bytes]) -> None:
+    now = tenant.site.clock.now()
+    async with tenant.site.records.write() as connection:
         await connection.execute(
             dead_letters.insert(),
             [
                 {
-                    "project_id": home.project_id,
+                    "project_id": tenant.project_id,
                     "log_id": number,
                     "received_at": now,
                     "failed_at": now,
@@ -551,7 +557,7 @@ async def put_aside(home: Home, bodies: Sequence[bytes]) -> None:
 # ── With another server ────────────────────────────────────────────────────────────────
 
 
-def another_server(home: Home) -> PersonChanges:
+def another_server(tenant: Tenant) -> PersonChanges:
     """Return the changes of another server, which shares only the stores with this one."""
 
     async def finished(_: Erasure) -> bool:
@@ -560,63 +566,63 @@ def another_server(home: Home) -> PersonChanges:
     def changed(*_: object) -> None:
         """Do nothing, because this server is not notified."""
 
-    records, events = home.site.records, cast(EventStore, home.site.events)
+    records, events = tenant.site.records, cast(EventStore, tenant.site.events)
     return PersonChanges(records, events, asyncio.Lock(), changed, finished, Versions(records))
 
 
-async def author_of(home: Home) -> Author:
-    project = await home.site.running.public.flags.projects.by_id(home.project_id)
+async def author_of(tenant: Tenant) -> Author:
+    project = await tenant.site.running.public.flags.projects.by_id(tenant.project_id)
     assert project is not None
     return Author(
         project_id=project.id,
         organization_id=project.organization_id,
-        user_id=home.user_id,
-        now=home.site.clock.now(),
+        user_id=tenant.user_id,
+        now=tenant.site.clock.now(),
     )
 
 
 @pytest.mark.every_engine
-async def test_a_change_by_another_server_is_not_lost(home: Home) -> None:
+async def test_a_change_by_another_server_is_not_lost(tenant: Tenant) -> None:
     """This server has the former state of the person in memory."""
-    await home.capture(setting("ann", plan="free", seats=1))
-    person = await home.person("ann")
+    await tenant.capture(setting("ann", plan="free", seats=1))
+    person = await tenant.person("ann")
 
-    await another_server(home).update_person(
-        await author_of(home), UUID(person["id"]), PersonUpdate({"plan": "pro"}, {})
+    await another_server(tenant).update_person(
+        await author_of(tenant), UUID(person["id"]), PersonUpdate({"plan": "pro"}, {})
     )
-    await home.capture(setting("ann", seats=2))
+    await tenant.capture(setting("ann", seats=2))
 
-    properties = (await home.person("ann"))["properties"]
+    properties = (await tenant.person("ann"))["properties"]
     assert (properties["plan"], properties["seats"]) == ("pro", 2)
 
 
 @pytest.mark.every_engine
 async def test_a_person_deleted_by_another_server_is_not_written_to(
-    home: Home, events: EventStore
+    tenant: Tenant, events: EventStore
 ) -> None:
-    await home.capture(setting("ann", plan="free"))
-    person = await home.person("ann")
+    await tenant.capture(setting("ann", plan="free"))
+    person = await tenant.person("ann")
 
-    await another_server(home).erase_person(
-        await author_of(home), UUID(person["id"]), with_events=True
+    await another_server(tenant).erase_person(
+        await author_of(tenant), UUID(person["id"]), with_events=True
     )
-    home.site.clock.move(seconds=1)
-    await home.capture(setting("ann", seats=2), seen("ann"))
-    await home.site.running.ingestion.erasing.finish_all()
+    tenant.site.clock.move(seconds=1)
+    await tenant.capture(setting("ann", seats=2), seen("ann"))
+    await tenant.site.running.ingestion.erasing.finish_all()
 
-    back = await home.person("ann")
+    back = await tenant.person("ann")
     assert back["properties"].get("plan") is None
     assert back["properties"]["seats"] == 2
-    assert len(await home.events(person_id=back["id"])) == 2
-    assert await stored_rows(events, "events", home.project_id) == 2
-    assert await stored_rows(events, "persons", home.project_id) == 1
+    assert len(await tenant.events(person_id=back["id"])) == 2
+    assert await stored_rows(events, "events", tenant.project_id) == 2
+    assert await stored_rows(events, "persons", tenant.project_id) == 1
 
 
 @pytest.mark.every_engine
-async def test_of_two_changes_at_once_both_count(home: Home) -> None:
-    await home.capture(setting("ann"))
-    person, author = await home.person("ann"), await author_of(home)
-    servers = [another_server(home) for _ in range(3)]
+async def test_of_two_changes_at_once_both_count(tenant: Tenant) -> None:
+    await tenant.capture(setting("ann"))
+    person, author = await tenant.person("ann"), await author_of(tenant)
+    servers = [another_server(tenant) for _ in range(3)]
 
     await asyncio.gather(
         *(
@@ -627,5 +633,5 @@ async def test_of_two_changes_at_once_both_count(home: Home) -> None:
         )
     )
 
-    properties = (await home.person("ann"))["properties"]
+    properties = (await tenant.person("ann"))["properties"]
     assert {f"p{number}" for number in range(3)} <= properties.keys()

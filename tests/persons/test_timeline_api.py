@@ -11,7 +11,7 @@ from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.events.event import Event, Override
 from fanion.events.storage.store import EventStore
 from fanion.persons.merge import person_uuid
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.management import NOW, add_key, invalid
 
 MANY = 10_000
@@ -27,12 +27,12 @@ def item(minute: float, event: str, distinct_id: str = "ann", /, **properties: A
     }
 
 
-async def timeline(home: Home, person: Json, **query: Any) -> list[Json]:
+async def timeline(tenant: Tenant, person: Json, **query: Any) -> list[Json]:
     """Return the entries of all pages."""
-    page = await home.get(f"/persons/{person['id']}/timeline/", **query)
+    page = await tenant.get(f"/persons/{person['id']}/timeline/", **query)
     entries: list[Json] = page["results"]
     while page["next"]:
-        page = (await home.api.get(page["next"])).json()
+        page = (await tenant.api.get(page["next"])).json()
         entries += page["results"]
     return entries
 
@@ -42,32 +42,32 @@ def short(entry: Json) -> tuple[str, str]:
     return entry["kind"], thing["name"]
 
 
-async def lived(home: Home) -> Json:
+async def lived(tenant: Tenant) -> Json:
     """Create a person with two distinct ids and some history."""
-    await home.capture(item(0, "first", "anon", **{"$set": {"plan": "free"}}))
-    home.site.clock.move(seconds=1)
+    await tenant.capture(item(0, "first", "anon", **{"$set": {"plan": "free"}}))
+    tenant.site.clock.move(seconds=1)
     session = {"$session_id": "s1"}
     called = {"$feature_flag": "beta", "$feature_flag_response": "blue"}
-    await home.capture(
+    await tenant.capture(
         item(1, "$identify", "ann", **{"$anon_distinct_id": "anon", "$set": {"plan": "pro"}}),
         item(2, "$feature_flag_called", "ann", **session, **called),
     )
-    home.site.clock.move(seconds=1)
-    await home.capture(item(3, "paid", "anon", **{"$unset": ["plan"], "$set": {"a": 1}}))
-    person = await home.person("ann")
-    answer = await home.api.post("/cohorts/", json={"name": "Payers", "is_static": True})
+    tenant.site.clock.move(seconds=1)
+    await tenant.capture(item(3, "paid", "anon", **{"$unset": ["plan"], "$set": {"a": 1}}))
+    person = await tenant.person("ann")
+    answer = await tenant.api.post("/cohorts/", json={"name": "Payers", "is_static": True})
     cohort = answer.json()["id"]
     path = f"/cohorts/{cohort}/add_persons_to_static_cohort/"
-    added = await home.api.patch(path, json={"person_ids": [person["id"]]})
+    added = await tenant.api.patch(path, json={"person_ids": [person["id"]]})
     assert added.status_code == 200, added.text
     return person
 
 
 @pytest.mark.every_engine
-async def test_a_timeline_tells_events_changes_and_cohorts(home: Home) -> None:
-    person = await lived(home)
+async def test_a_timeline_tells_events_changes_and_cohorts(tenant: Tenant) -> None:
+    person = await lived(tenant)
 
-    entries = await timeline(home, person)
+    entries = await timeline(tenant, person)
 
     assert [short(entry) for entry in entries] == [
         ("cohort", "Payers"),
@@ -103,62 +103,64 @@ async def test_a_timeline_tells_events_changes_and_cohorts(home: Home) -> None:
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 @pytest.mark.parametrize("kind", ["event", "properties", "cohort", "cohort,properties", ""])
-async def test_pages_of_any_length_tell_each_entry_once(home: Home, limit: int, kind: str) -> None:
-    person = await lived(home)
+async def test_pages_of_any_length_tell_each_entry_once(
+    tenant: Tenant, limit: int, kind: str
+) -> None:
+    person = await lived(tenant)
     kinds = kind.split(",") if kind else ["event", "properties", "cohort"]
-    whole = await timeline(home, person)
+    whole = await timeline(tenant, person)
 
-    paged = await timeline(home, person, limit=limit, kind=kind)
+    paged = await timeline(tenant, person, limit=limit, kind=kind)
 
     assert paged == [entry for entry in whole if entry["kind"] in kinds]
 
 
-async def test_events_of_one_instant_are_told_once_across_pages(home: Home) -> None:
-    await home.capture(*(item(0, f"e{n}", **{"$set": {"n": n}}) for n in range(11)))
-    person = await home.person("ann")
+async def test_events_of_one_instant_are_told_once_across_pages(tenant: Tenant) -> None:
+    await tenant.capture(*(item(0, f"e{n}", **{"$set": {"n": n}}) for n in range(11)))
+    person = await tenant.person("ann")
 
     for limit in (1, 4, 11):
-        entries = await timeline(home, person, limit=limit)
+        entries = await timeline(tenant, person, limit=limit)
         assert sorted(entry["event"]["name"] for entry in entries if entry["kind"] == "event") == (
             sorted(f"e{n}" for n in range(11))
         )
         assert len(entries) == 22
 
 
-async def test_an_edit_by_the_api_makes_former_values_unknown(home: Home) -> None:
-    await home.capture(item(0, "one", **{"$set": {"plan": "free"}}))
-    person = await home.person("ann")
-    home.site.clock.move(seconds=1)
-    await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "other"}})
-    home.site.clock.move(seconds=1)
-    await home.capture(item(1, "two", **{"$set": {"plan": "pro"}}))
+async def test_an_edit_by_the_api_makes_former_values_unknown(tenant: Tenant) -> None:
+    await tenant.capture(item(0, "one", **{"$set": {"plan": "free"}}))
+    person = await tenant.person("ann")
+    tenant.site.clock.move(seconds=1)
+    await tenant.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "other"}})
+    tenant.site.clock.move(seconds=1)
+    await tenant.capture(item(1, "two", **{"$set": {"plan": "pro"}}))
 
-    [newest, _] = await timeline(home, person, kind="properties")
+    [newest, _] = await timeline(tenant, person, kind="properties")
 
     [change] = newest["changes"]
     assert (change["before"], change["is_before_known"]) == (None, False)
 
 
-async def test_a_merge_by_request_brings_the_other_timeline(home: Home) -> None:
-    await home.capture(item(0, "old", "bob"), item(1, "new", "ann"))
-    ann, bob = await home.person("ann"), await home.person("bob")
+async def test_a_merge_by_request_brings_the_other_timeline(tenant: Tenant) -> None:
+    await tenant.capture(item(0, "old", "bob"), item(1, "new", "ann"))
+    ann, bob = await tenant.person("ann"), await tenant.person("bob")
 
-    merged = await home.api.post(f"/persons/{ann['id']}/merge/", json={"ids": [bob["id"]]})
+    merged = await tenant.api.post(f"/persons/{ann['id']}/merge/", json={"ids": [bob["id"]]})
 
     assert merged.status_code == 201
-    names = [short(entry)[1] for entry in await timeline(home, bob)]
+    names = [short(entry)[1] for entry in await timeline(tenant, bob)]
     assert names == ["$merge_dangerously", "new", "old"]
 
 
-async def store_many(home: Home, events: EventStore, survivor: UUID) -> list[str]:
+async def store_many(tenant: Tenant, events: EventStore, survivor: UUID) -> list[str]:
     """Store events of 10,000 persons that became one, a third of them at each of three instants."""
     stored = [
         Event(
-            home.project_id,
+            tenant.project_id,
             uuid4(),
             "seen",
             f"d{n}",
-            person_uuid(home.project_id, f"d{n}"),
+            person_uuid(tenant.project_id, f"d{n}"),
             NOW - timedelta(minutes=n % 3),
             NOW,
             b"{}",
@@ -166,33 +168,33 @@ async def store_many(home: Home, events: EventStore, survivor: UUID) -> list[str
         for n in range(MANY)
     ]
     await events.insert(events.encoder.batch(stored), str(uuid4()))
-    overrides = [Override(home.project_id, event.person_id, survivor, 1) for event in stored]
+    overrides = [Override(tenant.project_id, event.person_id, survivor, 1) for event in stored]
     await events.override_persons(overrides)
     return sorted(str(event.uuid) for event in stored)
 
 
 async def test_a_person_of_10000_merged_persons_is_told_whole(
-    home: Home, events: EventStore
+    tenant: Tenant, events: EventStore
 ) -> None:
-    await home.capture(item(0, "own", "ann"))
-    person = await home.person("ann")
-    [own] = await home.events()
-    number = (await home.site.records.fetch(_number(person)))[0].id
+    await tenant.capture(item(0, "own", "ann"))
+    person = await tenant.person("ann")
+    [own] = await tenant.events()
+    number = (await tenant.site.records.fetch(_number(person)))[0].id
     rows = [
-        {"project_id": home.project_id, "distinct_id": f"d{n}", "person_id": number}
+        {"project_id": tenant.project_id, "distinct_id": f"d{n}", "person_id": number}
         for n in range(MANY)
     ]
-    async with home.site.records.write() as connection:
+    async with tenant.site.records.write() as connection:
         await connection.execute(insert(person_distinct_ids), rows)
-    expected = sorted([own["id"], *await store_many(home, events, UUID(person["id"]))])
+    expected = sorted([own["id"], *await store_many(tenant, events, UUID(person["id"]))])
 
     listed: list[Json] = []
-    page = await home.get("/events/", person_id=person["id"], limit=1_000)
+    page = await tenant.get("/events/", person_id=person["id"], limit=1_000)
     listed += page["results"]
     while page["next"]:
-        page = (await home.api.get(page["next"])).json()
+        page = (await tenant.api.get(page["next"])).json()
         listed += page["results"]
-    entries = await timeline(home, person, limit=500, kind="event")
+    entries = await timeline(tenant, person, limit=500, kind="event")
 
     assert sorted(event["id"] for event in listed) == expected
     assert sorted(entry["event"]["id"] for entry in entries) == expected
@@ -229,31 +231,31 @@ WRONG: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-async def test_a_wrong_query_is_named(home: Home, name: str) -> None:
+async def test_a_wrong_query_is_named(tenant: Tenant, name: str) -> None:
     query, expected = WRONG[name]
-    await home.capture(item(0, "one"))
-    person = await home.person("ann")
+    await tenant.capture(item(0, "one"))
+    person = await tenant.person("ann")
 
-    answer = await home.api.get(f"/persons/{person['id']}/timeline/", params=query)
+    answer = await tenant.api.get(f"/persons/{person['id']}/timeline/", params=query)
 
     assert (answer.status_code, answer.json()) == (400, expected)
 
 
-async def test_a_person_that_does_not_exist_is_not_found(home: Home) -> None:
-    answer = await home.api.get(f"/persons/{uuid4()}/timeline/")
+async def test_a_person_that_does_not_exist_is_not_found(tenant: Tenant) -> None:
+    answer = await tenant.api.get(f"/persons/{uuid4()}/timeline/")
 
     assert answer.status_code == 404
 
 
-async def test_a_key_needs_the_scopes_of_what_is_told(home: Home) -> None:
-    await home.capture(item(0, "one"))
-    person = await home.person("ann")
+async def test_a_key_needs_the_scopes_of_what_is_told(tenant: Tenant) -> None:
+    await tenant.capture(item(0, "one"))
+    person = await tenant.person("ann")
     key = await add_key(
-        home.site.records, home.user_id, f"phx_{uuid4().hex}", ["person:read", "cohort:read"]
+        tenant.site.records, tenant.user_id, f"phx_{uuid4().hex}", ["person:read", "cohort:read"]
     )
-    path = f"/api/projects/{home.project_id}/persons/{person['id']}/timeline/"
+    path = f"/api/projects/{tenant.project_id}/persons/{person['id']}/timeline/"
 
-    async with home.site.client(key) as client:
+    async with tenant.site.client(key) as client:
         whole = await client.get(path)
         cohorts = await client.get(path, params={"kind": "cohort"})
 

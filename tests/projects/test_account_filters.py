@@ -6,7 +6,7 @@ import pytest
 
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.properties.operators import VALUES_MAX
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import create
 from tests.support.team import Team
 
@@ -15,13 +15,13 @@ GROUP = "__group_type_index"
 LOCAL: Json = {"key": "$host", "type": "event", "operator": "is_not", "value": ["localhost"]}
 
 
-async def change(home: Home, conditions: Any) -> Any:
-    return await home.api.patch("/", json={"test_account_filters": conditions})
+async def change(tenant: Tenant, conditions: Any) -> Any:
+    return await tenant.api.patch("/", json={"test_account_filters": conditions})
 
 
 @pytest.mark.every_engine
-async def test_conditions_are_stored_as_sent(home: Home) -> None:
-    members = await create(home, name="Staff")
+async def test_conditions_are_stored_as_sent(tenant: Tenant) -> None:
+    members = await create(tenant, name="Staff")
     outside = {"key": "id", "type": "cohort", "operator": "not_in", "value": members["id"]}
     ours = {
         "key": "name",
@@ -31,15 +31,17 @@ async def test_conditions_are_stored_as_sent(home: Home) -> None:
         "value": "x",
     }
     sent = [STAFF, LOCAL, outside, ours, {"key": "plan", "value": "test", "negation": True}]
-    assert (await home.get("/"))["test_account_filters"] == []
+    assert (await tenant.get("/"))["test_account_filters"] == []
 
-    answer = await change(home, sent)
+    answer = await change(tenant, sent)
 
     assert (answer.status_code, answer.json()["test_account_filters"]) == (200, sent), answer.text
-    home.site.running.public.flags.projects.forget(home.project_id)
-    assert (await home.get("/"))["test_account_filters"] == sent
-    assert (await home.api.patch("/", json={"name": "Shop"})).json()["test_account_filters"] == sent
-    assert (await change(home, [])).json()["test_account_filters"] == []
+    tenant.site.running.public.flags.projects.forget(tenant.project_id)
+    assert (await tenant.get("/"))["test_account_filters"] == sent
+    assert (await tenant.api.patch("/", json={"name": "Shop"})).json()[
+        "test_account_filters"
+    ] == sent
+    assert (await change(tenant, [])).json()["test_account_filters"] == []
 
 
 @pytest.mark.parametrize(
@@ -60,34 +62,36 @@ async def test_conditions_are_stored_as_sent(home: Home) -> None:
     ],
 )
 async def test_a_condition_that_trends_cannot_calculate_is_refused(
-    home: Home, condition: Any, at: str, detail: str
+    tenant: Tenant, condition: Any, at: str, detail: str
 ) -> None:
-    answer = await change(home, [STAFF, condition])
+    answer = await change(tenant, [STAFF, condition])
 
     assert answer.status_code == 400, answer.text
     assert answer.json()["attr"] == f"test_account_filters__1{at}"
     assert detail in answer.json()["detail"]
-    assert (await home.get("/"))["test_account_filters"] == []
+    assert (await tenant.get("/"))["test_account_filters"] == []
 
 
-async def test_the_number_of_conditions_is_limited(home: Home) -> None:
-    most = await change(home, [STAFF] * ACCOUNT_FILTERS_MAX)
-    more = await change(home, [STAFF] * (ACCOUNT_FILTERS_MAX + 1))
+async def test_the_number_of_conditions_is_limited(tenant: Tenant) -> None:
+    most = await change(tenant, [STAFF] * ACCOUNT_FILTERS_MAX)
+    more = await change(tenant, [STAFF] * (ACCOUNT_FILTERS_MAX + 1))
 
     assert (most.status_code, more.status_code) == (200, 400)
     assert (more.json()["attr"], more.json()["code"]) == ("test_account_filters", "max_length")
 
 
-async def test_conditions_on_a_cohort_that_was_deleted_since_can_be_sent_back(home: Home) -> None:
-    members = await create(home, name="Staff")
+async def test_conditions_on_a_cohort_that_was_deleted_since_can_be_sent_back(
+    tenant: Tenant,
+) -> None:
+    members = await create(tenant, name="Staff")
     outside = {"key": "id", "type": "cohort", "operator": "not_in", "value": members["id"]}
-    assert (await change(home, [outside])).status_code == 200
-    gone = await home.api.patch(f"/cohorts/{members['id']}/", json={"deleted": True})
+    assert (await change(tenant, [outside])).status_code == 200
+    gone = await tenant.api.patch(f"/cohorts/{members['id']}/", json={"deleted": True})
     assert gone.status_code == 200
 
-    kept = await change(home, [outside, STAFF])
-    left_out = await change(home, [STAFF])
-    anew = await change(home, [outside])
+    kept = await change(tenant, [outside, STAFF])
+    left_out = await change(tenant, [STAFF])
+    anew = await change(tenant, [outside])
 
     assert (kept.status_code, left_out.status_code, anew.status_code) == (200, 200, 400)
 

@@ -19,7 +19,7 @@ from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from fanion.server.forwarded import TrustedProxies
 from fanion.web.management import Management, management_app
-from tests.support.application import BASE_URL, Home
+from tests.support.application import BASE_URL, Tenant
 from tests.support.exchange import MemoryTransport, management_transport
 from tests.support.management import NOW, Clock, add_key, error
 
@@ -32,15 +32,15 @@ DECIDE = "/decide?v=3"
 class AddressedClient:
     """A client at an address of its own."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, tenant: Tenant) -> None:
         self.address = f"198.18.{next(_addresses)}.1"
-        transport = MemoryTransport(home.site.application, f"{self.address}:4711")
+        transport = MemoryTransport(tenant.site.application, f"{self.address}:4711")
         self.client = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
 
 
 @pytest.fixture
-async def caller(home: Home) -> AsyncIterator[AddressedClient]:
-    made = AddressedClient(home)
+async def caller(tenant: Tenant) -> AsyncIterator[AddressedClient]:
+    made = AddressedClient(tenant)
     async with made.client:
         yield made
 
@@ -58,15 +58,15 @@ def refusals(lines: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 async def test_each_failed_key_is_logged_and_counted_without_the_key(
-    home: Home, caller: AddressedClient
+    tenant: Tenant, caller: AddressedClient
 ) -> None:
-    unique = f"{home.project_id}_secretest"
-    records, user = home.site.records, home.user_id
+    unique = f"{tenant.project_id}_secretest"
+    records, user = tenant.site.records, tenant.user_id
     narrow = await add_key(records, user, f"phx_n{unique}", ["cohort:read"])
     old = await add_key(records, user, f"phx_o{unique}", expires_at=NOW)
     client, me, flags = caller.client, "/api/users/@me/", "/flags/definitions"
-    named = {"distinct_id": "u", "event": "a", "project_id": home.project_id}
-    before = await counts(home)
+    named = {"distinct_id": "u", "event": "a", "project_id": tenant.project_id}
+    before = await counts(tenant)
 
     with capture_logs() as lines:
         await client.get(me, headers=bearer(f"phx_{unique}"))
@@ -96,7 +96,7 @@ async def test_each_failed_key_is_logged_and_counted_without_the_key(
     assert {line["client"] for line in reported} == {caller.address}
     assert {line.get("user") for line in reported} == {None, user}
     assert "secretest" not in json.dumps(lines, default=str)
-    after = await counts(home)
+    after = await counts(tenant)
     assert {key: after[key] - before[key] for key in after} == {
         ("project", "unknown"): 3,
         ("personal", "unknown"): 2,
@@ -106,21 +106,21 @@ async def test_each_failed_key_is_logged_and_counted_without_the_key(
     }
 
 
-async def counts(home: Home) -> dict[tuple[str, str], float]:
+async def counts(tenant: Tenant) -> dict[tuple[str, str], float]:
     labels = [("project", "unknown"), ("secret", "unknown")]
     labels += [("personal", reason) for reason in ("unknown", "expired", "denied")]
     name = "fanion_key_failures_total"
     return {
-        (kind, reason): await home.site.metric(name, kind=kind, reason=reason)
+        (kind, reason): await tenant.site.metric(name, kind=kind, reason=reason)
         for kind, reason in labels
     }
 
 
 async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
-    home: Home, caller: AddressedClient
+    tenant: Tenant, caller: AddressedClient
 ) -> None:
     path = "/api/users/@me/"
-    before = (await caller.client.get(path, headers=bearer(home.key))).status_code
+    before = (await caller.client.get(path, headers=bearer(tenant.key))).status_code
 
     statuses = [
         (await caller.client.get(path, headers=bearer(f"phx_{number}"))).status_code
@@ -134,8 +134,8 @@ async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
     captured = await caller.client.post(
         "/capture/", json={"api_key": "phx_c", "project_id": 7, "event": "a"}
     )
-    elsewhere = await home.public.get(path, headers=bearer("phx_one-more"))
-    after = await caller.client.get(path, headers=bearer(home.key))
+    elsewhere = await tenant.public.get(path, headers=bearer("phx_one-more"))
+    after = await caller.client.get(path, headers=bearer(tenant.key))
 
     assert statuses == [401] * FAILURES_MAX
     for answer in refused:
@@ -161,22 +161,22 @@ class CountedKeys(PersonalKeyStore):
         return await super().principals(hashes)
 
 
-async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: Home) -> None:
-    clock, store = Clock(), CountedKeys(home.site.records)
+async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(tenant: Tenant) -> None:
+    clock, store = Clock(), CountedKeys(tenant.site.records)
     failures = FailedAttempts(TrustedProxies(), clock.seconds)
     authentication = Authentication(store, clock.now, clock.seconds, failures)
-    projects = Projects(ProjectStore(home.site.records), clock.seconds, failures=failures)
+    projects = Projects(ProjectStore(tenant.site.records), clock.seconds, failures=failures)
     app = management_app(
         Management(
             authentication=authentication,
             projects=projects,
-            sessions=SessionService(SessionStore(home.site.records), clock.now, clock.seconds),
+            sessions=SessionService(SessionStore(tenant.site.records), clock.now, clock.seconds),
             now=clock.now,
         )
     )
     path, transport = "/api/projects/", management_transport(app, "192.0.2.1")
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:
-        await client.get(path, headers=bearer(home.key))
+        await client.get(path, headers=bearer(tenant.key))
         for number in range(FAILURES_MAX):
             await client.get(path, headers=bearer(f"phx_{number}"))
         clock.move(seconds=WINDOW_S / 2)  # the cached results of all keys expire
@@ -184,7 +184,7 @@ async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: H
 
         unknown = await client.get(path, headers=bearer("phx_0"))
         reads_for_unknown = store.reads - before
-        valid = await client.get(path, headers=bearer(home.key))
+        valid = await client.get(path, headers=bearer(tenant.key))
         reads_for_valid = store.reads - before
         clock.move(seconds=WINDOW_S / 2)
         again = await client.get(path, headers=bearer("phx_0"))
@@ -194,8 +194,8 @@ async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: H
     assert (valid.status_code, again.status_code) == (200, 401)
 
 
-async def test_what_is_too_long_for_a_key_is_refused_without_a_read(home: Home) -> None:
-    clock, store = Clock(), CountedKeys(home.site.records)
+async def test_what_is_too_long_for_a_key_is_refused_without_a_read(tenant: Tenant) -> None:
+    clock, store = Clock(), CountedKeys(tenant.site.records)
     authentication = Authentication(store, clock.now, clock.seconds)
 
     for key in ("phx_" + "x" * 197, "x" * 10_000_000):
@@ -207,9 +207,9 @@ async def test_what_is_too_long_for_a_key_is_refused_without_a_read(home: Home) 
 
 
 async def test_the_same_wrong_key_again_and_again_stays_a_wrong_key(
-    home: Home, caller: AddressedClient
+    tenant: Tenant, caller: AddressedClient
 ) -> None:
-    body = {"api_key": f"phc_wrong_{home.project_id}", "distinct_id": "u"}
+    body = {"api_key": f"phc_wrong_{tenant.project_id}", "distinct_id": "u"}
 
     answers = [await caller.client.post(DECIDE, json=body) for _ in range(FAILURES_MAX + 50)]
 

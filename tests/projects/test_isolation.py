@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from fanion.events.event import EventQuery
-from tests.support.application import Home, Json, Site, error, open_home
+from tests.support.application import Json, Site, Tenant, error, open_tenant
 from tests.support.events_engine import next_project
 
 LISTS = (
@@ -58,9 +58,9 @@ BENEATH: list[tuple[str, str, str, Json]] = [
 
 
 @pytest.fixture
-async def neighbour(site: Site, home: Home) -> AsyncIterator[Home]:
+async def neighbour(site: Site, tenant: Tenant) -> AsyncIterator[Tenant]:
     """Provide another organization, with objects of every kind."""
-    async with open_home(site, next_project()) as neighbour:
+    async with open_tenant(site, next_project()) as neighbour:
         await neighbour.capture({"event": "theirs", "distinct_id": "them"})
         await neighbour.create_flag(key="theirs")
         for path, body in (("/cohorts/", {"name": "theirs"}), ("/webhooks/", HOOK)):
@@ -69,8 +69,8 @@ async def neighbour(site: Site, home: Home) -> AsyncIterator[Home]:
         yield neighbour
 
 
-async def things(home: Home) -> dict[str, Json]:
-    return {name: (await home.get(f"/{name}/"))["results"][0] for name in LISTS}
+async def things(tenant: Tenant) -> dict[str, Json]:
+    return {name: (await tenant.get(f"/{name}/"))["results"][0] for name in LISTS}
 
 
 FORBIDDEN = error(
@@ -79,37 +79,39 @@ FORBIDDEN = error(
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
 
 
-async def test_another_organizations_project_is_forbidden(home: Home, neighbour: Home) -> None:
+async def test_another_organizations_project_is_forbidden(
+    tenant: Tenant, neighbour: Tenant
+) -> None:
     for name, thing in (await things(neighbour)).items():
         for path in (f"/{name}/", f"/{name}/{thing['id']}/"):
-            answer = await home.api.get(f"/api/projects/{neighbour.project_id}{path}")
+            answer = await tenant.api.get(f"/api/projects/{neighbour.project_id}{path}")
             address = f"http://fanion.test/api/projects/{neighbour.project_id}{path}"
-            absolute = await home.api.get(address)
+            absolute = await tenant.api.get(address)
 
             assert answer.status_code == 404  # the client's base URL precedes the path
             assert (absolute.status_code, absolute.json()) == (403, FORBIDDEN), path
 
 
 async def test_another_projects_things_are_not_found_in_ones_own(
-    home: Home, neighbour: Home
+    tenant: Tenant, neighbour: Tenant
 ) -> None:
     for name, thing in (await things(neighbour)).items():
-        answer = await home.api.get(f"/{name}/{thing['id']}/")
+        answer = await tenant.api.get(f"/{name}/{thing['id']}/")
 
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND), name
 
 
 async def test_nothing_beneath_another_projects_things_is_reached(
-    home: Home, neighbour: Home
+    tenant: Tenant, neighbour: Tenant
 ) -> None:
     theirs = await things(neighbour)
     everything = await neighbour.get("/activity_log/", limit=1000)
 
     for method, name, rest, body in BENEATH:
         path = f"/{name}/{theirs[name]['id']}/{rest}"
-        within = await home.api.request(method, path, json=body)
+        within = await tenant.api.request(method, path, json=body)
         address = f"http://fanion.test/api/projects/{neighbour.project_id}{path}"
-        outside = await home.api.request(method, address, json=body)
+        outside = await tenant.api.request(method, address, json=body)
 
         assert (within.status_code, within.json()) == (404, NOT_FOUND), (method, path)
         assert (outside.status_code, outside.json()) == (403, FORBIDDEN), (method, path)
@@ -118,7 +120,7 @@ async def test_nothing_beneath_another_projects_things_is_reached(
 
 
 async def test_nothing_of_ones_own_names_another_projects_things(
-    home: Home, neighbour: Home
+    tenant: Tenant, neighbour: Tenant
 ) -> None:
     theirs = await things(neighbour)
     leaf = {"type": "cohort", "key": "id", "value": theirs["cohorts"]["id"]}
@@ -132,29 +134,31 @@ async def test_nothing_of_ones_own_names_another_projects_things(
     ]
 
     for path, body in sent:
-        answer = await home.api.post(path, json=body)
+        answer = await tenant.api.post(path, json=body)
         assert answer.status_code == 400, (path, body, answer.text)
     radius = {"condition": {"properties": [leaf]}}
-    reached = await home.api.post("/feature_flags/user_blast_radius/", json=radius)
+    reached = await tenant.api.post("/feature_flags/user_blast_radius/", json=radius)
     assert reached.json()["users_affected"] == 0
 
 
-async def test_no_list_shows_what_belongs_to_others(home: Home, neighbour: Home) -> None:
+async def test_no_list_shows_what_belongs_to_others(tenant: Tenant, neighbour: Tenant) -> None:
     for name in LISTS:
-        assert (await home.get(f"/{name}/"))["results"] == [], name
-    assert (await home.decide("them"))["featureFlags"] == {}
+        assert (await tenant.get(f"/{name}/"))["results"] == [], name
+    assert (await tenant.decide("them"))["featureFlags"] == {}
     [person] = (await neighbour.get("/persons/"))["results"]
-    assert await home.events(person_id=person["id"]) == []
-    assert await home.events(distinct_id="them") == []
+    assert await tenant.events(person_id=person["id"]) == []
+    assert await tenant.events(distinct_id="them") == []
 
 
-async def test_another_organizations_flags_cannot_be_written(home: Home, neighbour: Home) -> None:
+async def test_another_organizations_flags_cannot_be_written(
+    tenant: Tenant, neighbour: Tenant
+) -> None:
     [flag] = (await neighbour.get("/feature_flags/"))["results"]
     base = f"http://fanion.test/api/projects/{neighbour.project_id}/feature_flags/"
 
-    created = await home.api.post(base, json={"key": "mine"})
-    changed = await home.api.patch(f"{base}{flag['id']}/", json={"active": False})
-    within_own = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"active": False})
+    created = await tenant.api.post(base, json={"key": "mine"})
+    changed = await tenant.api.patch(f"{base}{flag['id']}/", json={"active": False})
+    within_own = await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"active": False})
 
     assert (created.status_code, created.json()) == (403, FORBIDDEN)
     assert (changed.status_code, changed.json()) == (403, FORBIDDEN)
@@ -163,34 +167,36 @@ async def test_another_organizations_flags_cannot_be_written(home: Home, neighbo
 
 
 async def test_a_token_of_another_organization_in_the_query_is_forbidden(
-    home: Home, neighbour: Home
+    tenant: Tenant, neighbour: Tenant
 ) -> None:
-    answer = await home.api.get("/feature_flags/", params={"token": neighbour.token})
+    answer = await tenant.api.get("/feature_flags/", params={"token": neighbour.token})
 
     assert (answer.status_code, answer.json()) == (403, FORBIDDEN)
 
 
 async def test_a_personal_key_cannot_capture_into_another_organizations_project(
-    home: Home, neighbour: Home
+    tenant: Tenant, neighbour: Tenant
 ) -> None:
     body = {
-        "api_key": home.key,
+        "api_key": tenant.key,
         "project_id": neighbour.project_id,
         "event": "a",
         "distinct_id": "u",
     }
 
-    answer = await home.public.post("/capture/", json=body)
+    answer = await tenant.public.post("/capture/", json=body)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_project")
     assert answer.json()["attr"] == "project_id"
-    stored = await home.site.events.list(neighbour.project_id, EventQuery())
+    stored = await tenant.site.events.list(neighbour.project_id, EventQuery())
     assert [event.event for event in stored] == ["theirs"]
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_a_project_token_opens_no_list(home: Home, name: str) -> None:
-    answer = await home.site.client(home.token).get(f"/api/projects/{home.project_id}/{name}/")
+async def test_a_project_token_opens_no_list(tenant: Tenant, name: str) -> None:
+    answer = await tenant.site.client(tenant.token).get(
+        f"/api/projects/{tenant.project_id}/{name}/"
+    )
 
     assert answer.status_code == 401
     assert answer.json() == error(
@@ -201,8 +207,8 @@ async def test_a_project_token_opens_no_list(home: Home, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_without_a_key_no_list_opens(home: Home, name: str) -> None:
-    answer = await home.public.get(f"/api/projects/{home.project_id}/{name}/")
+async def test_without_a_key_no_list_opens(tenant: Tenant, name: str) -> None:
+    answer = await tenant.public.get(f"/api/projects/{tenant.project_id}/{name}/")
 
     assert answer.status_code == 401
     assert answer.json() == error(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.team import Team
 
 USERS: Json = {"regex": "/user/[0-9]+", "alias": "/user/<id>"}
@@ -19,29 +19,31 @@ USERS: Json = {"regex": "/user/[0-9]+", "alias": "/user/<id>"}
         ("path_cleaning_filters", [USERS, {"regex": "\\?.*", "alias": "", "order": 2}], []),
     ],
 )
-async def test_a_setting_is_stored_as_sent(home: Home, field: str, sent: Any, without: Any) -> None:
-    assert (await home.get("/"))[field] == without
+async def test_a_setting_is_stored_as_sent(
+    tenant: Tenant, field: str, sent: Any, without: Any
+) -> None:
+    assert (await tenant.get("/"))[field] == without
 
-    answer = await home.api.patch("/", json={field: sent})
+    answer = await tenant.api.patch("/", json={field: sent})
 
     assert (answer.status_code, answer.json()[field]) == (200, sent), answer.text
-    home.site.running.public.flags.projects.forget(home.project_id)
-    assert (await home.get("/"))[field] == sent
-    assert (await home.api.patch("/", json={"name": "Shop"})).json()[field] == sent
-    assert (await home.api.patch("/", json={field: without})).json()[field] == without
+    tenant.site.running.public.flags.projects.forget(tenant.project_id)
+    assert (await tenant.get("/"))[field] == sent
+    assert (await tenant.api.patch("/", json={"name": "Shop"})).json()[field] == sent
+    assert (await tenant.api.patch("/", json={field: without})).json()[field] == without
 
 
-async def test_weeks_begin_on_sunday_when_the_day_is_taken_back(home: Home) -> None:
-    await home.api.patch("/", json={"week_start_day": 1})
+async def test_weeks_begin_on_sunday_when_the_day_is_taken_back(tenant: Tenant) -> None:
+    await tenant.api.patch("/", json={"week_start_day": 1})
 
-    answer = await home.api.patch("/", json={"week_start_day": None})
+    answer = await tenant.api.patch("/", json={"week_start_day": None})
 
     assert answer.json()["week_start_day"] == 0
 
 
 @pytest.mark.parametrize("day", [-1, 2, 1.5, "monday"])
-async def test_weeks_begin_on_sunday_or_monday(home: Home, day: Any) -> None:
-    answer = await home.api.patch("/", json={"week_start_day": day})
+async def test_weeks_begin_on_sunday_or_monday(tenant: Tenant, day: Any) -> None:
+    answer = await tenant.api.patch("/", json={"week_start_day": day})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "week_start_day"), answer.text
 
@@ -62,27 +64,27 @@ async def test_weeks_begin_on_sunday_or_monday(home: Home, day: Any) -> None:
     ],
 )
 async def test_a_rule_that_no_path_can_use_is_refused(
-    home: Home, rule: Any, at: str, detail: str
+    tenant: Tenant, rule: Any, at: str, detail: str
 ) -> None:
-    answer = await home.api.patch("/", json={"path_cleaning_filters": [USERS, rule]})
+    answer = await tenant.api.patch("/", json={"path_cleaning_filters": [USERS, rule]})
 
     assert answer.status_code == 400, answer.text
     assert answer.json()["attr"] == f"path_cleaning_filters__1{at}"
     assert detail in answer.json()["detail"]
-    assert (await home.get("/"))["path_cleaning_filters"] == []
+    assert (await tenant.get("/"))["path_cleaning_filters"] == []
 
 
-async def test_rules_are_sorted_by_their_order(home: Home) -> None:
+async def test_rules_are_sorted_by_their_order(tenant: Tenant) -> None:
     rules = [{**USERS, "order": 2}, {**USERS, "order": 1}]
 
-    answer = await home.api.patch("/", json={"path_cleaning_filters": rules})
+    answer = await tenant.api.patch("/", json={"path_cleaning_filters": rules})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "path_cleaning_filters")
 
 
-async def test_the_number_of_rules_is_limited(home: Home) -> None:
-    most = await home.api.patch("/", json={"path_cleaning_filters": [USERS] * RULES_MAX})
-    more = await home.api.patch("/", json={"path_cleaning_filters": [USERS] * (RULES_MAX + 1)})
+async def test_the_number_of_rules_is_limited(tenant: Tenant) -> None:
+    most = await tenant.api.patch("/", json={"path_cleaning_filters": [USERS] * RULES_MAX})
+    more = await tenant.api.patch("/", json={"path_cleaning_filters": [USERS] * (RULES_MAX + 1)})
 
     assert (most.status_code, more.status_code) == (200, 400)
     assert (more.json()["attr"], more.json()["code"]) == ("path_cleaning_filters", "max_length")

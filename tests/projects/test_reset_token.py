@@ -8,74 +8,74 @@ import httpx
 import pytest
 
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.management import NOW, add_key, add_member, error, invalid
 
 
-async def reset(home: Home, **sent: Any) -> Json:
-    answer = await home.api.patch("/reset_token/", json=sent)
+async def reset(tenant: Tenant, **sent: Any) -> Json:
+    answer = await tenant.api.patch("/reset_token/", json=sent)
     assert answer.status_code == 200, answer.text
     project: Json = answer.json()
     return project
 
 
-async def statuses(home: Home, tokens: Sequence[str]) -> list[int]:
+async def statuses(tenant: Tenant, tokens: Sequence[str]) -> list[int]:
     """Return the statuses of capturing and evaluating with each token."""
     codes = []
     for token in tokens:
         body = {"api_key": token, "event": "a", "distinct_id": "u"}
         for path in ("/capture/", "/decide?v=3"):
-            codes.append((await home.public.post(path, json=body)).status_code)
-    await home.site.ingested()
+            codes.append((await tenant.public.post(path, json=body)).status_code)
+    await tenant.site.ingested()
     return codes
 
 
 @pytest.mark.every_engine
-async def test_the_former_key_stays_valid_for_a_day_by_default(home: Home) -> None:
-    before = await home.get("/")
+async def test_the_former_key_stays_valid_for_a_day_by_default(tenant: Tenant) -> None:
+    before = await tenant.get("/")
 
-    after = await reset(home)
+    after = await reset(tenant)
 
-    present, former = after["api_token"], home.token
+    present, former = after["api_token"], tenant.token
     until = NOW + timedelta(seconds=FORMER_VALID_S)
     assert present.startswith("phc_") and present != former
     assert after == before | {
         "api_token": present,
         "former_api_tokens": [{"api_token": former, "valid_until": f"{until:%Y-%m-%dT%H:%M:%SZ}"}],
     }
-    projects = home.site.running.public.flags.projects
-    assert await statuses(home, [present, former]) == [200] * 4
-    home.site.clock.time = until - timedelta(seconds=1)
+    projects = tenant.site.running.public.flags.projects
+    assert await statuses(tenant, [present, former]) == [200] * 4
+    tenant.site.clock.time = until - timedelta(seconds=1)
     projects.end_former_tokens()
-    assert await statuses(home, [present, former]) == [200] * 4
-    home.site.clock.time = until
+    assert await statuses(tenant, [present, former]) == [200] * 4
+    tenant.site.clock.time = until
     projects.end_former_tokens()
-    assert await statuses(home, [present, former]) == [200, 200, 401, 401]
-    assert (await home.get("/"))["former_api_tokens"] == []
+    assert await statuses(tenant, [present, former]) == [200, 200, 401, 401]
+    assert (await tenant.get("/"))["former_api_tokens"] == []
 
 
-async def test_a_key_may_end_at_once_with_all_former_ones(home: Home) -> None:
-    first = (await reset(home, former_valid_s=FORMER_VALID_S_MAX))["api_token"]
+async def test_a_key_may_end_at_once_with_all_former_ones(tenant: Tenant) -> None:
+    first = (await reset(tenant, former_valid_s=FORMER_VALID_S_MAX))["api_token"]
 
-    second = (await reset(home, former_valid_s=0))["api_token"]
+    second = (await reset(tenant, former_valid_s=0))["api_token"]
 
-    assert await statuses(home, [home.token, first, second]) == [401, 401, 401, 401, 200, 200]
+    assert await statuses(tenant, [tenant.token, first, second]) == [401, 401, 401, 401, 200, 200]
 
 
-async def test_everything_that_takes_a_project_key_takes_the_former_one(home: Home) -> None:
-    await home.create_flag(key="f", filters={"groups": [{}]})
-    present = (await reset(home))["api_token"]
-    bearer = {"authorization": f"Bearer {home.key}"}
+async def test_everything_that_takes_a_project_key_takes_the_former_one(tenant: Tenant) -> None:
+    await tenant.create_flag(key="f", filters={"groups": [{}]})
+    present = (await reset(tenant))["api_token"]
+    bearer = {"authorization": f"Bearer {tenant.key}"}
 
-    for token in (present, home.token):
-        config = await home.public.get(f"/array/{token}/config")
-        ofrep = await home.public.post(
+    for token in (present, tenant.token):
+        config = await tenant.public.get(f"/array/{token}/config")
+        ofrep = await tenant.public.post(
             "/ofrep/v1/evaluate/flags/f",
             json={"context": {"targetingKey": "u"}},
             headers={"x-api-key": token},
         )
-        surveys = await home.public.get("/api/surveys", params={"token": token})
-        definitions = await home.public.get(
+        surveys = await tenant.public.get("/api/surveys", params={"token": token})
+        definitions = await tenant.public.get(
             "/flags/definitions", params={"token": token}, headers=bearer
         )
 
@@ -105,61 +105,61 @@ async def test_everything_that_takes_a_project_key_takes_the_former_one(home: Ho
         ),
     ],
 )
-async def test_a_wrong_time_is_refused(home: Home, sent: Json, body: Json) -> None:
+async def test_a_wrong_time_is_refused(tenant: Tenant, sent: Json, body: Json) -> None:
     for answer in (
-        await home.api.patch("/reset_token/", json=sent),
-        await home.api.post("/secret_key/", json=sent),
+        await tenant.api.patch("/reset_token/", json=sent),
+        await tenant.api.post("/secret_key/", json=sent),
     ):
         assert (answer.status_code, answer.json()) == (400, body)
 
 
-async def test_only_administrators_reset_a_key(home: Home) -> None:
-    name = f"mia-{home.project_id}"
-    member = await add_member(home.site.records, name, organization_id=home.organization_id)
-    async with home.site.client(member.key, f"/api/projects/{home.project_id}") as client:
+async def test_only_administrators_reset_a_key(tenant: Tenant) -> None:
+    name = f"mia-{tenant.project_id}"
+    member = await add_member(tenant.site.records, name, organization_id=tenant.organization_id)
+    async with tenant.site.client(member.key, f"/api/projects/{tenant.project_id}") as client:
         answer = await client.patch("/reset_token/", json={})
 
     detail = "Your organization access level is insufficient."
     refused = error("authentication_error", "permission_denied", detail)
     assert (answer.status_code, answer.json()) == (403, refused)
-    assert (await home.get("/"))["api_token"] == home.token
+    assert (await tenant.get("/"))["api_token"] == tenant.token
 
 
-async def test_the_activity_records_the_other_key_and_not_the_key(home: Home) -> None:
-    present = (await reset(home))["api_token"]
+async def test_the_activity_records_the_other_key_and_not_the_key(tenant: Tenant) -> None:
+    present = (await reset(tenant))["api_token"]
 
-    [entry] = (await home.get("/activity_log/", scope="Project"))["results"]
+    [entry] = (await tenant.get("/activity_log/", scope="Project"))["results"]
 
     [change] = entry["detail"]["changes"]
     assert (entry["activity"], change["field"]) == ("updated", "api_token")
-    assert change["before"] == f"phc_...{home.token[-4:]}"
+    assert change["before"] == f"phc_...{tenant.token[-4:]}"
     assert change["after"] == f"phc_...{present[-4:]}"
     assert present not in str(entry)
 
 
-async def test_a_former_secret_key_goes_on_when_asked(home: Home) -> None:
-    first = (await home.api.post("/secret_key/")).json()["secret_api_key"]
-    second = (await home.api.post("/secret_key/", json={"former_valid_s": 60})).json()
+async def test_a_former_secret_key_goes_on_when_asked(tenant: Tenant) -> None:
+    first = (await tenant.api.post("/secret_key/")).json()["secret_api_key"]
+    second = (await tenant.api.post("/secret_key/", json={"former_valid_s": 60})).json()
 
     async def read(key: str) -> int:
         headers = {"authorization": f"Bearer {key}"}
-        return (await home.public.get("/flags/definitions", headers=headers)).status_code
+        return (await tenant.public.get("/flags/definitions", headers=headers)).status_code
 
     keys = [first, second["secret_api_key"]]
     before = [await read(key) for key in keys]
-    home.site.clock.move(seconds=60)
+    tenant.site.clock.move(seconds=60)
     after = [await read(key) for key in keys]
 
     assert (before, after) == ([200, 200], [401, 200])
 
 
-async def test_a_key_gets_a_secret_key_only_if_it_may_read_flags(home: Home) -> None:
+async def test_a_key_gets_a_secret_key_only_if_it_may_read_flags(tenant: Tenant) -> None:
     """The secret key reads flag definitions."""
 
     async def rotate(*scopes: str) -> httpx.Response:
-        name = f"phx_{home.project_id}_{len(scopes)}"
-        key = await add_key(home.site.records, home.user_id, name, scopes)
-        async with home.site.client(key, f"/api/projects/{home.project_id}") as client:
+        name = f"phx_{tenant.project_id}_{len(scopes)}"
+        key = await add_key(tenant.site.records, tenant.user_id, name, scopes)
+        async with tenant.site.client(key, f"/api/projects/{tenant.project_id}") as client:
             return await client.post("/secret_key/", json={})
 
     refused = await rotate("project:write")

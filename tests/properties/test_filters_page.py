@@ -13,7 +13,7 @@ from fanion.properties.filters import Property
 from fanion.properties.json_schema import VALUE_WORDS
 from fanion.properties.match import property_test
 from fanion.properties.operators import COMPARISONS, DEPENDENCY, MEMBERSHIP
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.documented import holds
 
 # A time before anything that the examples schedule.
@@ -76,8 +76,8 @@ def rows(header: str) -> list[re.Match[str]]:
     return list(_ROW.finditer(table))
 
 
-async def test_every_request_is_answered_as_the_page_says(home: Home) -> None:
-    home.site.clock.time = NOW
+async def test_every_request_is_answered_as_the_page_says(tenant: Tenant) -> None:
+    tenant.site.clock.time = NOW
     flag: Json = {}
     ids: dict[int, int] = {}
     for example in EXAMPLES:
@@ -85,7 +85,7 @@ async def test_every_request_is_answered_as_the_page_says(home: Home) -> None:
         path = example.path.replace("{the last flag}", str(flag.get("id")))
         body = filled(example.body, ids)
 
-        answer = await home.api.request(example.method, path, json=body)
+        answer = await tenant.api.request(example.method, path, json=body)
 
         assert answer.is_success is not refused, f"{path}\n{answer.text}"
         reported = answer.json()
@@ -96,7 +96,7 @@ async def test_every_request_is_answered_as_the_page_says(home: Home) -> None:
         if path == "/feature_flags/" and not refused:
             flag = reported
         for number, (properties, value) in enumerate(example.values):
-            decided = await home.decide(f"person {number}", person_properties=properties)
+            decided = await tenant.decide(f"person {number}", person_properties=properties)
             assert decided["featureFlags"][flag["key"]] == value, properties
 
 

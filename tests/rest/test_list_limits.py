@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from fanion.db.schema.tables import persons
 from fanion.projects.activity_api import ENTRIES_MAX
 from fanion.rest.pagination import ROWS_MAX
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.every_engine
@@ -24,22 +24,22 @@ BY_TIME = {
 
 
 @pytest.fixture
-async def things(home: Home) -> dict[str, object]:
+async def things(tenant: Tenant) -> dict[str, object]:
     """Create one object of each kind and return their ids by the names of path parameters."""
 
     async def made(path: str, **body: object) -> object:
-        answer = await home.api.post(path, json=body)
+        answer = await tenant.api.post(path, json=body)
         assert answer.status_code == 201, answer.text
         return answer.json()["id"]
 
-    await home.capture({"event": "seen", "distinct_id": "ann"})
-    async with home.site.client(home.key) as api:
+    await tenant.capture({"event": "seen", "distinct_id": "ann"})
+    async with tenant.site.client(tenant.key) as api:
         role = await api.post("/api/organizations/@current/roles/", json={"name": "Editors"})
     assert role.status_code == 201, role.text
     insight_id = await made("/insights/", name="a")
     alert = {"insight": insight_id, "condition": "above", "threshold": 1}
     return {
-        "project_id": home.project_id,
+        "project_id": tenant.project_id,
         "organization": "@current",
         "flag_id": await made("/feature_flags/", key="a"),
         "cohort_id": await made("/cohorts/", name="a"),
@@ -47,20 +47,20 @@ async def things(home: Home) -> dict[str, object]:
         "alert_id": await made("/alerts/", name="a", **alert),
         "dashboard_id": await made("/dashboards/", name="a"),
         "webhook_id": await made("/webhooks/", url="https://example.com/"),
-        "person_id": (await home.person("ann"))["uuid"],
+        "person_id": (await tenant.person("ann"))["uuid"],
         "role_id": role.json()["id"],
-        "definition_id": (await home.get("/event_definitions/"))["results"][0]["id"],
+        "definition_id": (await tenant.get("/event_definitions/"))["results"][0]["id"],
     }
 
 
 async def test_every_list_serves_a_huge_limit_as_its_own(
-    home: Home, things: dict[str, object]
+    tenant: Tenant, things: dict[str, object]
 ) -> None:
-    schema = (await home.public.get("/api/schema/")).json()
+    schema = (await tenant.public.get("/api/schema/")).json()
     limit_query = {"limit": HUGE}
     served: dict[str, int] = {}
 
-    async with home.site.client(home.key) as api:
+    async with tenant.site.client(tenant.key) as api:
         for path in lists(schema):
             of_groups = {"group_type_index": 0} if "/groups/" in path else {}
             by_number = path.endswith(("/activity/", "/activity_log/"))
@@ -91,16 +91,16 @@ def limits(link: str) -> list[int]:
     return [int(number) for number in parse_qs(urlsplit(link).query)["limit"]]
 
 
-async def test_the_list_of_events_goes_on_behind_the_most_of_a_page(home: Home) -> None:
-    await home.capture(
+async def test_the_list_of_events_goes_on_behind_the_most_of_a_page(tenant: Tenant) -> None:
+    await tenant.capture(
         *(
             {"event": "seen", "distinct_id": "ann", "timestamp": f"2024-02-01T00:00:00.{n:06}Z"}
             for n in range(ROWS_MAX + 2)
         )
     )
 
-    page = await home.get("/events/", limit=HUGE)
-    rest = (await home.api.get(page["next"])).json()
+    page = await tenant.get("/events/", limit=HUGE)
+    rest = (await tenant.api.get(page["next"])).json()
 
     assert len(page["results"]) == ROWS_MAX
     assert limits(page["next"]) == [ROWS_MAX]
@@ -108,17 +108,17 @@ async def test_the_list_of_events_goes_on_behind_the_most_of_a_page(home: Home) 
     assert rest["next"] is None
 
 
-async def test_the_list_of_persons_goes_on_behind_the_most_of_a_page(home: Home) -> None:
-    columns = {"project_id": home.project_id, "is_identified": False, "properties": {}}
+async def test_the_list_of_persons_goes_on_behind_the_most_of_a_page(tenant: Tenant) -> None:
+    columns = {"project_id": tenant.project_id, "is_identified": False, "properties": {}}
     rows = [
         columns | {"uuid": uuid4(), "version": 1, "created_at": NOW + timedelta(seconds=n)}
         for n in range(ROWS_MAX + 2)
     ]
-    async with home.site.records.write() as connection:
+    async with tenant.site.records.write() as connection:
         await connection.execute(insert(persons), rows)
 
-    page = await home.get("/persons/", limit=HUGE)
-    rest = (await home.api.get(page["next"])).json()
+    page = await tenant.get("/persons/", limit=HUGE)
+    rest = (await tenant.api.get(page["next"])).json()
 
     assert [entry["uuid"] for entry in page["results"]] == [
         str(row["uuid"]) for row in reversed(rows[2:])
@@ -135,22 +135,22 @@ async def test_the_list_of_persons_goes_on_behind_the_most_of_a_page(home: Home)
 @pytest.mark.parametrize(
     "query", ["limit=-1&offset=-1", "limit=x&offset=x", "limit=1e9&offset=0.5"]
 )
-async def test_what_is_no_number_counts_as_not_given(home: Home, path: str, query: str) -> None:
-    await home.capture({"event": "seen", "distinct_id": "ann"})
+async def test_what_is_no_number_counts_as_not_given(tenant: Tenant, path: str, query: str) -> None:
+    await tenant.capture({"event": "seen", "distinct_id": "ann"})
 
-    plain = await home.get(path)
+    plain = await tenant.get(path)
     # Lists of events have no offset; only `next` continues them.
     sent = query.partition("&")[0] if path == "/events/" else query
-    odd = await home.api.get(f"{path}?{sent}")
+    odd = await tenant.api.get(f"{path}?{sent}")
 
     assert (odd.status_code, odd.json()["results"]) == (200, plain["results"])
 
 
-async def test_an_offset_behind_everything_is_an_empty_page(home: Home) -> None:
-    await home.capture({"event": "seen", "distinct_id": "ann"})
+async def test_an_offset_behind_everything_is_an_empty_page(tenant: Tenant) -> None:
+    await tenant.capture({"event": "seen", "distinct_id": "ann"})
     properties = '[{"key": "a", "value": "x", "type": "person"}]'
 
     for query in ({}, {"properties": properties}):
-        page = await home.get("/persons/", offset=10**20, **query)
+        page = await tenant.get("/persons/", offset=10**20, **query)
         assert (page["results"], page["next"]) == ([], None)
         assert "offset=" in page["previous"]

@@ -4,7 +4,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import create, members, retrieve
 
 
@@ -31,38 +31,38 @@ def where(key: str, value: Any, **more: Any) -> Json:
     return {"key": key, "value": value, "operator": "exact", "type": "event", **more}
 
 
-async def ask(home: Home, body: Json, **query: str) -> Any:
-    return await home.api.post("/cohorts/", params=query, json=body)
+async def ask(tenant: Tenant, body: Json, **query: str) -> Any:
+    return await tenant.api.post("/cohorts/", params=query, json=body)
 
 
-async def stored(home: Home, **query: str) -> Json:
+async def stored(tenant: Tenant, **query: str) -> Json:
     """Return the new cohort as the API returned it, once its members have been imported."""
-    answer = await ask(home, {"name": "Behind", "is_static": True}, **query)
+    answer = await ask(tenant, {"name": "Behind", "is_static": True}, **query)
     assert answer.status_code == 201, answer.text
-    await home.site.calculated()
+    await tenant.site.calculated()
     cohort: Json = answer.json()
     return cohort
 
 
-async def behind(home: Home, **query: str) -> list[str]:
+async def behind(tenant: Tenant, **query: str) -> list[str]:
     """Return the first distinct ids of the members of a new cohort."""
-    cohort = await stored(home, **query)
-    retrieved = await retrieve(home, cohort)
+    cohort = await stored(tenant, **query)
+    retrieved = await retrieve(tenant, cohort)
     assert (retrieved["errors_calculating"], retrieved["last_error_message"]) == (0, None)
-    names = await members(home, cohort)
+    names = await members(tenant, cohort)
     assert retrieved["count"] == len(names)
     return names
 
 
-async def trend(home: Home, **query: str) -> list[str]:
-    return await behind(home, **{"insight": "TRENDS", "events": events("seen"), **query})
+async def trend(tenant: Tenant, **query: str) -> list[str]:
+    return await behind(tenant, **{"insight": "TRENDS", "events": events("seen"), **query})
 
 
-async def of_query(home: Home, *leaves: Json) -> list[str]:
+async def of_query(tenant: Tenant, *leaves: Json) -> list[str]:
     query = {"kind": "ActorsQuery", "properties": list(leaves)}
-    cohort = await create(home, name="Asked", is_static=True, query=query)
-    await home.site.calculated()
-    retrieved = await retrieve(home, cohort)
-    names = await members(home, cohort)
+    cohort = await create(tenant, name="Asked", is_static=True, query=query)
+    await tenant.site.calculated()
+    retrieved = await retrieve(tenant, cohort)
+    names = await members(tenant, cohort)
     assert (retrieved["count"], retrieved["is_static"]) == (len(names), True)
     return names

@@ -298,7 +298,7 @@ async def _end(running: Server, ingesting: Sequence["asyncio.Task[None]"]) -> No
 
 
 @dataclass(frozen=True)
-class Home:
+class Tenant:
     """An organization for one test: owner, project, both keys, and clients that use them.
 
     Attributes:
@@ -374,7 +374,7 @@ class Home:
 
 
 @asynccontextmanager
-async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
+async def open_tenant(site: Site, project_id: int) -> AsyncGenerator[Tenant]:
     """Create an organization with an owner and a project.
 
     Args:
@@ -415,6 +415,6 @@ async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
     returned = {"id": user_id, **owner, "uuid": str(owner["uuid"])}
     api = site.client(key, f"/api/projects/{project_id}")
     async with api, site.client() as public:
-        yield Home(
+        yield Tenant(
             site, organization_id, user_id, project_id, token, key, api, public, owner=returned
         )

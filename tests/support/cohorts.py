@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.management import NOW
 
 UNKNOWN = 99_999_999
@@ -43,33 +43,33 @@ def person(distinct_id: str, name: str = "seen", days_ago: float = 1, **properti
     return {**event(distinct_id, name, days_ago), "$set": properties}
 
 
-async def create(home: Home, **cohort: Any) -> Json:
-    answer = await home.api.post("/cohorts/", json=cohort)
+async def create(tenant: Tenant, **cohort: Any) -> Json:
+    answer = await tenant.api.post("/cohorts/", json=cohort)
     assert answer.status_code == 201, answer.text
     created: Json = answer.json()
     return created
 
 
-async def change(home: Home, cohort: Json, **fields: Any) -> Json:
-    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json=fields)
+async def change(tenant: Tenant, cohort: Json, **fields: Any) -> Json:
+    answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json=fields)
     assert answer.status_code == 200, answer.text
     changed: Json = answer.json()
     return changed
 
 
-async def retrieve(home: Home, cohort: Json) -> Json:
-    retrieved: Json = await home.get(f"/cohorts/{cohort['id']}/")
+async def retrieve(tenant: Tenant, cohort: Json) -> Json:
+    retrieved: Json = await tenant.get(f"/cohorts/{cohort['id']}/")
     return retrieved
 
 
-async def members(home: Home, cohort: Json, **query: Any) -> list[str]:
+async def members(tenant: Tenant, cohort: Json, **query: Any) -> list[str]:
     """Return the first distinct id of each member, sorted."""
-    page = await home.get(f"/cohorts/{cohort['id']}/persons/", **query)
+    page = await tenant.get(f"/cohorts/{cohort['id']}/persons/", **query)
     return sorted(person["distinct_ids"][0] for person in page["results"])
 
 
-async def three_persons(home: Home) -> None:
-    await home.capture(
+async def three_persons(tenant: Tenant) -> None:
+    await tenant.capture(
         person("ann", plan="pro", email="Ann@corp.example"),
         person("bob", "opened", plan="free"),
         person("cid", "opened", 40, plan="pro"),
@@ -79,22 +79,22 @@ async def three_persons(home: Home) -> None:
 ALONE = did("x", negation=True)
 
 
-async def upload(home: Home, text: str | bytes, cohort: Json | None = None) -> Json:
+async def upload(tenant: Tenant, text: str | bytes, cohort: Json | None = None) -> Json:
     raw = text.encode() if isinstance(text, str) else text
     files = {"csv": ("people.csv", raw, "text/csv")}
     if cohort is None:
         fields = {"name": "Hand-picked", "is_static": "true"}
-        answer = await home.api.post("/cohorts/", data=fields, files=files)
+        answer = await tenant.api.post("/cohorts/", data=fields, files=files)
         assert answer.status_code == 201, answer.text
     else:
-        answer = await home.api.patch(f"/cohorts/{cohort['id']}/", files=files)
+        answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", files=files)
         assert answer.status_code == 200, answer.text
     uploaded: Json = answer.json()
     return uploaded
 
 
-async def flag_on(home: Home, cohort: Json) -> str:
+async def flag_on(tenant: Tenant, cohort: Json) -> str:
     key = f"flag-{cohort['id']}"
     groups = [{"properties": [in_cohort(cohort["id"])], "rollout_percentage": 100}]
-    await home.create_flag(key=key, filters={"groups": groups})
+    await tenant.create_flag(key=key, filters={"groups": groups})
     return key

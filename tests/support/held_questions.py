@@ -8,7 +8,7 @@ from typing import Any
 from fanion.events.storage.client import Rows
 from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
 from fanion.insights.statements_service import QuestionStore
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.awaited import SOON_S
 
 
@@ -47,9 +47,9 @@ class Held:
 
 
 @contextmanager
-def held(home: Home, answered: int = 0) -> Iterator[Held]:
+def held(tenant: Tenant, answered: int = 0) -> Iterator[Held]:
     """Replace the real store, whose moment of an end cannot be known, until the block ends."""
-    statements = home.site.running.questions.statements
+    statements = tenant.site.running.questions.statements
     real = statements.events
     store = Held(real, answered)
     statements.events = store

@@ -11,13 +11,12 @@ from sqlalchemy import delete
 from fanion.db.engine import open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
-from tests.support.application import Home, Site, open_home, open_site
+from tests.support.application import Site, Tenant, open_site, open_tenant
 from tests.support.management import NOW, Workspace, open_workspace
 from tests.support.postgres import SQLITE, Postgres
 from tests.support.team import office, postgres_office, sqlite_office, team
 
 __all__ = [
-    "home",
     "office",
     "postgres_office",
     "postgres_site",
@@ -28,6 +27,7 @@ __all__ = [
     "sqlite_site",
     "sqlite_workspace",
     "team",
+    "tenant",
 ]
 
 
@@ -57,7 +57,7 @@ async def postgres_site(
 def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Site:
     """Return the application on the test's engine.
 
-    It is shared, because opening one takes longer than most tests; each test has its own `home`.
+    It is shared, because opening one takes longer than most tests; each test has its own `tenant`.
     Both applications stay open until the end of the session, because files alternate between the
     engines.
     """
@@ -70,11 +70,11 @@ def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Sit
 
 
 @pytest.fixture
-async def home(site: Site, project_id: int) -> AsyncIterator[Home]:
+async def tenant(site: Site, project_id: int) -> AsyncIterator[Tenant]:
     """Yield an organization with a project of the test's own, at noon."""
     site.clock.time = NOW
-    async with open_home(site, project_id) as home:
-        yield home
+    async with open_tenant(site, project_id) as tenant:
+        yield tenant
     # Otherwise a later test that moves the clock by a week would calculate them too.
     async with site.records.write() as connection:
         await connection.execute(delete(cohorts).where(cohorts.c.project_id == project_id))

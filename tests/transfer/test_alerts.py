@@ -10,7 +10,7 @@ from fanion.transfer.document import Document, DocumentError, read_document, wri
 from fanion.transfer.export_store import export_project
 from fanion.transfer.importing.importer import import_document
 from fanion.transfer.report import Report
-from tests.support.application import Home, Json, open_home
+from tests.support.application import Json, Tenant, open_tenant
 from tests.support.events_engine import next_project
 from tests.transfer.test_api import author_in, project_of
 
@@ -18,26 +18,26 @@ TRENDS: Json = {"insight": "TRENDS", "events": [{"id": "paid"}]}
 
 
 @pytest.fixture
-async def other(home: Home) -> AsyncIterator[Home]:
+async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
     """Open a project of another organization."""
-    async with open_home(home.site, next_project()) as other:
+    async with open_tenant(tenant.site, next_project()) as other:
         yield other
 
 
-async def create(home: Home, path: str, **values: Any) -> Json:
-    answer = await home.api.post(path, json=values)
+async def create(tenant: Tenant, path: str, **values: Any) -> Json:
+    answer = await tenant.api.post(path, json=values)
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
     return made
 
 
-async def exported(home: Home) -> Document:
-    document = await export_project(home.site.records, await project_of(home))
+async def exported(tenant: Tenant) -> Document:
+    document = await export_project(tenant.site.records, await project_of(tenant))
     return read_document(write_document(document))
 
 
-async def imported(home: Home, document: Document) -> Report:
-    return await import_document(home.site.records, await author_in(home), document)
+async def imported(tenant: Tenant, document: Document) -> Report:
+    return await import_document(tenant.site.records, await author_in(tenant), document)
 
 
 def results(report: Report) -> list[tuple[str, str, str]]:
@@ -48,16 +48,16 @@ def results(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
-async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None:
-    insight = await create(home, "/insights/", name="Paid", filters=TRENDS)
+async def test_alerts_follow_their_insight_once(tenant: Tenant, other: Tenant) -> None:
+    insight = await create(tenant, "/insights/", name="Paid", filters=TRENDS)
     few = {"name": "Few", "insight": insight["id"], "condition": "below"}
-    await create(home, "/alerts/", **few, threshold=10)
+    await create(tenant, "/alerts/", **few, threshold=10)
     second = await create(
-        home, "/alerts/", **few, threshold=5, series_index=1, breakdown_value="pro", enabled=False
+        tenant, "/alerts/", **few, threshold=5, series_index=1, breakdown_value="pro", enabled=False
     )
 
-    first_import = await imported(other, await exported(home))
-    second_import = await imported(other, await exported(home))
+    first_import = await imported(other, await exported(tenant))
+    second_import = await imported(other, await exported(tenant))
 
     assert results(first_import) == [("Few", "created", ""), ("Few (2)", "created", "")]
     assert results(second_import) == [("Few", "unchanged", ""), ("Few (2)", "unchanged", "")]
@@ -73,8 +73,8 @@ async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None
     ]
 
     changed = {"threshold": 7, "enabled": True}
-    assert (await home.api.patch(f"/alerts/{second['id']}/", json=changed)).status_code == 200
-    third_import = await imported(other, await exported(home))
+    assert (await tenant.api.patch(f"/alerts/{second['id']}/", json=changed)).status_code == 200
+    third_import = await imported(other, await exported(tenant))
 
     assert results(third_import)[1] == ("Few (2)", "updated", "threshold, enabled")
     alerts = (await other.get("/alerts/"))["results"]
@@ -84,13 +84,13 @@ async def test_alerts_follow_their_insight_once(home: Home, other: Home) -> None
     ]
 
 
-async def test_alerts_of_deleted_insights_stay_behind(home: Home) -> None:
-    insight = await create(home, "/insights/", name="Paid", filters=TRENDS)
+async def test_alerts_of_deleted_insights_stay_behind(tenant: Tenant) -> None:
+    insight = await create(tenant, "/insights/", name="Paid", filters=TRENDS)
     kept = {"name": "x", "insight": insight["id"], "condition": "above", "threshold": 1}
-    await create(home, "/alerts/", **kept)
-    await home.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
+    await create(tenant, "/alerts/", **kept)
+    await tenant.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
 
-    document = await exported(home)
+    document = await exported(tenant)
 
     assert document.alerts == []
     assert b'"alerts"' not in write_document(document)
@@ -106,13 +106,13 @@ async def test_alerts_of_deleted_insights_stay_behind(home: Home) -> None:
         ),
     ],
 )
-async def test_a_faulty_alert_is_refused(home: Home, changed: Json, why: str) -> None:
+async def test_a_faulty_alert_is_refused(tenant: Tenant, changed: Json, why: str) -> None:
     alert = {"key": "Few", "name": "Few", "insight": "abc", "condition": "below", "threshold": 1}
     insights = [{"short_id": "abc", "filters": TRENDS}]
     read = {"insights": insights, "alerts": [{**alert, **changed}]}
 
     with pytest.raises(DocumentError, match=why):
-        await imported(home, _document(read))
+        await imported(tenant, _document(read))
 
 
 def _document(body: Json) -> Document:

@@ -17,7 +17,7 @@ from fanion.transfer.document import Document, DocumentError, read_document, wri
 from fanion.transfer.export_store import export_project
 from fanion.transfer.importing.importer import import_document
 from fanion.transfer.report import ObjectOutcome, Report
-from tests.support.application import BASE_URL, Home, Json, open_home
+from tests.support.application import BASE_URL, Json, Tenant, open_tenant
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
 from tests.support.rich_project import MEMBERS, NEVER_PAID, PERSONS, Site, make_rich_project
@@ -26,48 +26,48 @@ NEW: Json = {"format": "fanion-project", "version": 1}
 
 
 @pytest.fixture
-async def other(home: Home) -> AsyncIterator[Home]:
+async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
     """Open a project of another organization."""
-    async with open_home(home.site, next_project()) as other:
+    async with open_tenant(tenant.site, next_project()) as other:
         yield other
 
 
-async def rich(home: Home) -> Document:
-    await home.capture(*PERSONS)
-    site = Site(home.api, BASE_URL, home.project_id)
-    await make_rich_project(site, home.owner["uuid"], home.site.calculated)
-    return await exported(home)
+async def rich(tenant: Tenant) -> Document:
+    await tenant.capture(*PERSONS)
+    site = Site(tenant.api, BASE_URL, tenant.project_id)
+    await make_rich_project(site, tenant.owner["uuid"], tenant.site.calculated)
+    return await exported(tenant)
 
 
-async def project_of(home: Home) -> Project:
-    projects = await ProjectStore(home.site.records).by_ids([home.project_id])
-    return projects[home.project_id]
+async def project_of(tenant: Tenant) -> Project:
+    projects = await ProjectStore(tenant.site.records).by_ids([tenant.project_id])
+    return projects[tenant.project_id]
 
 
-async def author_in(home: Home) -> Author:
+async def author_in(tenant: Tenant) -> Author:
     return Author(
-        project_id=home.project_id,
-        organization_id=(await project_of(home)).organization_id,
+        project_id=tenant.project_id,
+        organization_id=(await project_of(tenant)).organization_id,
         user_id=None,
-        now=home.site.clock.now(),
+        now=tenant.site.clock.now(),
     )
 
 
-async def exported(home: Home) -> Document:
+async def exported(tenant: Tenant) -> Document:
     """Export a project, write it to a document and read it again."""
-    project = await project_of(home)
-    return read_document(write_document(await export_project(home.site.records, project)))
+    project = await project_of(tenant)
+    return read_document(write_document(await export_project(tenant.site.records, project)))
 
 
-async def imported(home: Home, document: Document | Json, *, dry_run: bool = False) -> Report:
+async def imported(tenant: Tenant, document: Document | Json, *, dry_run: bool = False) -> Report:
     if isinstance(document, dict):
         document = read_document(json.encode({**NEW, **document}))
-    author = await author_in(home)
-    return await import_document(home.site.records, author, document, dry_run=dry_run)
+    author = await author_in(tenant)
+    return await import_document(tenant.site.records, author, document, dry_run=dry_run)
 
 
-async def activity(home: Home) -> list[Json]:
-    entries: list[Json] = (await home.get("/activity_log/", limit=1000))["results"]
+async def activity(tenant: Tenant) -> list[Json]:
+    entries: list[Json] = (await tenant.get("/activity_log/", limit=1000))["results"]
     return entries
 
 
@@ -90,8 +90,8 @@ def without_times(document: Document) -> Document:
 
 
 @pytest.mark.every_engine
-async def test_a_project_comes_out_of_an_import_as_it_was(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_a_project_comes_out_of_an_import_as_it_was(tenant: Tenant, other: Tenant) -> None:
+    document = await rich(tenant)
     await other.capture(*PERSONS)
 
     report = await imported(other, structs.replace(document, roles=[], flags=[]))
@@ -105,8 +105,10 @@ async def test_a_project_comes_out_of_an_import_as_it_was(home: Home, other: Hom
     )
 
 
-async def test_a_second_import_changes_nothing_and_reports_nothing(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_a_second_import_changes_nothing_and_reports_nothing(
+    tenant: Tenant, other: Tenant
+) -> None:
+    document = await rich(tenant)
     await other.capture(*PERSONS)
     await imported(other, document)
     before, entries = await exported(other), await activity(other)
@@ -117,7 +119,7 @@ async def test_a_second_import_changes_nothing_and_reports_nothing(home: Home, o
 
     skipped = ObjectOutcome(
         "role member",
-        f"{home.owner['email']} in Engineering",
+        f"{tenant.owner['email']} in Engineering",
         "skipped",
         "no member of this organization has the e-mail address",
     )
@@ -128,20 +130,22 @@ async def test_a_second_import_changes_nothing_and_reports_nothing(home: Home, o
     assert structs.replace(await exported(other), cohorts=before.cohorts) == before
 
 
-async def test_an_import_into_the_same_project_changes_nothing(home: Home) -> None:
-    document = await rich(home)
-    entries = await activity(home)
-    flags = (await home.get("/feature_flags/"))["results"]
+async def test_an_import_into_the_same_project_changes_nothing(tenant: Tenant) -> None:
+    document = await rich(tenant)
+    entries = await activity(tenant)
+    flags = (await tenant.get("/feature_flags/"))["results"]
 
-    report = await imported(home, document)
+    report = await imported(tenant, document)
 
     assert set(results(report)) == {"unchanged"}
-    assert await activity(home) == entries
-    assert (await home.get("/feature_flags/"))["results"] == flags
+    assert await activity(tenant) == entries
+    assert (await tenant.get("/feature_flags/"))["results"] == flags
 
 
-async def test_references_are_those_of_the_project_imported_into(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_references_are_those_of_the_project_imported_into(
+    tenant: Tenant, other: Tenant
+) -> None:
+    document = await rich(tenant)
     await other.capture({**PERSONS[0], "properties": {"$groups": {"company": "acme"}}})
     await other.create_flag(key="unrelated")
     await other.api.post("/cohorts/", json={"name": "unrelated"})
@@ -169,8 +173,8 @@ async def test_references_are_those_of_the_project_imported_into(home: Home, oth
     assert insight["dashboards"] == flags["beta"]["analytics_dashboards"] == [board["id"]]
 
 
-async def test_flags_decide_at_once_after_an_import(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_flags_decide_at_once_after_an_import(tenant: Tenant, other: Tenant) -> None:
+    document = await rich(tenant)
     await other.capture(*PERSONS)
     before = (await other.decide("ann"))["featureFlags"]
 
@@ -182,19 +186,23 @@ async def test_flags_decide_at_once_after_an_import(home: Home, other: Home) -> 
     assert decided == {"base": True, "companies": False}
 
 
-async def test_whole_percentages_are_stored_as_integers(home: Home) -> None:
+async def test_whole_percentages_are_stored_as_integers(tenant: Tenant) -> None:
     """This holds for a new flag and for an existing one."""
     for share in (40.0, 60.0):
         filters = {"groups": [{"properties": [], "rollout_percentage": share}]}
-        await imported(home, {"flags": [{"key": "shares", "filters": filters}]})
+        await imported(tenant, {"flags": [{"key": "shares", "filters": filters}]})
 
-        this = select(feature_flags.c.filters).where(feature_flags.c.project_id == home.project_id)
-        [stored] = await home.site.records.fetch(this)
+        this = select(feature_flags.c.filters).where(
+            feature_flags.c.project_id == tenant.project_id
+        )
+        [stored] = await tenant.site.records.fetch(this)
         assert f'"rollout_percentage":{share:.0f}}}' in json.encode(stored.filters).decode()
 
 
-async def test_members_are_added_by_the_server_once_they_are_known(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_members_are_added_by_the_server_once_they_are_known(
+    tenant: Tenant, other: Tenant
+) -> None:
+    document = await rich(tenant)
 
     unknown = await imported(other, document)
     await other.capture(*PERSONS)
@@ -215,8 +223,8 @@ async def test_members_are_added_by_the_server_once_they_are_known(home: Home, o
 
 
 @pytest.mark.every_engine
-async def test_what_differs_is_changed_and_reported(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_what_differs_is_changed_and_reported(tenant: Tenant, other: Tenant) -> None:
+    document = await rich(tenant)
     await imported(other, document)
     entries = await activity(other)
     flags = [
@@ -264,8 +272,8 @@ async def test_what_differs_is_changed_and_reported(home: Home, other: Home) -> 
     assert outcomes(await imported(other, changed), "created", "updated") == []
 
 
-async def test_a_trial_reports_the_same_and_changes_nothing(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_a_trial_reports_the_same_and_changes_nothing(tenant: Tenant, other: Tenant) -> None:
+    document = await rich(tenant)
     await other.capture(*PERSONS)
     before = await exported(other)
 
@@ -278,15 +286,17 @@ async def test_a_trial_reports_the_same_and_changes_nothing(home: Home, other: H
     assert results(trial)["created"] > 10
 
 
-async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, other: Home) -> None:
-    document = await rich(home)
+async def test_a_member_of_the_organization_is_put_into_the_role(
+    tenant: Tenant, other: Tenant
+) -> None:
+    document = await rich(tenant)
     await other.capture(*PERSONS)
     await imported(other, document)
     async with other.site.records.write() as connection:
         await connection.execute(
             insert(memberships).values(
                 organization_id=other.organization_id,
-                user_id=home.user_id,
+                user_id=tenant.user_id,
                 level=Level.MEMBER,
                 joined_at=NOW,
             )
@@ -294,7 +304,7 @@ async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, oth
 
     report = await imported(other, document)
 
-    name = f"{home.owner['email']} in Engineering"
+    name = f"{tenant.owner['email']} in Engineering"
     assert outcomes(report, "created", "updated", "skipped") == [
         ObjectOutcome("role member", name, "created")
     ]
@@ -302,9 +312,9 @@ async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, oth
 
 
 @pytest.mark.every_engine
-async def test_nothing_is_written_when_one_thing_cannot_be(home: Home, other: Home) -> None:
+async def test_nothing_is_written_when_one_thing_cannot_be(tenant: Tenant, other: Tenant) -> None:
     """The project already has the maximum of group types, which only the import itself notices."""
-    document = await rich(home)
+    document = await rich(tenant)
     before = await exported(other)
     full = {"group_types": [{"group_type": f"g{n}", "group_type_index": n} for n in range(5)]}
     await imported(other, full)
@@ -317,20 +327,20 @@ async def test_nothing_is_written_when_one_thing_cannot_be(home: Home, other: Ho
 
 
 async def test_an_invalid_flag_refuses_the_document_before_anything_is_written(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
     flags = [{"key": "fine"}, {"key": "odd", "filters": {"groups": [{"properties": 7}]}}]
 
     with pytest.raises(DocumentError) as refused:
-        await imported(home, {"flags": flags})
+        await imported(tenant, {"flags": flags})
 
     assert str(refused.value) == (
         "flag odd: filters: Filters are not valid (properties must be a list of conditions)"
     )
-    assert (await exported(home)).flags == []
+    assert (await exported(tenant)).flags == []
 
 
-async def test_each_refused_entry_is_reported(home: Home) -> None:
+async def test_each_refused_entry_is_reported(tenant: Tenant) -> None:
     flags = [
         {"key": "fine"},
         {"key": "odd", "filters": {"groups": [{"rollout": 5}]}},
@@ -338,7 +348,7 @@ async def test_each_refused_entry_is_reported(home: Home) -> None:
     ]
 
     with pytest.raises(DocumentError) as refused:
-        await imported(home, {"flags": flags})
+        await imported(tenant, {"flags": flags})
 
     assert str(refused.value).split("\n") == [
         'flag odd: filters__groups__0__rollout: Unknown field "rollout". Did you mean '
@@ -346,41 +356,41 @@ async def test_each_refused_entry_is_reported(home: Home) -> None:
         'flag less: rollback_conditions__0__operator: "less" is not a valid choice. Allowed are: '
         "gt, lt.",
     ]
-    assert (await exported(home)).flags == []
+    assert (await exported(tenant)).flags == []
 
 
-async def test_what_was_stored_before_the_rules_is_no_fault(home: Home) -> None:
-    flag = await home.create_flag(key="old")
+async def test_what_was_stored_before_the_rules_is_no_fault(tenant: Tenant) -> None:
+    flag = await tenant.create_flag(key="old")
     filters = {"groups": [{"properties": [], "rollout": 5}]}
     conditions = [{**NEVER_PAID, "operator": "less"}]
-    await home.store_flag(flag, filters=filters, rollback_conditions=conditions)
-    document = await exported(home)
+    await tenant.store_flag(flag, filters=filters, rollback_conditions=conditions)
+    document = await exported(tenant)
     [entry] = document.flags
 
-    report = await imported(home, {"flags": [to_builtins(structs.replace(entry, name="new"))]})
+    report = await imported(tenant, {"flags": [to_builtins(structs.replace(entry, name="new"))]})
 
     assert [outcome.result for outcome in report.outcomes] == ["updated"]
-    assert (await home.get(f"/feature_flags/{flag['id']}/"))["name"] == "new"
+    assert (await tenant.get(f"/feature_flags/{flag['id']}/"))["name"] == "new"
     worse = to_builtins(structs.replace(entry, filters={"groups": [{"rollout": 6}]}))
     with pytest.raises(DocumentError, match="Unknown field"):
-        await imported(home, {"flags": [worse]})
+        await imported(tenant, {"flags": [worse]})
 
 
 @pytest.mark.every_engine
 async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
-    document = await rich(home)
+    document = await rich(tenant)
     base = next(
         flag
-        for flag in (await home.get("/feature_flags/"))["results"]
+        for flag in (await tenant.get("/feature_flags/"))["results"]
         if flag["key"] == "companies"
     )
-    [insight] = (await home.get("/insights/", search="Seen"))["results"]
-    await home.api.patch(f"/feature_flags/{base['id']}/", json={"deleted": True})
-    await home.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
+    [insight] = (await tenant.get("/insights/", search="Seen"))["results"]
+    await tenant.api.patch(f"/feature_flags/{base['id']}/", json={"deleted": True})
+    await tenant.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
 
-    report = await imported(home, document)
+    report = await imported(tenant, document)
 
     assert [
         (outcome.kind, outcome.result, outcome.why)
@@ -389,27 +399,27 @@ async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
         ("insight", "updated", "deleted"),
         ("flag", "created", ""),
     ]
-    after = await exported(home)
+    after = await exported(tenant)
     assert after.flags == document.flags
     assert document.insights[0] in after.insights
 
 
-async def test_broken_references_survive_a_journey(home: Home, other: Home) -> None:
+async def test_broken_references_survive_a_journey(tenant: Tenant, other: Tenant) -> None:
     """A flag that depends on a flag that no longer exists cannot be computed, here and there.
 
     An import from elsewhere may leave such a flag.
     """
-    base = await home.create_flag(key="base")
+    base = await tenant.create_flag(key="base")
     leaf = {"type": "flag", "operator": "flag_evaluates_to", "value": True}
     groups = {"groups": [{"properties": [{**leaf, "key": str(base["id"])}]}]}
-    await home.create_flag(key="next", filters=groups)
+    await tenant.create_flag(key="next", filters=groups)
     anonymous = {"properties": {"type": "OR", "values": [{"type": "cohort", "value": 99_999_999}]}}
-    cohort = (await home.api.post("/cohorts/", json={"name": "odd"})).json()
-    await home.store_cohort(cohort, filters=anonymous)
-    async with home.site.records.write() as connection:
+    cohort = (await tenant.api.post("/cohorts/", json={"name": "odd"})).json()
+    await tenant.store_cohort(cohort, filters=anonymous)
+    async with tenant.site.records.write() as connection:
         gone = update(feature_flags).where(feature_flags.c.id == base["id"])
         await connection.execute(gone.values(deleted=True))
-    document = await exported(home)
+    document = await exported(tenant)
 
     await imported(other, document)
     await other.site.running.public.flags.flag_sets.catch_up()
@@ -423,54 +433,54 @@ async def test_broken_references_survive_a_journey(home: Home, other: Home) -> N
     assert outcomes(await imported(other, document), "created", "updated") == []
 
 
-async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None:
+async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(tenant: Tenant) -> None:
     name = {"key": "c", "name": "c"}
-    await imported(home, {"cohorts": [{**name, "filters": {"properties": []}}]})
-    cohort = (await home.get("/cohorts/"))["results"][0]["id"]
+    await imported(tenant, {"cohorts": [{**name, "filters": {"properties": []}}]})
+    cohort = (await tenant.get("/cohorts/"))["results"][0]["id"]
     leaf = {"key": "id", "type": "cohort", "value": cohort}
-    await home.create_flag(key="in-c", filters={"groups": [{"properties": [leaf]}]})
+    await tenant.create_flag(key="in-c", filters={"groups": [{"properties": [leaf]}]})
     broken = {"properties": {"type": "NEITHER", "values": []}}
 
     with pytest.raises(DocumentError) as refused:
-        await imported(home, {"cohorts": [{**name, "filters": broken}]})
+        await imported(tenant, {"cohorts": [{**name, "filters": broken}]})
 
     assert str(refused.value) == (
         'cohort c: filters: Invalid type "NEITHER" of a group. Allowed are: AND, OR.'
     )
-    assert (await home.get("/cohorts/"))["results"][0]["filters"] == {"properties": []}
+    assert (await tenant.get("/cohorts/"))["results"][0]["filters"] == {"properties": []}
 
 
 @pytest.mark.every_engine
-async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
+async def test_imports_at_the_same_moment_do_not_mix(tenant: Tenant) -> None:
     """Two imports run at once with a user who creates one of their flags through the API."""
     flags = [{"key": f"flag-{n}", "roles": ["Builders"]} for n in range(10)]
     document: Json = {"flags": flags, "roles": [{"name": "Builders"}], "cohorts": [{"key": "vip"}]}
 
     done = await asyncio.gather(
-        imported(home, document),
-        imported(home, document),
-        home.api.post("/feature_flags/", json={"key": "flag-9"}),
+        imported(tenant, document),
+        imported(tenant, document),
+        tenant.api.post("/feature_flags/", json={"key": "flag-9"}),
         return_exceptions=True,
     )
-    last = await imported(home, document)
+    last = await imported(tenant, document)
 
     for result in done:
         assert isinstance(result, Report | DocumentError | httpx.Response), result
-    assert results(await imported(home, document)) == Counter(unchanged=22)
+    assert results(await imported(tenant, document)) == Counter(unchanged=22)
     assert outcomes(last, "skipped") == []
-    stored = await exported(home)
+    stored = await exported(tenant)
     assert [flag.key for flag in stored.flags] == [f"flag-{n}" for n in range(10)]
     assert [cohort.key for cohort in stored.cohorts] == ["unnamed"]
 
 
-async def test_property_types_that_are_known_stay(home: Home) -> None:
-    await home.capture(*PERSONS)
+async def test_property_types_that_are_known_stay(tenant: Tenant) -> None:
+    await tenant.capture(*PERSONS)
     definitions = [
         {"name": "amount", "property_type": "String", "event_names": ["seen"]},
         {"name": "new", "property_type": "Numeric", "event_names": ["seen", "other"]},
     ]
 
-    report = await imported(home, {"property_definitions": definitions})
+    report = await imported(tenant, {"property_definitions": definitions})
 
     assert report.outcomes == [
         ObjectOutcome(
@@ -479,7 +489,7 @@ async def test_property_types_that_are_known_stay(home: Home) -> None:
         ObjectOutcome("property definition", "new", "created"),
     ]
     stored = {
-        definition.name: definition for definition in (await exported(home)).property_definitions
+        definition.name: definition for definition in (await exported(tenant)).property_definitions
     }
     assert (stored["amount"].property_type, stored["new"].event_names) == (
         "Numeric",
@@ -488,16 +498,16 @@ async def test_property_types_that_are_known_stay(home: Home) -> None:
 
 
 async def test_conditions_on_test_accounts_are_replaced_and_an_older_document_leaves_them(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
     members = {"cohorts": [{"key": "staff", "is_static": True}]}
     outside = {"type": "cohort", "key": "id", "operator": "not_in", "value": {"cohort": "staff"}}
     plan = {"key": "plan", "operator": "is_not", "value": "test"}
-    await home.api.patch("/", json={"test_account_filters": [plan]})
+    await tenant.api.patch("/", json={"test_account_filters": [plan]})
 
-    older = await imported(home, {})
-    report = await imported(home, {**members, "test_account_filters": [outside, plan]})
-    again = await imported(home, {**members, "test_account_filters": [outside, plan]})
+    older = await imported(tenant, {})
+    report = await imported(tenant, {**members, "test_account_filters": [outside, plan]})
+    again = await imported(tenant, {**members, "test_account_filters": [outside, plan]})
 
     assert outcomes(older, "updated", "unchanged") == []
     [updated] = outcomes(report, "updated")
@@ -507,11 +517,11 @@ async def test_conditions_on_test_accounts_are_replaced_and_an_older_document_le
         "test_account_filters",
     )
     assert outcomes(again, "created", "updated") == []
-    [cohort] = (await home.get("/cohorts/"))["results"]
-    home.site.running.public.flags.projects.forget(home.project_id)
-    stored = (await home.get("/"))["test_account_filters"]
+    [cohort] = (await tenant.get("/cohorts/"))["results"]
+    tenant.site.running.public.flags.projects.forget(tenant.project_id)
+    stored = (await tenant.get("/"))["test_account_filters"]
     assert stored == [{**outside, "value": cohort["id"]}, plan]
-    entries = [entry for entry in await activity(home) if entry["scope"] == "Project"]
+    entries = [entry for entry in await activity(tenant) if entry["scope"] == "Project"]
     assert [entry["detail"]["changes"][0]["field"] for entry in entries] == [
         "test_account_filters"
     ] * 2

@@ -8,21 +8,21 @@ from fanion.transfer.document import read_document, write_document
 from fanion.transfer.export_store import export_project
 from fanion.transfer.importing.importer import import_document
 from fanion.transfer.posthog.schemas import PosthogInsight, stored_insight
-from tests.support.application import Home, Json, open_home
+from tests.support.application import Json, Tenant, open_tenant
 from tests.support.events_engine import next_project
 from tests.transfer.test_api import author_in, project_of
 
 
 @pytest.fixture
-async def other(home: Home) -> AsyncIterator[Home]:
+async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
     """Open a project of another organization."""
-    async with open_home(home.site, next_project()) as other:
+    async with open_tenant(tenant.site, next_project()) as other:
         yield other
 
 
-async def copied(home: Home, other: Home) -> None:
-    records = home.site.records
-    document = await export_project(records, await project_of(home))
+async def copied(tenant: Tenant, other: Tenant) -> None:
+    records = tenant.site.records
+    document = await export_project(records, await project_of(tenant))
     read = read_document(write_document(document))
     await import_document(records, await author_in(other), read)
 
@@ -32,13 +32,13 @@ def in_cohort(cohort_id: int) -> Json:
 
 
 async def test_queries_and_conditions_name_the_cohorts_of_the_project(
-    home: Home, other: Home
+    tenant: Tenant, other: Tenant
 ) -> None:
     await other.api.post("/cohorts/", json={"name": "unrelated"})
-    cohort = (await home.api.post("/cohorts/", json={"name": "payers", "is_static": True})).json()
+    cohort = (await tenant.api.post("/cohorts/", json={"name": "payers", "is_static": True})).json()
     members = [in_cohort(cohort["id"])]
     sent = {"name": "d", "filters": {"properties": members}}
-    board = (await home.api.post("/dashboards/", json=sent)).json()
+    board = (await tenant.api.post("/dashboards/", json=sent)).json()
     source = {
         "kind": "TrendsQuery",
         "series": [{"kind": "EventsNode", "event": "seen", "properties": members}],
@@ -46,10 +46,10 @@ async def test_queries_and_conditions_name_the_cohorts_of_the_project(
     }
     query = {"kind": "InsightVizNode", "source": source}
     body = {"name": "Seen", "query": query, "dashboards": [board["id"]]}
-    assert (await home.api.post("/insights/", json=body)).status_code == 201
+    assert (await tenant.api.post("/insights/", json=body)).status_code == 201
 
-    await copied(home, other)
-    await copied(home, other)
+    await copied(tenant, other)
+    await copied(tenant, other)
 
     [copy] = (await other.get("/cohorts/", search="payers"))["results"]
     [insight] = (await other.get("/insights/"))["results"]

@@ -10,7 +10,7 @@ import pytest
 from msgspec import json
 
 from fanion.transfer.document import DocumentError
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.transfer.test_api import exported, imported
 
 KEY = "Billing v2.1: new?"
@@ -23,25 +23,27 @@ FLAG: Json = {"key": KEY, "filters": FILTERS, "ensure_experience_continuity": Tr
 
 
 @pytest.fixture
-async def flag(home: Home) -> Json:
-    report = await imported(home, {"flags": [FLAG]})
+async def flag(tenant: Tenant) -> Json:
+    report = await imported(tenant, {"flags": [FLAG]})
     assert [outcome.result for outcome in report.outcomes] == ["created"]
-    await home.site.running.public.flags.flag_sets.catch_up()
-    [stored] = (await home.get("/feature_flags/"))["results"]
+    await tenant.site.running.public.flags.flag_sets.catch_up()
+    [stored] = (await tenant.get("/feature_flags/"))["results"]
     body: Json = stored
     return body
 
 
-async def test_an_imported_key_and_payload_are_served_as_they_are(home: Home, flag: Json) -> None:
-    old = await home.decide("ann")
-    new = await home.decide("ann", "?v=4", flag_keys_to_evaluate=[KEY])
-    ofrep = await home.public.post(
+async def test_an_imported_key_and_payload_are_served_as_they_are(
+    tenant: Tenant, flag: Json
+) -> None:
+    old = await tenant.decide("ann")
+    new = await tenant.decide("ann", "?v=4", flag_keys_to_evaluate=[KEY])
+    ofrep = await tenant.public.post(
         f"/ofrep/v1/evaluate/flags/{quote(KEY, safe='')}",
         json={"context": {"targetingKey": "ann"}},
-        headers={"authorization": f"Bearer {home.token}"},
+        headers={"authorization": f"Bearer {tenant.token}"},
     )
-    definitions = await home.get("/feature_flags/local_evaluation/")
-    config = await home.get(f"/feature_flags/{quote(KEY, safe='')}/remote_config/")
+    definitions = await tenant.get("/feature_flags/local_evaluation/")
+    config = await tenant.get(f"/feature_flags/{quote(KEY, safe='')}/remote_config/")
 
     assert (old["featureFlags"], old["featureFlagPayloads"]) == ({KEY: True}, {KEY: TEXT})
     assert new["flags"][KEY]["metadata"]["payload"] == TEXT
@@ -51,7 +53,7 @@ async def test_an_imported_key_and_payload_are_served_as_they_are(home: Home, fl
     assert config == TEXT
 
 
-async def test_an_imported_flag_can_be_sent_back_and_changed(home: Home, flag: Json) -> None:
+async def test_an_imported_flag_can_be_sent_back_and_changed(tenant: Tenant, flag: Json) -> None:
     path = f"/feature_flags/{flag['id']}/"
     wider = {**flag["filters"], "groups": [{"properties": [], "rollout_percentage": 20}]}
     changes: list[Json] = [
@@ -62,7 +64,7 @@ async def test_an_imported_flag_can_be_sent_back_and_changed(home: Home, flag: J
     ]
 
     for change in changes:
-        answer = await home.api.patch(path, json=change)
+        answer = await tenant.api.patch(path, json=change)
 
         assert answer.status_code == 200, answer.text
         assert answer.json()["key"] == KEY
@@ -80,9 +82,9 @@ REQUESTS: list[tuple[str, str, Json]] = [
 
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
 async def test_every_request_about_an_imported_flag_is_answered(
-    home: Home, flag: Json, method: str, path: str, body: Json
+    tenant: Tenant, flag: Json, method: str, path: str, body: Json
 ) -> None:
-    answer = await home.api.request(
+    answer = await tenant.api.request(
         method, f"/feature_flags/{flag['id']}/{path}", json=body if method == "POST" else None
     )
 
@@ -90,21 +92,25 @@ async def test_every_request_about_an_imported_flag_is_answered(
 
 
 @pytest.mark.parametrize("path", ["evaluation_reasons/", "reach/", "preview_change/"])
-async def test_a_change_of_an_imported_flag_can_be_tried(home: Home, flag: Json, path: str) -> None:
+async def test_a_change_of_an_imported_flag_can_be_tried(
+    tenant: Tenant, flag: Json, path: str
+) -> None:
     body: Json = {"id": flag["id"], "key": KEY, "filters": flag["filters"]}
     if path == "evaluation_reasons/":
         body["distinct_id"] = "ann"
 
-    answer = await home.api.post(f"/feature_flags/{path}", json=body)
+    answer = await tenant.api.post(f"/feature_flags/{path}", json=body)
 
     assert answer.status_code == 200, answer.text
 
 
-async def test_it_is_moved_on_and_a_second_import_changes_nothing(home: Home, flag: Json) -> None:
-    document = await exported(home)
+async def test_it_is_moved_on_and_a_second_import_changes_nothing(
+    tenant: Tenant, flag: Json
+) -> None:
+    document = await exported(tenant)
 
-    again = await imported(home, {"flags": [FLAG]})
-    moved = await imported(home, document)
+    again = await imported(tenant, {"flags": [FLAG]})
+    moved = await imported(tenant, document)
 
     assert [outcome.result for outcome in again.outcomes] == ["unchanged"]
     assert {outcome.result for outcome in moved.outcomes} == {"unchanged"}
@@ -112,14 +118,14 @@ async def test_it_is_moved_on_and_a_second_import_changes_nothing(home: Home, fl
     assert '"rollout_percentage":100}' in json.encode(document.flags[0].filters).decode()
 
 
-async def test_new_ones_by_the_api_stay_strict(home: Home, flag: Json) -> None:
+async def test_new_ones_by_the_api_stay_strict(tenant: Tenant, flag: Json) -> None:
     path = f"/feature_flags/{flag['id']}/"
     payloads = {**flag["filters"], "payloads": {"true": "see you at 6"}}
 
     refused = [
-        await home.api.post("/feature_flags/", json={"key": "a.b"}),
-        await home.api.patch(path, json={"key": "a b"}),
-        await home.api.patch(path, json={"filters": payloads}),
+        await tenant.api.post("/feature_flags/", json={"key": "a.b"}),
+        await tenant.api.patch(path, json={"key": "a b"}),
+        await tenant.api.patch(path, json={"filters": payloads}),
     ]
 
     assert [(answer.status_code, answer.json()["attr"]) for answer in refused] == [
@@ -130,6 +136,6 @@ async def test_new_ones_by_the_api_stay_strict(home: Home, flag: Json) -> None:
 
 
 @pytest.mark.parametrize("key", ["a\nb", "a\u200eb", "\x7f", " "])
-async def test_keys_that_nobody_can_read_are_refused(home: Home, key: Any) -> None:
+async def test_keys_that_nobody_can_read_are_refused(tenant: Tenant, key: Any) -> None:
     with pytest.raises(DocumentError, match="key: must not"):
-        await imported(home, {"flags": [{**FLAG, "key": key}]})
+        await imported(tenant, {"flags": [{**FLAG, "key": key}]})

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from fanion.projects.model import FRESH_FOR, Level
-from tests.support.application import Home, Json, error, open_home
+from tests.support.application import Json, Tenant, error, open_tenant
 from tests.support.management import add_key, add_member
 
 # Ids far from each other, because a project that is created meanwhile takes the next one.
@@ -309,17 +309,17 @@ def refusal_of(caller: str, endpoint: Endpoint) -> Refusal:
 
 
 @pytest.fixture
-async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
-    records, unique = home.site.records, uuid4().hex
+async def callers(tenant: Tenant) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
+    records, unique = tenant.site.records, uuid4().hex
     objects = {*OBJECTS.values(), "organization", "user"}
     readings = [f"{name}:read" for name in sorted(objects)]
     viewer, member, admin = [
-        await add_member(records, f"{level.name.lower()}-{unique}", level, home.organization_id)
+        await add_member(records, f"{level.name.lower()}-{unique}", level, tenant.organization_id)
         for level in (Level.VIEWER, Level.MEMBER, Level.ADMIN)
     ]
     async with AsyncExitStack() as stack:
         elsewhere = await stack.enter_async_context(
-            open_home(home.site, home.project_id + 10**9 * next(_elsewhere))
+            open_tenant(tenant.site, tenant.project_id + 10**9 * next(_elsewhere))
         )
         keys = {
             "no key": None,
@@ -328,33 +328,33 @@ async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
             "a viewer": viewer.key,
             "a member": member.key,
             "an administrator": admin.key,
-            "an owner": home.key,
+            "an owner": tenant.key,
             "an owner's key that reads": await add_key(
-                records, home.user_id, f"phx_r_{unique}", readings
+                records, tenant.user_id, f"phx_r_{unique}", readings
             ),
             "an owner's key for users": await add_key(
-                records, home.user_id, f"phx_u_{unique}", ["user:read"]
+                records, tenant.user_id, f"phx_u_{unique}", ["user:read"]
             ),
         }
-        clients = {name: home.site.client(key) for name, key in keys.items()}
+        clients = {name: tenant.site.client(key) for name, key in keys.items()}
         users = {
             "a stranger's session": elsewhere.user_id,
             "a viewer's session": viewer.user_id,
             "a member's session": member.user_id,
             "an administrator's session": admin.user_id,
-            "an owner's session": home.user_id,
+            "an owner's session": tenant.user_id,
         }
-        clients |= {name: await home.site.browser(user_id) for name, user_id in users.items()}
-        clients["an ended session"] = home.site.browser_with("A" * 43)
+        clients |= {name: await tenant.site.browser(user_id) for name, user_id in users.items()}
+        clients["an ended session"] = tenant.site.browser_with("A" * 43)
         for client in clients.values():
             await stack.enter_async_context(client)
         yield clients
 
 
-async def endpoints(home: Home) -> list[Endpoint]:
-    schema = (await home.public.get("/api/schema/")).json()
+async def endpoints(tenant: Tenant) -> list[Endpoint]:
+    schema = (await tenant.public.get("/api/schema/")).json()
     found = [
-        Endpoint(method.upper(), path, _address(home, path, operation), operation.get("security"))
+        Endpoint(method.upper(), path, _address(tenant, path, operation), operation.get("security"))
         for path, item in schema["paths"].items()
         if path.startswith("/api/")
         for method, operation in item.items()
@@ -362,9 +362,9 @@ async def endpoints(home: Home) -> list[Endpoint]:
     return sorted(found, key=lambda endpoint: endpoint.name == SIGN_OUT)
 
 
-def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
+def _address(tenant: Tenant, path: str, operation: Mapping[str, Any]) -> str:
     """Return a path with ids of missing objects, in the test's organization and project."""
-    values = {"project_id": str(home.project_id), "organization": str(home.organization_id)}
+    values = {"project_id": str(tenant.project_id), "organization": str(tenant.organization_id)}
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path" and parameter["name"] not in values:
             is_number = parameter["schema"]["type"] == "integer"
@@ -399,9 +399,9 @@ def _problems(
 
 
 async def test_each_caller_is_admitted_by_key_project_and_scope_only(
-    home: Home, callers: Mapping[str, httpx.AsyncClient]
+    tenant: Tenant, callers: Mapping[str, httpx.AsyncClient]
 ) -> None:
-    known = await endpoints(home)
+    known = await endpoints(tenant)
 
     # The owner comes last, since only the owner changes something.
     found = [
@@ -419,10 +419,10 @@ async def test_each_caller_is_admitted_by_key_project_and_scope_only(
 
 
 async def test_what_is_dangerous_needs_a_fresh_sign_in(
-    home: Home, callers: Mapping[str, httpx.AsyncClient]
+    tenant: Tenant, callers: Mapping[str, httpx.AsyncClient]
 ) -> None:
-    known = await endpoints(home)
-    home.site.clock.time += FRESH_FOR + timedelta(seconds=1)
+    known = await endpoints(tenant)
+    tenant.site.clock.time += FRESH_FOR + timedelta(seconds=1)
 
     found = {
         endpoint.name
@@ -458,21 +458,21 @@ NEVER = {405, 404, 400}
 LEFT_OUT = {"POST /api/projects/", "POST /api/personal_api_keys/"}
 
 
-async def _create_objects(home: Home, unique: str) -> dict[str, str]:
+async def _create_objects(tenant: Tenant, unique: str) -> dict[str, str]:
     """Create one object of each kind, and return ids by their names in paths."""
     person = f"u-{unique}"
     colleague = await add_member(
-        home.site.records, f"c-{unique}", Level.MEMBER, home.organization_id
+        tenant.site.records, f"c-{unique}", Level.MEMBER, tenant.organization_id
     )
-    await home.capture({"event": f"seen-{unique}", "distinct_id": person, "properties": {"a": 1}})
-    async with home.site.client(home.key) as client:
+    await tenant.capture({"event": f"seen-{unique}", "distinct_id": person, "properties": {"a": 1}})
+    async with tenant.site.client(tenant.key) as client:
 
         async def made(path: str, body: Json) -> str:
             answer = await client.post(path, json=body)
             assert answer.status_code in {200, 201}, (path, answer.text)
             return str(answer.json()["id"])
 
-        project = f"/api/projects/{home.project_id}"
+        project = f"/api/projects/{tenant.project_id}"
         role = await made("/api/organizations/@current/roles/", {"name": unique})
         member = f"/api/organizations/@current/roles/{role}/role_memberships/"
         flag = await made(f"{project}/feature_flags/", {"key": unique})
@@ -480,7 +480,7 @@ async def _create_objects(home: Home, unique: str) -> dict[str, str]:
             "scheduled_at": "2024-03-02T00:00:00Z",
             "payload": {"operation": "update_status", "value": False},
         }
-        definitions = await home.get("/event_definitions/", search=f"seen-{unique}")
+        definitions = await tenant.get("/event_definitions/", search=f"seen-{unique}")
         members = await client.get("/api/organizations/@current/members/?limit=1000")
         [user_uuid] = [
             member["user"]["uuid"]
@@ -503,10 +503,10 @@ async def _create_objects(home: Home, unique: str) -> dict[str, str]:
             "invite_id": await made(
                 "/api/organizations/@current/invites/", {"target_email": f"{unique}@example.com"}
             ),
-            "member_id": await made(member, {"user_uuid": home.owner["uuid"]}),
-            "person_id": str((await home.person(person))["id"]),
+            "member_id": await made(member, {"user_uuid": tenant.owner["uuid"]}),
+            "person_id": str((await tenant.person(person))["id"]),
             "definition_id": str(definitions["results"][0]["id"]),
-            "event_id": str((await home.events(distinct_id=person))[0]["id"]),
+            "event_id": str((await tenant.events(distinct_id=person))[0]["id"]),
         }
 
 
@@ -520,11 +520,11 @@ async def _create_objects(home: Home, unique: str) -> dict[str, str]:
     ],
 )
 async def test_each_caller_may_use_existing_objects_as_permitted(
-    home: Home, callers: Mapping[str, httpx.AsyncClient], caller: str
+    tenant: Tenant, callers: Mapping[str, httpx.AsyncClient], caller: str
 ) -> None:
-    things = await _create_objects(home, f"x{uuid4().hex[:8]}")
-    fixed = {"project_id": str(home.project_id), "organization": str(home.organization_id)}
-    schema = (await home.public.get("/api/schema/")).json()
+    things = await _create_objects(tenant, f"x{uuid4().hex[:8]}")
+    fixed = {"project_id": str(tenant.project_id), "organization": str(tenant.organization_id)}
+    schema = (await tenant.public.get("/api/schema/")).json()
     known = [
         Endpoint(method.upper(), path, path.format(**fixed, **things), operation.get("security"))
         for path, item in schema["paths"].items()
@@ -570,7 +570,7 @@ async def test_each_caller_may_use_existing_objects_as_permitted(
             ("person_id", "persons"),
             ("definition_id", "event_definitions"),
         ):
-            assert str((await home.get(f"/{path}/{things[name]}/"))["id"]) == things[name]
+            assert str((await tenant.get(f"/{path}/{things[name]}/"))["id"]) == things[name]
 
 
 def _names(path: str) -> set[str]:

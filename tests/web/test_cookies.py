@@ -16,7 +16,7 @@ from fanion.accounts.sessions.cookies import (
     set_cookie,
 )
 from fanion.server.head import HeaderFields, RequestHead
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.exchange import MemoryRequest
 
 HTTPS, HTTP = "https://fanion.example/below", "http://127.0.0.1:8000"
@@ -58,7 +58,7 @@ class WatchedHeaders(HeaderFields):
         return super().values()
 
 
-def public_paths(home: Home) -> list[str]:
+def public_paths(tenant: Tenant) -> list[str]:
     """Return the paths of public routes; parameters are the project's id or key."""
     found: list[str] = []
 
@@ -66,11 +66,11 @@ def public_paths(home: Home) -> list[str]:
         found.append(path)
         return False
 
-    home.site.application.routes.only(note)
+    tenant.site.application.routes.only(note)
     filled = {
-        "/array/": [f"/array/{home.token}/config", f"/array/{home.token}/config.js"],
+        "/array/": [f"/array/{tenant.token}/config", f"/array/{tenant.token}/config.js"],
         "/api/projects/": [
-            f"/api/projects/{home.project_id}/feature_flags/{end}"
+            f"/api/projects/{tenant.project_id}/feature_flags/{end}"
             for end in ("local_evaluation", "stream", "key/remote_config")
         ],
         "/ofrep/v1/evaluate/flags/": ["/ofrep/v1/evaluate/flags/key"],
@@ -78,7 +78,7 @@ def public_paths(home: Home) -> list[str]:
     return sorted({public_path for path in found for public_path in filled.get(path, [path])})
 
 
-async def headers_read(home: Home, method: str, path: str, body: Any, cookie: str) -> set[str]:
+async def headers_read(tenant: Tenant, method: str, path: str, body: Any, cookie: str) -> set[str]:
     """Return the headers that the answer depends on, and the status as `:status`."""
     headers = WatchedHeaders(
         host="fanion.test",
@@ -88,22 +88,22 @@ async def headers_read(home: Home, method: str, path: str, body: Any, cookie: st
     headers.add("x-fanion-console", "1")
     headers.looked_at.clear()
     raw = json.dumps(body).encode()
-    head = RequestHead(method, path, f"token={home.token}", "1.1", headers, True, False, len(raw))
-    home.site.application.fast_path(head)
+    head = RequestHead(method, path, f"token={tenant.token}", "1.1", headers, True, False, len(raw))
+    tenant.site.application.fast_path(head)
     request = MemoryRequest(method, path, head.query, headers, "192.0.2.1:1", raw)
-    await home.site.application.answer(request)
+    await tenant.site.application.answer(request)
     assert request.status < 500, (path, request.content)
     return {*headers.looked_at, f":{request.status}"}
 
 
-async def test_public_routes_never_look_at_a_cookie(home: Home) -> None:
-    cookie = await home.site.running.accounts.sign_in.sessions.start_session(
-        home.user_id, "password", Device("", "")
+async def test_public_routes_never_look_at_a_cookie(tenant: Tenant) -> None:
+    cookie = await tenant.site.running.accounts.sign_in.sessions.start_session(
+        tenant.user_id, "password", Device("", "")
     )
-    paths = public_paths(home)
+    paths = public_paths(tenant)
     bodies: list[Any] = [
-        {"api_key": home.token, "event": "e", "distinct_id": "u", "batch": []},
-        {"project_id": home.project_id, "event": "e", "distinct_id": "u"},  # no key at all
+        {"api_key": tenant.token, "event": "e", "distinct_id": "u", "batch": []},
+        {"project_id": tenant.project_id, "event": "e", "distinct_id": "u"},  # no key at all
         {"context": {"targetingKey": "u"}},
     ]
 
@@ -112,19 +112,19 @@ async def test_public_routes_never_look_at_a_cookie(home: Home) -> None:
         for method in ("GET", "POST", "OPTIONS")
         for path in paths
         for body in bodies
-        if "cookie" in (seen := await headers_read(home, method, path, body, cookie))
+        if "cookie" in (seen := await headers_read(tenant, method, path, body, cookie))
     }
-    managed = await headers_read(home, "GET", "/api/users/@me/", {}, cookie)
+    managed = await headers_read(tenant, "GET", "/api/users/@me/", {}, cookie)
 
     assert found == {}
     assert len(paths) > 20
     assert {"cookie", ":200"} <= managed
 
 
-async def test_a_session_is_no_key_of_a_public_route(home: Home) -> None:
-    browser = await home.site.browser(home.user_id)
-    flags = f"/api/projects/{home.project_id}/feature_flags"
-    asked = {"distinct_id": "u", "project_id": home.project_id}
+async def test_a_session_is_no_key_of_a_public_route(tenant: Tenant) -> None:
+    browser = await tenant.site.browser(tenant.user_id)
+    flags = f"/api/projects/{tenant.project_id}/feature_flags"
+    asked = {"distinct_id": "u", "project_id": tenant.project_id}
     async with browser:
         answers = [
             await browser.post("/decide/?v=3", json=asked),
@@ -132,7 +132,7 @@ async def test_a_session_is_no_key_of_a_public_route(home: Home) -> None:
             await browser.post("/capture/", json={**asked, "event": "e"}),
             await browser.get(f"{flags}/local_evaluation/"),
             await browser.get(f"{flags}/stream/"),
-            await browser.get("/flags/definitions/", params={"token": home.token}),
+            await browser.get("/flags/definitions/", params={"token": tenant.token}),
             await browser.post("/ofrep/v1/evaluate/flags", json={"context": {}}),
         ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.documented import Shapes, holds
 
 pytestmark = pytest.mark.every_engine
@@ -26,8 +26,8 @@ _NAME = re.compile(r"\{([a-z ]+)\}")
 class Bench:
     """The objects that the table names in braces, created when first named."""
 
-    def __init__(self, home: Home, clients: dict[str, httpx.AsyncClient]) -> None:
-        self.home = home
+    def __init__(self, tenant: Tenant, clients: dict[str, httpx.AsyncClient]) -> None:
+        self.tenant = tenant
         self._clients = clients
         self._made: dict[str, Any] = {}
 
@@ -65,7 +65,7 @@ class Bench:
 
 
 async def _posted(bench: Bench, path: str, **body: Any) -> Any:
-    answer = await bench.home.api.post(path, json=body)
+    answer = await bench.tenant.api.post(path, json=body)
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 
@@ -76,7 +76,7 @@ async def _flag(bench: Bench, key: str, **fields: Any) -> Any:
 
 async def _people(bench: Bench) -> None:
     people = (("ann", "pro"), ("bob", "free"))
-    await bench.home.capture(
+    await bench.tenant.capture(
         *({"event": "seen", "distinct_id": who, "$set": {"plan": plan}} for who, plan in people)
     )
 
@@ -86,18 +86,18 @@ async def _cohort(bench: Bench) -> Any:
     await bench.value("people")
     filters = {"properties": {"type": "AND", "values": [PRO]}}
     cohort_id = await _posted(bench, "/cohorts/", name="Payers", filters=filters)
-    await bench.home.site.calculated()
+    await bench.tenant.site.calculated()
     return cohort_id
 
 
 async def _definition(bench: Bench) -> Any:
     await bench.value("people")
-    return (await bench.home.get("/event_definitions/"))["results"][0]["id"]
+    return (await bench.tenant.get("/event_definitions/"))["results"][0]["id"]
 
 
 async def _role(bench: Bench) -> Any:
     """Create a role; its address begins at the root, not at the project."""
-    roles = str(bench.home.api.base_url.join("/api/organizations/@current/roles/"))
+    roles = str(bench.tenant.api.base_url.join("/api/organizations/@current/roles/"))
     return await _posted(bench, roles, name="Engineering")
 
 
@@ -107,7 +107,7 @@ async def _access(bench: Bench) -> Any:
 
 
 async def _token(bench: Bench) -> str:
-    return bench.home.token
+    return bench.tenant.token
 
 
 VARIANTS = {
@@ -132,12 +132,12 @@ MAKERS: dict[str, Callable[[Bench], Awaitable[Any]]] = {
 
 
 @pytest.fixture
-async def bench(home: Home) -> AsyncIterator[Bench]:
-    project = f"/api/projects/{home.project_id}"
+async def bench(tenant: Tenant) -> AsyncIterator[Bench]:
+    project = f"/api/projects/{tenant.project_id}"
     async with AsyncExitStack() as stack:
-        stranger = await stack.enter_async_context(home.site.client("phx_wrong", project))
-        clients = {"the owner": home.api, "anybody": home.public, "a wrong key": stranger}
-        yield Bench(home, clients)
+        stranger = await stack.enter_async_context(tenant.site.client("phx_wrong", project))
+        clients = {"the owner": tenant.api, "anybody": tenant.public, "a wrong key": stranger}
+        yield Bench(tenant, clients)
 
 
 # ── Operations ───────────────────────────────────────────────────────────────────────────
@@ -202,7 +202,7 @@ async def test_every_writable_field_is_written(bench: Bench, kind: str, send: st
     path = send.split()[1].split("{")[0]
     assert {name: written[name] for name in body} == body
     assert {name: written[name] for name in CASES["objects"][kind]} == written
-    assert await bench.home.get(f"{path}{written['id']}/") == written
+    assert await bench.tenant.get(f"{path}{written['id']}/") == written
 
 
 @pytest.mark.parametrize("name", CASES["differences"])
@@ -225,14 +225,14 @@ async def test_deletion_is_a_change_that_keeps_the_record(bench: Bench, path: st
     address = await bench.filled(path)
     collection = path.split("{")[0]
 
-    refused = await bench.home.api.delete(address)
-    count = (await bench.home.get(collection))["count"]
-    deleted = await bench.home.api.patch(address, json={"deleted": True})
+    refused = await bench.tenant.api.delete(address)
+    count = (await bench.tenant.get(collection))["count"]
+    deleted = await bench.tenant.api.patch(address, json={"deleted": True})
 
     assert (refused.status_code, refused.content, count) == (405, b"", 1)
     assert (deleted.status_code, deleted.json()["deleted"]) == (200, True)
-    assert (await bench.home.get(address))["deleted"] is True
-    assert (await bench.home.get(collection))["count"] == 0
+    assert (await bench.tenant.get(address))["deleted"] is True
+    assert (await bench.tenant.get(collection))["count"] == 0
 
 
 async def test_a_list_is_paged_by_its_links(bench: Bench) -> None:
@@ -240,7 +240,7 @@ async def test_a_list_is_paged_by_its_links(bench: Bench) -> None:
 
     keys, address = [], "/feature_flags/?limit=1"
     while address:
-        page = (await bench.home.api.get(address)).json()
+        page = (await bench.tenant.api.get(address)).json()
         assert page["count"] == 3
         keys += [flag["id"] for flag in page["results"]]
         address = page["next"]
@@ -252,35 +252,35 @@ async def test_a_list_is_paged_by_its_links(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("case", CASES["events"], ids=lambda case: case["kind"])
-async def test_an_event_of_each_kind_arrives(home: Home, case: Json) -> None:
-    answer = await home.public.post("/capture/", json={"api_key": home.token, **case["send"]})
-    await home.site.ingested()
+async def test_an_event_of_each_kind_arrives(tenant: Tenant, case: Json) -> None:
+    answer = await tenant.public.post("/capture/", json={"api_key": tenant.token, **case["send"]})
+    await tenant.site.ingested()
 
-    [event] = await home.events(event=case["send"]["event"])
+    [event] = await tenant.events(event=case["send"]["event"])
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
     assert holds(event, case["found"]), event
     if "read" in case:
-        read = await home.api.get(case["read"])
+        read = await tenant.api.get(case["read"])
         assert holds(read.json(), case["holds"]), read.text
 
 
 @pytest.mark.parametrize("case", CASES["not ingested"], ids=lambda case: case["about"])
 async def test_an_event_that_is_not_ingested_is_answered_all_the_same(
-    home: Home, case: Json
+    tenant: Tenant, case: Json
 ) -> None:
-    answer = await home.public.post("/capture/", json={"api_key": home.token, **case["item"]})
-    await home.site.ingested()
+    answer = await tenant.public.post("/capture/", json={"api_key": tenant.token, **case["item"]})
+    await tenant.site.ingested()
 
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
-    assert await home.events() == []
+    assert await tenant.events() == []
 
 
 async def test_flags_are_evaluated_with_properties_of_the_request(bench: Bench) -> None:
     await bench.value("people")
     await bench.value("variant flag")
 
-    stored = await bench.home.decide("ann")
-    sent = await bench.home.decide("ann", person_properties={"plan": "free"})
+    stored = await bench.tenant.decide("ann")
+    sent = await bench.tenant.decide("ann", person_properties={"plan": "free"})
 
     assert stored["featureFlags"] == {"color": "blue"}
     assert stored["featureFlagPayloads"] == {"color": {"hex": "#00f"}}

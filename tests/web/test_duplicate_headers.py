@@ -11,7 +11,7 @@ import pytest
 
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.http_probe import Answer, Probe
 from tests.support.server import free_port
 
@@ -22,10 +22,10 @@ SAME = "Sec-Fetch-Site: same-origin"
 
 
 @asynccontextmanager
-async def listening(home: Home) -> AsyncIterator[int]:
+async def listening(tenant: Tenant) -> AsyncIterator[int]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.answer_with(home.site.application)
+    await server.answer_with(tenant.site.application)
     yield port
     stop.set()
     await server.wait_closed()
@@ -74,18 +74,20 @@ ODD: dict[str, tuple[list[str], int]] = {
 
 
 @pytest.mark.parametrize("case", ODD)
-async def test_a_header_that_stands_twice_is_never_taken_for_ours(home: Home, case: str) -> None:
-    browser = await home.site.browser(home.user_id)
+async def test_a_header_that_stands_twice_is_never_taken_for_ours(
+    tenant: Tenant, case: str
+) -> None:
+    browser = await tenant.site.browser(tenant.user_id)
     good = f"fanion={browser.cookies['fanion']}"
     lines, status = ODD[case]
-    async with listening(home) as port:
+    async with listening(tenant) as port:
         here = f"127.0.0.1:{port}"
         sent = [
             line.replace("HERE", here).replace("GOOD", good).replace("BAD", "fanion=" + "A" * 43)
             for line in lines
         ]
         answer = await asyncio.to_thread(patch, port, sent)
-    async with home.site.client(home.key) as client:
+    async with tenant.site.client(tenant.key) as client:
         name = (await client.get(PATH)).json()["name"]
 
     assert answer is not None
@@ -93,16 +95,16 @@ async def test_a_header_that_stands_twice_is_never_taken_for_ours(home: Home, ca
     assert (name == "Another") == (status == 200)
 
 
-async def test_a_body_that_looks_like_a_request_is_none(home: Home) -> None:
+async def test_a_body_that_looks_like_a_request_is_none(tenant: Tenant) -> None:
     """The body of a refused request is discarded, and not read as the next request."""
-    browser = await home.site.browser(home.user_id)
+    browser = await tenant.site.browser(tenant.user_id)
     good = f"Cookie: fanion={browser.cookies['fanion']}"
     hidden = "\r\n".join([f"PATCH {PATH} HTTP/1.1", HOST, LENGTH, good, OURS, SAME, "", ""])
     body = hidden.encode() + BODY
     lines = [HOST, f"Content-Length: {len(body)}", good, EVIL]
-    async with listening(home) as port:
+    async with listening(tenant) as port:
         answer = await asyncio.to_thread(patch, port, lines, body)
-    async with home.site.client(home.key) as client:
+    async with tenant.site.client(tenant.key) as client:
         name = (await client.get(PATH)).json()["name"]
 
     assert answer is not None

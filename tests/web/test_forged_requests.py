@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from fanion.events.storage.store import EventStore
-from tests.support.application import BASE_URL, Home, error, open_home, open_site
+from tests.support.application import BASE_URL, Tenant, error, open_site, open_tenant
 from tests.support.exchange import MemoryTransport
 
 ME, PROJECT = "/api/users/@me/", "/api/projects/@current/"
@@ -51,10 +51,10 @@ READS_ALONE = [({"sec-fetch-site": "none"}, True), ({}, True), ({"referer": EVIL
 CHANGES_ALONE = [({"sec-fetch-site": "none"}, False), ({}, False), ({"referer": BASE_URL}, False)]
 
 
-async def page(home: Home, peer: str = STRANGER) -> httpx.AsyncClient:
+async def page(tenant: Tenant, peer: str = STRANGER) -> httpx.AsyncClient:
     """Return a signed-in browser that sends nothing but the cookie by itself."""
-    browser = await home.site.browser(home.user_id)
-    transport = MemoryTransport(home.site.application, peer)
+    browser = await tenant.site.browser(tenant.user_id)
+    transport = MemoryTransport(tenant.site.application, peer)
     return httpx.AsyncClient(transport=transport, base_url=BASE_URL, cookies=browser.cookies)
 
 
@@ -64,9 +64,9 @@ async def change(client: httpx.AsyncClient, headers: dict[str, str]) -> httpx.Re
 
 @pytest.mark.parametrize(("headers", "is_own"), SITES + CHANGES_ALONE)
 async def test_a_change_needs_a_page_of_ours(
-    home: Home, headers: dict[str, str], is_own: bool
+    tenant: Tenant, headers: dict[str, str], is_own: bool
 ) -> None:
-    async with await page(home) as client:
+    async with await page(tenant) as client:
         answer = await change(client, OURS | headers)
         without = await change(client, headers)
 
@@ -79,9 +79,9 @@ async def test_a_change_needs_a_page_of_ours(
 @pytest.mark.parametrize(("headers", "is_own"), SITES + READS_ALONE)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_pages_of_other_origins_read_nothing_with_a_session(
-    home: Home, method: str, headers: dict[str, str], is_own: bool
+    tenant: Tenant, method: str, headers: dict[str, str], is_own: bool
 ) -> None:
-    async with await page(home) as client:
+    async with await page(tenant) as client:
         answer = await client.request(method, ME, headers=headers)
 
     assert answer.status_code == (200 if is_own else 403)
@@ -91,20 +91,20 @@ async def test_pages_of_other_origins_read_nothing_with_a_session(
 
 
 @pytest.mark.parametrize("sent", ["0", "true", "", "1, 1", " 1x", "01"])
-async def test_our_header_has_one_value(home: Home, sent: str) -> None:
-    async with await page(home) as client:
+async def test_our_header_has_one_value(tenant: Tenant, sent: str) -> None:
+    async with await page(tenant) as client:
         answer = await change(client, {"sec-fetch-site": "same-origin", "x-fanion-console": sent})
 
     assert (answer.status_code, answer.json()) == (403, FORGED)
 
 
-async def test_a_key_needs_none_of_this(home: Home) -> None:
+async def test_a_key_needs_none_of_this(tenant: Tenant) -> None:
     """No browser sends a key by itself."""
     headers = {"sec-fetch-site": "cross-site", "origin": EVIL}
-    async with await page(home) as client:
-        with_both = await change(client, headers | {"authorization": f"Bearer {home.key}"})
+    async with await page(tenant) as client:
+        with_both = await change(client, headers | {"authorization": f"Bearer {tenant.key}"})
         in_body = await client.patch(
-            PROJECT, json={"name": "A", "personal_api_key": home.key}, headers=headers
+            PROJECT, json={"name": "A", "personal_api_key": tenant.key}, headers=headers
         )
 
     assert (with_both.status_code, in_body.status_code) == (200, 200)
@@ -116,11 +116,11 @@ OVERRIDES = ("x-http-method-override", "x-http-method", "x-method-override")
 @pytest.mark.parametrize("name", OVERRIDES)
 @pytest.mark.parametrize("sent", ["GET", "DELETE"])
 async def test_the_method_of_a_request_is_the_one_that_it_has(
-    home: Home, name: str, sent: str
+    tenant: Tenant, name: str, sent: str
 ) -> None:
-    flag = await home.create_flag(key="kept")
+    flag = await tenant.create_flag(key="kept")
     path = f"/api/projects/@current/feature_flags/{flag['id']}/"
-    async with await page(home) as client:
+    async with await page(tenant) as client:
         read = await client.get(f"{path}?_method={sent}", headers={name: sent})
         plain = await client.get(path, headers={name: sent})
         posted = await client.post(
@@ -161,8 +161,8 @@ async def test_only_a_trusted_proxy_says_where_the_server_is(
     forwarded = {"x-forwarded-host": "shown.example", "x-forwarded-proto": "https"}
     async with (
         open_site(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as site,
-        open_home(site, project_id) as home,
-        await page(home, peer) as client,
+        open_tenant(site, project_id) as tenant,
+        await page(tenant, peer) as client,
     ):
         value = client.cookies["fanion"]
         client.cookies.clear()
@@ -178,8 +178,8 @@ async def test_an_address_of_the_operator_goes_before_all_headers(
     public_url = "https://shown.example/fanion"
     async with (
         open_site(sqlite_url, events, tmp_path, public_url=public_url) as site,
-        open_home(site, project_id) as home,
-        await page(home) as client,
+        open_tenant(site, project_id) as tenant,
+        await page(tenant) as client,
     ):
         value = client.cookies["fanion"]
         client.cookies.clear()

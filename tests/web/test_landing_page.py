@@ -21,7 +21,7 @@ from fanion.server.request import Request
 from fanion.server.response import Response
 from fanion.web.landing_page import LandingPage, prefers_html
 from fanion.web.probes import OK, Check, CheckResult, Probes, State
-from tests.support.application import BASE_URL, Home, error
+from tests.support.application import BASE_URL, Tenant, error
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 PROXY = "10.1.2.3:4711"
@@ -52,8 +52,8 @@ def text_without_tags(answer: Response) -> str:
     return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", answer.body.decode(), flags=re.S))
 
 
-async def test_a_browser_gets_a_page_with_the_address_that_it_used(home: Home) -> None:
-    answer = await home.public.get("/", headers=BROWSER)
+async def test_a_browser_gets_a_page_with_the_address_that_it_used(tenant: Tenant) -> None:
+    answer = await tenant.public.get("/", headers=BROWSER)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "Ready." in answer.text
@@ -67,26 +67,26 @@ async def test_a_browser_gets_a_page_with_the_address_that_it_used(home: Home) -
     assert f"Fanion {__version__}" in page
 
 
-async def test_every_link_of_the_page_works(home: Home) -> None:
-    page = (await home.public.get("/", headers=BROWSER)).text
+async def test_every_link_of_the_page_works(tenant: Tenant) -> None:
+    page = (await tenant.public.get("/", headers=BROWSER)).text
     links = re.findall(r'<a href="([^"]+)"', page)
 
     assert len(links) == 4
     for link in links:
-        assert (await home.public.get(unescape(link))).status_code == 200
+        assert (await tenant.public.get(unescape(link))).status_code == 200
 
 
-async def test_the_page_contains_no_key(home: Home) -> None:
-    page = (await home.public.get("/", headers=BROWSER)).text
-    json_text = (await home.public.get("/")).text
+async def test_the_page_contains_no_key(tenant: Tenant) -> None:
+    page = (await tenant.public.get("/", headers=BROWSER)).text
+    json_text = (await tenant.public.get("/")).text
 
     assert re.findall(r"ph[cxs]_\w*", page) == ["phc_"] * page.count("phc_…")
     assert "phc_" not in json_text
-    assert home.token not in page
+    assert tenant.token not in page
 
 
-async def test_the_page_has_a_policy_that_allows_its_style_only(home: Home) -> None:
-    answer = await home.public.get("/", headers=BROWSER)
+async def test_the_page_has_a_policy_that_allows_its_style_only(tenant: Tenant) -> None:
+    answer = await tenant.public.get("/", headers=BROWSER)
 
     [style] = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
     allowed = b64encode(sha256(style.encode()).digest()).decode()
@@ -103,8 +103,8 @@ async def test_the_page_has_a_policy_that_allows_its_style_only(home: Home) -> N
     assert set(re.findall(r'(?:src|href)="([^/"]*)', answer.text)) == {"data:,", "http:"}
 
 
-async def test_a_program_gets_the_same_as_json(home: Home) -> None:
-    answer = await home.public.get("/")
+async def test_a_program_gets_the_same_as_json(tenant: Tenant) -> None:
+    answer = await tenant.public.get("/")
 
     assert (answer.status_code, answer.json()) == (
         200,
@@ -120,8 +120,8 @@ async def test_a_program_gets_the_same_as_json(home: Home) -> None:
     assert answer.headers["vary"] == "Accept"
 
 
-async def test_the_page_rejects_post(home: Home) -> None:
-    answer = await home.public.post("/", json={})
+async def test_the_page_rejects_post(tenant: Tenant) -> None:
+    answer = await tenant.public.post("/", json={})
 
     assert answer.status_code == 405
     detail = 'Method "POST" not allowed.'

@@ -10,7 +10,7 @@ import pytest
 
 from fanion.projects.request_api import KEY_BODY_BYTES_MAX
 from fanion.wire.offload import DECODING_BYTES_MAX
-from tests.support.application import Home, error
+from tests.support.application import Tenant, error
 
 MANY = 400_000
 OBJECTS = b"{}," * MANY + b"{}"
@@ -23,12 +23,12 @@ WRONG = "phc_nobody-has-this-key"
 CAPTURE_PATHS = ("/batch/", "/capture/", "/engage/")
 
 
-async def send(home: Home, path: str, body: bytes, key: str) -> httpx.Response:
+async def send(tenant: Tenant, path: str, body: bytes, key: str) -> httpx.Response:
     """Send a body compressed by gzip, with the key in its place."""
     content = gzip.compress(body.replace(b"KEY", key.encode()), 1)
     assert len(content) < len(body) // 50
     headers = {"authorization": f"Bearer {key}", "content-encoding": "gzip"}
-    return await home.public.post(path, content=content, headers=headers)
+    return await tenant.public.post(path, content=content, headers=headers)
 
 
 def outcome(answer: httpx.Response) -> tuple[int, Any]:
@@ -55,66 +55,66 @@ def outcome(answer: httpx.Response) -> tuple[int, Any]:
     ids=["objects", "key last", "array", "deep", "text", "broken", "one item"],
 )
 async def test_a_large_capture_gets_the_response_of_a_small_one(
-    home: Home, path: str, body: bytes, wrong: int, right: tuple[int, Any]
+    tenant: Tenant, path: str, body: bytes, wrong: int, right: tuple[int, Any]
 ) -> None:
-    assert (await send(home, path, body, WRONG)).status_code == wrong
-    assert outcome(await send(home, path, body, home.token)) == right
+    assert (await send(tenant, path, body, WRONG)).status_code == wrong
+    assert outcome(await send(tenant, path, body, tenant.token)) == right
 
 
-async def test_a_batch_of_a_million_items_is_stored_unchanged(home: Home) -> None:
+async def test_a_batch_of_a_million_items_is_stored_unchanged(tenant: Tenant) -> None:
     """Items without a name are dropped, and their number is not limited."""
     body = b'{"batch":[' + b'{"a":1},' * 1_000_000 + EVENT + b'],"api_key":"KEY"}'
 
-    assert outcome(await send(home, "/batch/", body, home.token)) == (200, None)
-    await home.site.ingested()
+    assert outcome(await send(tenant, "/batch/", body, tenant.token)) == (200, None)
+    await tenant.site.ingested()
 
-    assert len(await home.events(event="many")) == 1
+    assert len(await tenant.events(event="many")) == 1
 
 
 @pytest.mark.every_engine
-async def test_a_large_unclean_batch_is_stored_clean(home: Home) -> None:
+async def test_a_large_unclean_batch_is_stored_clean(tenant: Tenant) -> None:
     odd = b'{"event":"odd","distinct_id":"u","properties":{"a":NaN,"b":"\\ud83d"}},'
     body = b'{"batch":[' + odd * 2_000 + EVENT + b'],"api_key":"KEY"}'
 
-    assert outcome(await send(home, "/batch/", body, home.token)) == (200, None)
-    await home.site.ingested()
+    assert outcome(await send(tenant, "/batch/", body, tenant.token)) == (200, None)
+    await tenant.site.ingested()
 
-    stored = await home.events(event="odd", limit=10_000)
+    stored = await tenant.events(event="odd", limit=10_000)
     assert len(stored) == 2_000
     assert {"a": None, "b": "\ufffd"}.items() <= stored[0]["properties"].items()
 
 
-async def test_an_engage_of_a_large_object_is_an_identify(home: Home) -> None:
+async def test_an_engage_of_a_large_object_is_an_identify(tenant: Tenant) -> None:
     known = json.dumps({"a": "x" * 2_000_000}).encode()
     body = b'{"$token":"KEY","$distinct_id":"large","$set":' + known + b',"properties":{}}'
 
-    assert outcome(await send(home, "/engage/", body, home.token)) == (200, None)
-    await home.site.ingested()
+    assert outcome(await send(tenant, "/engage/", body, tenant.token)) == (200, None)
+    await tenant.site.ingested()
 
-    [event] = await home.events(distinct_id="large")
+    [event] = await tenant.events(distinct_id="large")
     assert event["event"] == "$identify"
 
 
-async def test_capture_v1_answers_for_each_of_many_events(home: Home) -> None:
+async def test_capture_v1_answers_for_each_of_many_events(tenant: Tenant) -> None:
     uuids = [f"01890f3c-aaaa-7bbb-8ccc-{number:012x}" for number in range(5_000)]
     items = [{"event": "v1", "distinct_id": "u", "uuid": uuid} for uuid in uuids]
     body = msgspec.json.encode({"batch": [*items, {"uuid": "x"}, None, 17]})
     content = gzip.compress(body)
     headers = {"content-encoding": "gzip", "posthog-sdk-info": "posthog-python/7"}
 
-    wrong = await home.public.post(
+    wrong = await tenant.public.post(
         V1, content=content, headers={**headers, "authorization": f"Bearer {WRONG}"}
     )
-    right = await home.public.post(
-        V1, content=content, headers={**headers, "authorization": f"Bearer {home.token}"}
+    right = await tenant.public.post(
+        V1, content=content, headers={**headers, "authorization": f"Bearer {tenant.token}"}
     )
-    await home.site.ingested()
+    await tenant.site.ingested()
 
     assert outcome(wrong) == (401, "invalid_api_key")
     results = right.json()["results"]
     assert results.pop("x")["result"] == "drop"
     assert results == {uuid: {"result": "ok"} for uuid in uuids}
-    stored = await home.events(event="v1", limit=10_000)
+    stored = await tenant.events(event="v1", limit=10_000)
     assert len(stored) == len(uuids)
     assert stored[0]["properties"]["$lib"] == "posthog-python"
 
@@ -124,32 +124,32 @@ async def test_capture_v1_answers_for_each_of_many_events(home: Home) -> None:
     [(OBJECTS, 413), (DEEP, 400), (TEXT, 200)],
     ids=["objects", "deep", "text"],
 )
-async def test_flags_check_the_key_first(home: Home, members: bytes, status: int) -> None:
-    await home.create_flag(key="on", filters={"groups": [{}]})
+async def test_flags_check_the_key_first(tenant: Tenant, members: bytes, status: int) -> None:
+    await tenant.create_flag(key="on", filters={"groups": [{}]})
     sent = b'{"a":[' + members + b"]}"
     body = b'{"person_properties":' + sent + b',"distinct_id":"u","api_key":"KEY"}'
     wrong_status = 400 if members is DEEP else 401
 
     for path in ("/decide?v=3", "/flags?v=2"):
-        assert (await send(home, path, body, WRONG)).status_code == wrong_status
-        assert (await send(home, path, body, home.token)).status_code == status
+        assert (await send(tenant, path, body, WRONG)).status_code == wrong_status
+        assert (await send(tenant, path, body, tenant.token)).status_code == status
     context = b'{"context":{"targetingKey":"u","plan":' + sent + b"}}"
     for path in (OFREP, f"{OFREP}/on"):
-        assert (await send(home, path, context, WRONG)).status_code == 401
-        assert (await send(home, path, context, home.token)).status_code == status
+        assert (await send(tenant, path, context, WRONG)).status_code == 401
+        assert (await send(tenant, path, context, tenant.token)).status_code == status
 
 
-async def test_a_large_request_gets_the_flags_that_a_small_one_gets(home: Home) -> None:
+async def test_a_large_request_gets_the_flags_that_a_small_one_gets(tenant: Tenant) -> None:
     plan = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
-    await home.create_flag(key="pro", filters={"groups": [{"properties": [plan]}]})
+    await tenant.create_flag(key="pro", filters={"groups": [{"properties": [plan]}]})
     ballast = {f"p{number}": "x" * 100 for number in range(2_000)}
     properties = {**ballast, "plan": "pro"}
 
-    decided = await home.decide("u", person_properties=properties)
-    told_ofrep = await home.public.post(
+    decided = await tenant.decide("u", person_properties=properties)
+    told_ofrep = await tenant.public.post(
         f"{OFREP}/pro",
         json={"context": {"targetingKey": "u", **properties}},
-        headers={"authorization": f"Bearer {home.token}"},
+        headers={"authorization": f"Bearer {tenant.token}"},
     )
 
     assert decided["featureFlags"]["pro"] is True
@@ -169,19 +169,19 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_key_is_sought_in_a_small_body_only(home: Home, kind: str) -> None:
-    path, headers = f"/api/projects/{home.project_id}/cohorts/", {"content-type": kind}
+async def test_a_key_is_sought_in_a_small_body_only(tenant: Tenant, kind: str) -> None:
+    path, headers = f"/api/projects/{tenant.project_id}/cohorts/", {"content-type": kind}
     start, end = KINDS[kind]
 
     async def answer(key: str, size: int, query: str = "") -> httpx.Response:
         ends = end.replace(b"KEY", key.encode())
         content = start + b"x" * (size - len(start) - len(ends)) + ends
-        return await home.public.post(path + query, content=content, headers=headers)
+        return await tenant.public.post(path + query, content=content, headers=headers)
 
-    small, wrong = await answer(home.key, 1_000), await answer("phx_none", 1_000)
-    largest = await answer(home.key, KEY_BODY_BYTES_MAX)
-    larger = await answer(home.key, KEY_BODY_BYTES_MAX + 1)
-    in_query = await answer("phx_none", KEY_BODY_BYTES_MAX + 1, f"?personal_api_key={home.key}")
+    small, wrong = await answer(tenant.key, 1_000), await answer("phx_none", 1_000)
+    largest = await answer(tenant.key, KEY_BODY_BYTES_MAX)
+    larger = await answer(tenant.key, KEY_BODY_BYTES_MAX + 1)
+    in_query = await answer("phx_none", KEY_BODY_BYTES_MAX + 1, f"?personal_api_key={tenant.key}")
 
     assert small.status_code == 201, small.text
     assert (wrong.status_code, wrong.json()["code"]) == (401, "invalid_personal_api_key")

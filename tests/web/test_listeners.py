@@ -4,7 +4,7 @@ import pytest
 
 from fanion.web.application import Application, for_management_listener, for_public_listener
 from tests.support import plain_http
-from tests.support.application import BASE_URL, Home, error
+from tests.support.application import BASE_URL, Tenant, error
 from tests.support.exchange import MemoryTransport
 
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
@@ -23,10 +23,10 @@ async def status(application: Application, method: str, path: str) -> int:
     return answer.status_code
 
 
-async def test_the_public_listener_does_not_serve_management(home: Home) -> None:
-    whole = home.site.application
+async def test_the_public_listener_does_not_serve_management(tenant: Tenant) -> None:
+    whole = tenant.site.application
     public, managers = for_public_listener(whole), for_management_listener(whole)
-    documented = (await home.public.get("/api/schema/")).json()["paths"]
+    documented = (await tenant.public.get("/api/schema/")).json()["paths"]
     routes = {
         (method, path.replace("{", "").replace("}", ""))
         for path, item in documented.items()
@@ -66,9 +66,9 @@ async def test_the_public_listener_does_not_serve_management(home: Home) -> None
     ],
 )
 async def test_each_path_is_served_by_its_listener(
-    home: Home, method: str, path: str, public: int, managers: int
+    tenant: Tenant, method: str, path: str, public: int, managers: int
 ) -> None:
-    whole = home.site.application
+    whole = tenant.site.application
 
     assert await status(for_public_listener(whole), method, path) == public
     assert await status(for_management_listener(whole), method, path) == managers

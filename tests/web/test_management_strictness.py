@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Table, update
 
 from fanion.db.schema.insights import dashboards, insights
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 HOOK = {"url": "https://hooks.example.com/a"}
 TREND: Json = {"insight": "TRENDS", "events": [{"id": "seen"}]}
@@ -102,25 +102,25 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
 CASES = [(path, *case) for path, cases in CREATED.items() for case in cases]
 
 
-def url_of(home: Home, path: str) -> str:
-    return path if path.startswith("/api/") else f"/api/projects/{home.project_id}{path}"
+def url_of(tenant: Tenant, path: str) -> str:
+    return path if path.startswith("/api/") else f"/api/projects/{tenant.project_id}{path}"
 
 
-async def send_request(home: Home, method: str, path: str, **request: Any) -> Any:
-    headers = {"authorization": home.api.headers["authorization"]}
-    return await home.public.request(method, url_of(home, path), headers=headers, **request)
+async def send_request(tenant: Tenant, method: str, path: str, **request: Any) -> Any:
+    headers = {"authorization": tenant.api.headers["authorization"]}
+    return await tenant.public.request(method, url_of(tenant, path), headers=headers, **request)
 
 
 @pytest.mark.parametrize(("path", "sent", "attr", "detail"), CASES)
 async def test_an_invalid_body_creates_nothing(
-    home: Home, path: str, sent: Json, attr: str, detail: str
+    tenant: Tenant, path: str, sent: Json, attr: str, detail: str
 ) -> None:
-    answer = await send_request(home, "POST", path, json=sent)
+    answer = await send_request(tenant, "POST", path, json=sent)
 
     assert (answer.status_code, answer.json().get("attr")) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
     assert detail in answer.json()["detail"]
-    listed = await send_request(home, "GET", path)
+    listed = await send_request(tenant, "GET", path)
     if listed.status_code == 200 and path not in ("/api/projects/", "/api/personal_api_keys/"):
         assert listed.json()["count"] == 0
 
@@ -140,19 +140,19 @@ SETTINGS: list[tuple[Json, str, str]] = [
 
 @pytest.mark.parametrize(("sent", "attr", "detail"), SETTINGS)
 async def test_a_setting_that_would_not_be_stored_is_rejected(
-    home: Home, sent: Json, attr: str, detail: str
+    tenant: Tenant, sent: Json, attr: str, detail: str
 ) -> None:
-    path = f"/api/projects/{home.project_id}/"
-    before = (await send_request(home, "GET", path)).json()
+    path = f"/api/projects/{tenant.project_id}/"
+    before = (await send_request(tenant, "GET", path)).json()
 
-    answer = await send_request(home, "PATCH", path, json=sent)
+    answer = await send_request(tenant, "PATCH", path, json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert detail in answer.json()["detail"]
-    assert (await send_request(home, "GET", path)).json() == before
+    assert (await send_request(tenant, "GET", path)).json() == before
 
 
-async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) -> None:
+async def test_unsupported_settings_with_empty_values_are_ignored(tenant: Tenant) -> None:
     idle: Json = {
         "anonymize_ips": False,
         "session_recording_opt_in": False,
@@ -162,35 +162,35 @@ async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) ->
         "product_description": "",
     }
 
-    answer = await send_request(home, "PATCH", f"/api/projects/{home.project_id}/", json=idle)
+    answer = await send_request(tenant, "PATCH", f"/api/projects/{tenant.project_id}/", json=idle)
     form = await send_request(
-        home, "PATCH", f"/api/projects/{home.project_id}/", data={"anonymize_ips": "False"}
+        tenant, "PATCH", f"/api/projects/{tenant.project_id}/", data={"anonymize_ips": "False"}
     )
     wrong = await send_request(
-        home, "PATCH", f"/api/projects/{home.project_id}/", data={"anonymize_ips": "True"}
+        tenant, "PATCH", f"/api/projects/{tenant.project_id}/", data={"anonymize_ips": "True"}
     )
 
     assert (answer.status_code, form.status_code) == (200, 200), answer.text + form.text
     assert (wrong.status_code, wrong.json()["attr"]) == (400, "anonymize_ips")
 
 
-async def create_objects(home: Home) -> dict[str, Json]:
+async def create_objects(tenant: Tenant) -> dict[str, Json]:
     """Return one object of each kind that can be changed, by address, as it is read."""
-    await home.capture({"event": "seen", "distinct_id": "ann", "$set": {"plan": "pro"}})
-    await home.capture({"event": "seen", "distinct_id": "ann", "properties": {"a": 1}})
-    dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
+    await tenant.capture({"event": "seen", "distinct_id": "ann", "$set": {"plan": "pro"}})
+    await tenant.capture({"event": "seen", "distinct_id": "ann", "properties": {"a": 1}})
+    dashboard = (await tenant.api.post("/dashboards/", json={"name": "d"})).json()
     insight = {**trend(date_from="-7d"), "dashboards": [dashboard["id"]], "name": "i"}
     roles = "/api/organizations/@current/roles/"
     access = "/api/organizations/@current/resource_access/"
     allowed = {"resource": "feature flags", "access_level": 37}
-    [person] = (await home.get("/persons/"))["results"]
-    [definition] = (await home.get("/event_definitions/"))["results"]
-    insight_id = (await home.api.post("/insights/", json=insight)).json()["id"]
-    hook_id = (await home.api.post("/webhooks/", json=HOOK)).json()["id"]
-    role_id = (await send_request(home, "POST", roles, json={"name": "r"})).json()["id"]
-    access_id = (await send_request(home, "POST", access, json=allowed)).json()["id"]
+    [person] = (await tenant.get("/persons/"))["results"]
+    [definition] = (await tenant.get("/event_definitions/"))["results"]
+    insight_id = (await tenant.api.post("/insights/", json=insight)).json()["id"]
+    hook_id = (await tenant.api.post("/webhooks/", json=HOOK)).json()["id"]
+    role_id = (await send_request(tenant, "POST", roles, json={"name": "r"})).json()["id"]
+    access_id = (await send_request(tenant, "POST", access, json=allowed)).json()["id"]
     places = [
-        f"/api/projects/{home.project_id}/",
+        f"/api/projects/{tenant.project_id}/",
         f"{roles}{role_id}/",
         f"{access}{access_id}/",
         f"/insights/{insight_id}/",
@@ -200,12 +200,12 @@ async def create_objects(home: Home) -> dict[str, Json]:
         f"/event_definitions/{definition['id']}/",
         f"/event_definitions/{definition['id']}/marks/",
     ]
-    return {path: (await send_request(home, "GET", path)).json() for path in places}
+    return {path: (await send_request(tenant, "GET", path)).json() for path in places}
 
 
-async def test_a_response_can_be_sent_back_unchanged(home: Home) -> None:
-    for path, shown in (await create_objects(home)).items():
-        answer = await send_request(home, "PATCH", path, json=shown)
+async def test_a_response_can_be_sent_back_unchanged(tenant: Tenant) -> None:
+    for path, shown in (await create_objects(tenant)).items():
+        answer = await send_request(tenant, "PATCH", path, json=shown)
 
         assert answer.status_code == 200, (path, answer.text)
         moving = {"last_updated_at", "updated_at", "last_modified_at", "last_modified_by", "tiles"}
@@ -213,12 +213,12 @@ async def test_a_response_can_be_sent_back_unchanged(home: Home) -> None:
         assert stored.items() <= answer.json().items(), path
 
 
-async def test_an_invalid_change_changes_nothing(home: Home) -> None:
-    for path, shown in (await create_objects(home)).items():
-        answer = await send_request(home, "PATCH", path, json={**shown, "nmae": "x"})
+async def test_an_invalid_change_changes_nothing(tenant: Tenant) -> None:
+    for path, shown in (await create_objects(tenant)).items():
+        answer = await send_request(tenant, "PATCH", path, json={**shown, "nmae": "x"})
 
         assert (answer.status_code, answer.json()["attr"]) == (400, "nmae"), (path, answer.text)
-        assert (await send_request(home, "GET", path)).json() == shown
+        assert (await send_request(tenant, "GET", path)).json() == shown
 
 
 DEFINITION: list[tuple[Json, str]] = [
@@ -230,24 +230,24 @@ DEFINITION: list[tuple[Json, str]] = [
 ]
 
 
-async def test_fields_that_definitions_do_not_store_are_rejected(home: Home) -> None:
-    await home.capture({"event": "seen", "distinct_id": "ann"})
-    [definition] = (await home.get("/event_definitions/"))["results"]
+async def test_fields_that_definitions_do_not_store_are_rejected(tenant: Tenant) -> None:
+    await tenant.capture({"event": "seen", "distinct_id": "ann"})
+    [definition] = (await tenant.get("/event_definitions/"))["results"]
     path = f"/event_definitions/{definition['id']}/"
 
     for sent, attr in DEFINITION:
-        answer = await home.api.patch(path, json=sent)
+        answer = await tenant.api.patch(path, json=sent)
         assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     nothing = {"description": "", "verified": False, "owner": None, "creation_context": "x"}
-    assert (await home.api.patch(path, json=nothing)).status_code == 200
+    assert (await tenant.api.patch(path, json=nothing)).status_code == 200
 
 
-async def test_invalid_tiles_are_rejected(home: Home) -> None:
-    dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
+async def test_invalid_tiles_are_rejected(tenant: Tenant) -> None:
+    dashboard = (await tenant.api.post("/dashboards/", json={"name": "d"})).json()
     insight = {**trend(), "dashboards": [dashboard["id"]]}
-    assert (await home.api.post("/insights/", json=insight)).status_code == 201
+    assert (await tenant.api.post("/insights/", json=insight)).status_code == 201
     path = f"/dashboards/{dashboard['id']}/"
-    [tile] = (await home.get(path))["tiles"]
+    [tile] = (await tenant.get(path))["tiles"]
     wrong = [
         ({"id": tile["id"], "colour": "red"}, "tiles__0__colour"),
         ({"id": tile["id"], "text": {"body": "hello"}}, "text"),
@@ -255,38 +255,38 @@ async def test_invalid_tiles_are_rejected(home: Home) -> None:
     ]
 
     for sent, attr in wrong:
-        answer = await home.api.patch(path, json={"tiles": [sent]})
+        answer = await tenant.api.patch(path, json={"tiles": [sent]})
         assert answer.status_code == 400, answer.text
         assert answer.json()["attr"] in (attr, f"tiles__0__{attr}")
-    assert (await home.get(path))["tiles"] == [tile]
+    assert (await tenant.get(path))["tiles"] == [tile]
 
 
-async def store(home: Home, table: Table, row_id: int, **columns: Any) -> None:
+async def store(tenant: Tenant, table: Table, row_id: int, **columns: Any) -> None:
     """Write columns without validation, like values of an older version."""
-    async with home.site.records.write() as connection:
+    async with tenant.site.records.write() as connection:
         await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
 
 
-async def test_an_old_insight_and_an_old_dashboard_can_still_be_changed(home: Home) -> None:
-    insight = (await home.api.post("/insights/", json=trend())).json()
-    dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
+async def test_an_old_insight_and_an_old_dashboard_can_still_be_changed(tenant: Tenant) -> None:
+    insight = (await tenant.api.post("/insights/", json=trend())).json()
+    dashboard = (await tenant.api.post("/dashboards/", json={"name": "d"})).json()
     old = {**TREND, "no_such": 1, "display": "LineGraph"}
-    await store(home, insights, insight["id"], filters=old)
-    await store(home, dashboards, dashboard["id"], filters={"properties": [{"key": "a"}]})
+    await store(tenant, insights, insight["id"], filters=old)
+    await store(tenant, dashboards, dashboard["id"], filters={"properties": [{"key": "a"}]})
 
-    renamed = await home.api.patch(
+    renamed = await tenant.api.patch(
         f"/insights/{insight['id']}/", json={"filters": old, "name": "n"}
     )
-    worse = await home.api.patch(
+    worse = await tenant.api.patch(
         f"/insights/{insight['id']}/", json={"filters": {**old, "interval": "dayly"}}
     )
-    shown = await home.get(f"/insights/{insight['id']}/")
-    answer = await home.api.get(f"/insights/{insight['id']}/", params={"refresh": True})
-    named = await home.api.patch(
+    shown = await tenant.get(f"/insights/{insight['id']}/")
+    answer = await tenant.api.get(f"/insights/{insight['id']}/", params={"refresh": True})
+    named = await tenant.api.patch(
         f"/dashboards/{dashboard['id']}/",
         json={"filters": {"properties": [{"key": "a"}]}, "name": "n"},
     )
-    other = await home.api.patch(
+    other = await tenant.api.patch(
         f"/dashboards/{dashboard['id']}/", json={"filters": {"properties": [{"key": "b"}]}}
     )
 
@@ -318,14 +318,16 @@ QUERIES: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("path", "attr", "detail"), QUERIES)
-async def test_an_invalid_query_is_rejected(home: Home, path: str, attr: str, detail: str) -> None:
-    answer = await home.api.get(path)
+async def test_an_invalid_query_is_rejected(
+    tenant: Tenant, path: str, attr: str, detail: str
+) -> None:
+    answer = await tenant.api.get(path)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert detail in answer.json()["detail"]
 
 
-async def test_a_trend_accepts_parameters_of_old_clients(home: Home) -> None:
+async def test_a_trend_accepts_parameters_of_old_clients(tenant: Tenant) -> None:
     sent = {
         **TREND,
         "interval": "day",
@@ -342,26 +344,26 @@ async def test_a_trend_accepts_parameters_of_old_clients(home: Home) -> None:
         "personal_api_key": "phx_of_the_header_instead",
     }
 
-    body = await home.api.post("/insights/trend/", json=sent)
-    query = await home.api.get(
+    body = await tenant.api.post("/insights/trend/", json=sent)
+    query = await tenant.api.get(
         '/insights/trend/?events=[{"id":"seen"}]&breakdowns=[]&sampling_factor=1&_=1&format=json'
-        f"&filter_test_accounts=false&token={home.token}&breakdown_group_type_index="
+        f"&filter_test_accounts=false&token={tenant.token}&breakdown_group_type_index="
     )
-    listed = await home.api.get("/insights/?basic=true&refresh=true&saved=true")
+    listed = await tenant.api.get("/insights/?basic=true&refresh=true&saved=true")
 
     assert (body.status_code, query.status_code, listed.status_code) == (200, 200, 200), (
         body.text + query.text + listed.text
     )
 
 
-async def test_a_cache_buster_is_not_part_of_the_query(home: Home) -> None:
-    first = await home.api.get('/insights/trend/?events=[{"id":"seen"}]&_=1')
-    second = await home.api.get('/insights/trend/?events=[{"id":"seen"}]&_=2')
+async def test_a_cache_buster_is_not_part_of_the_query(tenant: Tenant) -> None:
+    first = await tenant.api.get('/insights/trend/?events=[{"id":"seen"}]&_=1')
+    second = await tenant.api.get('/insights/trend/?events=[{"id":"seen"}]&_=2')
 
     assert (first.json()["is_cached"], second.json()["is_cached"]) == (False, True)
 
 
-async def test_no_option_of_an_insight_is_ignored_for_a_cohort(home: Home) -> None:
+async def test_no_option_of_an_insight_is_ignored_for_a_cohort(tenant: Tenant) -> None:
     path = '/cohorts/?insight=TRENDS&events=[{"id":"seen"}]&entity_id=seen'
     sent = {"name": "c", "is_static": True}
     wrong = {
@@ -371,7 +373,7 @@ async def test_no_option_of_an_insight_is_ignored_for_a_cohort(home: Home) -> No
     }
 
     for option, attr in wrong.items():
-        answer = await home.api.post(f"{path}&{option}", json=sent)
+        answer = await tenant.api.post(f"{path}&{option}", json=sent)
         assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
-    drawn = await home.api.post(f"{path}&display=ActionsLineGraph&show_legend=true", json=sent)
+    drawn = await tenant.api.post(f"{path}&display=ActionsLineGraph&show_legend=true", json=sent)
     assert drawn.status_code == 201, drawn.text

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 UNKNOWN = "zzz_no_such_name"
 # The paths of management. All other paths are for SDKs, and ignore unknown names.
@@ -65,21 +65,21 @@ def address(path: str) -> str:
 
 
 @pytest.fixture
-async def managed(home: Home) -> list[Operation]:
-    schema = (await home.public.get("/api/schema/")).json()
+async def managed(tenant: Tenant) -> list[Operation]:
+    schema = (await tenant.public.get("/api/schema/")).json()
     managed_operations = list(operations(schema))
     assert len(managed_operations) > 100
     return managed_operations
 
 
-async def send_request(home: Home, operation: Operation, **request: Any) -> Any:
+async def send_request(tenant: Tenant, operation: Operation, **request: Any) -> Any:
     method, path = operation.method, operation.address
     if operation.of_session:
-        async with await home.site.browser(home.user_id) as browser:
+        async with await tenant.site.browser(tenant.user_id) as browser:
             return await browser.request(method, path, **request)
-    headers = {"authorization": home.api.headers["authorization"]}
-    built = home.public.build_request(method, path, headers=headers, **request)
-    answer = await home.public.send(built, stream=True)
+    headers = {"authorization": tenant.api.headers["authorization"]}
+    built = tenant.public.build_request(method, path, headers=headers, **request)
+    answer = await tenant.public.send(built, stream=True)
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         await answer.aclose()  # it never ends
         return httpx.Response(answer.status_code)
@@ -87,19 +87,19 @@ async def send_request(home: Home, operation: Operation, **request: Any) -> Any:
     return answer
 
 
-async def test_every_exception_is_an_operation(home: Home) -> None:
-    schema = (await home.public.get("/api/schema/")).json()
+async def test_every_exception_is_an_operation(tenant: Tenant) -> None:
+    schema = (await tenant.public.get("/api/schema/")).json()
     known = {f"{m.upper()} {path}" for path, item in schema["paths"].items() for m in item}
 
     assert TOLERANT.keys() <= known
 
 
 async def test_every_operation_rejects_an_unknown_query_parameter(
-    home: Home, managed: list[Operation]
+    tenant: Tenant, managed: list[Operation]
 ) -> None:
     ignored = []
     for operation in managed:
-        answer = await send_request(home, operation, params={UNKNOWN: "1"})
+        answer = await send_request(tenant, operation, params={UNKNOWN: "1"})
         refused = answer.json() if answer.status_code == 400 else {}
         reported = (refused.get("type"), refused.get("attr"))
         if reported != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
@@ -109,7 +109,7 @@ async def test_every_operation_rejects_an_unknown_query_parameter(
 
 
 async def test_every_operation_rejects_an_unknown_name_in_its_body(
-    home: Home, managed: list[Operation]
+    tenant: Tenant, managed: list[Operation]
 ) -> None:
     ignored = []
     for operation in managed:
@@ -117,7 +117,7 @@ async def test_every_operation_rejects_an_unknown_name_in_its_body(
             continue
         is_list = operation.name in LISTS
         answer = await send_request(
-            home, operation, json=[{UNKNOWN: 1}] if is_list else {UNKNOWN: 1}
+            tenant, operation, json=[{UNKNOWN: 1}] if is_list else {UNKNOWN: 1}
         )
         refused = answer.json() if answer.status_code == 400 else {}
         reported = (refused.get("type"), refused.get("attr"))
@@ -129,25 +129,25 @@ async def test_every_operation_rejects_an_unknown_name_in_its_body(
 
 
 async def test_every_operation_accepts_its_own_query_parameters_and_those_of_clients(
-    home: Home, managed: list[Operation]
+    tenant: Tenant, managed: list[Operation]
 ) -> None:
     """The documented parameters are the accepted ones."""
-    everywhere = {"token": home.token, "api_key": home.token, "format": "json", "_": "17"}
+    everywhere = {"token": tenant.token, "api_key": tenant.token, "format": "json", "_": "17"}
     refused = []
     for operation in managed:
         if operation.method != "GET":
             continue
         own = dict.fromkeys(operation.parameters - everywhere.keys(), "1")
         for query in (everywhere, own):
-            answer = await send_request(home, operation, params=query)
+            answer = await send_request(tenant, operation, params=query)
             if "Unknown query parameter" in answer.text:
                 refused.append((operation.name, answer.text))
 
     assert refused == []
 
 
-async def test_an_unsupported_format_is_rejected(home: Home) -> None:
-    answer = await home.api.get("/insights/?format=csv")
+async def test_an_unsupported_format_is_rejected(tenant: Tenant) -> None:
+    answer = await tenant.api.get("/insights/?format=csv")
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "format")
     assert answer.json()["detail"] == '"csv" is not a valid choice. Allowed are: json.'
@@ -163,29 +163,29 @@ PAGING = {
 
 
 @pytest.mark.parametrize("path", PAGING)
-async def test_paging_parameters_of_another_list_are_rejected(home: Home, path: str) -> None:
+async def test_paging_parameters_of_another_list_are_rejected(tenant: Tenant, path: str) -> None:
     """Otherwise a client would read the same page again and again."""
-    client = home.public if path.startswith("/api/") else home.api
-    key = home.api.headers["authorization"]
+    client = tenant.public if path.startswith("/api/") else tenant.api
+    key = tenant.api.headers["authorization"]
 
     answer = await client.get(path, headers={"authorization": key})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, PAGING[path]), answer.text
 
 
-async def test_an_operation_without_a_body_accepts_an_empty_one_and_a_key(home: Home) -> None:
-    key = str(home.api.headers["authorization"]).removeprefix("Bearer ")
-    path = f"/api/projects/{home.project_id}/ingestion/dead_letters/retry/"
+async def test_an_operation_without_a_body_accepts_an_empty_one_and_a_key(tenant: Tenant) -> None:
+    key = str(tenant.api.headers["authorization"]).removeprefix("Bearer ")
+    path = f"/api/projects/{tenant.project_id}/ingestion/dead_letters/retry/"
 
     for body in (b"", b"{}", b"null", b'{"personal_api_key": "' + key.encode() + b'"}'):
-        answer = await home.api.post(
+        answer = await tenant.api.post(
             "/ingestion/dead_letters/retry/",
             content=body,
             headers={"content-type": "application/json"},
         )
         assert answer.status_code == 202, answer.text
-    unread = await home.public.post(path, json={"personal_api_key": key, "ids": [1]})
-    listed = await home.api.post("/ingestion/dead_letters/retry/", json=[1])
+    unread = await tenant.public.post(path, json={"personal_api_key": key, "ids": [1]})
+    listed = await tenant.api.post("/ingestion/dead_letters/retry/", json=[1])
 
     assert (unread.status_code, unread.json()["attr"]) == (400, "ids")
     assert unread.json()["detail"] == 'Unknown field "ids". None are allowed here.'

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from msgspec import json
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.odd_values import some_odd
 
 pytestmark = pytest.mark.every_engine
@@ -134,9 +134,9 @@ BODIES: dict[str, Json] = {
 }
 
 
-async def send_request(home: Home, target: str, body: Any) -> httpx.Response:
+async def send_request(tenant: Tenant, target: str, body: Any) -> httpx.Response:
     method, path = target.partition("#")[0].split()
-    answer = await home.api.request(method, path, json=body)
+    answer = await tenant.api.request(method, path, json=body)
     assert answer.status_code < 500, (target, body, answer.text)
     if answer.status_code >= 400:
         failure = answer.json()
@@ -144,42 +144,45 @@ async def send_request(home: Home, target: str, body: Any) -> httpx.Response:
     return answer
 
 
-async def base_flag(home: Home) -> str:
-    return str((await home.create_flag(key="base", filters={"groups": [{}]}))["id"])
+async def base_flag(tenant: Tenant) -> str:
+    return str((await tenant.create_flag(key="base", filters={"groups": [{}]}))["id"])
 
 
 @pytest.mark.parametrize("target", BODIES)
-async def test_no_body_causes_a_server_error(home: Home, target: str) -> None:
-    path = target.replace("FLAG", await base_flag(home))
+async def test_no_body_causes_a_server_error(tenant: Tenant, target: str) -> None:
+    path = target.replace("FLAG", await base_flag(tenant))
 
     statuses = {
-        (await send_request(home, path, odd)).status_code for odd in some_odd(BODIES[target], EACH)
+        (await send_request(tenant, path, odd)).status_code
+        for odd in some_odd(BODIES[target], EACH)
     }
 
     assert 400 in statuses
     listing = path.partition("#")[0].split()[1]
     if not listing.endswith(("user_blast_radius/", "trend/", "reach/", "preview_change/")):
-        await home.get(listing)
+        await tenant.get(listing)
 
 
-async def test_every_flag_that_is_accepted_is_computed(home: Home) -> None:
-    text = json.encode(FLAG).replace(b"FLAG", (await base_flag(home)).encode())
+async def test_every_flag_that_is_accepted_is_computed(tenant: Tenant) -> None:
+    text = json.encode(FLAG).replace(b"FLAG", (await base_flag(tenant)).encode())
     body = json.decode(text)
-    cohort = await home.api.post("/cohorts/", json={"name": "c", "filters": {"properties": [PRO]}})
+    cohort = await tenant.api.post(
+        "/cohorts/", json={"name": "c", "filters": {"properties": [PRO]}}
+    )
     body["filters"]["groups"][0]["properties"][3]["value"] = cohort.json()["id"]
     accepted = 0
 
     for number, odd in enumerate(some_odd(body, EACH)):
         if isinstance(odd, dict) and odd.get("key") == "KEY":
             odd["key"] = f"flag-{number}"
-        accepted += (await send_request(home, "POST /feature_flags/", odd)).status_code == 201
+        accepted += (await send_request(tenant, "POST /feature_flags/", odd)).status_code == 201
 
     assert accepted > 20
-    decided = await home.decide("u", person_properties={"plan": "pro"})
+    decided = await tenant.decide("u", person_properties={"plan": "pro"})
     assert decided["errorsWhileComputingFlags"] is False
     for query in ({"limit": "1000"}, {"active": "STALE"}, {"stale": "true"}, {"type": "boolean"}):
-        await home.get("/feature_flags/", **query)
-    await home.get("/feature_flags/activity/", limit=1000)
-    await home.get("/feature_flags/my_flags/")
-    await home.get("/feature_flags/evaluation_reasons/", distinct_id="u")
-    await home.get("/feature_flags/local_evaluation/", send_cohorts="")
+        await tenant.get("/feature_flags/", **query)
+    await tenant.get("/feature_flags/activity/", limit=1000)
+    await tenant.get("/feature_flags/my_flags/")
+    await tenant.get("/feature_flags/evaluation_reasons/", distinct_id="u")
+    await tenant.get("/feature_flags/local_evaluation/", send_cohorts="")

@@ -17,7 +17,7 @@ from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from fanion.web.management import ApiDocuments
 from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS
 from fanion.web.openapi.flag_operations import FLAG_OPERATIONS
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.management import BASE_URL, Workspace, open_workspace
 
 
@@ -180,9 +180,9 @@ async def test_the_html_page_has_a_policy_that_allows_its_style_only(workspace: 
     ],
 )
 async def test_browsers_do_not_sniff_the_content_type_of_a_response(
-    home: Home, path: str, status: int
+    tenant: Tenant, path: str, status: int
 ) -> None:
-    response = await home.public.get(path, headers={"authorization": f"Bearer {home.key}"})
+    response = await tenant.public.get(path, headers={"authorization": f"Bearer {tenant.key}"})
 
     assert response.status_code == status
     assert response.headers.get_list("x-content-type-options") == ["nosniff"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 FLAGS = "/api/projects/{project_id}/feature_flags/"
 COHORTS = "/api/projects/{project_id}/cohorts/"
@@ -12,8 +12,8 @@ KEPT = ("feature_flags/{flag_id}", "cohorts/{cohort_id}", "dashboards/{dashboard
 
 
 @pytest.fixture
-async def paths(home: Home) -> Json:
-    found: Json = (await home.public.get("/api/schema/")).json()["paths"]
+async def paths(tenant: Tenant) -> Json:
+    found: Json = (await tenant.public.get("/api/schema/")).json()["paths"]
     return found
 
 

@@ -15,7 +15,7 @@ from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS
 from fanion.web.openapi.docs_page import example_of
 from fanion.web.openapi.document import PERSONAL_KEY, PROJECT_KEY
 from fanion.web.openapi.flag_operations import EXAMPLE_FLAG, FLAG_OPERATIONS
-from tests.support.application import BASE_URL, Home, Json
+from tests.support.application import BASE_URL, Json, Tenant
 from tests.support.documented import holds
 
 OPERATIONS = {**CAPTURE_OPERATIONS, **FLAG_OPERATIONS}
@@ -28,26 +28,26 @@ _MOVING = {"id", "requestId", "evaluatedAt"}
 
 
 @pytest.fixture
-async def document(home: Home) -> Json:
-    found: Json = (await home.public.get("/api/schema/")).json()
+async def document(tenant: Tenant) -> Json:
+    found: Json = (await tenant.public.get("/api/schema/")).json()
     return found
 
 
 @pytest.fixture
-async def page(home: Home) -> str:
-    return (await home.public.get("/api/docs/")).text
+async def page(tenant: Tenant) -> str:
+    return (await tenant.public.get("/api/docs/")).text
 
 
-async def objects(home: Home) -> dict[str, str]:
+async def objects(tenant: Tenant) -> dict[str, str]:
     """Create objects for the parameters of paths, and return their ids by name."""
-    home.site.clock.time = NOW
-    flag = await home.create_flag(**EXAMPLE_FLAG)
-    cohort = (await home.api.post("/cohorts/", json={"name": "Any", "is_static": True})).json()
+    tenant.site.clock.time = NOW
+    flag = await tenant.create_flag(**EXAMPLE_FLAG)
+    cohort = (await tenant.api.post("/cohorts/", json={"name": "Any", "is_static": True})).json()
     dynamic = {"name": "Any", "filters": {"properties": {}}}
-    changed = (await home.api.post("/cohorts/", json=dynamic)).json()
-    insight = (await home.api.post("/insights/", json={"name": "Any"})).json()
+    changed = (await tenant.api.post("/cohorts/", json=dynamic)).json()
+    insight = (await tenant.api.post("/insights/", json={"name": "Any"})).json()
     return {
-        "project_id": str(home.project_id),
+        "project_id": str(tenant.project_id),
         "flag_id": str(flag["id"]),
         "cohort_id": str(changed["id"]),
         "static_cohort_id": str(cohort["id"]),
@@ -74,18 +74,18 @@ def validator(document: Json, schema: Json) -> Draft202012Validator:
     return Draft202012Validator({**schema, "components": document["components"]})
 
 
-def keys_of(home: Home, text: str) -> str:
-    personal = str(home.api.headers["authorization"]).removeprefix("Bearer ")
-    return text.replace(PROJECT_KEY, home.token).replace(PERSONAL_KEY, personal)
+def keys_of(tenant: Tenant, text: str) -> str:
+    personal = str(tenant.api.headers["authorization"]).removeprefix("Bearer ")
+    return text.replace(PROJECT_KEY, tenant.token).replace(PERSONAL_KEY, personal)
 
 
-async def run_command(home: Home, command: str, places: dict[str, str]) -> httpx.Response:
+async def run_command(tenant: Tenant, command: str, places: dict[str, str]) -> httpx.Response:
     """Run a command of the page.
 
     Raises:
         AssertionError: The command has an unknown option.
     """
-    words = iter(shlex.split(keys_of(home, command).replace("\\\n", " ")))
+    words = iter(shlex.split(keys_of(tenant, command).replace("\\\n", " ")))
     assert next(words) == "curl"
     method, headers, body, address = "GET", {}, "", ""
     for word in words:
@@ -102,7 +102,7 @@ async def run_command(home: Home, command: str, places: dict[str, str]) -> httpx
     for name, value in places.items():
         url = url.replace(f"{{{name}}}", value)
     assert "{" not in url
-    return await home.public.request(method, url, headers=headers, content=body.encode())
+    return await tenant.public.request(method, url, headers=headers, content=body.encode())
 
 
 async def test_the_page_has_a_command_for_every_public_endpoint(page: str) -> None:
@@ -114,19 +114,19 @@ async def test_the_page_has_a_command_for_every_public_endpoint(page: str) -> No
     assert any("/feature_flags/" in path for path in shown)
 
 
-async def test_every_command_of_the_page_succeeds(home: Home, page: str) -> None:
-    places = await objects(home)
+async def test_every_command_of_the_page_succeeds(tenant: Tenant, page: str) -> None:
+    places = await objects(tenant)
 
     commands = [unescape(command) for command in _COMMAND.findall(page)]
 
     assert len(commands) > len(POSTED_PATHS)
     for command in commands:
-        answer = await run_command(home, command, places)
+        answer = await run_command(tenant, command, places)
         assert answer.is_success, f"{command}\n{answer.text}"
 
 
-async def test_every_example_of_a_request_is_accepted(home: Home, document: Json) -> None:
-    places = await objects(home)
+async def test_every_example_of_a_request_is_accepted(tenant: Tenant, document: Json) -> None:
+    places = await objects(tenant)
 
     requests = list(examples(document))
 
@@ -138,15 +138,15 @@ async def test_every_example_of_a_request_is_accepted(home: Home, document: Json
             continue  # the tests below send it with its key
         for name, value in places.items():
             path = path.replace(f"{{{name}}}", value)
-        answer = await home.api.request(method, f"{BASE_URL}{path}", json=sent)
+        answer = await tenant.api.request(method, f"{BASE_URL}{path}", json=sent)
         assert answer.is_success, f"{method} {path} {sent}\n{answer.text}"
 
 
 @pytest.mark.parametrize("path", POSTED_PATHS)
 async def test_a_public_endpoint_returns_the_documented_example(
-    home: Home, document: Json, page: str, path: str
+    tenant: Tenant, document: Json, page: str, path: str
 ) -> None:
-    places = await objects(home)
+    places = await objects(tenant)
     operation = document["paths"][f"{path}/"]["post"]
     [command] = [
         command
@@ -154,7 +154,7 @@ async def test_a_public_endpoint_returns_the_documented_example(
         if re.search(rf"{BASE_URL}{path.replace('{key}', 'new-checkout')}/['?]", command)
     ]
 
-    answer = await run_command(home, command, places)
+    answer = await run_command(tenant, command, places)
 
     documented = operation["responses"]["200"]
     assert answer.status_code == 200, answer.text
@@ -167,13 +167,13 @@ async def test_a_public_endpoint_returns_the_documented_example(
 
 @pytest.mark.parametrize("path", POSTED_PATHS)
 async def test_a_public_endpoint_fails_in_the_common_format(
-    home: Home, document: Json, path: str
+    tenant: Tenant, document: Json, path: str
 ) -> None:
     operation = document["paths"][f"{path}/"]["post"]
 
     address = path.replace("{key}", "new-checkout")
     sent = {"api_key": "phc_unknown", "batch": [], "event": "seen", "distinct_id": "user-1"}
-    answer = await home.public.post(f"{address}/", json=sent)
+    answer = await tenant.public.post(f"{address}/", json=sent)
 
     assert answer.status_code == 401
     failure = document["components"]["responses"]["Error"]["content"]["application/json"]
@@ -181,15 +181,15 @@ async def test_a_public_endpoint_fails_in_the_common_format(
     assert operation["responses"]["default"] == {"$ref": "#/components/responses/Error"}
 
 
-async def test_the_captured_examples_are_stored(home: Home, page: str) -> None:
-    places = await objects(home)
+async def test_the_captured_examples_are_stored(tenant: Tenant, page: str) -> None:
+    places = await objects(tenant)
     for command in map(unescape, _COMMAND.findall(page)):
         if re.search(rf"{BASE_URL}/(capture|batch|engage|i)/", command):
-            await run_command(home, command, places)
-    await home.site.ingested()
+            await run_command(tenant, command, places)
+    await tenant.site.ingested()
 
-    names = sorted(event["event"] for event in await home.events())
-    person = await home.person("user-1")
+    names = sorted(event["event"] for event in await tenant.events())
+    person = await tenant.person("user-1")
 
     assert names == ["$identify", "invited", "signed up", "signed up", "signed up"]
     assert person["properties"]["email"] == "ann@example.com"

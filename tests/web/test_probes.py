@@ -14,7 +14,7 @@ from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import mask
 from fanion.server.request import Request
 from fanion.web.probes import OK, CheckResult, Probes, State
-from tests.support.application import Home, Site, open_home, open_site
+from tests.support.application import Site, Tenant, open_site, open_tenant
 
 
 async def test_a_running_process_is_healthy(site: Site) -> None:
@@ -160,14 +160,14 @@ async def test_a_store_that_does_not_answer_at_all_is_unreachable(
     assert answer.json()["checks"]["events"] == "unreachable"
 
 
-async def test_metrics_count_what_happens(home: Home) -> None:
-    site = home.site
+async def test_metrics_count_what_happens(tenant: Tenant) -> None:
+    site = tenant.site
     before = await samples(site)
 
-    await home.capture(
+    await tenant.capture(
         {"event": "a", "distinct_id": "u"}, {"event": "b", "distinct_id": "u"}, {"distinct_id": "u"}
     )
-    await home.decide("u")
+    await tenant.decide("u")
     after = await samples(site)
 
     moved = {name: after[name] - before[name] for name in before}
@@ -184,13 +184,13 @@ async def test_metrics_count_what_happens(home: Home) -> None:
     }
 
 
-async def test_metrics_report_the_ingestion_lag(home: Home) -> None:
-    site = home.site
+async def test_metrics_report_the_ingestion_lag(tenant: Tenant) -> None:
+    site = tenant.site
     site.events.is_down = True
     try:
         for name in ("a", "b"):
-            body = {"api_key": home.token, "event": name, "distinct_id": "u"}
-            assert (await home.public.post("/capture/", json=body)).status_code == 200
+            body = {"api_key": tenant.token, "event": name, "distinct_id": "u"}
+            assert (await tenant.public.post("/capture/", json=body)).status_code == 200
         site.clock.move(seconds=90)
         behind = (
             await site.metric("fanion_log_lag_envelopes"),
@@ -224,9 +224,9 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_a_request_id_is_echoed_or_generated(home: Home, method: str, path: str) -> None:
+async def test_a_request_id_is_echoed_or_generated(tenant: Tenant, method: str, path: str) -> None:
     async def echoed(**headers: str) -> str:
-        answer = await home.public.request(method, path, headers=headers)
+        answer = await tenant.public.request(method, path, headers=headers)
         return str(answer.headers["x-request-id"])
 
     assert await echoed(**{"x-request-id": "abc-123"}) == "abc-123"
@@ -239,25 +239,25 @@ async def test_each_request_is_one_line_of_the_log(
 ) -> None:
     async with (
         open_site(sqlite_url, events, tmp_path, trusted_proxies="127.0.0.1") as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
         known = {"x-request-id": "first"}
-        await home.public.post("/capture/?ip=1", json={"api_key": home.token}, headers=known)
-        await home.public.post("/decide?v=3", json={"api_key": "phc_x", "distinct_id": "u"})
-        await home.get("/persons/")
-        await home.public.get("/nowhere")
-        theirs = {"api_key": home.key, "project_id": project_id, "distinct_id": "u"}
-        await home.public.post("/decide", json=theirs)
-        secret = (await home.api.post("/secret_key/")).json()["secret_api_key"]
-        await home.public.get("/flags/definitions", headers={"authorization": f"Bearer {secret}"})
+        await tenant.public.post("/capture/?ip=1", json={"api_key": tenant.token}, headers=known)
+        await tenant.public.post("/decide?v=3", json={"api_key": "phc_x", "distinct_id": "u"})
+        await tenant.get("/persons/")
+        await tenant.public.get("/nowhere")
+        theirs = {"api_key": tenant.key, "project_id": project_id, "distinct_id": "u"}
+        await tenant.public.post("/decide", json=theirs)
+        secret = (await tenant.api.post("/secret_key/")).json()["secret_api_key"]
+        await tenant.public.get("/flags/definitions", headers={"authorization": f"Bearer {secret}"})
         forwarded = {"x-forwarded-for": "10.0.0.1, 198.51.100.7"}
-        await home.public.post(
-            "/decide", json={"api_key": home.token, "distinct_id": "u"}, headers=forwarded
+        await tenant.public.post(
+            "/decide", json={"api_key": tenant.token, "distinct_id": "u"}, headers=forwarded
         )
         key_id = str(
             (
-                await home.public.get(
-                    "/api/personal_api_keys/", headers={"authorization": f"Bearer {home.key}"}
+                await tenant.public.get(
+                    "/api/personal_api_keys/", headers={"authorization": f"Bearer {tenant.key}"}
                 )
             ).json()["results"][0]["id"]
         )
@@ -275,7 +275,7 @@ async def test_each_request_is_one_line_of_the_log(
         ("decide", "POST", "/decide", 200),
         ("management", "GET", "/api/personal_api_keys/", 200),
     ]
-    mine = {"key": key_id, "user": home.user_id}
+    mine = {"key": key_id, "user": tenant.user_id}
     assert [{name: line[name] for name in ("key", "user") if name in line} for line in lines] == [
         {}, {}, mine, {}, mine, mine, {"key": mask(secret)}, {}, mine,
     ]  # fmt: skip
@@ -284,7 +284,7 @@ async def test_each_request_is_one_line_of_the_log(
     ]
     assert lines[0]["request_id"] == "first"
     assert all(line["event"] == "request" and line["ms"] > 0 for line in lines)
-    for text in (home.token, home.key, secret):
+    for text in (tenant.token, tenant.key, secret):
         assert not any(text in json.dumps(line) for line in lines)
 
 

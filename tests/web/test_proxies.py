@@ -18,7 +18,7 @@ from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from fanion.web.proxy_warning import IgnoredForwarding, ignored_headers
 from tests.support import plain_http
-from tests.support.application import BASE_URL, Home, Json, Site, error, open_home, open_site
+from tests.support.application import BASE_URL, Json, Site, Tenant, error, open_site, open_tenant
 from tests.support.awaited import until
 from tests.support.exchange import MemoryTransport
 from tests.support.server import free_port
@@ -46,14 +46,14 @@ async def proxied_site(
 
 
 @pytest.fixture
-async def proxied(proxied_site: Site, project_id: int) -> AsyncIterator[Home]:
-    async with open_home(proxied_site, project_id) as home:
-        yield home
+async def proxied(proxied_site: Site, project_id: int) -> AsyncIterator[Tenant]:
+    async with open_tenant(proxied_site, project_id) as tenant:
+        yield tenant
 
 
-def client_at(home: Home, peer: str) -> httpx.AsyncClient:
-    transport = MemoryTransport(home.site.application, peer)
-    headers = {"authorization": f"Bearer {home.key}"}
+def client_at(tenant: Tenant, peer: str) -> httpx.AsyncClient:
+    transport = MemoryTransport(tenant.site.application, peer)
+    headers = {"authorization": f"Bearer {tenant.key}"}
     return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
 
@@ -61,24 +61,24 @@ V1 = "/i/v1/analytics/events"
 PATHS = ["/capture/", "/batch/", "/engage/", V1]
 
 
-async def send(home: Home, path: str, name: str, peer: str, headers: dict[str, str]) -> int:
+async def send(tenant: Tenant, path: str, name: str, peer: str, headers: dict[str, str]) -> int:
     body: Json = {"event": name, "distinct_id": name, "properties": {}}
-    own = {"authorization": f"Bearer {home.token}"} if path == V1 else {}
+    own = {"authorization": f"Bearer {tenant.token}"} if path == V1 else {}
     if path in ("/batch/", V1):
         body = {"batch": [body]}
     if path != V1:
-        body |= {"api_key": home.token}
-    async with client_at(home, peer) as client:
+        body |= {"api_key": tenant.token}
+    async with client_at(tenant, peer) as client:
         answer = await client.post(path, json=body, headers={**own, **headers})
     return answer.status_code
 
 
-async def stored_addresses(home: Home) -> dict[str, object]:
-    await home.site.ingested()
-    return {event["distinct_id"]: event["properties"].get("$ip") for event in await home.events()}
+async def stored_addresses(tenant: Tenant) -> dict[str, object]:
+    await tenant.site.ingested()
+    return {event["distinct_id"]: event["properties"].get("$ip") for event in await tenant.events()}
 
 
-async def test_on_every_path_only_a_trusted_proxy_sets_the_client_address(proxied: Home) -> None:
+async def test_on_every_path_only_a_trusted_proxy_sets_the_client_address(proxied: Tenant) -> None:
     for path in PATHS:
         assert await send(proxied, path, f"stranger {path}", STRANGER, FORWARDED) == 200
         assert await send(proxied, path, f"proxy {path}", PROXY, FORWARDED) == 200
@@ -93,12 +93,12 @@ async def test_on_every_path_only_a_trusted_proxy_sets_the_client_address(proxie
     }
 
 
-async def test_by_default_forwarded_headers_are_ignored(home: Home) -> None:
-    await send(home, "/capture/", "a", PROXY, FORWARDED)
-    async with client_at(home, PROXY) as client:
-        path = f"/api/projects/{home.project_id}/events/?limit=1"
-        await send(home, "/capture/", "b", PROXY, FORWARDED)
-        addresses = await stored_addresses(home)
+async def test_by_default_forwarded_headers_are_ignored(tenant: Tenant) -> None:
+    await send(tenant, "/capture/", "a", PROXY, FORWARDED)
+    async with client_at(tenant, PROXY) as client:
+        path = f"/api/projects/{tenant.project_id}/events/?limit=1"
+        await send(tenant, "/capture/", "b", PROXY, FORWARDED)
+        addresses = await stored_addresses(tenant)
         plain = (await client.get(path)).json()
         forwarded = (await client.get(path, headers=FORWARDED)).json()
 
@@ -108,16 +108,16 @@ async def test_by_default_forwarded_headers_are_ignored(home: Home) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_copy_may_say_that_its_sender_is_not_the_client(home: Home, path: str) -> None:
-    assert await send(home, path, "copied", STRANGER, NO_ADDRESS) == 200
+async def test_a_copy_may_say_that_its_sender_is_not_the_client(tenant: Tenant, path: str) -> None:
+    assert await send(tenant, path, "copied", STRANGER, NO_ADDRESS) == 200
 
-    assert await stored_addresses(home) == {"copied": None}
+    assert await stored_addresses(tenant) == {"copied": None}
 
 
-async def test_only_one_thing_can_be_said_of_the_address(home: Home) -> None:
+async def test_only_one_thing_can_be_said_of_the_address(tenant: Tenant) -> None:
     headers = {"fanion-client-address": "192.0.2.44"}
-    async with client_at(home, STRANGER) as client:
-        body = {"api_key": home.token, "event": "a", "distinct_id": "u"}
+    async with client_at(tenant, STRANGER) as client:
+        body = {"api_key": tenant.token, "event": "a", "distinct_id": "u"}
         answer = await client.post("/capture/", json=body, headers=headers)
 
     detail = "fanion-client-address: '192.0.2.44' is not allowed, only none."
@@ -126,11 +126,11 @@ async def test_only_one_thing_can_be_said_of_the_address(home: Home) -> None:
 
 
 @asynccontextmanager
-async def listening(home: Home) -> AsyncIterator[str]:
+async def listening(tenant: Tenant) -> AsyncIterator[str]:
     """Yield the address of the application on a socket."""
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.answer_with(home.site.application)
+    await server.answer_with(tenant.site.application)
     yield f"http://127.0.0.1:{port}"
     stop.set()
     await server.wait_closed()
@@ -148,7 +148,7 @@ HEADS: list[tuple[dict[str, str], str | None]] = [
 
 @pytest.mark.parametrize(("headers", "address"), HEADS)
 async def test_captures_without_a_task_follow_the_same_rule(
-    proxied: Home, headers: dict[str, str], address: str | None
+    proxied: Tenant, headers: dict[str, str], address: str | None
 ) -> None:
     """The first request with a head is answered by a task, and the others are not."""
     before = proxied.site.log.without_task
@@ -164,7 +164,7 @@ async def test_captures_without_a_task_follow_the_same_rule(
 
 
 @pytest.mark.parametrize("size", [100, 2 * FAST_PATH_BYTES_MAX])
-async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Home, size: int) -> None:
+async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Tenant, size: int) -> None:
     """Each of many events would store the header."""
     huge = "x" * 60_000
     events = [{"event": "a", "distinct_id": "u", "properties": {"n": "y" * size}}]
@@ -185,31 +185,31 @@ async def test_the_first_ignored_header_is_reported_once(
 ) -> None:
     async with (
         open_site(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as site,
-        open_home(site, project_id) as home,
+        open_tenant(site, project_id) as tenant,
     ):
-        await send(home, "/e/", "a", "10.1.1.1:1", FORWARDED)
+        await send(tenant, "/e/", "a", "10.1.1.1:1", FORWARDED)
         assert ignored_headers(tmp_path) is None
         for path in PATHS:
-            await send(home, path, "a", STRANGER, FORWARDED)
+            await send(tenant, path, "a", STRANGER, FORWARDED)
         until(lambda: ignored_headers(tmp_path) is not None, "nothing is noted")
-        await send(home, "/e/", "a", "198.51.100.7:1", FORWARDED)
-        await home.site.ingested()
+        await send(tenant, "/e/", "a", "198.51.100.7:1", FORWARDED)
+        await tenant.site.ingested()
 
     ignored = ignored_headers(tmp_path)
     assert isinstance(ignored, IgnoredForwarding)
     assert ignored.peer == "203.0.113.9"
 
 
-async def test_events_that_a_command_copies_are_not_given_its_address(home: Home) -> None:
+async def test_events_that_a_command_copies_are_not_given_its_address(tenant: Tenant) -> None:
     """The server trusts no proxy on this machine."""
-    project = await home.site.running.public.flags.projects.by_token(home.token)
+    project = await tenant.site.running.public.flags.projects.by_token(tenant.token)
     without = {"event": "a", "distinct_id": "without", "properties": {}}
     with_one = {"event": "a", "distinct_id": "with", "properties": {"$ip": "192.0.2.44"}}
-    async with listening(home) as url, AsyncExitStack() as stack:
+    async with listening(tenant) as url, AsyncExitStack() as stack:
         sink = await http_sink(stack, url, project, 10**6)
         assert (
             await sink.write_events([json.dumps(event).encode() for event in (without, with_one)])
             == 0
         )
 
-    assert await stored_addresses(home) == {"without": None, "with": "192.0.2.44"}
+    assert await stored_addresses(tenant) == {"without": None, "with": "192.0.2.44"}

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import metadata
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 # When a credential was last used, and computed answers.
 _NOTED, _CACHE = {"last_used_at"}, {"insight_results", "dashboard_refreshes"}
@@ -23,20 +23,20 @@ _OVERRIDES = {
 }
 
 
-async def object_ids(home: Home) -> Mapping[str, str]:
+async def object_ids(tenant: Tenant) -> Mapping[str, str]:
     """Create objects, and return their ids by the names of parameters in paths."""
-    async with home.site.client(home.key) as client:
+    async with tenant.site.client(tenant.key) as client:
 
         async def made(path: str, body: Json) -> str:
             answer = await client.post(path, json=body)
             assert answer.status_code in (200, 201), answer.text
             return str(answer.json()["id"])
 
-        project = f"/api/projects/{home.project_id}"
+        project = f"/api/projects/{tenant.project_id}"
         hook = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
         return {
-            "project_id": str(home.project_id),
-            "organization": str(home.organization_id),
+            "project_id": str(tenant.project_id),
+            "organization": str(tenant.organization_id),
             "flag_id": await made(f"{project}/feature_flags/", {"key": "kept"}),
             "key": "kept",
             "cohort_id": await made(f"{project}/cohorts/", {"name": "kept"}),
@@ -46,10 +46,10 @@ async def object_ids(home: Home) -> Mapping[str, str]:
         }
 
 
-async def addresses(home: Home) -> list[str]:
+async def addresses(tenant: Tenant) -> list[str]:
     """Return every address that can be read, with the test's objects where there are some."""
-    schema = (await home.public.get("/api/schema/")).json()
-    known = await object_ids(home)
+    schema = (await tenant.public.get("/api/schema/")).json()
+    known = await object_ids(tenant)
     return [
         path.format(
             **{
@@ -79,10 +79,10 @@ async def rows(records: Records) -> dict[str, list[str]]:
     return found
 
 
-async def cookie_browser(home: Home) -> httpx.AsyncClient:
+async def cookie_browser(tenant: Tenant) -> httpx.AsyncClient:
     """Return a signed-in browser that sends nothing but the cookie."""
-    own = await home.site.browser(home.user_id)
-    client = home.site.client()
+    own = await tenant.site.browser(tenant.user_id)
+    client = tenant.site.client()
     client.cookies.update(own.cookies)
     return client
 
@@ -95,30 +95,30 @@ async def follow(client: httpx.AsyncClient, method: str, address: str) -> int:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_nothing_that_is_read_with_a_session_changes(home: Home, method: str) -> None:
-    known = await addresses(home)
-    before = await rows(home.site.records)
+async def test_nothing_that_is_read_with_a_session_changes(tenant: Tenant, method: str) -> None:
+    known = await addresses(tenant)
+    before = await rows(tenant.site.records)
 
-    async with await cookie_browser(home) as browser:
-        before["sessions"] = (await rows(home.site.records))["sessions"]
+    async with await cookie_browser(tenant) as browser:
+        before["sessions"] = (await rows(tenant.site.records))["sessions"]
         statuses = {address: await follow(browser, method, address) for address in known}
 
     assert len(known) > 50
     assert {address for address, status in statuses.items() if status >= 500} == set()
     assert sum(status == 200 for status in statuses.values()) > len(known) / 2
-    after = await rows(home.site.records)
+    after = await rows(tenant.site.records)
     assert {name: after[name] for name in after if after[name] != before[name]} == {}
 
 
-async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Home) -> None:
+async def test_what_changes_something_all_the_same_needs_a_page_of_ours(tenant: Tenant) -> None:
     """PostHog has such a path too."""
-    cohort = (await object_ids(home))["cohort_id"]
+    cohort = (await object_ids(tenant))["cohort_id"]
     path = f"/api/projects/@current/cohorts/{cohort}/duplicate_as_static_cohort/"
 
-    async with await cookie_browser(home) as browser:
+    async with await cookie_browser(tenant) as browser:
         linked = await browser.get(path)
         typed = await browser.get(path, headers={"sec-fetch-site": "none"})
-    async with await home.site.browser(home.user_id) as page:
+    async with await tenant.site.browser(tenant.user_id) as page:
         own = await page.get(path)
 
     assert [answer.status_code for answer in (linked, typed, own)] == [403, 403, 200]
@@ -126,22 +126,22 @@ async def test_what_changes_something_all_the_same_needs_a_page_of_ours(home: Ho
     assert own.json()["is_static"] is True
 
 
-async def test_head_of_what_makes_something_is_refused(home: Home) -> None:
+async def test_head_of_what_makes_something_is_refused(tenant: Tenant) -> None:
     """HEAD is refused with a key, from a page of ours, and without either."""
-    known = await object_ids(home)
+    known = await object_ids(tenant)
     makes = [
-        f"/api/projects/{home.project_id}/cohorts/{known['cohort_id']}/duplicate_as_static_cohort/",
+        f"/api/projects/{tenant.project_id}/cohorts/{known['cohort_id']}/duplicate_as_static_cohort/",
         "/api/login/oidc/",
         "/api/login/oidc/callback/",
     ]
-    before = await rows(home.site.records)
+    before = await rows(tenant.site.records)
 
     async with (
-        await home.site.browser(home.user_id) as page,
-        home.site.client(home.key) as script,
-        home.site.client() as stranger,
+        await tenant.site.browser(tenant.user_id) as page,
+        tenant.site.client(tenant.key) as script,
+        tenant.site.client() as stranger,
     ):
-        before["sessions"] = (await rows(home.site.records))["sessions"]
+        before["sessions"] = (await rows(tenant.site.records))["sessions"]
         answers = [
             await client.head(address) for client in (page, script, stranger) for address in makes
         ]
@@ -150,24 +150,24 @@ async def test_head_of_what_makes_something_is_refused(home: Home) -> None:
     assert {answer.status_code for answer in answers} == {405}
     assert {answer.headers["allow"] for answer in answers} == {"GET, OPTIONS"}
     assert {answer.headers["allow"] for answer in listed} == {"GET, OPTIONS"}
-    after = await rows(home.site.records)
+    after = await rows(tenant.site.records)
     assert {name: after[name] for name in after if after[name] != before[name]} == {}
 
 
-async def test_head_is_answered_as_get_wherever_that_makes_nothing(home: Home) -> None:
+async def test_head_is_answered_as_get_wherever_that_makes_nothing(tenant: Tenant) -> None:
     """The owner's key may do everything, and a GET not marked as creating creates nothing."""
-    known, before = await addresses(home), await rows(home.site.records)
+    known, before = await addresses(tenant), await rows(tenant.site.records)
 
-    async with home.site.client(home.key) as script:
+    async with tenant.site.client(tenant.key) as script:
         heads = {address: await follow(script, "HEAD", address) for address in known}
-        after_heads = await rows(home.site.records)
+        after_heads = await rows(tenant.site.records)
         refused = {address for address, status in heads.items() if status == 405}
         gets = {
             address: await follow(script, "GET", address)
             for address in known
             if address not in refused
         }
-        after = await rows(home.site.records)
+        after = await rows(tenant.site.records)
 
     assert {address.rstrip("/").rpartition("/")[2] for address in refused} == {
         "duplicate_as_static_cohort",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanion.web.routes import CAPTURE_PATHS, DISCARDED_PATHS, AnsweredBy, worker_routes
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 ORIGIN = "https://shop.example"
 POSTED = (
@@ -28,13 +28,15 @@ LISTS: dict[str, dict[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-async def test_a_browser_reads_its_configuration(home: Home, slash: str) -> None:
-    answer = await home.public.get(f"/array/{home.token}/config{slash}", headers={"origin": ORIGIN})
+async def test_a_browser_reads_its_configuration(tenant: Tenant, slash: str) -> None:
+    answer = await tenant.public.get(
+        f"/array/{tenant.token}/config{slash}", headers={"origin": ORIGIN}
+    )
 
     config = answer.json()
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == ORIGIN
-    assert config["token"] == home.token
+    assert config["token"] == tenant.token
     assert config["hasFeatureFlags"] is True
     assert config["supportedCompression"] == ["gzip", "gzip-js", "lz64"]
     assert config["analytics"] == {"endpoint": "/i/v0/e/"}
@@ -42,21 +44,21 @@ async def test_a_browser_reads_its_configuration(home: Home, slash: str) -> None
         assert config[product] is False
 
 
-async def test_the_script_sets_the_same_configuration(home: Home) -> None:
-    config = (await home.public.get(f"/array/{home.token}/config")).json()
-    answer = await home.public.get(f"/array/{home.token}/config.js", headers={"origin": ORIGIN})
+async def test_the_script_sets_the_same_configuration(tenant: Tenant) -> None:
+    config = (await tenant.public.get(f"/array/{tenant.token}/config")).json()
+    answer = await tenant.public.get(f"/array/{tenant.token}/config.js", headers={"origin": ORIGIN})
 
     assert answer.headers["content-type"].startswith("application/javascript")
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     line = next(
-        candidate for candidate in answer.text.splitlines() if f'"{home.token}"] = ' in candidate
+        candidate for candidate in answer.text.splitlines() if f'"{tenant.token}"] = ' in candidate
     )
     assert json.loads(line.partition(" = ")[2].rstrip(";")) == {"config": config, "siteApps": []}
 
 
 @pytest.mark.parametrize("path", ["/array/phc_none/config", "/array/phc_none/config.js"])
-async def test_an_unknown_token_has_no_configuration(home: Home, path: str) -> None:
-    answer = await home.public.get(path, headers={"origin": ORIGIN})
+async def test_an_unknown_token_has_no_configuration(tenant: Tenant, path: str) -> None:
+    answer = await tenant.public.get(path, headers={"origin": ORIGIN})
 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert answer.headers["access-control-allow-origin"] == ORIGIN
@@ -65,13 +67,13 @@ async def test_an_unknown_token_has_no_configuration(home: Home, path: str) -> N
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize(("path", "body"), LISTS.items())
 async def test_endpoints_of_other_products_return_empty_lists(
-    home: Home, path: str, body: Any, slash: str
+    tenant: Tenant, path: str, body: Any, slash: str
 ) -> None:
-    answer = await home.public.get(
-        path + slash, params={"token": home.token}, headers={"origin": ORIGIN}
+    answer = await tenant.public.get(
+        path + slash, params={"token": tenant.token}, headers={"origin": ORIGIN}
     )
-    missing = await home.public.get(path + slash)
-    unknown = await home.public.get(path + slash, params={"token": "phc_none"})
+    missing = await tenant.public.get(path + slash)
+    unknown = await tenant.public.get(path + slash, params={"token": "phc_none"})
 
     assert (answer.status_code, answer.json()) == (200, body)
     assert answer.headers["access-control-allow-origin"] == ORIGIN
@@ -81,8 +83,8 @@ async def test_endpoints_of_other_products_return_empty_lists(
 
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize("path", [*POSTED, *LISTS, "/array/phc_x/config", "/array/phc_x/config.js"])
-async def test_every_public_path_answers_a_preflight(home: Home, path: str, slash: str) -> None:
-    answer = await home.public.options(
+async def test_every_public_path_answers_a_preflight(tenant: Tenant, path: str, slash: str) -> None:
+    answer = await tenant.public.options(
         path + slash,
         headers={
             "origin": ORIGIN,
@@ -102,8 +104,8 @@ async def test_every_public_path_answers_a_preflight(home: Home, path: str, slas
 
 
 @pytest.mark.parametrize("path", POSTED)
-async def test_errors_have_cross_origin_headers_too(home: Home, path: str) -> None:
-    answer = await home.public.post(path, content=b"", headers={"origin": ORIGIN})
+async def test_errors_have_cross_origin_headers_too(tenant: Tenant, path: str) -> None:
+    answer = await tenant.public.post(path, content=b"", headers={"origin": ORIGIN})
 
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert answer.headers["access-control-allow-credentials"] == "true"
@@ -114,12 +116,12 @@ async def test_errors_have_cross_origin_headers_too(home: Home, path: str) -> No
 @pytest.mark.parametrize("bearer", [True, False])
 @pytest.mark.parametrize("path", READ_WITH_SECRETS)
 async def test_paths_of_personal_and_secret_keys_allow_no_cookies_of_other_origins(
-    home: Home, path: str, bearer: bool, method: str
+    tenant: Tenant, path: str, bearer: bool, method: str
 ) -> None:
-    key = {"authorization": f"Bearer {home.key}"} if bearer else {}
+    key = {"authorization": f"Bearer {tenant.key}"} if bearer else {}
 
-    answer = await home.public.request(
-        method, path.format(home.project_id), headers={"origin": ORIGIN, **key}
+    answer = await tenant.public.request(
+        method, path.format(tenant.project_id), headers={"origin": ORIGIN, **key}
     )
 
     assert answer.headers["access-control-allow-origin"] == ORIGIN
@@ -127,14 +129,14 @@ async def test_paths_of_personal_and_secret_keys_allow_no_cookies_of_other_origi
     assert "Origin" in answer.headers["vary"]
 
 
-async def test_a_request_without_origin_gets_no_cross_origin_headers(home: Home) -> None:
-    answer = await home.public.post("/decide", content=b"{}")
+async def test_a_request_without_origin_gets_no_cross_origin_headers(tenant: Tenant) -> None:
+    answer = await tenant.public.post("/decide", content=b"{}")
 
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-async def test_management_paths_of_public_routes_are_in_the_document(home: Home) -> None:
-    schema = (await home.public.get("/api/schema/")).json()
+async def test_management_paths_of_public_routes_are_in_the_document(tenant: Tenant) -> None:
+    schema = (await tenant.public.get("/api/schema/")).json()
 
     base = "/api/projects/{project_id}/feature_flags"
     for path in (f"{base}/local_evaluation/", f"{base}/stream/", f"{base}/{{key}}/remote_config/"):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 BROWSER = {"accept": "text/html"}
 OF_ALL = {
@@ -41,25 +41,25 @@ def headers_of(answer: httpx.Response, names: Mapping[str, str]) -> dict[str, st
     ],
 )
 async def test_every_answer_of_management_has_them(
-    home: Home, method: str, path: str, status: int
+    tenant: Tenant, method: str, path: str, status: int
 ) -> None:
     for origin in ({}, {"origin": "https://evil.example"}, {"origin": "null"}):
-        answer = await home.api.request(method, f"http://fanion.test{path}", headers=origin)
+        answer = await tenant.api.request(method, f"http://fanion.test{path}", headers=origin)
 
         assert answer.status_code == status
         assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
         assert not set(NEVER) & set(answer.headers)
 
 
-async def test_an_answer_without_a_key_has_them_too(home: Home) -> None:
-    answer = await home.public.get("/api/projects/")
+async def test_an_answer_without_a_key_has_them_too(tenant: Tenant) -> None:
+    answer = await tenant.public.get("/api/projects/")
 
     assert answer.status_code == 401
     assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
 
 
-async def test_a_preflight_of_management_allows_nothing(home: Home) -> None:
-    answer = await home.public.options(
+async def test_a_preflight_of_management_allows_nothing(tenant: Tenant) -> None:
+    answer = await tenant.public.options(
         "/api/projects/",
         headers={
             "origin": "https://evil.example",
@@ -72,19 +72,19 @@ async def test_a_preflight_of_management_allows_nothing(home: Home) -> None:
     assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
 
 
-async def test_a_table_has_them_and_is_stored_nowhere(home: Home) -> None:
+async def test_a_table_has_them_and_is_stored_nowhere(tenant: Tenant) -> None:
     static = {"name": "Static", "is_static": True, "groups": []}
-    cohort = (await home.api.post("/cohorts/", json=static)).json()
+    cohort = (await tenant.api.post("/cohorts/", json=static)).json()
 
-    answer = await home.api.get(f"/cohorts/{cohort['id']}/persons/?format=csv")
+    answer = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/?format=csv")
 
     assert answer.headers["content-type"].startswith("text/csv")
     assert headers_of(answer, OF_MANAGEMENT) == OF_MANAGEMENT
 
 
 @pytest.mark.parametrize("path", ["/", "/api/docs/"])
-async def test_a_page_has_a_policy_of_its_own(home: Home, path: str) -> None:
-    answer = await home.public.get(path, headers=BROWSER)
+async def test_a_page_has_a_policy_of_its_own(tenant: Tenant, path: str) -> None:
+    answer = await tenant.public.get(path, headers=BROWSER)
 
     policy = answer.headers["content-security-policy"].split("; ")
     assert answer.headers["content-type"].startswith("text/html")
@@ -95,9 +95,11 @@ async def test_a_page_has_a_policy_of_its_own(home: Home, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/docs/", "/api/schema/"])
-async def test_what_depends_on_no_session_may_be_kept_by_a_browser(home: Home, path: str) -> None:
-    answer = await home.public.get(path)
-    again = await home.public.get(path, headers={"if-none-match": answer.headers["etag"]})
+async def test_what_depends_on_no_session_may_be_kept_by_a_browser(
+    tenant: Tenant, path: str
+) -> None:
+    answer = await tenant.public.get(path)
+    again = await tenant.public.get(path, headers={"if-none-match": answer.headers["etag"]})
 
     assert (answer.status_code, again.status_code) == (200, 304)
     for response in (answer, again):
@@ -106,8 +108,8 @@ async def test_what_depends_on_no_session_may_be_kept_by_a_browser(home: Home, p
 
 
 @pytest.mark.parametrize("path", ["/capture/", "/decide/", "/flags/", "/ofrep/v1/evaluate/flags"])
-async def test_answers_to_sdks_have_none_of_them(home: Home, path: str) -> None:
+async def test_answers_to_sdks_have_none_of_them(tenant: Tenant, path: str) -> None:
     """Pages of other origins must read these answers, and each event would pay for the headers."""
-    answer = await home.public.post(path, json={"api_key": home.token, "distinct_id": "u"})
+    answer = await tenant.public.post(path, json={"api_key": tenant.token, "distinct_id": "u"})
 
     assert not set(OF_MANAGEMENT) & set(answer.headers)

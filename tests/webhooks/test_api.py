@@ -13,7 +13,7 @@ from fanion.projects.model import FORMER_KEYS_MAX, FORMER_VALID_S
 from fanion.webhooks.client import Resolver, Sender
 from fanion.webhooks.model import EVENT_TYPES
 from fanion.webhooks.worker import Deliverer
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.management import NOW, error, invalid
 from tests.support.receiver import Receiver, open_receiver
 from tests.support.team import Json
@@ -29,46 +29,46 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 @asynccontextmanager
-async def open_deliverer(home: Home, **options: Any) -> AsyncIterator[Deliverer]:
+async def open_deliverer(tenant: Tenant, **options: Any) -> AsyncIterator[Deliverer]:
     """Open the deliverer of a server that may send to this machine."""
     sender = Sender(Resolver(), **{"allow_private": True, **options})
-    yield Deliverer(home.site.records, sender, Metrics(), home.site.clock.now)
+    yield Deliverer(tenant.site.records, sender, Metrics(), tenant.site.clock.now)
     await sender.close()
 
 
-async def delivered(home: Home, **options: Any) -> None:
+async def delivered(tenant: Tenant, **options: Any) -> None:
     """Send deliveries until none is due any more."""
-    async with open_deliverer(home, **options) as deliverer:
+    async with open_deliverer(tenant, **options) as deliverer:
         while await deliverer.work_once():
             pass
 
 
-async def create(home: Home, url: str = "https://hooks.example/x?y", **sent: Any) -> Json:
-    answer = await home.api.post("/webhooks/", json={"url": url, **sent})
+async def create(tenant: Tenant, url: str = "https://hooks.example/x?y", **sent: Any) -> Json:
+    answer = await tenant.api.post("/webhooks/", json={"url": url, **sent})
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
     return made
 
 
-async def deliveries(home: Home, webhook: Json) -> list[Json]:
-    results: list[Json] = (await home.get(f"/webhooks/{webhook['id']}/deliveries/"))["results"]
+async def deliveries(tenant: Tenant, webhook: Json) -> list[Json]:
+    results: list[Json] = (await tenant.get(f"/webhooks/{webhook['id']}/deliveries/"))["results"]
     return results
 
 
 @pytest.mark.every_engine
-async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
-    made = await create(home)
-    other = await create(home, "http://other.example:8080/", events=["cohort.created"])
+async def test_a_webhook_from_birth_to_deletion(tenant: Tenant) -> None:
+    made = await create(tenant)
+    other = await create(tenant, "http://other.example:8080/", events=["cohort.created"])
     webhook_path = f"/webhooks/{made['id']}/"
 
-    returned = await home.get(webhook_path)
-    listed = await home.get("/webhooks/")
-    home.site.clock.move(minutes=1)
-    changed = await home.api.patch(
+    returned = await tenant.get(webhook_path)
+    listed = await tenant.get("/webhooks/")
+    tenant.site.clock.move(minutes=1)
+    changed = await tenant.api.patch(
         webhook_path,
         json={"url": "https://new.example/", "events": ["cohort.updated"], "active": False},
     )
-    gone = await home.api.delete(webhook_path)
+    gone = await tenant.api.delete(webhook_path)
 
     assert made["secret"].startswith("whsec_")
     assert made == {
@@ -78,7 +78,7 @@ async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
         "active": True,
         "secret": made["secret"],
         "former_secret_valid_until": None,
-        "created_by": home.owner,
+        "created_by": tenant.owner,
         "created_at": NOW_TEXT,
         "updated_at": NOW_TEXT,
     }
@@ -99,7 +99,7 @@ async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
         ("DELETE", webhook_path),
         ("GET", f"{webhook_path}deliveries/"),
     ):
-        answer = await home.api.request(method, path, json={})
+        answer = await tenant.api.request(method, path, json={})
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
 
 
@@ -158,32 +158,32 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_is_wrong_is_refused(home: Home, name: str) -> None:
+async def test_what_is_wrong_is_refused(tenant: Tenant, name: str) -> None:
     sent, reported = REFUSED[name]
 
-    created = await home.api.post("/webhooks/", json=sent)
+    created = await tenant.api.post("/webhooks/", json=sent)
 
     assert (created.status_code, created.json()) == (400, reported)
     if sent:
-        made = await create(home)
-        changed = await home.api.patch(f"/webhooks/{made['id']}/", json=sent)
+        made = await create(tenant)
+        changed = await tenant.api.patch(f"/webhooks/{made['id']}/", json=sent)
         assert (changed.status_code, changed.json()) == (400, reported)
-        assert await home.get(f"/webhooks/{made['id']}/") == made | {"secret": None}
+        assert await tenant.get(f"/webhooks/{made['id']}/") == made | {"secret": None}
 
 
 @pytest.mark.every_engine
-async def test_events_are_listed_once_and_in_one_order(home: Home) -> None:
-    made = await create(home, events=["cohort.created", "feature_flag.created", "cohort.created"])
+async def test_events_are_listed_once_and_in_one_order(tenant: Tenant) -> None:
+    made = await create(tenant, events=["cohort.created", "feature_flag.created", "cohort.created"])
 
     assert made["events"] == ["feature_flag.created", "cohort.created"]
 
 
-async def test_a_change_of_a_flag_is_sent_and_signed(home: Home, receiver: Receiver) -> None:
-    webhook = await create(home, receiver.url("/in"))
-    flag = await home.create_flag(key="beta")
-    waiting = await deliveries(home, webhook)
+async def test_a_change_of_a_flag_is_sent_and_signed(tenant: Tenant, receiver: Receiver) -> None:
+    webhook = await create(tenant, receiver.url("/in"))
+    flag = await tenant.create_flag(key="beta")
+    waiting = await deliveries(tenant, webhook)
 
-    await delivered(home)
+    await delivered(tenant)
 
     [request] = receiver.requests
     assert request.path == "/in"
@@ -193,10 +193,10 @@ async def test_a_change_of_a_flag_is_sent_and_signed(home: Home, receiver: Recei
         "type": "feature_flag.created",
         "timestamp": NOW_TEXT,
         "data": {
-            "project_id": home.project_id,
+            "project_id": tenant.project_id,
             "item_id": str(flag["id"]),
             "name": "beta",
-            "user": {"first_name": "Olga", "email": home.owner["email"]},
+            "user": {"first_name": "Olga", "email": tenant.owner["email"]},
             "changes": None,
             "trigger": None,
             "truncated": False,
@@ -213,7 +213,7 @@ async def test_a_change_of_a_flag_is_sent_and_signed(home: Home, receiver: Recei
         message
         | {"status": "pending", "attempts": 0, "next_attempt_at": NOW_TEXT, "finished_at": None}
     ]
-    assert await deliveries(home, webhook) == [
+    assert await deliveries(tenant, webhook) == [
         message
         | {
             "status": "delivered",
@@ -225,16 +225,18 @@ async def test_a_change_of_a_flag_is_sent_and_signed(home: Home, receiver: Recei
     ]
 
 
-async def test_a_secret_that_is_replaced_signs_for_a_while(home: Home, receiver: Receiver) -> None:
-    webhook = await create(home, receiver.url("/in"))
+async def test_a_secret_that_is_replaced_signs_for_a_while(
+    tenant: Tenant, receiver: Receiver
+) -> None:
+    webhook = await create(tenant, receiver.url("/in"))
     path = f"/webhooks/{webhook['id']}/rotate_secret/"
 
-    answer = await home.api.post(path, json={"former_valid_s": 4})
+    answer = await tenant.api.post(path, json={"former_valid_s": 4})
     rotated = answer.json()
     for number, seconds in enumerate((3, 1)):
-        home.site.clock.move(seconds=seconds)
-        await home.create_flag(key=f"f{number}")
-        await delivered(home)
+        tenant.site.clock.move(seconds=seconds)
+        await tenant.create_flag(key=f"f{number}")
+        await delivered(tenant)
 
     assert answer.status_code == 200
     assert rotated == webhook | {
@@ -247,19 +249,19 @@ async def test_a_secret_that_is_replaced_signs_for_a_while(home: Home, receiver:
         for request in receiver.requests
     ]
     assert signed == [[True, True], [True, False]]
-    assert (await home.get(f"/webhooks/{webhook['id']}/"))["former_secret_valid_until"] is None
+    assert (await tenant.get(f"/webhooks/{webhook['id']}/"))["former_secret_valid_until"] is None
 
 
-async def test_secrets_that_have_leaked_end_at_once(home: Home, receiver: Receiver) -> None:
-    webhook = await create(home, receiver.url("/in"))
+async def test_secrets_that_have_leaked_end_at_once(tenant: Tenant, receiver: Receiver) -> None:
+    webhook = await create(tenant, receiver.url("/in"))
     path = f"/webhooks/{webhook['id']}/rotate_secret/"
     for _ in range(FORMER_KEYS_MAX):
-        assert (await home.api.post(path, json={"former_valid_s": 60})).status_code == 200
-    refused = await home.api.post(path, json={"former_valid_s": 60})
+        assert (await tenant.api.post(path, json={"former_valid_s": 60})).status_code == 200
+    refused = await tenant.api.post(path, json={"former_valid_s": 60})
 
-    last = (await home.api.post(path, json={"former_valid_s": 0})).json()
-    await home.create_flag(key="f")
-    await delivered(home)
+    last = (await tenant.api.post(path, json={"former_valid_s": 0})).json()
+    await tenant.create_flag(key="f")
+    await delivered(tenant)
 
     [request] = receiver.requests
     assert (refused.status_code, refused.json()["attr"]) == (400, "former_valid_s")
@@ -268,11 +270,11 @@ async def test_secrets_that_have_leaked_end_at_once(home: Home, receiver: Receiv
     assert not request.is_signed_with(webhook["secret"])
 
 
-async def test_the_activity_records_another_secret_and_not_the_secret(home: Home) -> None:
-    made = await create(home)
-    rotated = (await home.api.post(f"/webhooks/{made['id']}/rotate_secret/")).json()
+async def test_the_activity_records_another_secret_and_not_the_secret(tenant: Tenant) -> None:
+    made = await create(tenant)
+    rotated = (await tenant.api.post(f"/webhooks/{made['id']}/rotate_secret/")).json()
 
-    newest = (await home.get("/activity_log/", scope="Webhook"))["results"][0]
+    newest = (await tenant.get("/activity_log/", scope="Webhook"))["results"][0]
 
     until = NOW + timedelta(seconds=FORMER_VALID_S)
     assert rotated["former_secret_valid_until"] == f"{until:%Y-%m-%dT%H:%M:%SZ}"
@@ -282,32 +284,32 @@ async def test_the_activity_records_another_secret_and_not_the_secret(home: Home
     assert change["after"] == f"whse...{rotated['secret'][-4:]}"
 
 
-async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) -> None:
-    await create(home, receiver.url())
+async def test_each_kind_of_change_has_its_type(tenant: Tenant, receiver: Receiver) -> None:
+    await create(tenant, receiver.url())
     rollback = {
         "threshold": 1,
         "threshold_type": "insight",
         "operator": "lt",
         "threshold_metric": {"insight": "trends", "events": [{"id": "paid"}]},
     }
-    flag = await home.create_flag(key="beta", rollback_conditions=[rollback])
+    flag = await tenant.create_flag(key="beta", rollback_conditions=[rollback])
     path = f"/feature_flags/{flag['id']}/"
-    await home.api.patch(path, json={"name": "n"})
-    await home.api.patch(path, json={"name": "n"})
+    await tenant.api.patch(path, json={"name": "n"})
+    await tenant.api.patch(path, json={"name": "n"})
     scheduled = {
         "scheduled_at": "2024-03-01T12:30:00Z",
         "payload": {"operation": "update_rollout_percentage", "value": 5},
     }
-    await home.api.post(f"{path}scheduled_changes/", json=scheduled)
-    home.site.clock.time = NOW + timedelta(hours=1)
-    await home.site.running.automation.scheduler.work_once()
-    await home.site.running.automation.rollbacks.work_once()
-    await home.api.patch(path, json={"deleted": True})
-    cohort = (await home.api.post("/cohorts/", json={"name": "c", "groups": []})).json()
-    await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "d"})
-    await home.api.patch(f"/cohorts/{cohort['id']}/", json={"deleted": True})
+    await tenant.api.post(f"{path}scheduled_changes/", json=scheduled)
+    tenant.site.clock.time = NOW + timedelta(hours=1)
+    await tenant.site.running.automation.scheduler.work_once()
+    await tenant.site.running.automation.rollbacks.work_once()
+    await tenant.api.patch(path, json={"deleted": True})
+    cohort = (await tenant.api.post("/cohorts/", json={"name": "c", "groups": []})).json()
+    await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "d"})
+    await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"deleted": True})
 
-    await delivered(home)
+    await delivered(tenant)
 
     reported = [request.json() for request in receiver.requests]
     triggers = [(message["data"]["trigger"] or {}).get("job_type") for message in reported]
@@ -328,21 +330,23 @@ async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) 
     ]
 
 
-async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(home: Home, receiver: Receiver) -> None:
-    flag = await home.create_flag(key="beta")
-    async with home.site.client(home.key) as client:
+async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(
+    tenant: Tenant, receiver: Receiver
+) -> None:
+    flag = await tenant.create_flag(key="beta")
+    async with tenant.site.client(tenant.key) as client:
         roles = "/api/organizations/@current/roles/"
         first, second = [
             (await client.post(roles, json={"name": name})).json() for name in ("One", "Two")
         ]
-        await create(home, receiver.url())
+        await create(tenant, receiver.url())
         path = f"/feature_flags/{flag['id']}/role_access/"
-        made = await home.api.post(path, json={"role_id": first["id"]})
-        await home.api.delete(f"{path}{made.json()['id']}/")
-        await home.api.post(path, json={"role_id": second["id"]})
+        made = await tenant.api.post(path, json={"role_id": first["id"]})
+        await tenant.api.delete(f"{path}{made.json()['id']}/")
+        await tenant.api.post(path, json={"role_id": second["id"]})
         await client.delete(f"{roles}{second['id']}/")
 
-    await delivered(home)
+    await delivered(tenant)
 
     reported = [request.json() for request in receiver.requests]
     assert {one["type"] for one in reported} == {"feature_flag.updated"}
@@ -358,46 +362,48 @@ async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(home: Home, receiver:
     ]
 
 
-async def test_only_what_was_asked_for_is_sent(home: Home, receiver: Receiver) -> None:
-    await create(home, receiver.url("/cohorts"), events=["cohort.created"])
-    off = await create(home, receiver.url("/off"), active=False)
+async def test_only_what_was_asked_for_is_sent(tenant: Tenant, receiver: Receiver) -> None:
+    await create(tenant, receiver.url("/cohorts"), events=["cohort.created"])
+    off = await create(tenant, receiver.url("/off"), active=False)
 
-    await home.create_flag(key="beta")
-    await home.api.post("/cohorts/", json={"name": "c", "groups": []})
-    await delivered(home)
+    await tenant.create_flag(key="beta")
+    await tenant.api.post("/cohorts/", json={"name": "c", "groups": []})
+    await delivered(tenant)
 
     assert [request.path for request in receiver.requests] == ["/cohorts"]
-    assert await deliveries(home, off) == []
+    assert await deliveries(tenant, off) == []
 
 
-async def test_a_refused_change_sends_nothing(home: Home, receiver: Receiver) -> None:
-    await create(home, receiver.url())
-    await home.create_flag(key="beta")
-    await delivered(home)
+async def test_a_refused_change_sends_nothing(tenant: Tenant, receiver: Receiver) -> None:
+    await create(tenant, receiver.url())
+    await tenant.create_flag(key="beta")
+    await delivered(tenant)
 
-    answer = await home.api.post("/feature_flags/", json={"key": "beta"})
-    await delivered(home)
+    answer = await tenant.api.post("/feature_flags/", json={"key": "beta"})
+    await delivered(tenant)
 
     assert answer.status_code == 400
     assert len(receiver.requests) == 1
 
 
-async def test_a_failure_is_tried_again_under_the_same_id(home: Home, receiver: Receiver) -> None:
-    webhook = await create(home, receiver.url())
+async def test_a_failure_is_tried_again_under_the_same_id(
+    tenant: Tenant, receiver: Receiver
+) -> None:
+    webhook = await create(tenant, receiver.url())
     receiver.statuses = [500, 302]
-    await home.create_flag(key="beta")
+    await tenant.create_flag(key="beta")
 
-    await delivered(home)
-    [first] = await deliveries(home, webhook)
-    home.site.clock.move(seconds=9)
-    await delivered(home)
+    await delivered(tenant)
+    [first] = await deliveries(tenant, webhook)
+    tenant.site.clock.move(seconds=9)
+    await delivered(tenant)
     early = len(receiver.requests)
-    home.site.clock.move(seconds=1)
-    await delivered(home)
-    home.site.clock.move(seconds=60)
-    await delivered(home)
+    tenant.site.clock.move(seconds=1)
+    await delivered(tenant)
+    tenant.site.clock.move(seconds=60)
+    await delivered(tenant)
 
-    [done] = await deliveries(home, webhook)
+    [done] = await deliveries(tenant, webhook)
     assert (first["status"], first["attempts"], first["response_code"]) == ("pending", 1, 500)
     assert first["error"] == "The answer was 500, not 200 to 299."
     assert first["next_attempt_at"] == "2024-03-01T12:00:10Z"
@@ -411,27 +417,27 @@ async def test_a_failure_is_tried_again_under_the_same_id(home: Home, receiver: 
 
 
 async def test_without_the_setting_this_machine_is_not_reached(
-    home: Home, receiver: Receiver
+    tenant: Tenant, receiver: Receiver
 ) -> None:
-    webhook = await create(home, receiver.url())
-    await home.create_flag(key="beta")
+    webhook = await create(tenant, receiver.url())
+    await tenant.create_flag(key="beta")
 
-    while await home.site.running.automation.deliverer.work_once():
+    while await tenant.site.running.automation.deliverer.work_once():
         pass
 
-    [delivery] = await deliveries(home, webhook)
+    [delivery] = await deliveries(tenant, webhook)
     assert receiver.requests == []
     assert (delivery["status"], delivery["attempts"]) == ("failed", 1)
     assert delivery["error"] == "Not sent: the host has a loopback address."
 
 
-async def test_a_slow_receiver_delays_no_other(home: Home, receiver: Receiver) -> None:
-    slow = await create(home, receiver.url("/slow"))
-    quick = await create(home, receiver.url("/quick"))
-    async with open_deliverer(home) as deliverer:
+async def test_a_slow_receiver_delays_no_other(tenant: Tenant, receiver: Receiver) -> None:
+    slow = await create(tenant, receiver.url("/slow"))
+    quick = await create(tenant, receiver.url("/quick"))
+    async with open_deliverer(tenant) as deliverer:
         running = asyncio.create_task(deliverer.run())
         for key in "abc":
-            await home.create_flag(key=key)
+            await tenant.create_flag(key=key)
 
         seen = [request.path for request in await receiver.received(4)]
         receiver.let_go.set()
@@ -441,57 +447,57 @@ async def test_a_slow_receiver_delays_no_other(home: Home, receiver: Receiver) -
 
     assert sorted(seen) == ["/quick", "/quick", "/quick", "/slow"]
     assert everything.count("/slow") == 3
-    assert len(await deliveries(home, slow)) == len(await deliveries(home, quick)) == 3
+    assert len(await deliveries(tenant, slow)) == len(await deliveries(tenant, quick)) == 3
 
 
 async def test_what_is_broken_off_is_sent_by_the_next_server(
-    home: Home, receiver: Receiver
+    tenant: Tenant, receiver: Receiver
 ) -> None:
-    webhook = await create(home, receiver.url("/slow"))
-    await home.create_flag(key="beta")
-    async with open_deliverer(home) as deliverer:
+    webhook = await create(tenant, receiver.url("/slow"))
+    await tenant.create_flag(key="beta")
+    async with open_deliverer(tenant) as deliverer:
         running = asyncio.create_task(deliverer.run())
         await receiver.received(1)
         running.cancel()
         await asyncio.wait([running])
-    [broken_off] = await deliveries(home, webhook)
+    [broken_off] = await deliveries(tenant, webhook)
     receiver.let_go.set()
 
-    await delivered(home)
+    await delivered(tenant)
 
     assert (broken_off["status"], broken_off["next_attempt_at"]) == ("pending", NOW_TEXT)
-    [done] = await deliveries(home, webhook)
+    [done] = await deliveries(tenant, webhook)
     assert (done["status"], done["attempts"]) == ("delivered", 2)
 
 
 async def test_captured_events_are_announced_by_their_definition(
-    home: Home, receiver: Receiver
+    tenant: Tenant, receiver: Receiver
 ) -> None:
-    await create(home, receiver.url(), events=["event.captured"])
+    await create(tenant, receiver.url(), events=["event.captured"])
     paid = [{"event": "paid", "distinct_id": "ann"}]
-    await home.capture(*paid, {"event": "seen", "distinct_id": "ann"})
-    definitions = (await home.get("/event_definitions/", search="paid"))["results"]
+    await tenant.capture(*paid, {"event": "seen", "distinct_id": "ann"})
+    definitions = (await tenant.get("/event_definitions/", search="paid"))["results"]
     definition = definitions[0]
     path = f"/event_definitions/{definition['id']}/"
-    await home.api.patch(path, json={"post_to_chat": True})
+    await tenant.api.patch(path, json={"post_to_chat": True})
 
-    await home.capture(*paid * 3)
-    await delivered(home)
+    await tenant.capture(*paid * 3)
+    await delivered(tenant)
     for _ in range(2):
-        await home.capture(*paid * 2)
-        await delivered(home)
-    home.site.clock.move(minutes=1)
-    await delivered(home)
-    await home.capture(*paid * 4, historical_migration=True)
-    home.site.clock.move(minutes=1)
-    await delivered(home)
+        await tenant.capture(*paid * 2)
+        await delivered(tenant)
+    tenant.site.clock.move(minutes=1)
+    await delivered(tenant)
+    await tenant.capture(*paid * 4, historical_migration=True)
+    tenant.site.clock.move(minutes=1)
+    await delivered(tenant)
 
     assert [request.json() for request in receiver.requests] == [
         {
             "type": "event.captured",
             "timestamp": NOW_TEXT,
             "data": {
-                "project_id": home.project_id,
+                "project_id": tenant.project_id,
                 "event_definition": {"id": definition["id"], "name": "paid"},
                 "count": count,
                 "since": NOW_TEXT,
@@ -502,13 +508,13 @@ async def test_captured_events_are_announced_by_their_definition(
     ]
 
 
-async def test_the_activity_records_webhooks_without_their_secrets(home: Home) -> None:
-    made = await create(home, "https://hooks.example/a/secret/path")
-    await home.api.patch(f"/webhooks/{made['id']}/", json={"active": False})
-    await home.api.patch(f"/webhooks/{made['id']}/", json={"url": "https://b.example/x"})
-    await home.api.delete(f"/webhooks/{made['id']}/")
+async def test_the_activity_records_webhooks_without_their_secrets(tenant: Tenant) -> None:
+    made = await create(tenant, "https://hooks.example/a/secret/path")
+    await tenant.api.patch(f"/webhooks/{made['id']}/", json={"active": False})
+    await tenant.api.patch(f"/webhooks/{made['id']}/", json={"url": "https://b.example/x"})
+    await tenant.api.delete(f"/webhooks/{made['id']}/")
 
-    reported = (await home.get("/activity_log/", scope="Webhook"))["results"]
+    reported = (await tenant.get("/activity_log/", scope="Webhook"))["results"]
 
     assert [(entry["activity"], entry["detail"]["name"]) for entry in reported] == [
         ("deleted", "https://b.example"),
@@ -522,12 +528,12 @@ async def test_the_activity_records_webhooks_without_their_secrets(home: Home) -
     assert (change["field"], change["before"], change["after"]) == ("active", True, False)
 
 
-async def test_attempts_are_counted_for_operators(home: Home, receiver: Receiver) -> None:
-    before = await home.site.metric("fanion_webhook_attempts_total", outcome="failed")
-    await create(home, receiver.url())
-    await home.create_flag(key="beta")
+async def test_attempts_are_counted_for_operators(tenant: Tenant, receiver: Receiver) -> None:
+    before = await tenant.site.metric("fanion_webhook_attempts_total", outcome="failed")
+    await create(tenant, receiver.url())
+    await tenant.create_flag(key="beta")
 
-    await home.site.running.automation.deliverer.work_once()
+    await tenant.site.running.automation.deliverer.work_once()
 
-    after = await home.site.metric("fanion_webhook_attempts_total", outcome="failed")
+    after = await tenant.site.metric("fanion_webhook_attempts_total", outcome="failed")
     assert after == before + 1

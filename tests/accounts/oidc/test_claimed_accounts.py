@@ -23,7 +23,7 @@ from fanion.db.schema.tables import users
 from fanion.events.storage.store import EventStore
 from fanion.projects.members_store import MemberStore, NewMember
 from fanion.projects.model import Level
-from tests.support.application import Home, Site, open_home, open_site
+from tests.support.application import Site, Tenant, open_site, open_tenant
 from tests.support.management import CONSOLE
 from tests.support.oidc_provider import (
     CLIENT_ID,
@@ -49,7 +49,7 @@ class OidcServer:
     """A server with a provider, and an administrator who creates invites."""
 
     site: Site
-    home: Home
+    tenant: Tenant
     fake: FakeProvider
     stack: AsyncExitStack
 
@@ -61,7 +61,7 @@ class OidcServer:
     async def join(self, level: Level = Level.ADMIN, email: str = EMAIL) -> httpx.AsyncClient:
         """Accept an invite in place of its addressee, and return the browser that did so."""
         sent = {"target_email": email, "level": int(level)}
-        answer = await self.home.api.post(f"http://fanion.test{INVITES}", json=sent)
+        answer = await self.tenant.api.post(f"http://fanion.test{INVITES}", json=sent)
         assert answer.status_code == 201, answer.text
         token = answer.json()["link"].rstrip("/").rpartition("/")[2]
         browser = await self.browser()
@@ -104,8 +104,8 @@ async def server(
         opened = open_site(sqlite_url, events, tmp_path, **settings)
         site = await stack.enter_async_context(opened)
         clock.append(site)
-        home = await stack.enter_async_context(open_home(site, project_id))
-        yield OidcServer(site, home, fake, stack)
+        tenant = await stack.enter_async_context(open_tenant(site, project_id))
+        yield OidcServer(site, tenant, fake, stack)
 
 
 async def key_of(browser: httpx.AsyncClient) -> str:
@@ -185,7 +185,7 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
     await server.join()
     await server.sign_in()
     members = MemberStore(server.site.records)
-    await members.remove_member(server.home.organization_id, EMAIL, server.site.clock.now())
+    await members.remove_member(server.tenant.organization_id, EMAIL, server.site.clock.now())
 
     maker = await server.join()
     verified = (await server.user()).is_email_verified
@@ -198,9 +198,9 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
 async def test_an_account_that_is_added_again_has_no_former_password(server: OidcServer) -> None:
     await server.join()
     members, now = MemberStore(server.site.records), server.site.clock.now()
-    await members.remove_member(server.home.organization_id, EMAIL, now)
+    await members.remove_member(server.tenant.organization_id, EMAIL, now)
     new = NewMember(EMAIL, "Another Carla", Level.MEMBER, "first key")
-    await members.add_member(server.home.organization_id, new, now)
+    await members.add_member(server.tenant.organization_id, new, now)
 
     stranger = await server.browser()
     login = await stranger.post("/api/login/", json={"email": EMAIL, "password": PASSWORD})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.events.storage.store import EventStore
-from tests.support.application import open_home, open_site
+from tests.support.application import open_site, open_tenant
 from tests.support.management import invalid
 
 ME = "/api/users/@me/"
@@ -40,8 +40,8 @@ async def test_an_address_of_the_providers_domains_cannot_be_taken(
     settings: dict[str, Any] = {**PROVIDER, "oidc_domains": domains}
     async with (
         open_site(sqlite_url, events, tmp_path, **settings) as site,
-        open_home(site, project_id) as home,
-        await site.browser(home.user_id) as browser,
+        open_tenant(site, project_id) as tenant,
+        await site.browser(tenant.user_id) as browser,
     ):
         before = (await browser.get(ME)).json()["email"]
         answer = await browser.patch(ME, json={"email": email})

@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from tests.console.serving.builds import BUILD, client_of
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 
 @pytest.fixture
-async def served(home: Home) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(home.site, BUILD) as client:
+async def served(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(tenant.site, BUILD) as client:
         yield client

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support.application import Home
+from tests.support.application import Tenant
 
 ROOT = Path(__file__).parents[3]
 
@@ -27,8 +27,8 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
     )
 
 
-async def test_the_document_for_the_types_is_that_of_the_server(home: Home) -> None:
-    served = (await home.public.get("/api/schema/")).json()
+async def test_the_document_for_the_types_is_that_of_the_server(tenant: Tenant) -> None:
+    served = (await tenant.public.get("/api/schema/")).json()
 
     printed = run("console/schema.py")
 

@@ -12,7 +12,7 @@ from fanion.console.build import NOT_BUILT, file_of
 from fanion.console.endpoints import NO_SDK
 from fanion.console.sdk_script import with_configuration
 from tests.console.serving.builds import ARRAY, BUILD, VERSION, client_of, packed
-from tests.support.application import Home, error
+from tests.support.application import Tenant, error
 
 ORIGIN = "https://shop.example"
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
@@ -61,25 +61,25 @@ async def test_a_script_of_another_version_is_not_served(
 
 @pytest.mark.parametrize("accept", ["gzip, br", "identity"])
 async def test_the_script_of_a_project_has_its_configuration_in_front(
-    home: Home, accept: str
+    tenant: Tenant, accept: str
 ) -> None:
-    async with client_of(home.site, BUILD) as client:
+    async with client_of(tenant.site, BUILD) as client:
         headers = {"accept-encoding": accept, "origin": ORIGIN}
-        answer = await client.get(f"/array/{home.token}/array.js", headers=headers)
-        configuration = await client.get(f"/array/{home.token}/config.js")
+        answer = await client.get(f"/array/{tenant.token}/array.js", headers=headers)
+        configuration = await client.get(f"/array/{tenant.token}/config.js")
 
     assert answer.content == configuration.content + ARRAY
     assert answer.headers.get("content-encoding") == ("gzip" if "gzip" in accept else None)
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert answer.headers["cache-control"] == "public, max-age=300"
     match = re.search(rb'CONFIG\["(.+?)"\] = (\{.*\});\n\}\)', answer.content)
-    assert match is not None and match[1].decode() == home.token
+    assert match is not None and match[1].decode() == tenant.token
     assert msgspec.json.decode(match[2])["config"]["hasFeatureFlags"] is True
 
 
-async def test_the_script_of_a_project_is_not_sent_again_to_who_has_it(home: Home) -> None:
-    path = f"/array/{home.token}/array.js"
-    async with client_of(home.site, BUILD) as client:
+async def test_the_script_of_a_project_is_not_sent_again_to_who_has_it(tenant: Tenant) -> None:
+    path = f"/array/{tenant.token}/array.js"
+    async with client_of(tenant.site, BUILD) as client:
         etag = (await client.get(path)).headers["etag"]
         answer = await client.get(path, headers={"if-none-match": etag})
 
@@ -99,9 +99,9 @@ async def test_an_unknown_token_is_answered_as_its_configuration(
 @pytest.mark.parametrize(
     "path", ["/static/array.js", "/static/1.2.3/surveys.js", "/array/{}/array.js"]
 )
-async def test_without_a_build_the_answer_says_how_to_get_it(home: Home, path: str) -> None:
-    async with client_of(home.site, NOT_BUILT) as client:
-        answer = await client.get(path.format(home.token), headers={"origin": ORIGIN})
+async def test_without_a_build_the_answer_says_how_to_get_it(tenant: Tenant, path: str) -> None:
+    async with client_of(tenant.site, NOT_BUILT) as client:
+        answer = await client.get(path.format(tenant.token), headers={"origin": ORIGIN})
 
     assert (answer.status_code, answer.text) == (404, NO_SDK)
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
@@ -109,8 +109,8 @@ async def test_without_a_build_the_answer_says_how_to_get_it(home: Home, path: s
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_they_are_served_without_the_console(home: Home) -> None:
-    async with client_of(home.site, BUILD, console="off") as client:
+async def test_they_are_served_without_the_console(tenant: Tenant) -> None:
+    async with client_of(tenant.site, BUILD, console="off") as client:
         assert (await client.get("/static/array.js")).content == ARRAY
 
 

@@ -19,7 +19,7 @@ from fanion.web.application import for_management_listener, for_public_listener
 from fanion.web.routes import AnsweredBy, worker_routes
 from tests.console.serving.builds import BUILD, ICON, SCRIPT, client_of
 from tests.support import plain_http
-from tests.support.application import BASE_URL, Home, error
+from tests.support.application import BASE_URL, Tenant, error
 from tests.support.exchange import MemoryTransport
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -206,10 +206,10 @@ async def test_an_unknown_asset_is_404_and_not_kept(served: httpx.AsyncClient, n
     assert answer.headers.get("cache-control", "no-store") == "no-store"
 
 
-async def test_only_the_listener_of_management_serves_it(home: Home) -> None:
-    configuration = home.site.running.public.flags.endpoints.browser
+async def test_only_the_listener_of_management_serves_it(tenant: Tenant) -> None:
+    configuration = tenant.site.running.public.flags.endpoints.browser
     endpoints = ConsoleEndpoints(BUILD, BaseUrl(TrustedProxies()), unexpected)
-    whole = home.site.application
+    whole = tenant.site.application
     routes = whole.routes.merged_with(console_routes(endpoints)).merged_with(
         sdk_routes(SdkScripts(BUILD, configuration))
     )
@@ -227,20 +227,20 @@ async def test_only_the_listener_of_management_serves_it(home: Home) -> None:
     assert set(map(tuple, statuses.values())) == {(404, 200)}
 
 
-async def test_the_main_process_answers_it(home: Home) -> None:
-    public = home.site.running.public
+async def test_the_main_process_answers_it(tenant: Tenant) -> None:
+    public = tenant.site.running.public
     workers = worker_routes(public.capture, public.flags.endpoints, AnsweredBy.HERE)
 
     for path in ("/", *SCREENS, "/console/assets/index-1.js", "/static/array.js"):
         assert workers.find(path) is None
-    assert workers.find(f"/array/{home.token}/array.js") is None
+    assert workers.find(f"/array/{tenant.token}/array.js") is None
 
 
 @pytest.mark.parametrize(("build", "console"), [(NOT_BUILT, "on"), (BUILD, "off")])
 async def test_without_a_console_the_root_is_the_landing_page(
-    home: Home, build: Build, console: str
+    tenant: Tenant, build: Build, console: str
 ) -> None:
-    async with client_of(home.site, build, console=console) as client:
+    async with client_of(tenant.site, build, console=console) as client:
         root = await client.get("/", headers=BROWSER)
         screens = {(await client.get(path)).status_code for path in SCREENS}
         asset = await client.get("/console/assets/index-1.js")

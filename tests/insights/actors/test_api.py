@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 PERSONS = 7
 BACK = {"period": "Day", "total_intervals": 3, "date_to": "2024-03-01"}
@@ -22,34 +22,34 @@ def seen(who: str, day: str, **more: Any) -> Json:
 
 
 @pytest.fixture
-async def shop(home: Home) -> Home:
+async def shop(tenant: Tenant) -> Tenant:
     """Store PERSONS persons on the first of three days, and a visitor without a profile.
 
     p1 came on all three days, p0 on two of them.
     """
-    await home.capture(
+    await tenant.capture(
         *(seen(f"p{n}", "02-28", **{"$set": {"email": f"p{n}@a.com"}}) for n in range(PERSONS)),
         seen("p1", "02-29"),
         seen("p1", "03-01"),
         seen("p0", "03-01"),
         seen("nobody", "02-28", properties={"$process_person_profile": False}),
     )
-    return home
+    return tenant
 
 
-async def ask(home: Home, **query: Any) -> Json:
-    answer = await home.api.post("/persons/retention/", json=query)
+async def ask(tenant: Tenant, **query: Any) -> Json:
+    answer = await tenant.api.post("/persons/retention/", json=query)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
     return found
 
 
-async def ask_by_query(home: Home, **query: Any) -> Json:
+async def ask_by_query(tenant: Tenant, **query: Any) -> Json:
     texts = {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in query.items()
     }
-    found: Json = await home.get("/persons/retention/", **texts)
+    found: Json = await tenant.get("/persons/retention/", **texts)
     return found
 
 
@@ -63,7 +63,7 @@ def names(body: Json) -> list[str]:
     return [one["name"].partition("@")[0] for one in people(body)]
 
 
-async def test_persons_are_listed_with_what_they_contribute(shop: Home) -> None:
+async def test_persons_are_listed_with_what_they_contribute(shop: Tenant) -> None:
     body = await ask(shop, **ASKED)
 
     first = people(body)[0]
@@ -77,12 +77,12 @@ async def test_persons_are_listed_with_what_they_contribute(shop: Home) -> None:
     assert body["last_refresh"] == "2024-03-01T12:00:00Z"
 
 
-async def test_both_ways_to_ask_give_the_same_list(shop: Home) -> None:
+async def test_both_ways_to_ask_give_the_same_list(shop: Tenant) -> None:
     assert await ask_by_query(shop, **ASKED) == await ask(shop, **ASKED)
 
 
 @pytest.mark.parametrize("by_query", [True, False])
-async def test_pages_follow_one_another(shop: Home, by_query: bool) -> None:
+async def test_pages_follow_one_another(shop: Tenant, by_query: bool) -> None:
     asked = {**ASKED, "limit": 3}
     body = await (ask_by_query(shop, **asked) if by_query else ask(shop, **asked))
     pages = [body]
@@ -104,13 +104,13 @@ async def test_pages_follow_one_another(shop: Home, by_query: bool) -> None:
     ("search", "found"),
     [("p3", ["p3"]), ("P3@A", ["p3"]), ("@a.com", [f"p{n}" for n in range(PERSONS)]), ("x", [])],
 )
-async def test_persons_are_searched_for(shop: Home, search: str, found: list[str]) -> None:
+async def test_persons_are_searched_for(shop: Tenant, search: str, found: list[str]) -> None:
     body = await ask(shop, **ASKED, search=search)
 
     assert sorted(names(body)) == found
 
 
-async def test_persons_are_searched_for_by_name(shop: Home) -> None:
+async def test_persons_are_searched_for_by_name(shop: Tenant) -> None:
     named = {"name": "Carla Rossi", "username": "cr"}
     await shop.capture({"event": "$set", "distinct_id": "p3", "properties": {"$set": named}})
 
@@ -119,7 +119,7 @@ async def test_persons_are_searched_for_by_name(shop: Home) -> None:
     assert found == [["p3"], ["p3"], []]
 
 
-async def test_a_search_keeps_the_order_and_takes_ids(shop: Home) -> None:
+async def test_a_search_keeps_the_order_and_takes_ids(shop: Tenant) -> None:
     uuid = (await shop.person("p1"))["uuid"]
 
     assert names(await ask(shop, **ASKED, search="@a.com"))[:2] == ["p1", "p0"]
@@ -129,7 +129,7 @@ async def test_a_search_keeps_the_order_and_takes_ids(shop: Home) -> None:
 
 
 @pytest.fixture(params=["format", "accept"])
-async def table(request: pytest.FixtureRequest, shop: Home) -> AsyncIterator[list[Json]]:
+async def table(request: pytest.FixtureRequest, shop: Tenant) -> AsyncIterator[list[Json]]:
     accept = request.param == "accept"
     answer = await shop.api.post(
         "/persons/retention/",
@@ -148,7 +148,7 @@ async def test_a_table_has_all_persons(table: list[Json]) -> None:
     assert table[0]["distinct_ids.0"] == "p1"
 
 
-async def test_a_formula_in_a_table_is_text(shop: Home) -> None:
+async def test_a_formula_in_a_table_is_text(shop: Tenant) -> None:
     await shop.capture(seen("p1", "02-28", **{"$set": {"note": "=1+1"}}))
 
     answer = await shop.api.post("/persons/retention/", json={**ASKED, "format": "csv"})
@@ -157,15 +157,15 @@ async def test_a_formula_in_a_table_is_text(shop: Home) -> None:
     assert rows[0]["properties.note"] == "'=1+1"
 
 
-async def test_a_table_of_nobody_is_empty(home: Home) -> None:
-    answer = await home.api.post("/persons/retention/", json={**ASKED, "format": "csv"})
+async def test_a_table_of_nobody_is_empty(tenant: Tenant) -> None:
+    answer = await tenant.api.post("/persons/retention/", json={**ASKED, "format": "csv"})
 
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-async def test_groups_are_listed(home: Home) -> None:
+async def test_groups_are_listed(tenant: Tenant) -> None:
     described = {"$group_type": "company", "$group_key": "acme", "$group_set": {"name": "Acme Inc"}}
-    await home.capture(
+    await tenant.capture(
         {"event": "$groupidentify", "distinct_id": "d", "properties": described},
         seen("ann", "02-28", properties={"$groups": {"company": "acme"}}),
         seen("bob", "02-28", properties={"$groups": {"company": "other"}}),
@@ -173,8 +173,8 @@ async def test_groups_are_listed(home: Home) -> None:
     )
     asked = {**ASKED, "aggregation_group_type_index": 0}
 
-    body = await ask(home, **asked)
-    searched = [await ask(home, **asked, search=text) for text in ("ACME I", "oth", "ann")]
+    body = await ask(tenant, **asked)
+    searched = [await ask(tenant, **asked, search=text) for text in ("ACME I", "oth", "ann")]
 
     acme, other = people(body)
     assert (acme["type"], acme["id"], acme["group_key"], acme["name"]) == (
@@ -200,21 +200,21 @@ async def test_groups_are_listed(home: Home) -> None:
     ],
 )
 async def test_what_cannot_be_used_is_refused(
-    home: Home, sent: Json, attr: str, detail: str
+    tenant: Tenant, sent: Json, attr: str, detail: str
 ) -> None:
-    answer = await home.api.post("/persons/retention/", json={**ASKED, **sent})
+    answer = await tenant.api.post("/persons/retention/", json={**ASKED, **sent})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert detail in answer.json()["detail"]
 
 
-async def test_a_body_must_be_an_object(home: Home) -> None:
-    answer = await home.api.post("/persons/retention/", json=[])
+async def test_a_body_must_be_an_object(tenant: Tenant) -> None:
+    answer = await tenant.api.post("/persons/retention/", json=[])
 
     assert (answer.status_code, answer.json()["detail"]) == (400, "The body must be a JSON object.")
 
 
-async def test_strangers_are_refused(home: Home) -> None:
-    answer = await home.public.get(f"/api/projects/{home.project_id}/persons/retention/")
+async def test_strangers_are_refused(tenant: Tenant) -> None:
+    answer = await tenant.public.get(f"/api/projects/{tenant.project_id}/persons/retention/")
 
     assert answer.status_code == 401

@@ -3,11 +3,11 @@
 import json
 
 from tests.support.actors_cohorts import behind, did, events, where
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 
-async def test_stickiness_counts_the_days_of_each_person(home: Home) -> None:
-    await home.capture(
+async def test_stickiness_counts_the_days_of_each_person(tenant: Tenant) -> None:
+    await tenant.capture(
         did("ann", "02-27T10:00"),
         did("ann", "02-28T10:00"),
         did("ann", "02-28T11:00"),
@@ -19,35 +19,35 @@ async def test_stickiness_counts_the_days_of_each_person(home: Home) -> None:
     )
     query = {"insight": "STICKINESS", "events": events("seen"), "date_from": "2024-02-20"}
 
-    found = [await behind(home, **query, stickiness_days=str(days)) for days in (1, 2, 3, 4)]
+    found = [await behind(tenant, **query, stickiness_days=str(days)) for days in (1, 2, 3, 4)]
 
     assert found == [["bob", "dan"], ["ann"], ["cid"], []]
 
 
-async def test_stickiness_counts_other_intervals_too(home: Home) -> None:
-    await home.capture(
+async def test_stickiness_counts_other_intervals_too(tenant: Tenant) -> None:
+    await tenant.capture(
         did("ann", "02-20T10:00"), did("ann", "02-28T10:00"), did("bob", "02-27T10:00")
     )
     query = {"insight": "STICKINESS", "events": events("seen"), "date_from": "2024-02-18"}
 
-    assert await behind(home, **query, interval="week", stickiness_days="2") == ["ann"]
+    assert await behind(tenant, **query, interval="week", stickiness_days="2") == ["ann"]
 
 
-async def lives(home: Home, day: str, **query: str) -> Json:
+async def lives(tenant: Tenant, day: str, **query: str) -> Json:
     """Return the persons of each status on a day."""
     asked = {"insight": "LIFECYCLE", "events": events("seen"), "target_date": day, **query}
     return {
-        status: await behind(home, **asked, lifecycle_type=status)
+        status: await behind(tenant, **asked, lifecycle_type=status)
         for status in ("new", "returning", "resurrecting", "dormant")
     }
 
 
-async def test_a_life_cycle_finds_new_and_dormant_persons(home: Home) -> None:
+async def test_a_life_cycle_finds_new_and_dormant_persons(tenant: Tenant) -> None:
     """Persons are created when their first event is taken, on 1 March unless the clock moves."""
-    await home.capture(did("ann", "02-29T10:00"), did("cid", "02-25T10:00"))
-    await home.capture(did("dan", "02-29T10:00"), did("eve", "02-29T10:00", "opened"))
-    home.site.clock.move(days=1)
-    await home.capture(
+    await tenant.capture(did("ann", "02-29T10:00"), did("cid", "02-25T10:00"))
+    await tenant.capture(did("dan", "02-29T10:00"), did("eve", "02-29T10:00", "opened"))
+    tenant.site.clock.move(days=1)
+    await tenant.capture(
         did("ann", "03-01T10:00"),
         did("bob", "03-02T10:00"),
         did("cid", "03-02T10:00"),
@@ -55,13 +55,13 @@ async def test_a_life_cycle_finds_new_and_dormant_persons(home: Home) -> None:
         did("fay", "03-02T10:00", "opened"),
     )
 
-    assert await lives(home, "2024-03-02") == {
+    assert await lives(tenant, "2024-03-02") == {
         "new": ["bob"],
         "returning": [],
         "resurrecting": ["cid", "eve"],
         "dormant": ["ann"],
     }
-    assert await lives(home, "2024-03-01T15:00:00Z") == {
+    assert await lives(tenant, "2024-03-01T15:00:00Z") == {
         "new": [],
         "returning": ["ann"],
         "resurrecting": [],
@@ -69,11 +69,13 @@ async def test_a_life_cycle_finds_new_and_dormant_persons(home: Home) -> None:
     }
 
 
-async def test_a_life_cycle_begins_with_the_earliest_event_whatever_came_first(home: Home) -> None:
-    await home.capture(did("ann", "02-28T10:00"))
-    await home.capture(did("ann", "02-27T10:00"))
+async def test_a_life_cycle_begins_with_the_earliest_event_whatever_came_first(
+    tenant: Tenant,
+) -> None:
+    await tenant.capture(did("ann", "02-28T10:00"))
+    await tenant.capture(did("ann", "02-27T10:00"))
 
-    assert await lives(home, "2024-02-28") == {
+    assert await lives(tenant, "2024-02-28") == {
         "new": [],
         "returning": ["ann"],
         "resurrecting": [],
@@ -81,23 +83,25 @@ async def test_a_life_cycle_begins_with_the_earliest_event_whatever_came_first(h
     }
 
 
-async def test_a_life_cycle_by_week_and_by_month(home: Home) -> None:
-    await home.capture(did("ann", "02-10T10:00"), did("ann", "02-26T10:00"))
-    await home.capture(did("bob", "02-20T10:00"), did("bob", "03-01T10:00"))
+async def test_a_life_cycle_by_week_and_by_month(tenant: Tenant) -> None:
+    await tenant.capture(did("ann", "02-10T10:00"), did("ann", "02-26T10:00"))
+    await tenant.capture(did("bob", "02-20T10:00"), did("bob", "03-01T10:00"))
 
-    by_week = await lives(home, "2024-02-28", interval="week")
-    by_month = await lives(home, "2024-03-01", interval="month")
+    by_week = await lives(tenant, "2024-02-28", interval="week")
+    by_month = await lives(tenant, "2024-03-01", interval="month")
 
     assert by_week == {"new": [], "returning": ["bob"], "resurrecting": ["ann"], "dormant": []}
     assert by_month == {"new": [], "returning": ["bob"], "resurrecting": [], "dormant": ["ann"]}
 
 
-async def funnel(home: Home, *names: str, **query: str) -> list[str]:
-    return await behind(home, **{"insight": "FUNNELS", "events": events(*names), **query})
+async def funnel(tenant: Tenant, *names: str, **query: str) -> list[str]:
+    return await behind(tenant, **{"insight": "FUNNELS", "events": events(*names), **query})
 
 
-async def test_a_funnel_finds_persons_who_reached_a_step_and_who_dropped_off(home: Home) -> None:
-    await home.capture(
+async def test_a_funnel_finds_persons_who_reached_a_step_and_who_dropped_off(
+    tenant: Tenant,
+) -> None:
+    await tenant.capture(
         did("ann", "02-27T10:00", "seen"),
         did("ann", "02-28T10:00", "opened"),
         did("ann", "02-29T10:00", "paid"),
@@ -111,7 +115,7 @@ async def test_a_funnel_finds_persons_who_reached_a_step_and_who_dropped_off(hom
     )
     steps = ("seen", "opened", "paid")
 
-    found = [await funnel(home, *steps, funnel_step=str(step)) for step in (1, 2, 3, -2, -3)]
+    found = [await funnel(tenant, *steps, funnel_step=str(step)) for step in (1, 2, 3, -2, -3)]
 
     assert found == [
         ["ann", "bob", "cid", "dan"],
@@ -122,8 +126,8 @@ async def test_a_funnel_finds_persons_who_reached_a_step_and_who_dropped_off(hom
     ]
 
 
-async def test_the_last_step_of_a_funnel_lies_in_its_window(home: Home) -> None:
-    await home.capture(
+async def test_the_last_step_of_a_funnel_lies_in_its_window(tenant: Tenant) -> None:
+    await tenant.capture(
         did("ann", "02-01T10:00"),
         did("ann", "02-15T10:00", "opened"),
         did("bob", "02-01T10:00"),
@@ -134,27 +138,27 @@ async def test_the_last_step_of_a_funnel_lies_in_its_window(home: Home) -> None:
     )
     asked = {"funnel_step": "2", "date_from": "2024-02-01"}
 
-    assert await funnel(home, "seen", "opened", **asked) == ["ann", "cid"]
-    assert await funnel(home, "seen", "opened", **asked, funnel_window_days="2") == ["cid"]
-    assert await funnel(home, "seen", "opened", **asked, funnel_window_days="15") == [
+    assert await funnel(tenant, "seen", "opened", **asked) == ["ann", "cid"]
+    assert await funnel(tenant, "seen", "opened", **asked, funnel_window_days="2") == ["cid"]
+    assert await funnel(tenant, "seen", "opened", **asked, funnel_window_days="15") == [
         "ann",
         "bob",
         "cid",
     ]
 
 
-async def test_an_event_is_not_its_own_next_step(home: Home) -> None:
+async def test_an_event_is_not_its_own_next_step(tenant: Tenant) -> None:
     again = did("bob", "02-28T10:00")
-    await home.capture(did("ann", "02-27T10:00"), did("ann", "02-28T10:00"), again)
-    await home.capture(again, did("cid", "02-28T10:00"), did("cid", "02-28T10:00", "opened"))
+    await tenant.capture(did("ann", "02-27T10:00"), did("ann", "02-28T10:00"), again)
+    await tenant.capture(again, did("cid", "02-28T10:00"), did("cid", "02-28T10:00", "opened"))
 
-    assert await funnel(home, "seen", "seen", funnel_step="2") == ["ann"]
-    assert await funnel(home, "seen", "seen", funnel_step="-2") == ["bob", "cid"]
-    assert await funnel(home, "seen", "opened", funnel_step="2") == ["cid"]
+    assert await funnel(tenant, "seen", "seen", funnel_step="2") == ["ann"]
+    assert await funnel(tenant, "seen", "seen", funnel_step="-2") == ["bob", "cid"]
+    assert await funnel(tenant, "seen", "opened", funnel_step="2") == ["cid"]
 
 
-async def test_steps_of_a_funnel_have_filters_and_an_order(home: Home) -> None:
-    await home.capture(
+async def test_steps_of_a_funnel_have_filters_and_an_order(tenant: Tenant) -> None:
+    await tenant.capture(
         did("ann", "02-27T10:00", "seen", page="a"),
         did("ann", "02-28T10:00", "seen", page="b"),
         did("bob", "02-27T10:00", "seen", page="b"),
@@ -166,13 +170,13 @@ async def test_steps_of_a_funnel_have_filters_and_an_order(home: Home) -> None:
     ]
     asked = {"insight": "FUNNELS", "events": json.dumps(steps), "funnel_step": "2"}
 
-    assert await behind(home, **asked) == ["ann"]
-    assert await behind(home, **asked, properties=json.dumps([where("page", "a")])) == []
+    assert await behind(tenant, **asked) == ["ann"]
+    assert await behind(tenant, **asked, properties=json.dumps([where("page", "a")])) == []
 
 
-async def test_persons_who_came_back_become_a_cohort_without_visitors(home: Home) -> None:
+async def test_persons_who_came_back_become_a_cohort_without_visitors(tenant: Tenant) -> None:
     visited = {**did("visitor", "02-28T10:00"), "properties": {"$process_person_profile": False}}
-    await home.capture(
+    await tenant.capture(
         visited,
         did("ann", "02-28T10:00"),
         did("ann", "02-29T10:00"),
@@ -188,14 +192,14 @@ async def test_persons_who_came_back_become_a_cohort_without_visitors(home: Home
         "returning_entity": entity,
     }
 
-    assert await behind(home, **row, selected_interval="0") == ["ann", "bob"]
-    assert await behind(home, **row, selected_interval="1") == ["ann", "cid"]
-    came_back = await behind(home, **row, selected_interval="0", returning_interval="1")
+    assert await behind(tenant, **row, selected_interval="0") == ["ann", "bob"]
+    assert await behind(tenant, **row, selected_interval="1") == ["ann", "cid"]
+    came_back = await behind(tenant, **row, selected_interval="0", returning_interval="1")
     assert came_back == ["ann"]
 
 
-async def test_every_order_of_a_funnel_and_paths_make_cohorts(home: Home) -> None:
-    await home.capture(
+async def test_every_order_of_a_funnel_and_paths_make_cohorts(tenant: Tenant) -> None:
+    await tenant.capture(
         did("ann", "02-28T10:00"),
         did("ann", "02-28T10:01", "opened"),
         did("bob", "02-28T10:00"),
@@ -207,9 +211,9 @@ async def test_every_order_of_a_funnel_and_paths_make_cohorts(home: Home) -> Non
     done = {"insight": "FUNNELS", "events": events("seen", "opened"), "funnel_step": "2"}
     excluded = json.dumps([{"id": "other", "funnel_from_step": 0, "funnel_to_step": 1}])
 
-    assert await behind(home, **done) == ["ann", "bob"]
-    assert await behind(home, **done, funnel_order_type="strict") == ["ann"]
-    assert await behind(home, **done, funnel_order_type="unordered") == ["ann", "bob", "cid"]
-    assert await behind(home, **done, exclusions=excluded) == ["ann"]
+    assert await behind(tenant, **done) == ["ann", "bob"]
+    assert await behind(tenant, **done, funnel_order_type="strict") == ["ann"]
+    assert await behind(tenant, **done, funnel_order_type="unordered") == ["ann", "bob", "cid"]
+    assert await behind(tenant, **done, exclusions=excluded) == ["ann"]
     edge = {"path_start_key": "1_seen", "path_end_key": "2_opened"}
-    assert await behind(home, insight="PATHS", **edge) == ["ann"]
+    assert await behind(tenant, insight="PATHS", **edge) == ["ann"]

@@ -3,34 +3,34 @@
 import pytest
 
 from tests.support.actors_cohorts import ask, did, events, of_query, stored, where
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import create, in_cohort, members, person, person_is, retrieve
 
 REQUIRED = "This field is required."
 
 
-async def test_persons_who_match_a_query_now_become_a_static_cohort(home: Home) -> None:
-    await home.capture(
+async def test_persons_who_match_a_query_now_become_a_static_cohort(tenant: Tenant) -> None:
+    await tenant.capture(
         person("ann", plan="pro", town="Ulm"), person("bob", plan="free"), person("cid", plan="pro")
     )
     static = await create(
-        home,
+        tenant,
         is_static=True,
         query={"kind": "ActorsQuery", "properties": [person_is("plan", "pro")]},
     )
-    await home.site.calculated()
-    await home.capture(person("ann", plan="free"))
-    await home.site.calculated()
+    await tenant.site.calculated()
+    await tenant.capture(person("ann", plan="free"))
+    await tenant.site.calculated()
 
-    assert await members(home, static) == ["ann", "cid"]
-    assert await of_query(home, person_is("plan", "pro")) == ["cid"]
-    assert await of_query(home, in_cohort(static["id"]), person_is("town", "Ulm")) == ["ann"]
+    assert await members(tenant, static) == ["ann", "cid"]
+    assert await of_query(tenant, person_is("plan", "pro")) == ["cid"]
+    assert await of_query(tenant, in_cohort(static["id"]), person_is("town", "Ulm")) == ["ann"]
 
 
-async def refused(home: Home, body: Json, **query: str) -> Json:
-    answer = await ask(home, body, **query)
+async def refused(tenant: Tenant, body: Json, **query: str) -> Json:
+    answer = await ask(tenant, body, **query)
     assert answer.status_code == 400, answer.text
-    assert (await home.get("/cohorts/"))["count"] == 0
+    assert (await tenant.get("/cohorts/"))["count"] == 0
     reported: Json = answer.json()
     return reported
 
@@ -134,9 +134,9 @@ BAD: list[tuple[dict[str, str], Json]] = [
 
 @pytest.mark.parametrize(("query", "reported"), BAD)
 async def test_an_unsupported_insight_creates_no_cohort(
-    home: Home, query: dict[str, str], reported: Json
+    tenant: Tenant, query: dict[str, str], reported: Json
 ) -> None:
-    assert await refused(home, {"name": "Bad", "is_static": True}, **query) == reported
+    assert await refused(tenant, {"name": "Bad", "is_static": True}, **query) == reported
 
 
 PRO = {"kind": "ActorsQuery", "properties": [person_is("plan", "pro")]}
@@ -185,20 +185,22 @@ NOT_STATIC = wrong(
         ),
     ],
 )
-async def test_an_invalid_query_creates_no_cohort(home: Home, body: Json, reported: Json) -> None:
-    assert await refused(home, body) == reported
+async def test_an_invalid_query_creates_no_cohort(
+    tenant: Tenant, body: Json, reported: Json
+) -> None:
+    assert await refused(tenant, body) == reported
 
 
 async def test_an_insight_only_creates_static_cohorts_and_excludes_other_sources(
-    home: Home,
+    tenant: Tenant,
 ) -> None:
     query = {"insight": "TRENDS", "events": SEEN}
 
-    assert await refused(home, {"name": "x"}, **query) == NOT_STATIC
-    assert await refused(home, {"is_static": True, "query": PRO}, **query) == wrong(
+    assert await refused(tenant, {"name": "x"}, **query) == NOT_STATIC
+    assert await refused(tenant, {"is_static": True, "query": PRO}, **query) == wrong(
         "Send only one of csv, insight and query.", "query"
     )
-    answer = await home.api.post(
+    answer = await tenant.api.post(
         "/cohorts/", params=query, data={"is_static": "true"}, files={"csv": b"ann\n"}
     )
     assert (answer.status_code, answer.json()) == (
@@ -207,38 +209,38 @@ async def test_an_insight_only_creates_static_cohorts_and_excludes_other_sources
     )
 
 
-async def test_an_insight_that_fails_later_is_reported_and_tried_again(home: Home) -> None:
-    await home.capture(did("ann", "02-28T10:00"))
+async def test_an_insight_that_fails_later_is_reported_and_tried_again(tenant: Tenant) -> None:
+    await tenant.capture(did("ann", "02-28T10:00"))
     asked = {"insight": "TRENDS", "events": SEEN, "date_from": "all", "date_to": "2024-02-10"}
-    cohort = await stored(home, **asked)
-    failed = await retrieve(home, cohort)
+    cohort = await stored(tenant, **asked)
+    failed = await retrieve(tenant, cohort)
 
-    await home.capture(did("bob", "02-08T10:00"))
-    home.site.clock.move(minutes=2)
-    await home.site.calculated()
+    await tenant.capture(did("bob", "02-08T10:00"))
+    tenant.site.clock.move(minutes=2)
+    await tenant.site.calculated()
 
     assert (failed["errors_calculating"], failed["count"]) == (1, None)
     assert failed["last_error_message"] == "date_from must be before date_to."
-    found = await retrieve(home, cohort)
+    found = await retrieve(tenant, cohort)
     assert (found["errors_calculating"], found["last_error_message"], found["count"]) == (
         0,
         None,
         1,
     )
-    assert await members(home, cohort) == ["bob"]
+    assert await members(tenant, cohort) == ["bob"]
 
 
-async def test_a_change_takes_no_query(home: Home) -> None:
-    cohort = await create(home, is_static=True)
+async def test_a_change_takes_no_query(tenant: Tenant) -> None:
+    cohort = await create(tenant, is_static=True)
 
-    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"query": PRO})
+    answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"query": PRO})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "query")
-    assert (await retrieve(home, cohort))["count"] is None
+    assert (await retrieve(tenant, cohort))["count"] is None
 
 
-async def test_the_parameters_of_an_insight_are_documented(home: Home) -> None:
-    paths = (await home.public.get("/api/schema/")).json()["paths"]
+async def test_the_parameters_of_an_insight_are_documented(tenant: Tenant) -> None:
+    paths = (await tenant.public.get("/api/schema/")).json()["paths"]
 
     created = paths["/api/projects/{project_id}/cohorts/"]["post"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import members, retrieve
 
 EVENT = {"kind": "EventsNode", "event": "seen"}
@@ -26,9 +26,9 @@ def seen(who: str, day: str, **more: Any) -> Json:
 
 
 @pytest.fixture
-async def shop(home: Home) -> Home:
+async def shop(tenant: Tenant) -> Tenant:
     """Create persons in the order a, b, c, of whom c came most often, then b."""
-    await home.capture(
+    await tenant.capture(
         seen("a", "02-28", **{"$set": {"email": "a@x.com", "plan": "pro"}}),
         seen("b", "02-28", **{"$set": {"email": "b@y.com"}}),
         seen("c", "02-28", **{"$set": {"email": "c@y.com", "plan": "free"}}),
@@ -36,22 +36,22 @@ async def shop(home: Home) -> Home:
         *(seen("c", day) for day in ("02-29", "03-01")),
         seen("nobody", "02-28", properties={"$process_person_profile": False}),
     )
-    return home
+    return tenant
 
 
-async def ask(home: Home, source: Json = SOURCE, **more: Any) -> Any:
+async def ask(tenant: Tenant, source: Json = SOURCE, **more: Any) -> Any:
     query = {"kind": "ActorsQuery", "source": source, **more}
-    return await home.api.post("/query/", json={"query": query})
+    return await tenant.api.post("/query/", json={"query": query})
 
 
-async def answered(home: Home, source: Json = SOURCE, **more: Any) -> Json:
-    answer = await ask(home, source, **more)
+async def answered(tenant: Tenant, source: Json = SOURCE, **more: Any) -> Json:
+    answer = await ask(tenant, source, **more)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
     return found
 
 
-async def test_rows_have_the_columns_that_are_asked_for(shop: Home) -> None:
+async def test_rows_have_the_columns_that_are_asked_for(shop: Tenant) -> None:
     select = ["actor", "event_count", "properties.plan", "id", "person.properties.email -- Mail"]
 
     body = await answered(shop, select=select)
@@ -66,7 +66,7 @@ async def test_rows_have_the_columns_that_are_asked_for(shop: Home) -> None:
     assert len(body["results"]) + body["missing_actors_count"] == 4
 
 
-async def test_actors_are_the_only_column_by_default(shop: Home) -> None:
+async def test_actors_are_the_only_column_by_default(shop: Tenant) -> None:
     body = await answered(shop)
 
     assert [row[0]["distinct_ids"] for row in body["results"]] == [["c"], ["b"], ["a"]]
@@ -82,14 +82,14 @@ async def test_actors_are_the_only_column_by_default(shop: Home) -> None:
         (["event_count ASC"], ["a", "b", "c"]),
     ],
 )
-async def test_rows_have_an_order(shop: Home, order: list[str], found: list[str]) -> None:
+async def test_rows_have_an_order(shop: Tenant, order: list[str], found: list[str]) -> None:
     body = await answered(shop, select=["properties.email"], orderBy=order)
 
     assert [row[0][0] for row in body["results"]] == found
 
 
 @pytest.mark.parametrize("name", ["created_at", "id"])
-async def test_an_order_may_be_reversed(shop: Home, name: str) -> None:
+async def test_an_order_may_be_reversed(shop: Tenant, name: str) -> None:
     ways = (f"{name} ASC", f"{name} DESC")
     up, down = [(await answered(shop, select=[name], orderBy=[way]))["results"] for way in ways]
 
@@ -97,7 +97,7 @@ async def test_an_order_may_be_reversed(shop: Home, name: str) -> None:
     assert name != "created_at" or up == sorted(up)
 
 
-async def test_pages_and_a_search(shop: Home) -> None:
+async def test_pages_and_a_search(shop: Tenant) -> None:
     first = await answered(shop, select=["properties.email"], limit=1)
     second = await answered(shop, select=["properties.email"], limit=1, offset=1)
     searched = await answered(shop, select=["properties.email"], search="Y.COM")
@@ -124,13 +124,13 @@ async def test_pages_and_a_search(shop: Home) -> None:
         ({"limit": "some"}, "query__limit"),
     ],
 )
-async def test_what_cannot_be_used_is_refused(home: Home, sent: Json, attr: str) -> None:
-    answer = await ask(home, **sent)
+async def test_what_cannot_be_used_is_refused(tenant: Tenant, sent: Json, attr: str) -> None:
+    answer = await ask(tenant, **sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
 
-async def test_a_static_cohort_is_made_of_all_of_them(shop: Home) -> None:
+async def test_a_static_cohort_is_made_of_all_of_them(shop: Tenant) -> None:
     query = {"kind": "ActorsQuery", "source": SOURCE, "limit": 1, "select": ["id"]}
     body = {"name": "Came", "is_static": True, "query": query}
 
@@ -154,10 +154,10 @@ async def test_a_static_cohort_is_made_of_all_of_them(shop: Home) -> None:
     ],
 )
 async def test_a_cohort_of_what_cannot_be_used_is_refused(
-    home: Home, query: Json, attr: str
+    tenant: Tenant, query: Json, attr: str
 ) -> None:
     body = {"name": "x", "is_static": True, "query": {"kind": "ActorsQuery", **query}}
 
-    answer = await home.api.post("/cohorts/", json=body)
+    answer = await tenant.api.post("/cohorts/", json=body)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text

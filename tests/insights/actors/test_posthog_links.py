@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.actors_cohorts import ask, behind, did, events
-from tests.support.application import Home, error
+from tests.support.application import Tenant, error
 
 # The fields that the interface adds to every question.
 COMMON = {
@@ -61,27 +61,29 @@ LINKS: dict[str, tuple[str, dict[str, str], list[str]]] = {
 }
 
 
-async def visits(home: Home) -> None:
-    await home.capture(
+async def visits(tenant: Tenant) -> None:
+    await tenant.capture(
         did("ann", "02-28T10:00"), did("ann", "02-29T10:00"), did("bob", "02-28T10:00")
     )
 
 
 @pytest.mark.parametrize("name", LINKS)
-async def test_a_link_lists_the_persons_and_makes_a_cohort_of_them(home: Home, name: str) -> None:
+async def test_a_link_lists_the_persons_and_makes_a_cohort_of_them(
+    tenant: Tenant, name: str
+) -> None:
     path, place, expected = LINKS[name]
     link = {**COMMON, **place}
-    await visits(home)
+    await visits(tenant)
 
-    listed: Any = await home.get(f"/persons/{path}/", **link, include_total="true")
+    listed: Any = await tenant.get(f"/persons/{path}/", **link, include_total="true")
 
     people = [one for page in listed["results"] for one in page["people"]]
     assert sorted(one["distinct_ids"][0] for one in people) == expected
-    assert await behind(home, **link) == expected
+    assert await behind(tenant, **link) == expected
 
 
-async def test_a_cohort_of_a_part_of_the_persons_is_refused(home: Home) -> None:
-    answer = await ask(home, {"is_static": True}, insight="TRENDS", **COMMON, search="ann")
+async def test_a_cohort_of_a_part_of_the_persons_is_refused(tenant: Tenant) -> None:
+    answer = await ask(tenant, {"is_static": True}, insight="TRENDS", **COMMON, search="ann")
 
     detail = "A cohort contains all actors behind a number. Leave it out."
     assert (answer.status_code, answer.json()) == (
@@ -90,8 +92,8 @@ async def test_a_cohort_of_a_part_of_the_persons_is_refused(home: Home) -> None:
     )
 
 
-async def test_a_misspelt_name_of_a_link_is_refused(home: Home) -> None:
-    answer = await ask(home, {"is_static": True}, insight="TRENDS", **COMMON, lable="seen")
+async def test_a_misspelt_name_of_a_link_is_refused(tenant: Tenant) -> None:
+    answer = await ask(tenant, {"is_static": True}, insight="TRENDS", **COMMON, lable="seen")
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "lable")
     assert answer.json()["detail"] == 'Unknown query parameter "lable". Did you mean "label"?'

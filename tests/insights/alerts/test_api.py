@@ -10,7 +10,7 @@ from fanion.observability.metrics import Metrics
 from fanion.projects.model import Level
 from fanion.webhooks.client import Resolver, Sender
 from fanion.webhooks.worker import Deliverer
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.management import add_member
 from tests.support.receiver import Receiver, open_receiver
 
@@ -24,27 +24,27 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield receiver
 
 
-async def posted(home: Home, path: str, **sent: Any) -> Json:
-    answer = await home.api.post(path, json=sent)
+async def posted(tenant: Tenant, path: str, **sent: Any) -> Json:
+    answer = await tenant.api.post(path, json=sent)
     assert answer.status_code == 201, answer.text
     made: Json = answer.json()
     return made
 
 
-async def insight(home: Home, **more: Any) -> int:
-    made: int = (await posted(home, "/insights/", filters={**FILTERS, **more}))["id"]
+async def insight(tenant: Tenant, **more: Any) -> int:
+    made: int = (await posted(tenant, "/insights/", filters={**FILTERS, **more}))["id"]
     return made
 
 
-async def alert(home: Home, **sent: Any) -> Json:
+async def alert(tenant: Tenant, **sent: Any) -> Json:
     given = {"name": "Much", "condition": "above", "threshold": 1, **sent}
     if "insight" not in given:
-        given["insight"] = await insight(home)
-    return await posted(home, "/alerts/", **given)
+        given["insight"] = await insight(tenant)
+    return await posted(tenant, "/alerts/", **given)
 
 
-async def seen(home: Home, number: int, **properties: Any) -> None:
-    await home.capture(
+async def seen(tenant: Tenant, number: int, **properties: Any) -> None:
+    await tenant.capture(
         *(
             {
                 "event": "seen",
@@ -58,30 +58,30 @@ async def seen(home: Home, number: int, **properties: Any) -> None:
     )
 
 
-async def all_checked(home: Home) -> None:
+async def all_checked(tenant: Tenant) -> None:
     """Check alerts until none is due; other tests have alerts too."""
-    while await home.site.running.questions.alerter.work_once():
+    while await tenant.site.running.questions.alerter.work_once():
         pass
 
 
-async def delivered(home: Home) -> None:
+async def delivered(tenant: Tenant) -> None:
     sender = Sender(Resolver(), allow_private=True)
-    deliverer = Deliverer(home.site.records, sender, Metrics(), home.site.clock.now)
+    deliverer = Deliverer(tenant.site.records, sender, Metrics(), tenant.site.clock.now)
     while await deliverer.work_once():
         pass
     await sender.close()
 
 
 @pytest.mark.every_engine
-async def test_an_alert_from_birth_to_deletion(home: Home) -> None:
-    shown = await insight(home)
+async def test_an_alert_from_birth_to_deletion(tenant: Tenant) -> None:
+    shown = await insight(tenant)
 
-    made = await alert(home, insight=shown)
+    made = await alert(tenant, insight=shown)
     place = f"/alerts/{made['id']}/"
-    changed = await home.api.patch(place, json={"threshold": 5, "enabled": False, "state": "x"})
-    listed = await home.get("/alerts/")
-    removed = await home.api.delete(place)
-    gone = await home.api.get(place)
+    changed = await tenant.api.patch(place, json={"threshold": 5, "enabled": False, "state": "x"})
+    listed = await tenant.get("/alerts/")
+    removed = await tenant.api.delete(place)
+    gone = await tenant.api.get(place)
 
     assert made == {
         "id": made["id"],
@@ -96,7 +96,7 @@ async def test_an_alert_from_birth_to_deletion(home: Home) -> None:
         "value": None,
         "error": None,
         "last_checked_at": None,
-        "created_by": home.owner,
+        "created_by": tenant.owner,
         "created_at": NOW_TEXT,
         "updated_at": NOW_TEXT,
     }
@@ -105,11 +105,11 @@ async def test_an_alert_from_birth_to_deletion(home: Home) -> None:
     assert (removed.status_code, gone.status_code) == (204, 404)
 
 
-async def test_the_activity_records_alerts(home: Home) -> None:
-    made = await alert(home)
-    await home.api.patch(f"/alerts/{made['id']}/", json={"threshold": 5})
+async def test_the_activity_records_alerts(tenant: Tenant) -> None:
+    made = await alert(tenant)
+    await tenant.api.patch(f"/alerts/{made['id']}/", json={"threshold": 5})
 
-    entries = (await home.get(f"/alerts/{made['id']}/activity/"))["results"]
+    entries = (await tenant.get(f"/alerts/{made['id']}/activity/"))["results"]
 
     assert [one["activity"] for one in entries] == ["updated", "created"]
     [change] = entries[0]["detail"]["changes"]
@@ -152,27 +152,27 @@ REFUSED: dict[str, tuple[Json, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_an_invalid_alert_is_refused(home: Home, name: str) -> None:
+async def test_an_invalid_alert_is_refused(tenant: Tenant, name: str) -> None:
     sent, code, detail, attr = REFUSED[name]
     valid = {
         "name": "n",
-        "insight": await insight(home),
+        "insight": await insight(tenant),
         "condition": "above",
         "threshold": 1,
     }
 
-    answer = await home.api.post("/alerts/", json={**valid, **sent})
+    answer = await tenant.api.post("/alerts/", json={**valid, **sent})
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", code, detail, attr)
 
 
-async def test_viewers_see_alerts_and_change_none(home: Home) -> None:
-    made = await alert(home)
+async def test_viewers_see_alerts_and_change_none(tenant: Tenant) -> None:
+    made = await alert(tenant)
     viewer = await add_member(
-        home.site.records, f"vera-{home.project_id:x}", Level.VIEWER, home.organization_id
+        tenant.site.records, f"vera-{tenant.project_id:x}", Level.VIEWER, tenant.organization_id
     )
-    async with home.site.client(viewer.key, f"/api/projects/{home.project_id}") as client:
+    async with tenant.site.client(viewer.key, f"/api/projects/{tenant.project_id}") as client:
         listed = await client.get("/alerts/")
         changed = await client.patch(f"/alerts/{made['id']}/", json={"name": "x"})
 
@@ -181,25 +181,25 @@ async def test_viewers_see_alerts_and_change_none(home: Home) -> None:
 
 @pytest.mark.every_engine
 async def test_webhooks_are_told_when_an_alert_begins_and_ceases_to_fire(
-    home: Home, receiver: Receiver
+    tenant: Tenant, receiver: Receiver
 ) -> None:
-    await posted(home, "/webhooks/", url=receiver.url("/in"), events=["insight.alert"])
-    made = await alert(home)
+    await posted(tenant, "/webhooks/", url=receiver.url("/in"), events=["insight.alert"])
+    made = await alert(tenant)
     place = f"/alerts/{made['id']}/"
 
-    await all_checked(home)
-    await delivered(home)
-    quiet = await home.get(place)
-    await seen(home, 2)
-    home.site.clock.move(minutes=15)
-    await all_checked(home)
-    home.site.clock.move(minutes=15)
-    await all_checked(home)  # it still fires
-    await delivered(home)
-    firing = await home.get(place)
-    home.site.clock.move(days=2)
-    await all_checked(home)
-    await delivered(home)
+    await all_checked(tenant)
+    await delivered(tenant)
+    quiet = await tenant.get(place)
+    await seen(tenant, 2)
+    tenant.site.clock.move(minutes=15)
+    await all_checked(tenant)
+    tenant.site.clock.move(minutes=15)
+    await all_checked(tenant)  # it still fires
+    await delivered(tenant)
+    firing = await tenant.get(place)
+    tenant.site.clock.move(days=2)
+    await all_checked(tenant)
+    await delivered(tenant)
 
     assert (quiet["state"], quiet["value"], quiet["last_checked_at"]) == ("not_firing", 0, NOW_TEXT)
     assert (firing["state"], firing["value"]) == ("firing", 2)
@@ -209,7 +209,7 @@ async def test_webhooks_are_told_when_an_alert_begins_and_ceases_to_fire(
         "timestamp": "2024-03-01T12:15:00Z",
         "data": {
             "alert_id": made["id"],
-            "project_id": home.project_id,
+            "project_id": tenant.project_id,
             "insight_id": made["insight"],
             "name": "Much",
             "series_index": 0,
@@ -224,53 +224,53 @@ async def test_webhooks_are_told_when_an_alert_begins_and_ceases_to_fire(
     assert (second["data"]["state"], second["data"]["value"]) == ("not_firing", 0.0)
 
 
-async def test_an_alert_that_is_not_enabled_is_not_checked(home: Home) -> None:
-    made = await alert(home, enabled=False)
+async def test_an_alert_that_is_not_enabled_is_not_checked(tenant: Tenant) -> None:
+    made = await alert(tenant, enabled=False)
 
-    await all_checked(home)
+    await all_checked(tenant)
 
-    assert (await home.get(f"/alerts/{made['id']}/"))["state"] == "not_checked"
+    assert (await tenant.get(f"/alerts/{made['id']}/"))["state"] == "not_checked"
 
 
-async def test_a_number_that_is_not_there_is_told(home: Home) -> None:
-    made = await alert(home, series_index=3)
+async def test_a_number_that_is_not_there_is_told(tenant: Tenant) -> None:
+    made = await alert(tenant, series_index=3)
 
-    await all_checked(home)
+    await all_checked(tenant)
 
-    found = await home.get(f"/alerts/{made['id']}/")
+    found = await tenant.get(f"/alerts/{made['id']}/")
     assert (found["state"], found["error"]) == ("errored", "The result has 1 series.")
 
 
-async def test_an_outage_of_the_event_store_leaves_an_alert_due(home: Home) -> None:
-    made = await alert(home)
-    home.site.events.is_down = True
+async def test_an_outage_of_the_event_store_leaves_an_alert_due(tenant: Tenant) -> None:
+    made = await alert(tenant)
+    tenant.site.events.is_down = True
     try:
-        await all_checked(home)
+        await all_checked(tenant)
     finally:
-        home.site.events.is_down = False
-    before = await home.get(f"/alerts/{made['id']}/")
-    home.site.clock.move(minutes=5)
-    await all_checked(home)
+        tenant.site.events.is_down = False
+    before = await tenant.get(f"/alerts/{made['id']}/")
+    tenant.site.clock.move(minutes=5)
+    await all_checked(tenant)
 
     assert before["state"] == "not_checked"
-    assert (await home.get(f"/alerts/{made['id']}/"))["state"] == "not_firing"
+    assert (await tenant.get(f"/alerts/{made['id']}/"))["state"] == "not_firing"
 
 
-async def test_an_alert_on_a_breakdown_follows_the_value(home: Home) -> None:
-    by_plan = await insight(home, breakdown="plan", breakdown_type="event")
-    await seen(home, 2, plan="pro")
-    await seen(home, 1, plan="free")
-    pinned = await alert(home, insight=by_plan)
-    named = await alert(home, insight=by_plan, breakdown_value="free")
+async def test_an_alert_on_a_breakdown_follows_the_value(tenant: Tenant) -> None:
+    by_plan = await insight(tenant, breakdown="plan", breakdown_type="event")
+    await seen(tenant, 2, plan="pro")
+    await seen(tenant, 1, plan="free")
+    pinned = await alert(tenant, insight=by_plan)
+    named = await alert(tenant, insight=by_plan, breakdown_value="free")
 
-    await all_checked(home)
-    await seen(home, 9, plan="free")
-    home.site.clock.move(minutes=60)
-    await all_checked(home)
+    await all_checked(tenant)
+    await seen(tenant, 9, plan="free")
+    tenant.site.clock.move(minutes=60)
+    await all_checked(tenant)
 
-    found = await home.get(f"/alerts/{pinned['id']}/")
+    found = await tenant.get(f"/alerts/{pinned['id']}/")
     assert (found["breakdown_value"], found["series_index"], found["value"]) == ("pro", 0, 2)
-    assert (await home.get(f"/alerts/{named['id']}/"))["value"] == 10
+    assert (await tenant.get(f"/alerts/{named['id']}/"))["value"] == 10
 
 
 NOT_SERIES: list[Json] = [
@@ -284,14 +284,14 @@ NOT_SERIES: list[Json] = [
 
 @pytest.mark.parametrize("question", NOT_SERIES)
 async def test_an_insight_without_numbers_by_interval_has_no_alerts(
-    home: Home, question: Json
+    tenant: Tenant, question: Json
 ) -> None:
-    without = (await posted(home, "/insights/", **question))["id"]
-    made = await alert(home)
+    without = (await posted(tenant, "/insights/", **question))["id"]
+    made = await alert(tenant)
     sent = {"name": "n", "insight": without, "condition": "above", "threshold": 1}
 
-    created = await home.api.post("/alerts/", json=sent)
-    changed = await home.api.patch(f"/alerts/{made['id']}/", json={"insight": without})
+    created = await tenant.api.post("/alerts/", json=sent)
+    changed = await tenant.api.patch(f"/alerts/{made['id']}/", json={"insight": without})
 
     for answer in (created, changed):
         assert answer.status_code == 400
@@ -304,15 +304,15 @@ async def test_an_insight_without_numbers_by_interval_has_no_alerts(
         )
 
 
-async def test_funnels_shown_as_trends_have_alerts(home: Home) -> None:
+async def test_funnels_shown_as_trends_have_alerts(tenant: Tenant) -> None:
     steps = [{"id": "a"}, {"id": "b"}]
     shown = await posted(
-        home,
+        tenant,
         "/insights/",
         filters={"insight": "FUNNELS", "events": steps, "funnel_viz_type": "trends"},
     )
 
-    made = await alert(home, insight=shown["id"], condition="below")
-    await all_checked(home)
+    made = await alert(tenant, insight=shown["id"], condition="below")
+    await all_checked(tenant)
 
-    assert (await home.get(f"/alerts/{made['id']}/"))["state"] == "firing"
+    assert (await tenant.get(f"/alerts/{made['id']}/"))["state"] == "firing"

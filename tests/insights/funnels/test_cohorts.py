@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.cohorts import create, event, members, person, person_is
 
 STEPS = [{"id": "seen"}, {"id": "opened"}]
 
 
 @pytest.fixture
-async def shop(home: Home) -> Home:
+async def shop(tenant: Tenant) -> Tenant:
     """Capture events: ann and cid opened, cid after something else; bob did not."""
-    await home.capture(
+    await tenant.capture(
         person("ann", "seen", 3, plan="pro"),
         event("ann", "opened", 2),
         person("bob", "seen", 3, plan="free"),
@@ -22,10 +22,10 @@ async def shop(home: Home) -> Home:
         event("cid", "asked", 2.5),
         event("cid", "opened", 2),
     )
-    return home
+    return tenant
 
 
-async def test_each_cohort_has_a_funnel(shop: Home) -> None:
+async def test_each_cohort_has_a_funnel(shop: Tenant) -> None:
     pro = await create(shop, name="Pro", groups=[{"properties": [person_is("plan", "pro")]}])
     await shop.site.calculated()
 
@@ -52,8 +52,8 @@ async def test_each_cohort_has_a_funnel(shop: Home) -> None:
     assert names == {"ann", "cid"}
 
 
-def _below(home: Home, url: str) -> str:
-    return url.removeprefix(f"/api/projects/{home.project_id}")
+def _below(tenant: Tenant, url: str) -> str:
+    return url.removeprefix(f"/api/projects/{tenant.project_id}")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def _below(home: Home, url: str) -> str:
     ],
 )
 async def test_those_behind_a_number_become_a_cohort(
-    shop: Home, asked: dict[str, Any], wanted: list[str]
+    shop: Tenant, asked: dict[str, Any], wanted: list[str]
 ) -> None:
     sent = {"insight": "FUNNELS", "events": STEPS, **asked}
     texts = {

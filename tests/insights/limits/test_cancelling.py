@@ -5,20 +5,20 @@ Source: insights.md, section 1b.
 
 import asyncio
 
-from tests.support.application import Home, Json, error
+from tests.support.application import Json, Tenant, error
 from tests.support.awaited import until_soon
 from tests.support.held_questions import asked, held
 
 QUERY: Json = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event": "seen"}]}
 
 
-async def test_a_query_is_cancelled_by_its_name(home: Home) -> None:
-    with held(home) as found:
+async def test_a_query_is_cancelled_by_its_name(tenant: Tenant) -> None:
+    with held(tenant) as found:
         sent = {"query": QUERY, "client_query_id": "mine"}
-        asking = asyncio.create_task(home.api.post("/query/", json=sent))
+        asking = asyncio.create_task(tenant.api.post("/query/", json=sent))
         await asked(found)
 
-        cancelled = await home.api.delete("/query/mine/")
+        cancelled = await tenant.api.delete("/query/mine/")
         answer = await asking
 
     assert (cancelled.status_code, cancelled.content) == (204, b"")
@@ -28,20 +28,20 @@ async def test_a_query_is_cancelled_by_its_name(home: Home) -> None:
     assert len(found.ended) == 1
 
 
-async def test_what_another_waits_for_too_is_answered(home: Home) -> None:
-    with held(home) as found:
+async def test_what_another_waits_for_too_is_answered(tenant: Tenant) -> None:
+    with held(tenant) as found:
         mine = {"query": QUERY, "client_query_id": "mine"}
-        asking = asyncio.create_task(home.api.post("/query/", json=mine))
+        asking = asyncio.create_task(tenant.api.post("/query/", json=mine))
         await asked(found)
-        other = asyncio.create_task(home.api.post("/query/", json={"query": QUERY}))
-        cache = home.site.running.questions.insights.results
+        other = asyncio.create_task(tenant.api.post("/query/", json={"query": QUERY}))
+        cache = tenant.site.running.questions.insights.results
 
         async def both_wait() -> bool:
             return cache.waiting == 2
 
         await until_soon(both_wait, "the second request does not wait for the first")
 
-        await home.api.delete("/query/mine/")
+        await tenant.api.delete("/query/mine/")
         assert (await asking).status_code == 400
         assert found.ended == []
         found.go.set()
@@ -49,14 +49,14 @@ async def test_what_another_waits_for_too_is_answered(home: Home) -> None:
     assert (await other).status_code == 200
 
 
-async def test_a_name_of_another_project_cancels_nothing(home: Home) -> None:
-    running = home.site.running.questions.insights.running
+async def test_a_name_of_another_project_cancels_nothing(tenant: Tenant) -> None:
+    running = tenant.site.running.questions.insights.running
     work = asyncio.create_task(
-        running.run_query(home.project_id + 1, "mine", asyncio.sleep(3600, result="done"))
+        running.run_query(tenant.project_id + 1, "mine", asyncio.sleep(3600, result="done"))
     )
     await asyncio.sleep(0)
 
-    answer = await home.api.delete("/query/mine/")
+    answer = await tenant.api.delete("/query/mine/")
 
     assert answer.status_code == 204
     assert not work.done()

@@ -10,7 +10,7 @@ import pytest
 
 from fanion.events.storage.compiled_query import QuestionLimits
 from fanion.events.turns.gate_service import Gate, GateLimits
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 from tests.support.awaited import SOON_S, until_soon
 from tests.support.cohorts import all_of, create, did, members, person, retrieve
 from tests.support.exchange import MemoryRequest
@@ -33,15 +33,15 @@ every_way = pytest.mark.parametrize("way", ASKED)
 
 
 @pytest.fixture
-async def shop(home: Home) -> Home:
-    await home.capture(*(person(f"p{n}") for n in range(3)))
-    return home
+async def shop(tenant: Tenant) -> Tenant:
+    await tenant.capture(*(person(f"p{n}") for n in range(3)))
+    return tenant
 
 
 @asynccontextmanager
-async def full(home: Home, *, refusing: bool = False) -> AsyncGenerator[Gate]:
+async def full(tenant: Tenant, *, refusing: bool = False) -> AsyncGenerator[Gate]:
     """Take all places of the gate, with `refusing` those of the queue too."""
-    turns, gate = home.site.running.questions.statements.turns, Gate(GateLimits(1, 1, waiting=1))
+    turns, gate = tenant.site.running.questions.statements.turns, Gate(GateLimits(1, 1, waiting=1))
     usual, turns.gate = turns.gate, gate
     await gate.enter(0)
     waiting = asyncio.ensure_future(gate.enter(0)) if refusing else None
@@ -54,13 +54,13 @@ async def full(home: Home, *, refusing: bool = False) -> AsyncGenerator[Gate]:
             waiting.cancel()
 
 
-async def ask(home: Home, way: str) -> httpx.Response:
+async def ask(tenant: Tenant, way: str) -> httpx.Response:
     path, body = ASKED[way]
-    return await home.api.post(path, json=body)
+    return await tenant.api.post(path, json=body)
 
 
 @every_way
-async def test_whatever_is_asked_waits_for_its_turn(shop: Home, way: str) -> None:
+async def test_whatever_is_asked_waits_for_its_turn(shop: Tenant, way: str) -> None:
     async with full(shop) as gate:
         asking = asyncio.create_task(ask(shop, way))
 
@@ -76,7 +76,7 @@ async def test_whatever_is_asked_waits_for_its_turn(shop: Home, way: str) -> Non
 
 
 @every_way
-async def test_whatever_is_asked_is_refused_when_too_many_wait(shop: Home, way: str) -> None:
+async def test_whatever_is_asked_is_refused_when_too_many_wait(shop: Tenant, way: str) -> None:
     async with full(shop, refusing=True):
         answer = await ask(shop, way)
 
@@ -85,7 +85,7 @@ async def test_whatever_is_asked_is_refused_when_too_many_wait(shop: Home, way: 
 
 
 @pytest.mark.parametrize("way", ["a list", "a table", "a list by query"])
-async def test_a_list_beyond_the_limits_says_what_to_make_smaller(shop: Home, way: str) -> None:
+async def test_a_list_beyond_the_limits_says_what_to_make_smaller(shop: Tenant, way: str) -> None:
     statements = shop.site.running.questions.statements
     usual, statements.limits = statements.limits, QuestionLimits(memory_bytes=1)
     try:
@@ -101,7 +101,7 @@ async def test_a_list_beyond_the_limits_says_what_to_make_smaller(shop: Home, wa
 
 
 @pytest.mark.parametrize("answered", [0, 1])
-async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: int) -> None:
+async def test_a_table_whose_client_left_frees_its_place(shop: Tenant, answered: int) -> None:
     """The client leaves before the answer begins, or after its first line."""
     request = MemoryRequest(
         "GET",
@@ -124,7 +124,7 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Home, answered: i
     assert shop.site.running.questions.statements.turns.gate.running == 0
 
 
-async def test_a_list_by_query_is_cancelled_by_its_name(shop: Home) -> None:
+async def test_a_list_by_query_is_cancelled_by_its_name(shop: Tenant) -> None:
     path, body = ASKED["a list by query"]
     with held(shop) as found:
         asking = asyncio.create_task(shop.api.post(path, json={**body, "client_query_id": "mine"}))
@@ -137,7 +137,7 @@ async def test_a_list_by_query_is_cancelled_by_its_name(shop: Home) -> None:
     assert len(found.ended) == 1
 
 
-async def test_cohorts_do_not_wait_for_people(shop: Home) -> None:
+async def test_cohorts_do_not_wait_for_people(shop: Tenant) -> None:
     dynamic = await create(shop, filters=all_of(did("seen")))
     query = {"insight": "TRENDS", "events": json.dumps(LISTED["events"])}
     made = await shop.api.post("/cohorts/", params=query, json={"is_static": True})

@@ -16,7 +16,7 @@ from fanion.errors import Unavailable
 from fanion.events.storage.store import EventStore
 from fanion.events.turns.gate_service import GateLimits
 from fanion.events.turns.places_store import SharedPlaces
-from tests.support.application import Home, Json, error, open_home, open_site
+from tests.support.application import Json, Tenant, error, open_site, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.held_questions import asked, held
 
@@ -28,19 +28,19 @@ QUERY: Json = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event":
 @pytest.fixture
 async def homes(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
-) -> AsyncIterator[tuple[Home, Home]]:
+) -> AsyncIterator[tuple[Tenant, Tenant]]:
     """Yield one project on a server with all roles, and on one that only answers the API."""
     path = f"/api/projects/{project_id}"
     async with (
         open_site(records_url, events, tmp_path / "a") as first,
         open_site(records_url, events, tmp_path / "b", role="api") as second,
-        open_home(first, project_id) as home,
-        second.client(home.key, path) as api,
+        open_tenant(first, project_id) as tenant,
+        second.client(tenant.key, path) as api,
     ):
-        yield home, replace(home, site=second, api=api)
+        yield tenant, replace(tenant, site=second, api=api)
 
 
-async def test_a_query_is_cancelled_through_another_server(homes: tuple[Home, Home]) -> None:
+async def test_a_query_is_cancelled_through_another_server(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
     cancellations = here.site.running.questions.insights.cancellations
     with held(here) as found:
@@ -58,7 +58,9 @@ async def test_a_query_is_cancelled_through_another_server(homes: tuple[Home, Ho
     assert answer.json() == error("invalid_request", "query_cancelled", detail)
 
 
-async def test_a_cancellation_ends_no_later_query_of_that_name(homes: tuple[Home, Home]) -> None:
+async def test_a_cancellation_ends_no_later_query_of_that_name(
+    homes: tuple[Tenant, Tenant],
+) -> None:
     here, there = homes
     cancellations = here.site.running.questions.insights.cancellations
     await there.api.delete("/query/mine/")
@@ -76,7 +78,7 @@ async def test_a_cancellation_ends_no_later_query_of_that_name(homes: tuple[Home
     assert answer.status_code == 200
 
 
-async def test_a_result_of_one_server_is_shown_by_the_other(homes: tuple[Home, Home]) -> None:
+async def test_a_result_of_one_server_is_shown_by_the_other(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
 
     first, second = [await one.api.post("/query/", json={"query": QUERY}) for one in (here, there)]
@@ -86,7 +88,7 @@ async def test_a_result_of_one_server_is_shown_by_the_other(homes: tuple[Home, H
     assert second.json()["results"] == first.json()["results"]
 
 
-async def test_a_question_waits_for_one_of_another_server(homes: tuple[Home, Home]) -> None:
+async def test_a_question_waits_for_one_of_another_server(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
     own = SharedPlaces(here.site.records, "asked", here.site.events.people.gate.limits)
     places = [await own.take_place(here.project_id) for _ in range(2)]

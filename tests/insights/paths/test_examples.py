@@ -97,12 +97,12 @@ async def test_a_path_ends_where_thirty_minutes_lie_between(analyst: Analyst) ->
 
 
 async def test_names_are_those_of_pages_screens_and_events(analyst: Analyst) -> None:
-    home: dict[str, Any] = {"$screen_name": "Home/"}
+    home_screen: dict[str, Any] = {"$screen_name": "Home/"}
     history = History(
         "UTC",
         [
             page(1, "10:00", "https://x.io/docs/"),
-            a("$screen", 1, "2024-03-01 10:01", **home),
+            a("$screen", 1, "2024-03-01 10:01", **home_screen),
             a("$autocapture", 1, "2024-03-01 10:02"),
             a("bought", 1, "2024-03-01 10:03"),
         ],

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
-from tests.support.application import Home, Json
+from tests.support.application import Json, Tenant
 
 
 def sent(event: str, who: str, at: str, **properties: Any) -> Json:
@@ -17,16 +17,16 @@ def sent(event: str, who: str, at: str, **properties: Any) -> Json:
     }
 
 
-async def test_the_overview_and_a_table_are_answered(home: Home) -> None:
-    await home.capture(sent("$pageview", "ann", "10:00:00"), sent("$pageview", "ann", "10:00:04"))
+async def test_the_overview_and_a_table_are_answered(tenant: Tenant) -> None:
+    await tenant.capture(sent("$pageview", "ann", "10:00:00"), sent("$pageview", "ann", "10:00:04"))
     range_ = {"dateRange": {"date_from": "2024-03-01"}}
     page = {"kind": "WebStatsTableQuery", "breakdownBy": "Page", "properties": [], **range_}
 
-    overview = await home.api.post(
+    overview = await tenant.api.post(
         "/query/", json={"query": {"kind": "WebOverviewQuery", "properties": [], **range_}}
     )
-    table = await home.api.post("/query/", json={"query": page})
-    second = await home.api.post("/query/", json={"query": {**page, "offset": 1}})
+    table = await tenant.api.post("/query/", json={"query": page})
+    second = await tenant.api.post("/query/", json={"query": {**page, "offset": 1}})
 
     assert [one["value"] for one in overview.json()["results"]] == [1, 2, 1, 4.0, 0.0]
     assert table.json()["results"] == [["/", [1, None], [2, None]]]
@@ -35,25 +35,25 @@ async def test_the_overview_and_a_table_are_answered(home: Home) -> None:
     assert second.json()["results"] == []
 
 
-async def test_an_option_that_is_not_calculated_is_refused(home: Home) -> None:
+async def test_an_option_that_is_not_calculated_is_refused(tenant: Tenant) -> None:
     query = {"kind": "WebStatsTableQuery", "breakdownBy": "Page", "includeScrollDepth": True}
 
-    answer = await home.api.post("/query/", json={"query": query})
+    answer = await tenant.api.post("/query/", json={"query": query})
 
     assert answer.status_code == 400
     assert answer.json()["attr"] == "query__includeScrollDepth"
 
 
-async def test_who_is_here_now(home: Home) -> None:
+async def test_who_is_here_now(tenant: Tenant) -> None:
     """The clock of the application is at noon."""
-    await home.capture(
+    await tenant.capture(
         sent("$pageview", "ann", "11:59:30"),
         sent("clicked", "ann", "11:59:40"),
         sent("clicked", "bob", "11:55:00"),
         sent("clicked", "cid", "11:54:59"),
     )
-    await home.capture(sent("clicked", "here", "11:58:00", **{"$process_person_profile": False}))
+    await tenant.capture(sent("clicked", "here", "11:58:00", **{"$process_person_profile": False}))
 
-    answer = await home.api.get("/events/live_visitors/")
+    answer = await tenant.api.get("/events/live_visitors/")
 
     assert answer.json() == {"users_on_product": 3}

@@ -16,7 +16,7 @@ from fanion.insights.kinds_service import ACTORS_BY_QUESTION
 from fanion.projects.model import Project
 from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, series
 from tests.insights.trends.test_oracle import BREAKDOWNS
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.cohorts import person
 from tests.support.histories import NOW as LATER
 from tests.support.histories import Analyst, History, a, histories
@@ -198,18 +198,18 @@ async def test_a_place_that_the_answer_does_not_have_is_refused(
     assert refused.value.attr == attr
 
 
-async def test_the_address_of_a_number_answers_with_its_people(home: Home) -> None:
-    await home.capture(person("ann", plan="pro"), person("bob", plan="free"), person("cid"))
+async def test_the_address_of_a_number_answers_with_its_people(tenant: Tenant) -> None:
+    await tenant.capture(person("ann", plan="pro"), person("bob", plan="free"), person("cid"))
     asked = {
         "events": [{"id": "seen", "math": "dau"}],
         "date_from": "-3d",
         "breakdowns": [{"property": "plan", "type": "person"}, {"property": "$lib"}],
     }
-    answer = await home.api.post("/insights/trend/", json=asked)
-    headers = {"authorization": home.api.headers["authorization"]}
+    answer = await tenant.api.post("/insights/trend/", json=asked)
+    headers = {"authorization": tenant.api.headers["authorization"]}
 
     for entry in answer.json()["result"]:
         for number, url in zip(entry["data"], entry["persons_urls"], strict=True):
-            page = await home.public.get(url["url"], headers=headers)
+            page = await tenant.public.get(url["url"], headers=headers)
             assert page.status_code == 200, page.text
             assert page.json()["results"][0]["count"] == number

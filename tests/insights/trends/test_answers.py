@@ -10,7 +10,7 @@ from fanion.errors import Invalid
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.result import URLS_MAX, has_more
 from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, series
-from tests.support.application import Home
+from tests.support.application import Tenant
 from tests.support.cohorts import create, person, person_is
 from tests.support.histories import Analyst, History, a
 
@@ -240,11 +240,11 @@ async def test_an_answer_with_too_many_numbers_is_refused(analyst: Analyst) -> N
     assert refused.value.attr == "interval"
 
 
-async def test_a_breakdown_by_cohort_has_one_entry_for_each(home: Home) -> None:
-    await home.capture(person("ann", plan="pro"), person("bob", plan="free"), person("cid"))
-    pro = await create(home, name="Pro", filters={"properties": all_of(("pro",))})
-    some = await create(home, name="Some", filters={"properties": all_of(("pro", "free"))})
-    await home.site.calculated()
+async def test_a_breakdown_by_cohort_has_one_entry_for_each(tenant: Tenant) -> None:
+    await tenant.capture(person("ann", plan="pro"), person("bob", plan="free"), person("cid"))
+    pro = await create(tenant, name="Pro", filters={"properties": all_of(("pro",))})
+    some = await create(tenant, name="Some", filters={"properties": all_of(("pro", "free"))})
+    await tenant.site.calculated()
     asked = {
         "events": [{"id": "seen", "math": "dau"}],
         "date_from": "-3d",
@@ -253,7 +253,7 @@ async def test_a_breakdown_by_cohort_has_one_entry_for_each(home: Home) -> None:
         "display": "BoldNumber",
     }
 
-    answer = await home.api.post("/insights/trend/", json=asked)
+    answer = await tenant.api.post("/insights/trend/", json=asked)
 
     names = ("label", "breakdown_value", "aggregated_value")
     found = [tuple(one[name] for name in names) for one in answer.json()["result"]]
