@@ -45,16 +45,16 @@ from tests.support.postgres import (
 )
 from tests.support.releases import NO_HISTORY
 from tests.support.sites import (
-    office,
-    postgres_office,
     postgres_site,
+    postgres_team_server,
     postgres_workspace,
     shared_workspace,
     site,
-    sqlite_office,
     sqlite_site,
+    sqlite_team_server,
     sqlite_workspace,
     team,
+    team_server,
     tenant,
 )
 
@@ -67,19 +67,19 @@ __all__ = [
     "events",
     "every_events",
     "every_layout",
-    "office",
     "own_events_url",
-    "postgres_office",
     "postgres_site",
+    "postgres_team_server",
     "postgres_workspace",
     "project_id",
     "server_events",
     "shared_workspace",
     "site",
-    "sqlite_office",
     "sqlite_site",
+    "sqlite_team_server",
     "sqlite_workspace",
     "team",
+    "team_server",
     "tenant",
 ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.management import BASE_URL, error
 from tests.support.rich_project import NEVER_PAID
-from tests.support.team import Colleague, Json, Office, Team, open_team
+from tests.support.team import Colleague, Json, Team, TeamServer, open_team
 
 NOW_TEXT = "2024-03-01T12:00:00Z"
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
@@ -168,8 +168,10 @@ async def test_flags_keep_their_activity_apart(team: Team) -> None:
     assert await activity_of(team, second) == [entry(team.owner, "created", second, None)]
 
 
-async def test_the_activity_of_an_unknown_flag_is_not_found(team: Team, office: Office) -> None:
-    async with open_team(office) as neighbours:
+async def test_the_activity_of_an_unknown_flag_is_not_found(
+    team: Team, team_server: TeamServer
+) -> None:
+    async with open_team(team_server) as neighbours:
         foreign = await neighbours.owner.post(neighbours.flags, key="a")
 
     for flag_id in (foreign["id"], 999999999, "x"):

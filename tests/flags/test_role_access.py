@@ -9,7 +9,7 @@ from sqlalchemy import update
 from fanion.db.schema.tables import feature_flags
 from fanion.projects.model import Level
 from tests.support.management import error, invalid
-from tests.support.team import ACCESS, ROLES, Colleague, Json, Office, Team, open_team
+from tests.support.team import ACCESS, ROLES, Colleague, Json, Team, TeamServer, open_team
 
 NOW_TEXT = "2024-03-01T12:00:00Z"
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
@@ -60,12 +60,12 @@ async def test_a_flag_is_given_to_a_role_and_taken_back(team: Team) -> None:
     assert (await owner.client.delete(f"{path}{made['id']}/")).json() == NOT_FOUND
 
 
-async def test_what_cannot_be_given_is_refused(team: Team, office: Office) -> None:
+async def test_what_cannot_be_given_is_refused(team: Team, team_server: TeamServer) -> None:
     flag, role = await team.owner.post(team.flags, key="a"), await team.role("Engineering")
     path = records_of(team, flag)
     await team.owner.post(path, role_id=role["id"])
     unknown = str(uuid4())
-    async with open_team(office) as neighbours:
+    async with open_team(team_server) as neighbours:
         foreign = (await neighbours.role("Engineering"))["id"]
 
     expected = [
@@ -233,7 +233,7 @@ async def test_a_creator_who_is_gone_gives_no_right(team: Team) -> None:
     await team.allow_all_members(21)
     ada = await team.add("ada")
     flag = await ada.post(team.flags, key="a")
-    async with team.office.records.write() as connection:
+    async with team.server.records.write() as connection:
         await connection.execute(
             update(feature_flags).where(feature_flags.c.id == flag["id"]).values(created_by_id=None)
         )

@@ -11,7 +11,7 @@ from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeSt
 from fanion.projects.model import Level, Project
 from tests.support.application import Tenant
 from tests.support.management import NOW, error, invalid
-from tests.support.team import Json, Office, Team, open_team
+from tests.support.team import Json, Team, TeamServer, open_team
 
 SOON = "2024-03-01T13:00:00Z"
 LATER = "2024-03-01T14:00:00Z"
@@ -257,9 +257,11 @@ async def test_who_may_edit_the_flag_may_schedule(team: Team) -> None:
     assert (await bea.client.delete(f"{path}{made[0]['id']}/")).status_code == 204
 
 
-async def test_changes_are_found_under_their_own_flag_only(team: Team, office: Office) -> None:
+async def test_changes_are_found_under_their_own_flag_only(
+    team: Team, team_server: TeamServer
+) -> None:
     first, second = [await team.owner.post(team.flags, key=key) for key in "ab"]
-    async with open_team(office) as neighbours:
+    async with open_team(team_server) as neighbours:
         foreign = await neighbours.owner.post(neighbours.flags, key="a")
     sent = {"scheduled_at": SOON, "payload": OFF}
     made = await team.owner.post(f"{team.flags}{first['id']}/scheduled_changes/", **sent)
@@ -277,14 +279,14 @@ async def test_changes_are_found_under_their_own_flag_only(team: Team, office: O
 
 async def executed(team: Team, made: Json) -> str | None:
     """Execute a change and return why it could not be made."""
-    async with team.office.records.read() as connection:
+    async with team.server.records.read() as connection:
         row = (await connection.execute(select(projects).where(_is(team.project_id)))).one()
     project = Project(
         row.id, row.uuid, row.organization_id, row.name, row.api_token, row.timezone, NOW
     )
     due = DueChange(made["id"], team.project_id, made["feature_flag"])
     later = NOW + timedelta(hours=1)
-    outcome = await ScheduledChangeStore(team.office.records).execute_step(due, project, later)
+    outcome = await ScheduledChangeStore(team.server.records).execute_step(due, project, later)
     assert outcome is not None
     return outcome.failure_reason
 
@@ -307,7 +309,7 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
     role = await team.role("given", 21, bea, eve)
     await team.owner.post(f"{path}role_access/", role_id=role["id"])
     await team.allow_all_members(21)
-    async with team.office.records.write() as connection:
+    async with team.server.records.write() as connection:
         await connection.execute(delete(memberships).where(memberships.c.user_id == dan.user_id))
         await connection.execute(
             update(memberships)

@@ -29,7 +29,7 @@ ALL_BUT_ONE = ["organization:write", "project:write", "feature_flag:write", "per
 async def key_of_owner(team: Team, scopes: list[str] | None, *, expires: bool) -> str:
     key = f"phx_{team.project_id}_{'_'.join(scopes or ['all'])}_{expires}"
     expires_at = NOW + timedelta(days=1) if expires else None
-    return await add_key(team.office.records, team.owner.user_id, key, scopes, expires_at)
+    return await add_key(team.server.records, team.owner.user_id, key, scopes, expires_at)
 
 
 @pytest.mark.parametrize("level", list(Level))
@@ -42,7 +42,7 @@ async def test_a_key_invites_nobody_who_could_do_more_than_the_key(
 ) -> None:
     key = await key_of_owner(team, scopes, expires=expires)
 
-    async with team.office.client(key) as client:
+    async with team.server.client(key) as client:
         sent = {"target_email": "own@example.com", "level": int(level)}
         answer = await client.post(INVITES, json=sent)
         several = await client.post(f"{INVITES}bulk/", json=[sent])
@@ -56,7 +56,7 @@ async def test_a_key_invites_nobody_who_could_do_more_than_the_key(
 async def test_a_key_that_may_do_everything_invites(team: Team, scopes: list[str] | None) -> None:
     key = await key_of_owner(team, scopes, expires=False)
 
-    async with team.office.client(key) as client:
+    async with team.server.client(key) as client:
         sent = {"target_email": "new@example.com", "level": 15}
         assert (await client.post(INVITES, json=sent)).status_code == 201
 
@@ -65,7 +65,7 @@ async def test_a_key_with_scopes_deletes_invites(team: Team) -> None:
     made = await team.owner.post(INVITES, target_email="new@example.com")
     key = await key_of_owner(team, ORGANIZATION_SCOPES, expires=False)
 
-    async with team.office.client(key) as client:
+    async with team.server.client(key) as client:
         assert (await client.delete(f"{INVITES}{made['id']}/")).status_code == 204
 
 
@@ -73,7 +73,7 @@ async def test_a_key_with_scopes_lowers_levels_and_raises_none(team: Team) -> No
     mia = await team.add("mia", Level.MEMBER)
     key = await key_of_owner(team, ORGANIZATION_SCOPES, expires=False)
 
-    async with team.office.client(key) as client:
+    async with team.server.client(key) as client:
 
         async def give(level: int) -> httpx.Response:
             return await client.patch(f"{MEMBERS}{mia.uuid}/", json={"level": level})
@@ -95,7 +95,7 @@ async def test_a_key_that_edits_no_flags_lets_nobody_edit_them(team: Team) -> No
     members = f"{ROLES}{role['id']}/role_memberships/"
     key = await key_of_owner(team, ORGANIZATION_SCOPES, expires=False)
 
-    async with team.office.client(key) as client:
+    async with team.server.client(key) as client:
         refused = [
             await client.post(members, json={"user_uuid": mia.uuid}),
             await client.patch(
@@ -120,7 +120,7 @@ async def test_a_key_that_edits_flags_lets_others_edit_them(team: Team) -> None:
     scopes = [*ORGANIZATION_SCOPES, "feature_flag:write"]
     key = await key_of_owner(team, scopes, expires=False)
 
-    async with team.office.client(key) as client:
+    async with team.server.client(key) as client:
         path = f"{ROLES}{role['id']}/"
         given = await client.patch(path, json={"feature_flags_access_level": 37})
         added = await client.post(f"{path}role_memberships/", json={"user_uuid": mia.uuid})

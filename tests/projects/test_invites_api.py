@@ -18,7 +18,7 @@ from fanion.projects.model import Level
 from tests.projects.test_members_api import MEMBERS, denied, logged, set_level
 from tests.projects.test_roles import NOT_FOUND, summary
 from tests.support.management import MAIL_URL, NOW, invalid
-from tests.support.team import ORGANIZATION, ROLES, Colleague, Json, Office, Team, open_team
+from tests.support.team import ORGANIZATION, ROLES, Colleague, Json, Team, TeamServer, open_team
 
 pytestmark = pytest.mark.every_engine
 
@@ -29,11 +29,11 @@ NO_CHANGES = denied("Viewers cannot make changes.")
 
 
 @pytest.fixture(autouse=True)
-async def no_mails(office: Office) -> AsyncIterator[None]:
-    office.mails.works = False
+async def no_mails(team_server: TeamServer) -> AsyncIterator[None]:
+    team_server.mails.works = False
     yield
-    office.mails.works = True
-    office.mails.sent.clear()
+    team_server.mails.works = True
+    team_server.mails.sent.clear()
 
 
 async def listed(who: Colleague) -> list[Json]:
@@ -48,7 +48,7 @@ async def invite(who: Colleague, **sent: Any) -> tuple[int, Json]:
 
 async def count(team: Team) -> int:
     theirs = organization_invites.c.organization_id == team.organization_id
-    async with team.office.records.read() as connection:
+    async with team.server.records.read() as connection:
         statement = select(func.count()).select_from(organization_invites).where(theirs)
         return int(await connection.scalar(statement) or 0)
 
@@ -83,7 +83,7 @@ async def test_an_invite_is_made_and_its_link_shown_once(team: Team) -> None:
         "link": made["link"],
     }
     assert await listed(team.owner) == [made | {"link": None}]
-    async with team.office.records.read() as connection:
+    async with team.server.records.read() as connection:
         rows = await connection.execute(
             select(organization_invites).where(organization_invites.c.id == UUID(made["id"]))
         )
@@ -157,7 +157,7 @@ async def test_of_invites_to_one_address_at_the_same_time_one_stays(team: Team) 
 async def test_the_newest_invites_come_first_in_pages(team: Team) -> None:
     for number in range(3):
         await team.owner.post(INVITES, target_email=f"p{number}@example.com")
-        team.office.clock.move(seconds=1)
+        team.server.clock.move(seconds=1)
 
     first = await team.owner.get(INVITES, limit=2)
     second = (await team.owner.client.get(first["next"])).json()
@@ -172,9 +172,9 @@ async def test_the_newest_invites_come_first_in_pages(team: Team) -> None:
 async def test_an_expired_invite_says_so(team: Team) -> None:
     await team.owner.post(INVITES, target_email="ada@example.com")
 
-    team.office.clock.time = NOW + INVITE_LASTS - timedelta(seconds=1)
+    team.server.clock.time = NOW + INVITE_LASTS - timedelta(seconds=1)
     before = await listed(team.owner)
-    team.office.clock.time = NOW + INVITE_LASTS
+    team.server.clock.time = NOW + INVITE_LASTS
     after = await listed(team.owner)
 
     assert (
@@ -270,9 +270,9 @@ async def test_what_is_no_invite_is_refused(team: Team) -> None:
     assert await listed(team.owner) == []
 
 
-async def test_members_are_not_invited(team: Team, office: Office) -> None:
+async def test_members_are_not_invited(team: Team, team_server: TeamServer) -> None:
     ada = await team.add("ada")
-    async with open_team(office) as neighbours:
+    async with open_team(team_server) as neighbours:
         stranger = neighbours.owner
         elsewhere = await invite(team.owner, target_email=f"{stranger.name}@example.com")
 
@@ -283,8 +283,8 @@ async def test_members_are_not_invited(team: Team, office: Office) -> None:
     assert elsewhere[0] == 201  # nothing reveals that the address has an account
 
 
-async def test_roles_of_others_are_unknown(team: Team, office: Office) -> None:
-    async with open_team(office) as neighbours:
+async def test_roles_of_others_are_unknown(team: Team, team_server: TeamServer) -> None:
+    async with open_team(team_server) as neighbours:
         theirs = await neighbours.role("Theirs")
 
     status, answer = await invite(team.owner, roles=[theirs["id"]])
@@ -363,7 +363,7 @@ async def test_invites_are_limited(team: Team) -> None:
         }
         for number in range(INVITES_MAX)
     ]
-    async with team.office.records.write() as connection:
+    async with team.server.records.write() as connection:
         await connection.execute(organization_invites.insert(), rows)
 
     status, answer = await invite(team.owner)
@@ -375,14 +375,14 @@ async def test_invites_are_limited(team: Team) -> None:
     assert await count(team) == INVITES_MAX
 
 
-async def test_a_link_is_mailed_where_mails_are_sent(team: Team, office: Office) -> None:
-    office.mails.works = True
+async def test_a_link_is_mailed_where_mails_are_sent(team: Team, team_server: TeamServer) -> None:
+    team_server.mails.works = True
     sent = {"message": "Hello\r\nhttp://fanion.test", "first_name": "Ada"}
 
     made = await team.owner.post(INVITES, target_email="ada@example.com", **sent)
     other = await team.owner.post(INVITES, target_email="bea@example.com", send_email=False)
 
-    [(to, subject, text)] = office.mails.sent
+    [(to, subject, text)] = team_server.mails.sent
     assert (to, subject) == ("ada@example.com", "You are invited to Team")
     mailed = made["link"].replace("http://fanion.test/", f"{MAIL_URL}/")
     assert mailed != made["link"]
@@ -397,9 +397,9 @@ async def test_a_link_is_mailed_where_mails_are_sent(team: Team, office: Office)
     assert stored == {made["id"]: True, other["id"]: False}
 
 
-async def test_a_name_cannot_add_headers_to_a_mail(team: Team, office: Office) -> None:
-    office.mails.works = True
-    async with office.records.write() as connection:
+async def test_a_name_cannot_add_headers_to_a_mail(team: Team, team_server: TeamServer) -> None:
+    team_server.mails.works = True
+    async with team_server.records.write() as connection:
         await connection.execute(
             update(organizations)
             .where(organizations.c.id == team.organization_id)
@@ -408,7 +408,7 @@ async def test_a_name_cannot_add_headers_to_a_mail(team: Team, office: Office) -
 
     await team.owner.post(INVITES, target_email="ada@example.com")
 
-    [(_, subject, _)] = office.mails.sent
+    [(_, subject, _)] = team_server.mails.sent
     assert subject.startswith("You are invited to Team Bcc: a@example.com xxx")
     assert len(subject) < 110
     assert subject.isprintable()
@@ -424,7 +424,7 @@ async def test_a_mail_that_is_not_taken_leaves_the_link(team: Team) -> None:
 async def test_a_right_that_was_taken_meanwhile_does_not_count(team: Team) -> None:
     adam = await team.add("adam", Level.ADMIN)
     await adam.get(INVITES)
-    async with team.office.records.write() as connection:
+    async with team.server.records.write() as connection:
         await connection.execute(
             update(memberships).where(memberships.c.user_id == adam.user_id).values(level=1)
         )
@@ -433,8 +433,8 @@ async def test_a_right_that_was_taken_meanwhile_does_not_count(team: Team) -> No
     assert await count(team) == 0
 
 
-async def test_invites_of_others_are_not_there(team: Team, office: Office) -> None:
-    async with open_team(office) as neighbours:
+async def test_invites_of_others_are_not_there(team: Team, team_server: TeamServer) -> None:
+    async with open_team(team_server) as neighbours:
         theirs = await neighbours.owner.post(INVITES, target_email="ada@example.com")
         answers = [
             await team.owner.client.delete(f"{INVITES}{theirs['id']}/"),
@@ -442,7 +442,7 @@ async def test_invites_of_others_are_not_there(team: Team, office: Office) -> No
                 f"/api/organizations/{neighbours.organization_id}/invites/"
             ),
         ]
-        left: tuple[list[Invite], int] = await InviteStore(office.records).page(  # type: ignore[assignment]
+        left: tuple[list[Invite], int] = await InviteStore(team_server.records).page(  # type: ignore[assignment]
             neighbours.organization_id, 10, 0
         )
 

@@ -10,7 +10,7 @@ from fanion.db.schema.tables import memberships, personal_api_keys, users
 from fanion.projects.model import Level
 from tests.projects.test_roles import NOT_FOUND, summary
 from tests.support.management import error, invalid
-from tests.support.team import ORGANIZATION, Colleague, Json, Office, Team, open_team
+from tests.support.team import ORGANIZATION, Colleague, Json, Team, TeamServer, open_team
 
 pytestmark = pytest.mark.every_engine
 
@@ -45,7 +45,7 @@ async def remove(who: Colleague, whom: Colleague) -> tuple[int, Any]:
 
 async def levels(team: Team) -> dict[str, int]:
     """Return the stored levels by first name."""
-    async with team.office.records.read() as connection:
+    async with team.server.records.read() as connection:
         rows = await connection.execute(
             select(users.c.first_name, memberships.c.level)
             .join(users, users.c.id == memberships.c.user_id)
@@ -129,7 +129,7 @@ async def test_a_removed_member_reaches_nothing_any_more(team: Team) -> None:
     assert (await team.owner.get(f"{ORGANIZATION}/roles/{role['id']}/"))["members"] == []
     assert await remove(team.owner, ada) == (404, NOT_FOUND)
     assert await set_level(team.owner, ada, 8) == (404, NOT_FOUND)
-    async with team.office.records.read() as connection:
+    async with team.server.records.read() as connection:
         theirs = personal_api_keys.c.user_id == ada.user_id
         assert (await connection.execute(select(personal_api_keys.c.id).where(theirs))).all() == []
     me = team.owner.name
@@ -162,7 +162,7 @@ async def test_the_last_owner_stays(team: Team) -> None:
 
 async def test_a_disabled_owner_does_not_count_as_another_one(team: Team) -> None:
     ada = await team.add("ada", Level.OWNER)
-    async with team.office.records.write() as connection:
+    async with team.server.records.write() as connection:
         await connection.execute(
             update(users).where(users.c.id == ada.user_id).values(is_active=False)
         )
@@ -192,7 +192,7 @@ async def test_a_right_that_was_taken_meanwhile_does_not_count(team: Team) -> No
     """The caller's level is read again with the change: a cached one may be 2 s old."""
     ada, bea = await team.add("ada", Level.ADMIN), await team.add("bea")
     await ada.get(MEMBERS)  # caches the key and its rights
-    async with team.office.records.write() as connection:
+    async with team.server.records.write() as connection:
         await connection.execute(
             update(memberships).where(memberships.c.user_id == ada.user_id).values(level=1)
         )
@@ -202,8 +202,8 @@ async def test_a_right_that_was_taken_meanwhile_does_not_count(team: Team) -> No
     assert (await levels(team))[bea.name] == 1
 
 
-async def test_members_of_others_are_not_there(team: Team, office: Office) -> None:
-    async with open_team(office) as neighbours:
+async def test_members_of_others_are_not_there(team: Team, team_server: TeamServer) -> None:
+    async with open_team(team_server) as neighbours:
         theirs = neighbours.owner
         path = f"/api/organizations/{neighbours.organization_id}/members/{theirs.uuid}/"
         answers = [

@@ -8,7 +8,16 @@ import pytest
 
 from fanion.projects.model import Level
 from tests.support.management import error, invalid
-from tests.support.team import ACCESS, ORGANIZATION, ROLES, Colleague, Json, Office, Team, open_team
+from tests.support.team import (
+    ACCESS,
+    ORGANIZATION,
+    ROLES,
+    Colleague,
+    Json,
+    Team,
+    TeamServer,
+    open_team,
+)
 
 pytestmark = pytest.mark.every_engine
 
@@ -157,10 +166,12 @@ async def test_a_deleted_role_takes_its_memberships_along(team: Team) -> None:
     assert (await team.role("Engineering"))["members"] == []
 
 
-async def test_only_members_of_the_organization_get_its_roles(team: Team, office: Office) -> None:
+async def test_only_members_of_the_organization_get_its_roles(
+    team: Team, team_server: TeamServer
+) -> None:
     role = await team.role("Engineering")
     path = f"{ROLES}{role['id']}/role_memberships/"
-    async with open_team(office) as neighbours:
+    async with open_team(team_server) as neighbours:
         theirs = neighbours.owner.uuid
 
     answers = {
@@ -180,7 +191,7 @@ async def test_the_setting_of_the_organization_is_the_level_of_new_roles(team: T
 
     below = await owner.post(ROLES, name="viewers")
     given = await owner.post(ROLES, name="editors", feature_flags_access_level=37)
-    team.office.clock.move(minutes=1)
+    team.server.clock.move(minutes=1)
     changed = await owner.patch(path, access_level=37)
     above = await owner.post(ROLES, name="others")
 
@@ -257,12 +268,12 @@ async def test_an_organization_lists_its_members(team: Team) -> None:
 
 
 async def test_another_organization_does_not_exist_for_strangers(
-    team: Team, office: Office
+    team: Team, team_server: TeamServer
 ) -> None:
     role, setting = await team.role("Engineering"), await team.allow_all_members(21)
     ours = f"/api/organizations/{team.organization_id}/"
 
-    async with open_team(office) as neighbours:
+    async with open_team(team_server) as neighbours:
         stranger = neighbours.owner.client
         answers = [
             await stranger.get(ours),

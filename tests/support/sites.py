@@ -14,19 +14,19 @@ from fanion.events.storage.store import EventStore
 from tests.support.application import Site, Tenant, open_site, open_tenant
 from tests.support.management import NOW, Workspace, open_workspace
 from tests.support.postgres import SQLITE, Postgres
-from tests.support.team import office, postgres_office, sqlite_office, team
+from tests.support.team import postgres_team_server, sqlite_team_server, team, team_server
 
 __all__ = [
-    "office",
-    "postgres_office",
     "postgres_site",
+    "postgres_team_server",
     "postgres_workspace",
     "shared_workspace",
     "site",
-    "sqlite_office",
     "sqlite_site",
+    "sqlite_team_server",
     "sqlite_workspace",
     "team",
+    "team_server",
     "tenant",
 ]
 

@@ -67,7 +67,7 @@ class Mails:
 
 
 @dataclass(frozen=True)
-class Office:
+class TeamServer:
     """The application that all tests of a session share; `open_team` adds a test's own objects."""
 
     records: Records
@@ -116,7 +116,7 @@ class Team:
         flags: The path of the project's flags.
     """
 
-    office: Office
+    server: TeamServer
     organization_id: UUID
     project_id: int
     flags: str
@@ -130,9 +130,9 @@ class Team:
     async def add(
         self, name: str, level: Level = Level.MEMBER, scopes: Sequence[str] | None = None
     ) -> Colleague:
-        records, unique = self.office.records, f"{name}-{next(_numbers)}"
+        records, unique = self.server.records, f"{name}-{next(_numbers)}"
         person = await add_member(records, unique, level, self.organization_id, scopes)
-        client = await self._stack.enter_async_context(self.office.client(person.key))
+        client = await self._stack.enter_async_context(self.server.client(person.key))
         colleague = Colleague(
             person.user_id, await _user_uuid(records, person.user_id), unique, client
         )
@@ -151,55 +151,57 @@ class Team:
 
 
 @pytest.fixture(scope="session")
-async def sqlite_office(
+async def sqlite_team_server(
     sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Office]:
-    path = tmp_path_factory.mktemp("office") / "records.db"
+) -> AsyncIterator[TeamServer]:
+    path = tmp_path_factory.mktemp("team_server") / "records.db"
     shutil.copyfile(sqlite_template, path)
-    async with open_office(f"sqlite:///{path}") as office:
-        yield office
+    async with open_team_server(f"sqlite:///{path}") as team_server:
+        yield team_server
 
 
 @pytest.fixture(scope="session")
-async def postgres_office(postgres: Postgres, postgres_template: str) -> AsyncIterator[Office]:
+async def postgres_team_server(
+    postgres: Postgres, postgres_template: str
+) -> AsyncIterator[TeamServer]:
     url = postgres.url(await postgres.create_database(postgres_template))
-    async with open_office(url) as office:
-        yield office
+    async with open_team_server(url) as team_server:
+        yield team_server
 
 
 @pytest.fixture(scope="session")
-def office(request: pytest.FixtureRequest, engine: str) -> Office:
-    """Return the office on the test's engine; it stays open until the end of the session."""
-    name = "sqlite_office" if engine == SQLITE else "postgres_office"
-    office: Office = request.getfixturevalue(name)
-    return office
+def team_server(request: pytest.FixtureRequest, engine: str) -> TeamServer:
+    """Return the server on the test's engine, which stays open until the end of the session."""
+    name = "sqlite_team_server" if engine == SQLITE else "postgres_team_server"
+    team_server: TeamServer = request.getfixturevalue(name)
+    return team_server
 
 
 @asynccontextmanager
-async def open_office(records_url: str) -> AsyncGenerator[Office]:
+async def open_team_server(records_url: str) -> AsyncGenerator[TeamServer]:
     records = await open_records(records_url)
     clock = Clock()
     mails = Mails()
-    yield Office(records, clock, _app(records, clock, mails), mails)
+    yield TeamServer(records, clock, _app(records, clock, mails), mails)
     await records.close()
 
 
 @pytest.fixture
-async def team(office: Office) -> AsyncIterator[Team]:
-    async with open_team(office) as team:
+async def team(team_server: TeamServer) -> AsyncIterator[Team]:
+    async with open_team(team_server) as team:
         yield team
 
 
 @asynccontextmanager
-async def open_team(office: Office) -> AsyncGenerator[Team]:
+async def open_team(team_server: TeamServer) -> AsyncGenerator[Team]:
     """Create an organization with an owner, Olga, and a project, at noon."""
-    office.clock.time = NOW
+    team_server.clock.time = NOW
     token = f"phc_team_{next(_numbers)}"
-    async with office.records.write() as connection:
+    async with team_server.records.write() as connection:
         organization_id, project_id = await insert_project(connection, "Team", "Project", token)
     async with AsyncExitStack() as stack:
         flags = f"/api/projects/{project_id}/feature_flags/"
-        team = Team(office, organization_id, project_id, flags, stack)
+        team = Team(team_server, organization_id, project_id, flags, stack)
         await team.add("olga", Level.OWNER)
         yield team
 
