@@ -44,13 +44,13 @@ from tests.support.postgres import (
     private_postgres,
 )
 from tests.support.releases import NO_HISTORY
-from tests.support.sites import (
-    postgres_site,
+from tests.support.shared_servers import (
+    app_server,
+    postgres_app_server,
     postgres_team_server,
     postgres_workspace,
     shared_workspace,
-    site,
-    sqlite_site,
+    sqlite_app_server,
     sqlite_team_server,
     sqlite_workspace,
     team,
@@ -60,6 +60,7 @@ from tests.support.sites import (
 
 # Fixtures of the whole session: the embedded event engine has one folder per process.
 __all__ = [
+    "app_server",
     "chdb_events",
     "clickhouse_events",
     "clickhouse_server",
@@ -68,14 +69,13 @@ __all__ = [
     "every_events",
     "every_layout",
     "own_events_url",
-    "postgres_site",
+    "postgres_app_server",
     "postgres_team_server",
     "postgres_workspace",
     "project_id",
     "server_events",
     "shared_workspace",
-    "site",
-    "sqlite_site",
+    "sqlite_app_server",
     "sqlite_team_server",
     "sqlite_workspace",
     "team",

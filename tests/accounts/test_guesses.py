@@ -128,8 +128,8 @@ async def test_a_refused_attempt_is_logged_without_what_was_typed(workspace: Wor
 
 async def test_refused_attempts_are_counted(tenant: Tenant) -> None:
     labels = {"kind": "password", "reason": "unknown"}
-    before = await tenant.site.metric("fanion_key_failures_total", **labels)
+    before = await tenant.server.metric("fanion_key_failures_total", **labels)
 
     await tenant.public.post(LOGIN, json={"email": f"{tenant.token}@x", "password": "a password"})
 
-    assert await tenant.site.metric("fanion_key_failures_total", **labels) == before + 1
+    assert await tenant.server.metric("fanion_key_failures_total", **labels) == before + 1

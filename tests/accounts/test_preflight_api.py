@@ -37,7 +37,7 @@ async def test_how_to_sign_in_is_told_without_a_key(tenant: Tenant, path: str) -
 
 
 async def test_the_public_listener_has_no_preflight(tenant: Tenant) -> None:
-    transport = MemoryTransport(for_public_listener(tenant.site.application))
+    transport = MemoryTransport(for_public_listener(tenant.server.application))
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:
         answers = [await client.get("/_preflight/"), await client.post("/api/login/", json={})]
 

@@ -70,12 +70,12 @@ async def test_the_same_level_again_ends_no_session(records: Records) -> None:
 @pytest.mark.parametrize("act", ["lowered", "raised", "removed", "left"])
 async def test_a_changed_member_signs_in_again(tenant: Tenant, act: str) -> None:
     ada = await add_member(
-        tenant.site.records, f"ada-{tenant.project_id:x}", Level.MEMBER, tenant.organization_id
+        tenant.server.records, f"ada-{tenant.project_id:x}", Level.MEMBER, tenant.organization_id
     )
     members = f"/api/organizations/{tenant.organization_id}/members/"
     async with (
-        await tenant.site.browser(ada.user_id) as browser,
-        tenant.site.client(tenant.key) as owner,
+        await tenant.server.browser(ada.user_id) as browser,
+        tenant.server.client(tenant.key) as owner,
     ):
         me = (await browser.get("/api/users/@me/")).json()
         path = f"{members}{me['uuid']}/"
@@ -95,13 +95,13 @@ async def test_a_changed_member_signs_in_again(tenant: Tenant, act: str) -> None
 
 async def test_members_are_changed_after_a_fresh_sign_in_only(tenant: Tenant) -> None:
     ada = await add_member(
-        tenant.site.records, f"ada-{tenant.project_id:x}", Level.MEMBER, tenant.organization_id
+        tenant.server.records, f"ada-{tenant.project_id:x}", Level.MEMBER, tenant.organization_id
     )
-    async with await tenant.site.browser(ada.user_id) as browser:
+    async with await tenant.server.browser(ada.user_id) as browser:
         uuid = (await browser.get("/api/users/@me/")).json()["uuid"]
     path = f"/api/organizations/{tenant.organization_id}/members/{uuid}/"
-    async with await tenant.site.browser(tenant.user_id) as browser:
-        tenant.site.clock.move(minutes=11)
+    async with await tenant.server.browser(tenant.user_id) as browser:
+        tenant.server.clock.move(minutes=11)
         answers = [await browser.patch(path, json={"level": 0}), await browser.delete(path)]
 
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [

@@ -299,7 +299,7 @@ async def test_an_end_counts_on_the_second_server_too(records: Records) -> None:
 
 
 async def test_what_a_session_changes_is_by_its_user(tenant: Tenant) -> None:
-    async with await tenant.site.browser(tenant.user_id) as browser:
+    async with await tenant.server.browser(tenant.user_id) as browser:
         flags = f"/api/projects/{tenant.project_id}/feature_flags/"
         made = await browser.post(flags, json={"key": "by-session"})
         entries = (await browser.get(f"{flags}activity/")).json()["results"]
@@ -309,16 +309,16 @@ async def test_what_a_session_changes_is_by_its_user(tenant: Tenant) -> None:
 
 
 async def test_the_log_names_the_session_and_never_its_cookie(tenant: Tenant) -> None:
-    cookie = await tenant.site.running.accounts.sign_in.sessions.start_session(
+    cookie = await tenant.server.running.accounts.sign_in.sessions.start_session(
         tenant.user_id, "password", Device("", "")
     )
     path = f"/api/projects/{tenant.project_id}/"
-    async with tenant.site.browser_with(cookie) as browser:
+    async with tenant.server.browser_with(cookie) as browser:
         [listed_one] = (await browser.get(SESSIONS)).json()["results"]
         await browser.get(path)
 
     def lines() -> list[dict[str, Any]]:
-        found = [json.loads(line) for line in tenant.site.lines.getvalue().splitlines()]
+        found = [json.loads(line) for line in tenant.server.lines.getvalue().splitlines()]
         return [line for line in found if line.get("path") == path]
 
     until(lines, "the request was not logged")  # a thread of its own logs it
@@ -326,4 +326,4 @@ async def test_the_log_names_the_session_and_never_its_cookie(tenant: Tenant) ->
         f"session:{listed_one['id']}",
         tenant.user_id,
     )
-    assert cookie.encode() not in tenant.site.lines.getvalue()
+    assert cookie.encode() not in tenant.server.lines.getvalue()

@@ -13,7 +13,7 @@ from tests.support.management import NOW
 
 
 async def author_of(tenant: Tenant, project_id: int | None = None) -> Author:
-    async with tenant.site.records.read() as connection:
+    async with tenant.server.records.read() as connection:
         row = (await connection.execute(projects.select())).first()
     assert row is not None
     project = Project(
@@ -29,7 +29,7 @@ async def author_of(tenant: Tenant, project_id: int | None = None) -> Author:
         project_id=project.id,
         organization_id=project.organization_id,
         user_id=tenant.user_id,
-        now=tenant.site.clock.now(),
+        now=tenant.server.clock.now(),
     )
 
 
@@ -37,7 +37,7 @@ async def note(tenant: Tenant, project_id: int | None = None, **fields: Any) -> 
     author = await author_of(tenant, project_id)
     given: Json = {"scope": "Cohort", "item_id": "1", "activity": "created", "name": "big spenders"}
     entry = ActivityRecord(author=author, **(given | fields))
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.run_sync(record_activity, entry)
 
 
@@ -77,7 +77,7 @@ async def test_an_entry_reports_who_did_what_and_when(tenant: Tenant) -> None:
                     "trigger": None,
                     "type": None,
                 },
-                "created_at": tenant.site.clock.now().isoformat().replace("+00:00", "Z"),
+                "created_at": tenant.server.clock.now().isoformat().replace("+00:00", "Z"),
             }
         ],
         "next": None,
@@ -161,7 +161,7 @@ async def test_an_entry_is_undone_with_its_change(tenant: Tenant) -> None:
     entry = ActivityRecord(author=author, scope="Cohort", item_id="1", activity="created", name="x")
 
     with pytest.raises(ZeroDivisionError):
-        async with tenant.site.records.write() as connection:
+        async with tenant.server.records.write() as connection:
             await connection.run_sync(record_activity, entry)
             raise ZeroDivisionError
 

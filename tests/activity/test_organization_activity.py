@@ -14,7 +14,7 @@ ACCESS = "/api/organizations/@current/resource_access/"
 
 async def sent(tenant: Tenant, method: str, path: str, **body: Any) -> Json:
     """Send a request as the owner, to any path of the API."""
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         answer = await client.request(method, path, json=body or None)
         assert answer.status_code < 300, answer.text
         body_received: Json = answer.json() if answer.content else {}

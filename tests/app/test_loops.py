@@ -10,7 +10,7 @@ from fanion.app.loops import LOOPS, Runs, tasks_of_roles
 from fanion.config import ALL, Role
 from fanion.db.engine import Records
 from fanion.events.storage.store import EventStore
-from tests.support.application import Site, open_site
+from tests.support.application import AppServer, open_app_server
 from tests.support.awaited import until_soon
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -43,8 +43,8 @@ def test_the_documentation_lists_every_loop_in_order() -> None:
 
 async def started_loops(records_url: str, events: EventStore, folder: Path, role: str) -> set[str]:
     """Return the names of the loops of a process with this role."""
-    async with open_site(records_url, events, folder, role=role) as site:
-        running = site.running
+    async with open_app_server(records_url, events, folder, role=role) as app_server:
+        running = app_server.running
         names = {**running.public.flags.loops, **running.loops}
         ingesting = {"ingestion"} if running.ingestion.consumers else set()
         of_role = {loop.name for loop in LOOPS if loop.role is None or loop.role in running.roles}
@@ -64,9 +64,9 @@ async def test_every_loop_is_started_by_its_role_alone(
 
 
 async def test_where_no_other_server_can_be_no_lease_is_asked_for(
-    sqlite_site: Site,
+    sqlite_app_server: AppServer,
 ) -> None:
-    running = sqlite_site.running
+    running = sqlite_app_server.running
 
     assert running.ingestion.erasing.run in running.background
 

@@ -11,7 +11,7 @@ from fanion.accounts.oidc.model import OidcSettings
 from fanion.app.accounts import oidc_settings
 from fanion.config import GroupAccess, SettingsError, read_settings
 from fanion.events.storage.store import EventStore
-from tests.support.application import open_site
+from tests.support.application import open_app_server
 from tests.support.server import RealServer
 
 SET = {
@@ -84,7 +84,10 @@ async def test_a_server_says_how_people_sign_in(
         "oidc_client_id": "fanion",
         "password_sign_in": "off",
     }
-    async with open_site(sqlite_url, events, tmp_path, **chosen) as site, site.client() as client:
+    async with (
+        open_app_server(sqlite_url, events, tmp_path, **chosen) as app_server,
+        app_server.client() as client,
+    ):
         preflight = (await client.get("/_preflight/")).json()
         credentials = {"email": "ada@example.com", "password": "a long password"}
         login = await client.post("/api/login/", json=credentials)

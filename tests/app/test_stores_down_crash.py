@@ -12,7 +12,7 @@ import pytest
 
 from fanion.events.storage.store import EventStore
 from tests.support import plain_http
-from tests.support.application import Json, Tenant, error, open_site, open_tenant
+from tests.support.application import Json, Tenant, error, open_app_server, open_tenant
 from tests.support.postgres import Outage, Postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
@@ -33,8 +33,8 @@ async def tenant(
 ) -> AsyncIterator[Tenant]:
     """Yield an application of the test's own, whose log takes 200 kB."""
     async with (
-        open_site(records_url, events, tmp_path, accept_log_bytes_max=200_000) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path, accept_log_bytes_max=200_000) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         yield tenant
 
@@ -55,13 +55,13 @@ async def stored_event_names(tenant: Tenant) -> list[str]:
 
 async def test_while_the_event_store_is_down_capture_goes_on(tenant: Tenant) -> None:
     await tenant.create_flag(key="on")
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
 
     captured = [(await send(tenant, name)).status_code for name in ("a", "b", "c")]
     listed = await tenant.api.get("/events/")
     decided = await tenant.decide("u")
-    tenant.site.events.is_down = False
-    await tenant.site.ingested()
+    tenant.server.events.is_down = False
+    await tenant.server.ingested()
 
     assert captured == [200, 200, 200]
     expect_refused(listed, UNAVAILABLE)
@@ -70,7 +70,7 @@ async def test_while_the_event_store_is_down_capture_goes_on(tenant: Tenant) -> 
 
 
 async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(tenant: Tenant) -> None:
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     acknowledged = []
     for number in range(100):
         # Random, since compressible text would not fill the log.
@@ -79,10 +79,10 @@ async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(tenant: Ten
             break
         acknowledged.append(f"{number:03}")
     ready = await tenant.public.get("/_ready")
-    tenant.site.events.is_down = False
-    await tenant.site.ingested()
+    tenant.server.events.is_down = False
+    await tenant.server.ingested()
     again = await send(tenant, "again")
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     expect_refused(answer, LOG_FULL)
     assert 0 < len(acknowledged) < 100
@@ -111,7 +111,7 @@ async def test_while_postgresql_is_down_clients_are_asked_to_retry(
         reported = await tenant.decide("u", person_properties={"plan": "pro"})
         ready = await tenant.public.get("/_ready")
     after = await send(tenant, "after")
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     expect_refused(captured, NOT_STORED)
     expect_refused(unknown, NO_PROJECT)

@@ -44,7 +44,7 @@ async def test_stored_flags_that_validation_refuses_are_found(tenant: Tenant) ->
     older = await tenant.create_flag(key="older")
     await tenant.store_flag(older, filters={}, rollout_percentage=5)
 
-    invalid = await find_invalid_flags(tenant.site.records)
+    invalid = await find_invalid_flags(tenant.server.records)
 
     mine = [(row.name, row.why) for row in invalid if row.project_id == tenant.project_id]
     assert mine == [
@@ -76,7 +76,7 @@ async def test_stored_cohorts_that_validation_refuses_are_found(tenant: Tenant) 
     await tenant.store_cohort(older, groups=[{"action_id": 5}])
     await tenant.store_cohort(static, is_static=True, filters=odd)
 
-    invalid = await find_invalid_cohorts(tenant.site.records)
+    invalid = await find_invalid_cohorts(tenant.server.records)
 
     mine = [(row.name, row.why) for row in invalid if row.project_id == tenant.project_id]
     assert mine == [
@@ -97,7 +97,7 @@ async def create_row(tenant: Tenant, path: str, table: Table, **columns: object)
     answer = await tenant.api.post(path, json={"name": "n"})
     assert answer.status_code == 201, answer.text
     row_id: int = answer.json()["id"]
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
     return row_id
 
@@ -111,7 +111,7 @@ async def test_stored_insights_that_validation_refuses_are_found(tenant: Tenant)
     wide = await create_row(tenant, "/dashboards/", dashboards, filters={"interval": "week"})
     await create_row(tenant, "/dashboards/", dashboards, filters={"date_from": "-30d"})
 
-    invalid = await find_invalid_insights(tenant.site.records)
+    invalid = await find_invalid_insights(tenant.server.records)
 
     mine = [(row.name, row.why) for row in invalid if row.project_id == tenant.project_id]
     assert mine == [

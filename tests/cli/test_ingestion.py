@@ -14,7 +14,7 @@ from fanion.accept_log.port import Envelope
 from fanion.cli.app import app
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.store import EventStore
-from tests.support.application import Json, Tenant, open_site, open_tenant
+from tests.support.application import Json, Tenant, open_app_server, open_tenant
 from tests.support.management import NOW
 from tests.support.preloaded import run_fanion
 
@@ -42,10 +42,10 @@ def environment(sqlite_url: str, tmp_path: Path) -> dict[str, str]:
 
 async def put_aside(tenant: Tenant, count: int) -> None:
     for _ in range(count):
-        await tenant.site.log.append(
+        await tenant.server.log.append(
             Envelope(tenant.project_id, NOW, "192.0.2.1", "curl/8", None, UNREADABLE)
         )
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
 
 async def stored_events(tenant: Tenant) -> list[Json]:
@@ -66,14 +66,14 @@ async def test_dead_letters_are_listed_dropped_and_retried_while_the_server_runs
 ) -> None:
     command = CommandLine(environment)
     async with (
-        open_site(sqlite_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(sqlite_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         await put_aside(tenant, 2)
         newest, oldest = json.loads(await command("dead-letters", "list", "--json"))
         returned = await command("dead-letters", "show", str(oldest["id"]))
         dropped = await command("dead-letters", "drop", str(newest["id"]))
-        async with site.records.write() as connection:
+        async with app_server.records.write() as connection:
             await connection.execute(update(dead_letters).values(body=READABLE))
         retried = await command("dead-letters", "retry", "--all", "--project", str(project_id))
         ingested = await stored_events(tenant)

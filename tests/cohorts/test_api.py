@@ -36,7 +36,7 @@ async def test_a_person_condition_without_an_operator_is_exact(tenant: Tenant) -
     leaf = {"type": "person", "key": "plan", "value": "pro"}
 
     cohort = await create(tenant, filters=all_of(leaf))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert cohort["filters"] == all_of(leaf)
     assert await members(tenant, cohort) == ["ann", "cid"]
@@ -52,10 +52,10 @@ async def test_relative_dates_count_back_from_each_calculation(tenant: Tenant) -
     leaf = person_is("signed_up", "-30d", operator="is_date_after")
 
     cohort = await create(tenant, filters=all_of(leaf))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     before = await members(tenant, cohort)
-    tenant.site.clock.move(days=30)
-    await tenant.site.calculated()
+    tenant.server.clock.move(days=30)
+    await tenant.server.calculated()
 
     assert before == ["new", "unix"]
     assert await members(tenant, cohort) == []
@@ -69,7 +69,7 @@ async def test_versions_are_compared_in_cohorts_and_flags_alike(tenant: Tenant) 
 
     cohort = await create(tenant, filters=all_of(leaf))
     await tenant.create_flag(key="app", filters={"groups": [{"properties": [leaf]}]})
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     decided = {who: await tenant.decide(who) for who in ("ann", "bob", "cid", "dan")}
 
     assert await members(tenant, cohort) == ["ann", "cid"]
@@ -86,7 +86,7 @@ async def test_empty_filters_are_none_given(tenant: Tenant) -> None:
     grouped = await create(tenant, filters={}, groups=[{"properties": {"plan": "pro"}}])
     kept = await create(tenant, filters=all_of(person_is("plan", "pro")))
     same = await change(tenant, kept, filters={}, name="Payers")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert empty["filters"] == {"properties": {}}
     assert await members(tenant, empty) == []
@@ -101,10 +101,10 @@ async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> Non
     filters = all_of(person_is("plan", ["pro"]))
 
     made = await create(tenant, name="Payers", filters=filters, count=7, id=1)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     done = await retrieve(tenant, made)
     renamed = await change(tenant, made, name="Paying")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     deleted = await change(tenant, made, deleted=True)
 
     assert {name: made[name] for name in made if name not in ("id", "created_by")} == {
@@ -138,15 +138,15 @@ async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> Non
 async def test_a_restored_cohort_is_calculated_again(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     deleted = await change(tenant, cohort, deleted=True)
     await tenant.capture(person("ann", plan="free"))
-    tenant.site.clock.move(hours=1)
-    await tenant.site.calculated()
+    tenant.server.clock.move(hours=1)
+    await tenant.server.calculated()
     meanwhile = await retrieve(tenant, cohort)
 
     restored = await change(tenant, cohort, deleted=False)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     done = await retrieve(tenant, cohort)
 
     assert meanwhile == deleted
@@ -196,7 +196,7 @@ async def test_criteria_select_the_expected_members(
     await tenant.capture(event("ann", "seen", n=5), event("bob", "seen", n="55"))
 
     cohort = await create(tenant, filters=filters)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, cohort) == expected
     assert (await retrieve(tenant, cohort))["count"] == len(expected)
@@ -207,7 +207,7 @@ async def test_criteria_that_cannot_be_calculated_count_as_an_error(tenant: Tena
 
     broken = await create(tenant, filters=all_of(ALONE))
     sound = await create(tenant, filters=all_of(person_is("plan", "free")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     cohort = await retrieve(tenant, broken)
     assert (cohort["is_calculating"], cohort["count"], cohort["errors_calculating"]) == (
@@ -225,13 +225,13 @@ async def test_a_failed_calculation_keeps_the_members_until_the_criteria_are_fix
 ) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     await change(tenant, cohort, filters=all_of(ALONE))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     failed, held = await retrieve(tenant, cohort), await members(tenant, cohort)
     await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     mended = await retrieve(tenant, cohort)
 
     assert (failed["errors_calculating"], failed["count"], held) == (1, 2, ["ann", "cid"])
@@ -242,12 +242,12 @@ async def test_a_failed_calculation_keeps_the_members_until_the_criteria_are_fix
 async def test_a_cohort_is_calculated_again_after_a_while(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     await tenant.capture(person("bob", plan="pro"))
     before = await members(tenant, cohort)
-    tenant.site.clock.move(minutes=15)
-    await tenant.site.calculated()
+    tenant.server.clock.move(minutes=15)
+    await tenant.server.calculated()
 
     assert before == ["ann", "cid"]
     assert await members(tenant, cohort) == ["ann", "bob", "cid"]
@@ -259,7 +259,7 @@ async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(tenant: Ten
     await three_persons(tenant)
     static = await upload(tenant, "ann\nbob\n")
     pro = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     both = await create(tenant, filters=all_of(in_cohort(static["id"]), in_cohort(str(pro["id"]))))
     rest = await create(
@@ -267,7 +267,7 @@ async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(tenant: Ten
     )
     unknown = await create(tenant)
     await tenant.store_cohort(unknown, filters=all_of(in_cohort(UNKNOWN)))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, both) == ["ann"]
     assert await members(tenant, rest) == ["cid"]
@@ -314,7 +314,7 @@ async def test_loops_are_refused_and_diamonds_are_not(tenant: Tenant) -> None:
         f"/cohorts/{inner['id']}/",
         json={"filters": all_of({**in_cohort(0), "value": str(inner["id"])})},
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     for answer in (loop, itself):
         assert answer.status_code == 400
@@ -377,7 +377,7 @@ async def test_groups_are_calculated_like_filters(tenant: Tenant) -> None:
             {"event_id": "seen", "days": "7"},
         ],
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, cohort) == ["ann", "bob"]
 
@@ -398,10 +398,10 @@ async def test_a_file_of_distinct_ids_makes_a_static_cohort(tenant: Tenant) -> N
     await three_persons(tenant)
 
     cohort = await upload(tenant, '"ann"\n\n nobody \nann,z\n')
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     done, first = await retrieve(tenant, cohort), await members(tenant, cohort)
     again = await upload(tenant, "cid\nann\n", cohort)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (True, None)
     assert (done["count"], done["errors_calculating"], first) == (1, 0, ["ann"])
@@ -419,7 +419,7 @@ async def test_a_file_from_a_spreadsheet_is_read_in_any_language(
     rows = ["Distinct_ID\tE-Mail", "ann\tann@corp.example", "cid\t"]
 
     cohort = await upload(tenant, "\r\n".join(rows).replace("\t", separator))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, cohort) == ["ann", "cid"]
 
@@ -431,7 +431,7 @@ async def test_the_header_of_a_file_names_the_kind_of_its_ids(tenant: Tenant) ->
     ids = await upload(tenant, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
     person_names = await upload(tenant, f"person_id\n{bob}\nnot-a-uuid\n")
     emails = await upload(tenant, "E-Mail\nANN@corp.example\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, ids) == ["cid"]
     assert await members(tenant, person_names) == ["bob"]
@@ -444,16 +444,16 @@ async def test_a_cohort_restored_within_a_week_keeps_its_members_but_not_later(
 ) -> None:
     await three_persons(tenant)
     cohort = await upload(tenant, "ann\nbob\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     await change(tenant, cohort, deleted=True)
-    tenant.site.clock.move(days=6)
-    await tenant.site.calculated()
+    tenant.server.clock.move(days=6)
+    await tenant.server.calculated()
     await change(tenant, cohort, deleted=False)
     restored = await members(tenant, cohort)
     await change(tenant, cohort, deleted=True)
-    tenant.site.clock.move(days=7)
-    await tenant.site.calculated()
+    tenant.server.clock.move(days=7)
+    await tenant.server.calculated()
     again = await change(tenant, cohort, deleted=False)
 
     assert restored == ["ann", "bob"]
@@ -489,7 +489,7 @@ async def test_a_file_without_members_is_refused(tenant: Tenant, raw: bytes, det
 
 async def test_a_static_cohort_without_a_file_is_empty(tenant: Tenant) -> None:
     cohort = await create(tenant, is_static=True, name="later")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (False, None)
     assert await members(tenant, cohort) == []
@@ -498,12 +498,12 @@ async def test_a_static_cohort_without_a_file_is_empty(tenant: Tenant) -> None:
 async def test_the_kind_of_a_cohort_may_change(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await upload(tenant, "bob\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     dynamic = await change(
         tenant, cohort, is_static=False, filters=all_of(person_is("plan", "pro"))
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     names = await members(tenant, cohort)
     static = await change(tenant, cohort, is_static=True)
 
@@ -515,11 +515,11 @@ async def test_the_kind_of_a_cohort_may_change(tenant: Tenant) -> None:
 async def test_members_are_copied_to_a_static_cohort(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, name="Payers", filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     copy = await tenant.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
     await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     again = await tenant.api.get(f"/cohorts/{copy['id']}/duplicate_as_static_cohort/")
 
     assert (copy["name"], copy["is_static"]) == ("Payers (static copy)", True)

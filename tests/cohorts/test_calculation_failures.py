@@ -40,9 +40,9 @@ def calculator(
     now: Callable[[], datetime],
     events: EventStore | None = None,
 ) -> Calculator:
-    records = tenant.site.records
+    records = tenant.server.records
     work = CohortLeaseStore(records, lease_s=60)
-    events = events or cast(EventStore, tenant.site.events)
+    events = events or cast(EventStore, tenant.server.events)
     deleted = CohortTrashStore(records, timedelta(days=7))
     uploads = ImportStore(records, now)
     projects = Projects(ProjectStore(records))
@@ -58,7 +58,7 @@ async def test_a_nul_in_the_criteria_is_an_error_of_the_cohort(tenant: Tenant) -
     broken = await create(tenant)
     await tenant.store_cohort(broken, filters=all_of(did("x", explicit_datetime="1\0\n")))
     sound = await create(tenant, filters=all_of(person_is("plan", "free")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     cohort = await retrieve(tenant, broken)
     assert (cohort["is_calculating"], cohort["errors_calculating"]) == (False, 1)
@@ -71,30 +71,30 @@ async def test_a_deleted_cohort_is_not_tried_again(tenant: Tenant) -> None:
     await change(tenant, cohort, deleted=True)
 
     await change(tenant, cohort, name="asks for a calculation")
-    await tenant.site.calculated()
-    tenant.site.clock.move(hours=1)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
+    tenant.server.clock.move(hours=1)
+    await tenant.server.calculated()
 
     stored = await retrieve(tenant, cohort)
     assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
 
 
 async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(tenant: Tenant) -> None:
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await three_persons(tenant)
     cohorts = [await create(tenant, filters=all_of(person_is("plan", "free"))) for _ in range(2)]
 
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     try:
         for _ in cohorts:
             with pytest.raises(EventStoreUnavailable):
-                await tenant.site.calculator.work_once()
-        assert not await tenant.site.calculator.work_once()
+                await tenant.server.calculator.work_once()
+        assert not await tenant.server.calculator.work_once()
     finally:
-        tenant.site.events.is_down = False
+        tenant.server.events.is_down = False
     waiting = [await retrieve(tenant, cohort) for cohort in cohorts]
-    tenant.site.clock.move(seconds=OUTAGE_BACKOFF_S)
-    await tenant.site.calculated()
+    tenant.server.clock.move(seconds=OUTAGE_BACKOFF_S)
+    await tenant.server.calculated()
 
     assert waiting == cohorts
     for cohort in cohorts:
@@ -102,15 +102,15 @@ async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(tenant: Tenant) ->
 
 
 async def test_a_cohort_deleted_during_an_outage_is_not_tried_again(tenant: Tenant) -> None:
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
-    work = CohortLeaseStore(tenant.site.records, lease_s=60)
-    claim = await work.claim_cohort(tenant.site.clock.now(), "me")
+    work = CohortLeaseStore(tenant.server.records, lease_s=60)
+    claim = await work.claim_cohort(tenant.server.clock.now(), "me")
     assert claim is not None
 
     deleted = await change(tenant, cohort, deleted=True)
-    await work.postpone(claim, tenant.site.clock.now())
-    await tenant.site.calculated()
+    await work.postpone(claim, tenant.server.clock.now())
+    await tenant.server.calculated()
 
     assert await retrieve(tenant, cohort) == deleted
 
@@ -142,11 +142,11 @@ class FailingEvents:
 async def test_a_statement_that_the_engine_refuses_is_a_failure_of_its_cohort(
     tenant: Tenant, statement: str, problem: str
 ) -> None:
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
-    failing = cast(EventStore, FailingEvents(tenant.site.events, statement))
+    failing = cast(EventStore, FailingEvents(tenant.server.events, statement))
 
-    await calculator(tenant, tenant.site.clock.now, events=failing).work_once()
+    await calculator(tenant, tenant.server.clock.now, events=failing).work_once()
 
     stored = await retrieve(tenant, cohort)
     assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
@@ -170,13 +170,13 @@ class ObservedEvents:
 
 async def test_an_unexpected_error_does_not_end_the_worker(tenant: Tenant) -> None:
     await create(tenant, filters=all_of(person_is("plan", "free")))
-    failed, observed = asyncio.Event(), ObservedEvents(tenant.site.events)
+    failed, observed = asyncio.Event(), ObservedEvents(tenant.server.events)
 
     def now() -> datetime:
         if not failed.is_set():
             failed.set()
             raise RuntimeError("an unexpected error")
-        return tenant.site.clock.now()
+        return tenant.server.clock.now()
 
     async with running(calculator(tenant, now, cast(EventStore, observed))) as working:
         await failed.wait()
@@ -203,7 +203,7 @@ async def test_malformed_criteria_are_no_server_error(tenant: Tenant) -> None:
     cohort = await create(tenant)
     await tenant.store_cohort(cohort, filters=odd)
     changed = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": odd})
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert changed.status_code == 200
     for malformed in (older, cohort):

@@ -16,12 +16,12 @@ async def static_cohort_of(tenant: Tenant, *names: str) -> Json:
     """Create a static cohort of these persons, who have events."""
     await tenant.capture(*(person(name, email=f"{name}@corp.example") for name in names))
     cohort = await upload(tenant, "distinct_id\n" + "\n".join(names) + "\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     return await retrieve(tenant, cohort)
 
 
 async def notes(tenant: Tenant) -> int:
-    [row] = await tenant.site.records.fetch(select(func.count()).select_from(cohort_recounts))
+    [row] = await tenant.server.records.fetch(select(func.count()).select_from(cohort_recounts))
     return int(row[0])
 
 
@@ -37,7 +37,7 @@ async def test_the_count_follows_deletions(tenant: Tenant, query: str) -> None:
     for name in ("bob", "ann"):
         answer = await tenant.api.delete(f"/persons/{(await tenant.person(name))['uuid']}/{query}")
         assert answer.status_code in (202, 204)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (cohort["count"], (await retrieve(tenant, cohort))["count"]) == (3, 1)
     assert await members(tenant, cohort) == ["cid"]
@@ -48,7 +48,7 @@ async def test_the_count_follows_merges_of_two_members(tenant: Tenant) -> None:
     cohort = await static_cohort_of(tenant, "ann", "bob", "cid")
 
     await tenant.capture(merging("ann", "bob"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     stored = await retrieve(tenant, cohort)
     assert (stored["count"], stored["is_calculating"]) == (2, False)
@@ -61,7 +61,7 @@ async def test_a_member_that_is_merged_into_another_person_still_counts(tenant: 
     await tenant.capture(person("zoe"))
 
     await tenant.capture(merging("zoe", "ann"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (await retrieve(tenant, cohort))["count"] == 2
 
@@ -70,7 +70,7 @@ async def test_persons_who_are_no_members_cause_no_count(tenant: Tenant) -> None
     await static_cohort_of(tenant, "ann")
     await create(tenant, filters=all_of(person_is("email", "zoe@corp.example")))
     await tenant.capture(person("zoe", email="zoe@corp.example"), person("yan"), person("xul"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     await tenant.capture(merging("zoe", "yan"))
     await tenant.api.delete(f"/persons/{(await tenant.person('xul'))['uuid']}/")
@@ -83,7 +83,7 @@ async def test_each_cohort_of_a_person_is_counted_once(tenant: Tenant) -> None:
     second = await static_cohort_of(tenant, "ann", "bob", "dan")
 
     await tenant.capture(merging("ann", "bob"), merging("ann", "cid"), merging("ann", "dan"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     counts = [(await retrieve(tenant, cohort))["count"] for cohort in (first, second)]
     assert counts == [1, 1]
@@ -91,13 +91,13 @@ async def test_each_cohort_of_a_person_is_counted_once(tenant: Tenant) -> None:
 
 async def test_a_cohort_that_is_gone_or_has_no_count_yet_is_left_as_it_is(tenant: Tenant) -> None:
     cohort = await static_cohort_of(tenant, "ann")
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(cohort_recounts.insert().values(cohort_id=10**9))
         await connection.execute(cohort_recounts.insert().values(cohort_id=cohort["id"]))
         this = update(cohorts).where(cohorts.c.id == cohort["id"])
         await connection.execute(this.values(count=None))
 
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert ((await retrieve(tenant, cohort))["count"], await notes(tenant)) == (None, 0)
 
@@ -106,7 +106,7 @@ async def test_counts_that_two_servers_make_at_once_agree(tenant: Tenant) -> Non
     cohort = await static_cohort_of(tenant, "ann", "bob", "cid")
     await tenant.capture(merging("ann", "bob"))
 
-    await asyncio.gather(tenant.site.calculated(), tenant.site.calculated())
+    await asyncio.gather(tenant.server.calculated(), tenant.server.calculated())
 
     assert (await retrieve(tenant, cohort))["count"] == 2
 
@@ -115,7 +115,7 @@ async def test_every_fill_in_the_background_is_calculating_until_it_is_done(tena
     await tenant.capture(person("ann", plan="pro"), person("bob"))
     pro = all_of(person_is("plan", "pro"))
     original = await create(tenant, name="Payers", filters=pro)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     flag = await tenant.create_flag(key="on", filters={"groups": [{"properties": []}]})
 
     copied = await tenant.get(f"/cohorts/{original['id']}/duplicate_as_static_cohort/")
@@ -126,7 +126,7 @@ async def test_every_fill_in_the_background_is_calculating_until_it_is_done(tena
 
     made = [copied, from_criteria, from_flag, from_file]
     waiting = [await retrieve(tenant, cohort) for cohort in made]
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     done = [await retrieve(tenant, cohort) for cohort in made]
     assert [cohort["is_calculating"] for cohort in [*made, *waiting]] == [True] * 8
     assert [cohort["count"] for cohort in made] == [None] * 4

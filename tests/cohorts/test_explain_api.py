@@ -18,7 +18,7 @@ async def test_a_cohort_is_explained_in_english_and_sql(tenant: Tenant) -> None:
     cohort = await create(
         tenant, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     reported = await tenant.get(f"/cohorts/{cohort['id']}/explain/")
 
@@ -57,7 +57,7 @@ async def test_a_preview_does_not_count_deleted_persons(tenant: Tenant) -> None:
     answer = await tenant.api.delete(f"/persons/{gone}/")
     after = (await tenant.api.post("/cohorts/preview/", json={"filters": tree})).json()
     cohort = await create(tenant, filters=tree)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert answer.status_code == 204
     assert (before["count"], after["count"]) == (2, 1)
@@ -67,7 +67,7 @@ async def test_a_preview_does_not_count_deleted_persons(tenant: Tenant) -> None:
 
 async def test_the_activity_records_cohorts(tenant: Tenant) -> None:
     cohort = await create(tenant, name="a", filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await change(tenant, cohort, name="b")
     await change(tenant, cohort, name="b")
 
@@ -83,7 +83,7 @@ async def test_the_activity_records_cohorts(tenant: Tenant) -> None:
 async def test_the_activity_records_imports(tenant: Tenant) -> None:
     cohort = await upload(tenant, "ann\n")
     await upload(tenant, "bob\n", cohort)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     reported = await tenant.get(f"/cohorts/{cohort['id']}/activity/")
 

@@ -30,7 +30,7 @@ async def test_flags_test_a_dynamic_cohort_live(tenant: Tenant) -> None:
     assert (ann, bob) == (True, False)
     assert (await tenant.decide("bob"))["featureFlags"][key] is True
     await tenant.store_cohort(cohort, deleted=True)
-    await tenant.site.running.public.flags.flag_sets.catch_up()
+    await tenant.server.running.public.flags.flag_sets.catch_up()
     assert (await tenant.decide("bob"))["featureFlags"][key] is False
 
 
@@ -83,7 +83,7 @@ async def test_flags_look_up_static_and_behavioural_members(tenant: Tenant) -> N
     await three_persons(tenant)
     static = await upload(tenant, "ann\n")
     behavioural = await create(tenant, filters=all_of(did("opened")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     picked, opened = await flag_on(tenant, static), await flag_on(tenant, behavioural)
     flags = {name: (await tenant.decide(name)) for name in ("ann", "bob", "stranger")}
@@ -103,7 +103,7 @@ async def test_a_cohort_in_a_flag_may_get_criteria_on_events(tenant: Tenant) -> 
     keys = [await flag_on(tenant, cohort) for cohort in (inner, outer)]
 
     changed = await change(tenant, inner, filters=all_of(did("opened")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert changed["filters"] == all_of(did("opened"))
     for distinct_id, expected in (("bob", True), ("ann", False)):

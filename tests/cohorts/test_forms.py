@@ -22,7 +22,7 @@ async def test_put_leaves_omitted_fields_unchanged(tenant: Tenant) -> None:
     cohort = await create(
         tenant, name="a", description="b", filters=all_of(person_is("plan", "pro"))
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     answer = await tenant.api.put(f"/cohorts/{cohort['id']}/", json={"name": "c"})
     refused = await tenant.api.put(f"/cohorts/{cohort['id']}/", json={"description": None})
@@ -46,7 +46,7 @@ async def test_put_adds_the_members_of_a_file(tenant: Tenant) -> None:
     answer = await tenant.api.put(
         f"/cohorts/{cohort['id']}/", files={"csv": ("a.csv", b"ann\nbob\n", "text/csv")}
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert answer.status_code == 200
     assert await members(tenant, cohort) == ["ann", "bob"]
@@ -67,7 +67,7 @@ async def test_a_form_holds_criteria_as_json(tenant: Tenant, parts: bool) -> Non
         body = {"files": {name: (None, text) for name, text in fields.items()}}
 
     answer = await tenant.api.post("/cohorts/", **body)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     cohort = answer.json()
     assert answer.status_code == 201, answer.text
@@ -98,22 +98,22 @@ async def test_a_form_that_cannot_be_read_is_refused(
 async def test_a_cohort_that_fails_is_tried_less_and_less_often(tenant: Tenant) -> None:
     """Each wait is at least 15 minutes, longer than the first backoffs of 1, 2, 4 and 8."""
     cohort = await create(tenant, filters=all_of(ALONE))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     waits_min = [15, 15, 15, 15, 16, 32, 64, 128, 256, 512, 1024, *[1440] * 9]
 
     for failures, wait in enumerate(waits_min, start=1):
         assert (await retrieve(tenant, cohort))["errors_calculating"] == failures
-        tenant.site.clock.move(minutes=wait, seconds=-1)
-        await tenant.site.calculated()
+        tenant.server.clock.move(minutes=wait, seconds=-1)
+        await tenant.server.calculated()
         assert (await retrieve(tenant, cohort))["errors_calculating"] == failures
-        tenant.site.clock.move(seconds=1)
-        await tenant.site.calculated()
+        tenant.server.clock.move(seconds=1)
+        await tenant.server.calculated()
     given_up = await retrieve(tenant, cohort)
-    tenant.site.clock.move(days=30)
-    await tenant.site.calculated()
+    tenant.server.clock.move(days=30)
+    await tenant.server.calculated()
     still = await retrieve(tenant, cohort)
     await change(tenant, cohort, filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert given_up["errors_calculating"] == still["errors_calculating"] == ERRORS_MAX + 1
     mended = await retrieve(tenant, cohort)

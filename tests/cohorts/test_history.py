@@ -35,10 +35,10 @@ async def test_calculations_are_listed_newest_first(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
     before = await history(tenant, cohort)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await change(tenant, cohort, filters=all_of(ALONE))
-    tenant.site.clock.move(hours=1)
-    await tenant.site.calculated()
+    tenant.server.clock.move(hours=1)
+    await tenant.server.calculated()
 
     page = await history(tenant, cohort)
 
@@ -66,9 +66,9 @@ async def test_calculations_are_listed_newest_first(tenant: Tenant) -> None:
 async def test_the_last_success_is_explained_after_failures(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await change(tenant, cohort, filters=all_of(ALONE))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     explanation = await tenant.get(f"/cohorts/{cohort['id']}/explain/")
 
@@ -78,8 +78,8 @@ async def test_the_last_success_is_explained_after_failures(tenant: Tenant) -> N
 async def test_the_history_is_limited_and_listed_by_page(tenant: Tenant) -> None:
     cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
     for _ in range(RUNS_MAX + 2):
-        await tenant.site.calculated()
-        tenant.site.clock.move(minutes=15)
+        await tenant.server.calculated()
+        tenant.server.clock.move(minutes=15)
 
     whole = await history(tenant, cohort)
     page = await history(tenant, cohort, limit=2, offset=1)
@@ -91,7 +91,7 @@ async def test_the_history_is_limited_and_listed_by_page(tenant: Tenant) -> None
 
 async def test_a_run_stored_by_an_older_version_is_one_calculation(tenant: Tenant) -> None:
     cohort = await create(tenant, name="old")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     run = {"started_at": "2024-02-01T00:00:00Z", "seconds": 1.5, "rows_read": 7, "members": 3}
     await tenant.store_cohort(cohort, last_run=run)
 
@@ -111,7 +111,7 @@ async def test_an_upload_reports_how_many_rows_matched_and_the_others(tenant: Te
     )
 
     cohort = await upload(tenant, "ann\nnobody\nann\nanna\nNobody\nnobody\nbob\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await uploaded(tenant, cohort) == {
         "rows": 7,
@@ -128,7 +128,7 @@ async def test_where_every_row_matches_none_are_listed_as_unmatched(
     await three_persons(tenant)
 
     cohort = await upload(tenant, "\n".join(ids))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     rows = len(ids)
     assert await uploaded(tenant, cohort) == {
@@ -144,7 +144,7 @@ async def test_rows_with_emails_match_the_persons_that_have_them(tenant: Tenant)
     await tenant.capture(person("eve", email="ann@corp.example"))
 
     cohort = await upload(tenant, "name,email\na,ANN@corp.example\nb,x@y\nc,ann@Corp.example\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     report = await uploaded(tenant, cohort)
     assert (report["rows"], report["matched"], report["unmatched"]) == (3, 2, ["x@y"])
@@ -161,7 +161,7 @@ async def test_rows_with_merged_persons_match_the_survivors(tenant: Tenant) -> N
     cohort = await upload(
         tenant, f"person_id\n{ann}\n{bob}\n{cid.upper()}\nno uuid\n{anonymous}\n{ann}\n"
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     report = await uploaded(tenant, cohort)
     assert (report["rows"], report["matched"]) == (6, 4)
@@ -173,7 +173,7 @@ async def test_some_of_many_unmatched_rows_are_listed_and_all_are_counted(tenant
     strangers = [f"nobody-{n}" for n in range(UNMATCHED_MAX + 5)]
 
     cohort = await upload(tenant, "\n".join([*strangers, "x" * 2_000, "ann"]))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     report = await uploaded(tenant, cohort)
     assert (report["rows"], report["matched"]) == (len(strangers) + 2, 1)
@@ -184,9 +184,9 @@ async def test_some_of_many_unmatched_rows_are_listed_and_all_are_counted(tenant
 async def test_only_the_newest_import_lists_unmatched_rows(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await upload(tenant, "ann\nfirst\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await upload(tenant, "second\n", cohort)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     newest, oldest = (await history(tenant, cohort))["results"]
 

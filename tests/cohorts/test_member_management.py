@@ -70,7 +70,7 @@ async def test_a_removed_person_can_be_added_again(tenant: Tenant) -> None:
     await three_persons(tenant)
     ann = await uuid_of(tenant, "ann")
     cohort = await upload(tenant, "ann\nbob\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     await remove(tenant, cohort, ann)
     without = await members(tenant, cohort)
@@ -78,7 +78,7 @@ async def test_a_removed_person_can_be_added_again(tenant: Tenant) -> None:
     with_ann = await members(tenant, cohort)
     await remove(tenant, cohort, ann)
     await upload(tenant, "ann\n", cohort)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (without, with_ann) == (["bob"], ["ann", "bob"])
     assert await members(tenant, cohort) == ["ann", "bob"]
@@ -93,7 +93,7 @@ async def test_a_pending_import_adds_to_members_changed_meanwhile(tenant: Tenant
     await add(tenant, cohort, ann, cid)
     await remove(tenant, cohort, cid)
     waiting = await retrieve(tenant, cohort)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (waiting["count"], waiting["is_calculating"]) == (1, True)
     assert await members(tenant, cohort) == ["ann", "bob"]
@@ -166,19 +166,19 @@ async def test_persons_can_only_be_added_to_static_cohorts(tenant: Tenant) -> No
 
 
 async def test_changes_of_members_are_refused_during_an_import(tenant: Tenant) -> None:
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await three_persons(tenant)
     ann = await uuid_of(tenant, "ann")
     cohort = await upload(tenant, "bob\n")
-    now = tenant.site.clock.now()
-    claim = await CohortLeaseStore(tenant.site.records, lease_s=60).claim_cohort(
+    now = tenant.server.clock.now()
+    claim = await CohortLeaseStore(tenant.server.records, lease_s=60).claim_cohort(
         now, "another server"
     )
 
     busy = [await add(tenant, cohort, ann), await remove(tenant, cohort, ann)]
-    tenant.site.clock.move(seconds=61)
+    tenant.server.clock.move(seconds=61)
     free = await add(tenant, cohort, ann)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert claim is not None
     for answer in busy:
@@ -189,11 +189,11 @@ async def test_changes_of_members_are_refused_during_an_import(tenant: Tenant) -
 
 
 async def test_rows_of_a_failed_import_stay_invisible(tenant: Tenant) -> None:
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await three_persons(tenant)
     ann, bob = [await uuid_of(tenant, name) for name in ("ann", "bob")]
     cohort = await upload(tenant, "cid\n")
-    now, work = tenant.site.clock.now(), CohortLeaseStore(tenant.site.records, lease_s=60)
+    now, work = tenant.server.clock.now(), CohortLeaseStore(tenant.server.records, lease_s=60)
     claim = await work.claim_cohort(now, "broken")
     assert claim is not None
     await work.add_members(claim, by_person_id(claim.project_id, [UUID(bob)]), now)

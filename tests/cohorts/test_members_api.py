@@ -27,7 +27,7 @@ async def test_members_are_listed_as_persons_page_by_page(tenant: Tenant) -> Non
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(did("seen", time_value=99)))
     await tenant.capture(event("bob"), event("cid"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
     page = await tenant.get(path, limit=2)
@@ -45,7 +45,7 @@ async def test_members_are_listed_as_persons_page_by_page(tenant: Tenant) -> Non
 async def test_members_can_be_searched(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     cid = await tenant.person("cid")
     conditions = json.dumps([person_is("plan", "pro")])
 
@@ -67,7 +67,7 @@ async def test_following_next_lists_every_member_once(
     person_names = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
     await tenant.capture(*person_names)
     cohort = await create(tenant, filters=all_of(person_is("n", "", operator="is_set")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     query = {"limit": 2} | ({"properties": json.dumps(conditions)} if conditions else {})
     page = await tenant.get(f"/cohorts/{cohort['id']}/persons/", **query)
     whole = await tenant.get(f"/cohorts/{cohort['id']}/persons/", **query | {"limit": 100})
@@ -85,7 +85,7 @@ async def test_following_next_lists_every_member_once(
 async def test_a_page_after_a_deleted_person_is_found_by_its_offset(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
     second = await tenant.get(path, limit=1, offset=1)
@@ -114,7 +114,7 @@ async def test_filters_of_members_compare_as_everywhere(
 ) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, cohort, properties=json.dumps(properties)) == expected
 
@@ -137,7 +137,7 @@ async def test_members_are_exported_as_csv(tenant: Tenant) -> None:
     await tenant.capture(person("ann", plan="pro", email="ann@corp.example", deep={"a": [1]}))
     cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
     empty = await create(tenant, filters=all_of(person_is("plan", "free")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     ann = await tenant.person("ann")
 
     table = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
@@ -157,7 +157,7 @@ async def test_a_long_table_lists_every_member_once_with_the_columns_of_all(tena
     own: list[Json] = [{"n": n, f"only{n % 7}": n} for n in range(count)]
     await tenant.capture(*(person(f"p{n}", days_ago=n, **own[n]) for n in range(count)))
     cohort = await create(tenant, filters=all_of(person_is("n", "", operator="is_set")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
     table = await tenant.api.get(path, params={"format": "csv"})
@@ -180,7 +180,7 @@ async def test_a_table_has_a_limit_of_columns_and_counts_the_others(tenant: Tena
     await tenant.capture(person("ann", **many))
     await tenant.capture(person("bob", days_ago=2, p00000="=1+1"))
     cohort = await create(tenant, filters=all_of(person_is("p00000", "", operator="is_set")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     table = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
 
@@ -195,7 +195,7 @@ async def test_a_table_has_a_limit_of_columns_and_counts_the_others(tenant: Tena
 async def test_a_merge_of_persons_changes_members_at_once(tenant: Tenant) -> None:
     await three_persons(tenant)
     cohort = await upload(tenant, "ann\nbob\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     await tenant.capture(
         {"event": "$create_alias", "distinct_id": "cid", "properties": {"alias": "cid2"}},
@@ -218,7 +218,7 @@ async def test_a_file_may_name_persons_that_were_merged_since(tenant: Tenant) ->
         data={"name": "file", "is_static": "true"},
         files={"csv": ("ids.csv", f"person_id\n{ann}\n{UUID(int=7)}\n")},
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert answer.status_code == 201, answer.text
     [member] = (await tenant.get(f"/cohorts/{answer.json()['id']}/persons/"))["results"]

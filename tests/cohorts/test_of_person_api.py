@@ -17,7 +17,7 @@ async def test_the_cohorts_of_a_person_are_listed_newest_first(tenant: Tenant) -
     )
     await create(tenant, name="free", filters=all_of(person_is("plan", "free")))
     gone = await create(tenant, name="gone", filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await change(tenant, gone, deleted=True)
     ann = await tenant.person("ann")
 
@@ -31,12 +31,12 @@ async def test_the_cohorts_of_a_person_are_listed_newest_first(tenant: Tenant) -
 async def test_a_member_that_left_is_not_listed(tenant: Tenant) -> None:
     await three_persons(tenant)
     await create(tenant, filters=all_of(person_is("plan", "pro")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     ann = await tenant.person("ann")
     cohort = (await tenant.get(PATH, person_id=ann["uuid"]))["results"][0]
 
     await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (await tenant.get(PATH, person_id=ann["uuid"]))["results"] == []
 

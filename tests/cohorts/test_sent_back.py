@@ -52,13 +52,13 @@ MAKERS: dict[str, Maker] = {
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
 async def test_a_cohort_is_sent_back_whole(tenant: Tenant, kind: str, method: str) -> None:
     made = await MAKERS[kind](tenant)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     cohort = await retrieve(tenant, made)
     path = f"/cohorts/{cohort['id']}/"
 
     same = await tenant.api.request(method, path, json=cohort)
     odd = await tenant.api.request(method, path, json={**cohort, **MAINTAINED})
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (same.status_code, odd.status_code) == (200, 200), (same.text, odd.text)
     stored = await retrieve(tenant, cohort)

@@ -27,10 +27,10 @@ async def test_criteria_of_a_static_cohort_are_evaluated_once(tenant: Tenant) ->
     await three_persons(tenant)
 
     cohort = await create(tenant, name="then", is_static=True, filters=PRO)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await tenant.capture(person("bob", plan="pro"))
-    tenant.site.clock.move(hours=1)
-    await tenant.site.calculated()
+    tenant.server.clock.move(hours=1)
+    await tenant.server.calculated()
 
     assert (cohort["is_static"], cohort["filters"]) == (True, PRO)
     assert await members(tenant, cohort) == ["ann", "cid"]
@@ -43,7 +43,7 @@ async def test_criteria_on_events_and_cohorts_are_evaluated_once_too(tenant: Ten
     tree = {"type": "OR", "values": [did("opened"), in_cohort(pro["id"])]}
 
     cohort = await create(tenant, is_static=True, filters={"properties": tree})
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, cohort) == ["ann", "bob", "cid"]
 
@@ -53,7 +53,7 @@ async def test_without_conditions_a_static_cohort_is_empty(
     tenant: Tenant, properties: Json
 ) -> None:
     cohort = await create(tenant, is_static=True, filters={"properties": properties})
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (await retrieve(tenant, cohort))["count"] is None
 
@@ -63,7 +63,7 @@ async def test_criteria_sent_with_a_file_are_stored_and_not_evaluated(tenant: Te
     fields = {"is_static": "true", "filters": json.dumps(PRO)}
 
     answer = await tenant.api.post("/cohorts/", data=fields, files={"csv": ("a.csv", b"bob\n")})
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert answer.status_code == 201, answer.text
     assert answer.json()["filters"] == PRO
@@ -101,7 +101,7 @@ async def test_criteria_of_a_static_cohort_cannot_be_changed(
 ) -> None:
     await three_persons(tenant)
     cohort = await create(tenant, is_static=True, filters=PRO)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     before = await retrieve(tenant, cohort)
 
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n", **sent})
@@ -129,7 +129,7 @@ async def test_a_static_cohort_becomes_dynamic_with_other_criteria(tenant: Tenan
     free = all_of(person_is("plan", "free"))
 
     changed = await change(tenant, cohort, is_static=False, filters=free)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert changed["filters"] == free
     assert await members(tenant, cohort) == ["bob"]

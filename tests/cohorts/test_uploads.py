@@ -11,7 +11,7 @@ from fanion.cohorts.import_store import IDS_MAX, UPLOAD_TIMEOUT, ImportStore, st
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
 from fanion.events.storage.store import EventStore
-from tests.support.application import Json, Tenant, error, open_site, open_tenant
+from tests.support.application import Json, Tenant, error, open_app_server, open_tenant
 from tests.support.cohorts import create, members, retrieve, three_persons, upload
 from tests.support.management import NOW, Clock
 
@@ -27,8 +27,8 @@ async def small(
     """Open a server with low limits."""
     limits: Json = {"body_bytes_max": BODY_MAX, "upload_bytes_max": UPLOAD_MAX}
     async with (
-        open_site(records_url, events, tmp_path, **limits) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path, **limits) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         yield tenant
 
@@ -47,15 +47,15 @@ async def test_a_file_may_be_larger_than_other_bodies(small: Tenant) -> None:
     anonymous = [f"nobody-{number}" for number in range(2 * IDS_MAX)]
 
     cohort = await upload(small, "\n".join(["ann", *anonymous, "bob"]))
-    waiting = await stored(small.site.records)
-    await small.site.calculated()
+    waiting = await stored(small.server.records)
+    await small.server.calculated()
     await upload(small, "\n".join(["distinct_id", *anonymous, "cid"]), cohort)
-    await small.site.calculated()
+    await small.server.calculated()
 
     assert waiting == (1, 3)
     assert await members(small, cohort) == ["ann", "bob", "cid"]
     assert (await retrieve(small, cohort))["count"] == 3
-    assert await stored(small.site.records) == (0, 0)
+    assert await stored(small.server.records) == (0, 0)
 
 
 def form(csv: bytes, **fields: Any) -> dict[str, Any]:
@@ -67,8 +67,8 @@ async def test_a_session_uploads_what_a_key_may(small: Tenant) -> None:
     content = form(b"\n".join(b"nobody-%d" % number for number in range(BODY_MAX // 5)))
     path = f"/api/projects/{small.project_id}"
     async with (
-        await small.site.browser(small.user_id, path) as browser,
-        small.site.browser_with("A" * 43, path) as stranger,
+        await small.server.browser(small.user_id, path) as browser,
+        small.server.browser_with("A" * 43, path) as stranger,
     ):
         taken = await browser.post("/cohorts/", **content)
         refused = await stranger.post("/cohorts/", **content)
@@ -90,7 +90,7 @@ async def test_a_file_beyond_its_limit_is_refused(small: Tenant, announced: bool
     assert answer.json() == error(
         "invalid_request", "payload_too_large", TOO_LARGE.format(UPLOAD_MAX)
     )
-    assert await stored(small.site.records) == (0, 0)
+    assert await stored(small.server.records) == (0, 0)
     assert (await small.get("/cohorts/"))["count"] == 0
 
 
@@ -132,7 +132,7 @@ async def test_a_truncated_form_stores_nothing(small: Tenant) -> None:
 
     assert answer.status_code == 400
     assert answer.json()["code"] == "parse_error"
-    assert await stored(small.site.records) == (0, 0)
+    assert await stored(small.server.records) == (0, 0)
     assert (await small.get("/cohorts/"))["count"] == 0
 
 
@@ -147,11 +147,11 @@ async def test_a_refused_request_leaves_no_upload(
     small: Tenant, csv: bytes, sent: Json, attr: str
 ) -> None:
     answer = await small.api.post("/cohorts/", **form(csv, **sent))
-    await small.site.calculated()
+    await small.server.calculated()
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr)
     assert (await small.get("/cohorts/"))["count"] == 0
-    assert await stored(small.site.records) == (0, 0)
+    assert await stored(small.server.records) == (0, 0)
 
 
 NOT_STATIC = error(
@@ -169,13 +169,13 @@ async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Tenan
     changed = await small.api.patch(f"/cohorts/{dynamic['id']}/", files=files)
     created = await small.api.post("/cohorts/", data={"name": "also"}, files=files)
     unknown = await small.api.patch("/cohorts/99999999/", files=files)
-    await small.site.calculated()
+    await small.server.calculated()
 
     for refused in (changed, created):
         assert (refused.status_code, refused.json()) == (400, NOT_STATIC)
     assert unknown.status_code == 404
     assert (await small.get("/cohorts/"))["count"] == 1
-    assert await stored(small.site.records) == (0, 0)
+    assert await stored(small.server.records) == (0, 0)
 
 
 @pytest.mark.parametrize("size", [1, 2_000_000], ids=["small", "large"])

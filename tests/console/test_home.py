@@ -68,12 +68,12 @@ def test_the_html_snippet_sends_from_another_page(console: Console, project: Pro
         route.fulfill(body=f"<html><head>{lines}</head></html>", content_type="text/html")
 
     console.context.route("**/a-site", answer)
-    site = console.context.new_page()
-    site.add_init_script(PLAIN_BROWSER)
-    site.goto(f"{console.origin}/a-site")
+    app_server = console.context.new_page()
+    app_server.add_init_script(PLAIN_BROWSER)
+    app_server.goto(f"{console.origin}/a-site")
 
     expect(console.page.get_by_text("It has arrived")).to_be_visible(timeout=30_000)
-    site.close()
+    app_server.close()
 
 
 def test_home_says_what_happens_today(console: Console, project: Project) -> None:

@@ -10,7 +10,7 @@ UNKNOWN = "0190d0a6-0000-7000-8000-000000000000"
 
 
 async def test_each_stored_name_has_one_definition(tenant: Tenant) -> None:
-    now = tenant.site.clock.now().isoformat().replace("+00:00", "Z")
+    now = tenant.server.clock.now().isoformat().replace("+00:00", "Z")
 
     await tenant.capture(
         {"event": "paid", "distinct_id": "u", "timestamp": "2020-01-01"},
@@ -42,7 +42,7 @@ async def test_seen_again_the_definition_stays_the_same(tenant: Tenant) -> None:
     await tenant.capture({"event": "paid", "distinct_id": "u"})
     [first] = (await tenant.get("/event_definitions/"))["results"]
 
-    tenant.site.clock.move(days=2)
+    tenant.server.clock.move(days=2)
     await tenant.capture({"event": "paid", "distinct_id": "u"})
     [again] = (await tenant.get("/event_definitions/"))["results"]
 

@@ -43,7 +43,7 @@ async def change(tenant: Tenant, event_definition: Json, **values: Any) -> Json:
 async def five(tenant: Tenant) -> Tenant:
     """Capture events on two days, with one definition that was never seen."""
     await capture(tenant, "Page 100%", "$pageview", "never")
-    tenant.site.clock.move(days=1)
+    tenant.server.clock.move(days=1)
     await capture(tenant, "page viewed", "Größe geändert", "$screen")
     await change(tenant, await definition(tenant, "never"), last_seen_at=None)
     return tenant
@@ -129,7 +129,7 @@ async def test_a_query_that_makes_no_sense_is_refused(tenant: Tenant, parameter:
 async def test_a_change_is_returned_at_once(tenant: Tenant) -> None:
     await capture(tenant, "paid")
     before = await definition(tenant, "paid")
-    tenant.site.clock.move(hours=1)
+    tenant.server.clock.move(hours=1)
 
     changed = await change(
         tenant,
@@ -147,7 +147,7 @@ async def test_a_change_is_returned_at_once(tenant: Tenant) -> None:
         "name": "bought",
         "created_at": "2019-12-31T23:00:00Z",
         "last_seen_at": "2021-01-01T00:00:00Z",
-        "last_updated_at": tenant.site.clock.now().isoformat().replace("+00:00", "Z"),
+        "last_updated_at": tenant.server.clock.now().isoformat().replace("+00:00", "Z"),
         "tags": ["money", "q1"],
         "post_to_chat": True,
     }
@@ -282,7 +282,7 @@ async def test_definitions_of_other_projects_are_not_found(
     await capture(tenant, "paid")
     paid = await definition(tenant, "paid")
 
-    async with open_tenant(tenant.site, tenant.project_id + 7_000_001) as neighbour:
+    async with open_tenant(tenant.server, tenant.project_id + 7_000_001) as neighbour:
         for definition_id in (paid["id"], str(uuid4())):
             path = f"/event_definitions/{definition_id}/{part}"
             sent = {"hidden": True} if part == "marks/" else {"name": "x"}
@@ -357,7 +357,7 @@ async def test_volume_counts_the_days_of_the_project(tenant: Tenant) -> None:
     changed = await tenant.api.patch(
         f"http://fanion.test/api/projects/{tenant.project_id}/", json=zone
     )
-    now = tenant.site.clock.now()
+    now = tenant.server.clock.now()
     today = datetime.fromisoformat(f"{now:%Y-%m-%d}T11:00+00:00")
     if now < today:
         today -= timedelta(days=1)
@@ -386,7 +386,7 @@ async def test_volume_counts_the_days_of_the_project(tenant: Tenant) -> None:
 
 
 async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(tenant: Tenant) -> None:
-    now = tenant.site.clock.now()
+    now = tenant.server.clock.now()
     times = {"paid": [0, 0, 3], "left": [29], "gone": [30], "$pageview": [1, 1, 1, 2]}
 
     await tenant.capture(
@@ -411,16 +411,16 @@ async def test_volumes_have_the_days_of_all_events_the_most_frequent_first(tenan
 async def test_volumes_are_those_of_one_project(tenant: Tenant) -> None:
     await capture(tenant, "paid")
 
-    async with open_tenant(tenant.site, tenant.project_id + 8_000_002) as neighbour:
+    async with open_tenant(tenant.server, tenant.project_id + 8_000_002) as neighbour:
         volumes = await neighbour.get("/event_definitions/volumes/")
 
     assert volumes["results"] == []
 
 
 async def test_volumes_say_so_when_events_cannot_be_read(tenant: Tenant) -> None:
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     answer = await tenant.api.get("/event_definitions/volumes/")
-    tenant.site.events.is_down = False
+    tenant.server.events.is_down = False
 
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
 
@@ -429,9 +429,9 @@ async def test_volume_says_so_when_events_cannot_be_read(tenant: Tenant) -> None
     await capture(tenant, "paid")
     paid = await definition(tenant, "paid")
 
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     answer = await tenant.api.get(f"/event_definitions/{paid['id']}/volume/")
-    tenant.site.events.is_down = False
+    tenant.server.events.is_down = False
 
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
 
@@ -452,11 +452,11 @@ async def test_keys_need_the_scope(tenant: Tenant, method: str, part: str) -> No
     paid = await definition(tenant, "paid")
     path = f"/api/projects/{tenant.project_id}/event_definitions/{paid['id']}/{part}"
     suffix = uuid4().hex
-    records = tenant.site.records
+    records = tenant.server.records
     other = await add_key(records, tenant.user_id, f"phx_other{suffix}", ["cohort:write"])
     right = await add_key(records, tenant.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
 
-    async with tenant.site.client(other) as refused, tenant.site.client(right) as allowed:
+    async with tenant.server.client(other) as refused, tenant.server.client(right) as allowed:
         no = await refused.request(method, path)
         yes = await allowed.request(method, path)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanion.events.storage.store import EventStore
-from tests.support.application import Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.maxmind import write_maxmind
 
 GERMANY = {"country": {"iso_code": "DE", "names": {"en": "Germany"}}}
@@ -17,22 +17,22 @@ INITIAL = {"$initial_geoip_country_name": "Germany", "$initial_geoip_country_cod
 
 
 @pytest.fixture(scope="module")
-async def located_site(
+async def located_app_server(
     sqlite_template: Path, events: EventStore, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Site]:
+) -> AsyncIterator[AppServer]:
     folder = tmp_path_factory.mktemp("located")
     shutil.copyfile(sqlite_template, folder / "records.db")
     database = write_maxmind(folder / "country.mmdb", {"192.0.2.0/24": GERMANY})
     url = f"sqlite:///{folder}/records.db"
-    async with open_site(
+    async with open_app_server(
         url, events, folder, geoip_db=str(database), trusted_proxies="127.0.0.1"
-    ) as site:
-        yield site
+    ) as app_server:
+        yield app_server
 
 
 @pytest.fixture
-async def located(located_site: Site, project_id: int) -> AsyncIterator[Tenant]:
-    async with open_tenant(located_site, project_id) as tenant:
+async def located(located_app_server: AppServer, project_id: int) -> AsyncIterator[Tenant]:
+    async with open_tenant(located_app_server, project_id) as tenant:
         yield tenant
 
 
@@ -41,7 +41,7 @@ async def send(tenant: Tenant, **properties: object) -> None:
     body = {"api_key": tenant.token, **event}
     answer = await tenant.public.post("/capture/", json=body, headers=FROM_GERMANY)
     assert answer.status_code == 200
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
 
 async def test_event_and_person_get_the_place_of_the_address(located: Tenant) -> None:

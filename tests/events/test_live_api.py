@@ -61,7 +61,7 @@ async def open_stream(
 
 @pytest.fixture
 def live(tenant: Tenant) -> LiveEvents:
-    return tenant.site.running.live.events
+    return tenant.server.running.live.events
 
 
 def names(received: list[Message]) -> list[str]:
@@ -200,7 +200,7 @@ async def test_nothing_is_kept_before_a_stream_is_open(tenant: Tenant, live: Liv
 
     assert (live.filters(tenant.project_id), live.streams) == ((), 0)
     async with open_stream(tenant):
-        assert await tenant.site.metric("fanion_event_streams") == 1
+        assert await tenant.server.metric("fanion_event_streams") == 1
 
 
 # ── Refusals ─────────────────────────────────────────────────────────────────────────────
@@ -239,7 +239,7 @@ async def test_a_filter_that_cannot_be_meant_is_refused(
 
 
 async def test_a_key_needs_the_scope(tenant: Tenant) -> None:
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         made = await client.post(
             "/api/personal_api_keys/", json={"label": "x", "scopes": ["person:read"]}
         )
@@ -301,7 +301,7 @@ async def frequent_checks(live: LiveEvents) -> AsyncIterator[None]:
 
 async def key_of(tenant: Tenant, **more: Any) -> Json:
     """Create another personal key of the owner."""
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         made: Json = (
             await client.post("/api/personal_api_keys/", json={"label": "live", **more})
         ).json()
@@ -312,7 +312,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(tenant: Tenant) -> None:
     made = await key_of(tenant)
     async with (
         open_stream(tenant, made["value"]) as viewer,
-        tenant.site.client(tenant.key) as client,
+        tenant.server.client(tenant.key) as client,
     ):
         await client.delete(f"/api/personal_api_keys/{made['id']}/")
 
@@ -323,7 +323,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(tenant: Tenant) -> None:
 async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
     made = await key_of(tenant, expires_at=(NOW + timedelta(hours=1)).isoformat())
     async with open_stream(tenant, made["value"]) as viewer:
-        tenant.site.clock.move(hours=1)
+        tenant.server.clock.move(hours=1)
 
         assert await viewer.ends()
 
@@ -331,9 +331,9 @@ async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_user_leaves_the_organization(tenant: Tenant) -> None:
     name = f"mia-{tenant.project_id}"
-    member = await add_member(tenant.site.records, name, organization_id=tenant.organization_id)
+    member = await add_member(tenant.server.records, name, organization_id=tenant.organization_id)
     async with open_stream(tenant, member.key) as viewer:
-        async with tenant.site.records.write() as connection:
+        async with tenant.server.records.write() as connection:
             await connection.execute(
                 delete(memberships).where(memberships.c.user_id == member.user_id)
             )
@@ -345,12 +345,12 @@ async def test_a_stream_ends_when_the_user_leaves_the_organization(tenant: Tenan
 async def test_a_stream_ends_when_the_project_is_gone(tenant: Tenant) -> None:
     other = (await tenant.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
     async with open_stream(replace(tenant, project_id=other["id"])) as viewer:
-        async with tenant.site.records.write() as connection:
+        async with tenant.server.records.write() as connection:
             await connection.execute(
                 delete(activity_log).where(activity_log.c.project_id == other["id"])
             )
             await connection.execute(delete(projects).where(projects.c.id == other["id"]))
-        await tenant.site.running.public.flags.projects.refresh()
+        await tenant.server.running.public.flags.projects.refresh()
 
         assert await viewer.ends()
 
@@ -360,7 +360,7 @@ async def test_a_stream_goes_on_while_its_key_does(tenant: Tenant) -> None:
     made, other = await key_of(tenant, scopes=["event:read"]), await key_of(tenant)
     async with (
         open_stream(tenant, made["value"]) as viewer,
-        tenant.site.client(tenant.key) as client,
+        tenant.server.client(tenant.key) as client,
     ):
         await client.delete(f"/api/personal_api_keys/{other['id']}/")
         await tenant.capture({"event": "a", "distinct_id": "x"})

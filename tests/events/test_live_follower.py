@@ -13,7 +13,7 @@ import pytest
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.live.follow_worker import LiveFollower
 from fanion.events.storage.store import EventStore
-from tests.support.application import Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.sse import Message, messages
 
@@ -26,7 +26,7 @@ class Pair:
     """Two servers: that of `tenant` ingests, and `second` does not."""
 
     tenant: Tenant
-    second: Site
+    second: AppServer
     follower: LiveFollower
     client: httpx.AsyncClient
 
@@ -55,8 +55,8 @@ class Viewer:
         return received
 
 
-def consumes(site: Site) -> bool:
-    return site.running.ingestion.ingests_all()
+def consumes(app_server: AppServer) -> bool:
+    return app_server.running.ingestion.ingests_all()
 
 
 @pytest.fixture
@@ -64,16 +64,16 @@ async def pair(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> AsyncIterator[Pair]:
     async with (
-        open_site(records_url, events, tmp_path / "a") as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path / "a") as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
 
         async def is_first() -> bool:
-            return consumes(site)
+            return consumes(app_server)
 
         await until_soon(is_first, "no server ingests")
         async with (
-            open_site(records_url, events, tmp_path / "b") as second,
+            open_app_server(records_url, events, tmp_path / "b") as second,
             second.client(tenant.key, f"/api/projects/{project_id}") as client,
         ):
             store = cast(EventStore, second.events)
@@ -84,7 +84,7 @@ async def pair(
 
 
 async def test_only_the_server_with_the_lease_ingests(pair: Pair) -> None:
-    assert (consumes(pair.tenant.site), consumes(pair.second)) == (True, False)
+    assert (consumes(pair.tenant.server), consumes(pair.second)) == (True, False)
 
 
 async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair) -> None:
@@ -92,7 +92,7 @@ async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair)
     async with pair.looking() as viewer:
         await pair.tenant.capture({"event": "a", "distinct_id": "ann", "$set": {"email": "a@x.y"}})
         await pair.follower.look()
-        pair.tenant.site.clock.move(seconds=1)
+        pair.tenant.server.clock.move(seconds=1)
         await pair.tenant.capture(
             {"event": "b", "distinct_id": "ann", "properties": {"$elements_chain": "a:b"}}
         )

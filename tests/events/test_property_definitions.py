@@ -73,7 +73,7 @@ async def test_a_type_stays_as_it_was_first_reported(shop: Tenant) -> None:
 
 
 async def test_a_property_without_type_gets_one_when_memory_is_read_again(shop: Tenant) -> None:
-    shop.site.clock.move(minutes=6)
+    shop.server.clock.move(minutes=6)
     await shop.capture({"event": "paid", "distinct_id": "u", "properties": {"is_new": "yes"}})
 
     assert (await properties(shop))["is_new"]["property_type"] == "String"

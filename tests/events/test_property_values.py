@@ -172,7 +172,7 @@ async def test_events_are_chosen_by_their_names(tenant: Tenant) -> None:
 
 async def test_old_events_are_not_looked_at(tenant: Tenant) -> None:
     def at(days: int) -> Json:
-        then = tenant.site.clock.now().timestamp() - days * 86_400
+        then = tenant.server.clock.now().timestamp() - days * 86_400
         return {
             "event": "e",
             "distinct_id": "x",
@@ -193,7 +193,7 @@ async def test_the_newest_events_are_looked_at_first(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(values_service, "ROWS_MAX", (3, 1))
-    start = tenant.site.clock.now().timestamp()
+    start = tenant.server.clock.now().timestamp()
     await tenant.capture(
         *[
             {

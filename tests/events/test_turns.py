@@ -95,8 +95,8 @@ async def test_it_waits_for_its_turn_and_is_answered(
     tenant: Tenant, places: dict[str, str], read: str
 ) -> None:
     read_request = request(tenant, read, places)
-    async with full(tenant.site.events.people) as gate:
-        answering = asyncio.ensure_future(tenant.site.application.answer(read_request))
+    async with full(tenant.server.events.people) as gate:
+        answering = asyncio.ensure_future(tenant.server.application.answer(read_request))
         await waiting(gate, answering)
 
         gate.leave(0)
@@ -111,8 +111,8 @@ async def test_it_leaves_the_queue_with_its_client(
     tenant: Tenant, places: dict[str, str], read: str
 ) -> None:
     read_request = request(tenant, read, places)
-    async with full(tenant.site.events.people) as gate:
-        answering = asyncio.ensure_future(tenant.site.application.answer(read_request))
+    async with full(tenant.server.events.people) as gate:
+        answering = asyncio.ensure_future(tenant.server.application.answer(read_request))
         await waiting(gate, answering)
 
         read_request.lose()
@@ -126,7 +126,7 @@ async def test_a_single_event_does_not_wait_for_lists(tenant: Tenant) -> None:
     await tenant.capture({"event": "seen", "distinct_id": "ann"})
     [event] = (await tenant.api.get("/events/?event=seen")).json()["results"]
 
-    async with full(tenant.site.events.people):
+    async with full(tenant.server.events.people):
         answer = await tenant.api.get(f"/events/{event['id']}/")
 
     assert answer.status_code == 200
@@ -134,7 +134,7 @@ async def test_a_single_event_does_not_wait_for_lists(tenant: Tenant) -> None:
 
 async def test_ingestion_and_readiness_do_not_wait_for_people(tenant: Tenant) -> None:
     """Both use other threads than interactive reads."""
-    events = tenant.site.events
+    events = tenant.server.events
     lanes = events._reads["people"]
     held = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -220,7 +220,7 @@ async def test_a_list_beyond_its_limits_is_refused_with_what_to_do(
     monkeypatch.setattr("fanion.events.storage.list_query.CHOSEN", f"{ENDLESS} AND 1 ")
     monkeypatch.setattr("fanion.events.storage.list_query.NEWEST_DAY", "SELECT toInt64(1)")
     monkeypatch.setattr("fanion.events.storage.list_query._NEWEST_FIRST", "")
-    monkeypatch.setattr(tenant.site.events._store, "reads", QuestionLimits(seconds=1))
+    monkeypatch.setattr(tenant.server.events._store, "reads", QuestionLimits(seconds=1))
 
     answer = await tenant.api.get("/events/")
 

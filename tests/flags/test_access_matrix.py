@@ -92,7 +92,7 @@ class Scene:
     given_role: str
 
     async def owner(self, method: str, path: str, **body: Any) -> Json:
-        async with self.tenant.site.client(self.tenant.key) as client:
+        async with self.tenant.server.client(self.tenant.key) as client:
             answer = await client.request(method, path, json=body)
             assert answer.status_code < 300, answer.text
             made: Json = answer.json()
@@ -101,7 +101,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tenant: Tenant) -> AsyncIterator[Scene]:
-    records, unique = tenant.site.records, f"{tenant.project_id:x}"
+    records, unique = tenant.server.records, f"{tenant.project_id:x}"
     async with AsyncExitStack() as stack:
         persons: dict[str, httpx.AsyncClient] = {"owner": tenant.api}
         users: dict[str, str] = {}
@@ -117,7 +117,7 @@ async def scene(tenant: Tenant) -> AsyncIterator[Scene]:
             level = LEVELS.get(name, Level.MEMBER)
             slug = name.replace(" ", "-")
             person = await add_member(records, f"{slug}-{unique}", level, tenant.organization_id)
-            client = tenant.site.client(person.key, f"/api/projects/{tenant.project_id}")
+            client = tenant.server.client(person.key, f"/api/projects/{tenant.project_id}")
             persons[name] = await stack.enter_async_context(client)
             me = await client.get("http://fanion.test/api/users/@me/")
             users[name] = me.json()["uuid"]

@@ -216,7 +216,7 @@ async def test_the_key_of_a_deleted_flag_is_free_again(tenant: Tenant) -> None:
 async def test_flags_are_listed_in_pages_the_newest_first(tenant: Tenant) -> None:
     for n in range(5):
         await tenant.create_flag(key=f"f{n}", active=n != 3)
-        tenant.site.clock.move(minutes=1)
+        tenant.server.clock.move(minutes=1)
 
     whole = await tenant.get("/feature_flags/")
     first = await tenant.get("/feature_flags/", limit=2)
@@ -263,7 +263,7 @@ async def test_a_flag_saved_with_its_own_key_is_fine(tenant: Tenant) -> None:
 async def test_another_project_may_use_the_same_key(tenant: Tenant) -> None:
     await tenant.create_flag(key="omega")
 
-    async with open_tenant(tenant.site, next_project()) as elsewhere:
+    async with open_tenant(tenant.server, next_project()) as elsewhere:
         created = await elsewhere.create_flag(key="omega")
         listed = (await elsewhere.get("/feature_flags/"))["results"]
 

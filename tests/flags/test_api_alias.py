@@ -7,7 +7,7 @@ from tests.support.application import Tenant, error
 
 @pytest.mark.parametrize("slash", ["", "/"])
 async def test_flags_have_a_second_address(tenant: Tenant, slash: str) -> None:
-    async with tenant.site.client(tenant.key, "/api/feature_flag") as client:
+    async with tenant.server.client(tenant.key, "/api/feature_flag") as client:
         made = await client.post(slash or "", json={"key": "beta"})
         flag = made.json()
         listed = (await client.get(slash, params={"limit": "1"})).json()
@@ -32,7 +32,7 @@ async def test_flags_have_a_second_address(tenant: Tenant, slash: str) -> None:
 async def test_pages_are_linked_under_the_address_that_was_asked(tenant: Tenant) -> None:
     for key in "ab":
         await tenant.create_flag(key=key)
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         page = (await client.get("/api/feature_flag/", params={"limit": "1"})).json()
 
     assert page["next"] == "http://fanion.test/api/feature_flag/?limit=1&offset=1"
@@ -40,7 +40,7 @@ async def test_pages_are_linked_under_the_address_that_was_asked(tenant: Tenant)
 
 @pytest.mark.parametrize("path", ["/api/feature_flags/", "/api/feature_flagged/"])
 async def test_nothing_else_is_served_that_way(tenant: Tenant, path: str) -> None:
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         answer = await client.get(path)
 
     assert answer.status_code == 404

@@ -140,7 +140,7 @@ async def test_members_of_a_static_cohort_are_counted(tenant: Tenant) -> None:
         "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
     )
     cohort_id = answer.json()["id"]
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await reach(tenant, in_cohort(cohort_id)) == (2, 5)
     assert await reach(tenant, in_cohort(cohort_id), person(key="group", value="1")) == (1, 5)
@@ -373,12 +373,12 @@ async def test_members_are_counted_anew_when_a_cohort_has_others(tenant: Tenant)
         "/cohorts/", data={"name": "c", "is_static": "true"}, files=files
     )
     cohort_id = answer.json()["id"]
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     counts = [await reach(tenant, in_cohort(cohort_id)) for _ in range(2)]
 
     more = {"csv": ("c.csv", b"person2\nperson3\n")}
     await tenant.api.patch(f"/cohorts/{cohort_id}/", data={"name": "c"}, files=more)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert [*counts, await reach(tenant, in_cohort(cohort_id))] == [(1, 5), (1, 5), (3, 5)]
     assert await reach(tenant, in_cohort(cohort_id, negation=True)) == (2, 5)

@@ -78,7 +78,7 @@ async def ask(tenant: Tenant, distinct_id: str, anon: Any = None, **fields: Any)
 
 async def remaining(tenant: Tenant) -> Sequence[tuple[str, str]]:
     table = flag_continuity.c
-    rows = await tenant.site.records.fetch(
+    rows = await tenant.server.records.fetch(
         select(table.flag_key, table.hash_key)
         .where(table.project_id == tenant.project_id)
         .order_by(table.person_id, table.flag_key)
@@ -89,7 +89,7 @@ async def remaining(tenant: Tenant) -> Sequence[tuple[str, str]]:
 async def waiting(tenant: Tenant) -> Sequence[str]:
     """Return the distinct ids without a person for which an identity is stored."""
     table = waiting_identities.c
-    rows = await tenant.site.records.fetch(
+    rows = await tenant.server.records.fetch(
         select(table.distinct_id)
         .where(table.project_id == tenant.project_id)
         .order_by(table.distinct_id)
@@ -193,7 +193,7 @@ async def test_a_further_flag_is_added_to_what_waits(tenant: Tenant, flags: None
 
 
 async def test_what_waits_is_dropped_after_30_days(tenant: Tenant, flags: None) -> None:
-    records, clock = tenant.site.records, tenant.site.clock
+    records, clock = tenant.server.records, tenant.server.clock
     await ask(tenant, "other_id", "example_id")
 
     clock.move(days=30, seconds=-1)
@@ -210,19 +210,19 @@ async def test_the_sweep_adopts_what_ingestion_did_not_see(tenant: Tenant, flags
     """A concurrent transaction on PostgreSQL may create a person without seeing the identity."""
     await persons(tenant, "other_id")
     identity = PendingIdentity(tenant.project_id, "other_id", dict(BOTH_FLAGS))
-    async with tenant.site.records.write() as connection:
-        await connection.run_sync(put_waiting, [identity], tenant.site.clock.now())
+    async with tenant.server.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], tenant.server.clock.now())
     assert await ask(tenant, "other_id") == ON
     assert await remaining(tenant) == []
 
-    await sweep_waiting(tenant.site.records, tenant.site.clock.now)
+    await sweep_waiting(tenant.server.records, tenant.server.clock.now)
 
     assert await remaining(tenant) == BOTH_FLAGS
     assert await waiting(tenant) == []
 
 
 async def test_the_oldest_go_when_a_project_keeps_too_much(tenant: Tenant, flags: None) -> None:
-    records, clock = tenant.site.records, tenant.site.clock
+    records, clock = tenant.server.records, tenant.server.clock
     size = ROW_BYTES + len("user-0") + len(json.dumps(dict(BOTH_FLAGS), separators=(",", ":")))
     keeper = ContinuityStore(records, clock.now, 3 * size, trim_after_bytes=0)
     for number in range(5):
@@ -239,8 +239,8 @@ async def test_what_waits_goes_with_the_person_that_owns_the_id(
 ) -> None:
     await persons(tenant, "other_id")
     identity = PendingIdentity(tenant.project_id, "other_id", dict(BOTH_FLAGS))
-    async with tenant.site.records.write() as connection:
-        await connection.run_sync(put_waiting, [identity], tenant.site.clock.now())
+    async with tenant.server.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], tenant.server.clock.now())
     person = await tenant.person("other_id")
 
     answer = await tenant.api.delete(f"/persons/{person['uuid']}/")
@@ -257,7 +257,7 @@ async def test_what_cannot_be_written_decides_the_one_answer(tenant: Tenant, fla
     async def fails(_: Sequence[ContinuityWrite]) -> dict[ContinuityWrite, HashKeys]:
         raise RecordsUnavailable("the disk is full")
 
-    evaluator = tenant.site.running.public.flags.evaluator
+    evaluator = tenant.server.running.public.flags.evaluator
     limits = DataLoaderLimits(timeout_s=60)
     subjects = replace(
         evaluator.subjects,

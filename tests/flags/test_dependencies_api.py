@@ -141,7 +141,7 @@ async def test_a_cohort_in_a_flag_keeps_criteria_that_the_flag_can_ask_for(
     path = f"/cohorts/{cohort['id']}/"
 
     await tenant.store_cohort(cohort, deleted=True, filters=BROKEN)
-    await tenant.site.running.public.flags.flag_sets.catch_up()
+    await tenant.server.running.public.flags.flag_sets.catch_up()
 
     refused = await tenant.api.patch(path, json={"name": "n", "deleted": False})
 
@@ -175,7 +175,7 @@ async def test_criteria_that_only_the_calculation_refuses_are_taken_under_a_flag
     changed = {"filters": {"properties": [{**plan, "negation": True}]}}
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json=changed)
     assert answer.status_code == 200, answer.text
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert (await tenant.get(f"/cohorts/{cohort['id']}/"))["errors_calculating"] == 1
     decided = await tenant.decide("u", person_properties={"plan": "free"})
@@ -186,7 +186,7 @@ async def test_criteria_that_only_the_calculation_refuses_are_taken_under_a_flag
 async def test_what_was_broken_before_may_be_renamed(tenant: Tenant) -> None:
     cohort = await made(tenant, name="c", filters={"properties": []})
     await tenant.create_flag(key="a", filters=asking(cohort))
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(update(cohorts).values(filters=BROKEN))
 
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n"})
@@ -199,7 +199,7 @@ async def test_a_flag_that_became_wrong_can_be_switched_off_and_deleted(tenant: 
     cohort = made.json()["id"]
     leaf = {"type": "cohort", "key": "id", "value": cohort}
     flag = await tenant.create_flag(key="a", filters={"groups": [{"properties": [leaf]}]})
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(update(cohorts).values(filters=BROKEN))
 
     assert (await patched(tenant, flag, name="n"))[0] == 200

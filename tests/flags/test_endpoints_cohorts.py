@@ -24,7 +24,7 @@ async def cohort(tenant: Tenant, criteria: Json | None = None, *members: str) ->
     Args:
         criteria: None for a static cohort with these members.
     """
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         added = await connection.execute(
             insert(cohorts)
             .values(
@@ -128,12 +128,12 @@ async def test_a_deleted_cohort_counts_no_person(tenant: Tenant) -> None:
     await seen(tenant, "ann")
     cohort_id = await cohort(tenant, None, "ann")
     await flag_on(tenant, cohort_id)
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(
             update(cohorts).where(cohorts.c.id == cohort_id).values(deleted=True)
         )
         await connection.run_sync(move_flag_version, tenant.project_id)
-    await tenant.site.running.public.flags.flag_sets.catch_up()
+    await tenant.server.running.public.flags.flag_sets.catch_up()
 
     decided = await tenant.decide("ann")
 
@@ -154,7 +154,7 @@ async def test_a_removed_person_takes_its_stored_identities_along(tenant: Tenant
     answer = await tenant.api.delete(f"/persons/{person['id']}/")
 
     assert answer.status_code < 300, answer.text
-    rows = await tenant.site.records.fetch(
+    rows = await tenant.server.records.fetch(
         select(flag_continuity).where(flag_continuity.c.project_id == tenant.project_id)
     )
     assert rows == []

@@ -20,7 +20,7 @@ async def flag_for(tenant: Tenant, country: str) -> None:
 
 async def decided(tenant: Tenant, peer: str, forwarded: str | None = None, **fields: Any) -> Any:
     """Return the flag's value from the serving endpoint, with a made-up location database."""
-    endpoint = tenant.site.running.public.flags.endpoints.decide
+    endpoint = tenant.server.running.public.flags.endpoints.decide
     proxies = TrustedProxies(read_networks("127.0.0.1, 10.0.0.0/8"))
     located = replace(endpoint, locate=lambda address: PLACES.get(address, {}), proxies=proxies)
     body = json.dumps({"api_key": tenant.token, "distinct_id": "ann", **fields}).encode()

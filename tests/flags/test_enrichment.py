@@ -24,7 +24,7 @@ SOON_S = 60
 async def _no_flags_of_other_tests(tenant: Tenant) -> None:
     """Delete other flags, or each run would query the event store for all of their projects."""
     others = feature_flags.c.project_id != tenant.project_id
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(update(feature_flags).where(others).values(deleted=True))
 
 
@@ -34,8 +34,8 @@ def reported(event: str, key: object, hours_ago: float = 1, prop: str = "feature
 
 
 def enrichment(tenant: Tenant) -> Enrichment:
-    site = tenant.site
-    return Enrichment(site.records, cast(EventStore, site.events), site.clock.now)
+    app_server = tenant.server
+    return Enrichment(app_server.records, cast(EventStore, app_server.events), app_server.clock.now)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -48,7 +48,7 @@ async def test_flags_that_are_seen_or_used_become_enriched(tenant: Tenant) -> No
     names = ("seen", "used", "Seen", "long-ago", "called", "a-number", "deleted")
     flags = {name: await tenant.create_flag(key=name) for name in names}
     await tenant.api.patch(f"/feature_flags/{flags['deleted']['id']}/", json={"deleted": True})
-    async with open_tenant(tenant.site, next_project()) as elsewhere:
+    async with open_tenant(tenant.server, next_project()) as elsewhere:
         other = await elsewhere.create_flag(key="seen")
         await tenant.capture(
             reported("$feature_view", "seen"),
@@ -106,7 +106,7 @@ async def test_a_dashboard_that_was_deleted_stays_deleted(tenant: Tenant) -> Non
 async def test_the_task_goes_on_after_a_store_was_away(tenant: Tenant) -> None:
     flag = await tenant.create_flag(key="seen")
     await tenant.capture(reported("$feature_view", "seen"))
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     with pytest.raises(EventStoreUnavailable):
         await enrichment(tenant).mark_seen_flags()
 
@@ -114,10 +114,10 @@ async def test_the_task_goes_on_after_a_store_was_away(tenant: Tenant) -> None:
         task = asyncio.create_task(enrichment(tenant).run(first_s=0, every_s=0))
         try:
             await until(lambda: any(line["event"] == "flags_not_enriched" for line in lines))
-            tenant.site.events.is_down = False
+            tenant.server.events.is_down = False
             await until(lambda: any(line["event"] == "flags_enriched" for line in lines))
         finally:
-            tenant.site.events.is_down = False
+            tenant.server.events.is_down = False
             task.cancel()
             await asyncio.wait({task})
 

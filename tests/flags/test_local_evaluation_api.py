@@ -87,7 +87,7 @@ async def test_the_newer_document_lists_all_flags_and_spells_them_out(
 
 
 async def test_group_types_are_keyed_by_their_index_as_text(tenant: Tenant) -> None:
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         rows = [
             {"project_id": tenant.project_id, "group_type_index": i, "group_type": name}
             for i, name in enumerate(("organization", "company"))
@@ -182,10 +182,10 @@ async def test_a_token_chooses_among_the_projects_of_the_key(tenant: Tenant) -> 
 
 async def test_a_restricted_key_needs_to_read_flags(tenant: Tenant) -> None:
     may = await add_key(
-        tenant.site.records, tenant.user_id, f"{tenant.key}-may", ["feature_flag:read"]
+        tenant.server.records, tenant.user_id, f"{tenant.key}-may", ["feature_flag:read"]
     )
     must_not = await add_key(
-        tenant.site.records, tenant.user_id, f"{tenant.key}-not", ["cohort:read"]
+        tenant.server.records, tenant.user_id, f"{tenant.key}-not", ["cohort:read"]
     )
 
     allowed = await tenant.public.get(OLDER[0], headers=bearer(may))

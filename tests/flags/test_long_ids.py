@@ -122,7 +122,7 @@ async def test_a_file_of_members_with_a_long_id_finds_the_person(tenant: Tenant)
         data={"name": "list", "is_static": "true"},
         files={"csv": ("people.csv", f"distinct_id\n{LONG}\n{CUT}\nb\n".encode(), "text/csv")},
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     cohort = await tenant.get(f"/cohorts/{json.loads(answer.content)['id']}/")
     assert (cohort["count"], cohort["errors_calculating"]) == (2, 0)

@@ -56,7 +56,7 @@ async def test_flags_are_compiled_while_others_are_answered() -> None:
 async def test_requests_of_others_overtake_one_for_a_large_project(
     tenant: Tenant, path: str
 ) -> None:
-    async with open_tenant(tenant.site, next_project()) as neighbour:
+    async with open_tenant(tenant.server, next_project()) as neighbour:
         await neighbour.create_flag(key="small")
         await store_flags(tenant)
         for asker in (tenant, neighbour):
@@ -94,6 +94,6 @@ async def store_flags(tenant: Tenant) -> None:
         "created_at": datetime(2024, 3, 1, tzinfo=UTC),
     }
     rows = [{**columns, "key": f"f{number}"} for number in range(FLAGS)]
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(insert(feature_flags), rows)
         await connection.run_sync(move_flag_version, tenant.project_id)

@@ -54,7 +54,7 @@ async def test_days_begin_where_the_project_is(tenant: Tenant) -> None:
 async def test_each_flag_has_the_author_of_its_last_change(tenant: Tenant) -> None:
     beta = await tenant.create_flag(key="beta")
     made = (await overview(tenant))[beta["id"]]
-    tenant.site.clock.move(days=1)
+    tenant.server.clock.move(days=1)
     await tenant.api.patch(f"/feature_flags/{beta['id']}/", json={"active": False})
 
     changed = (await overview(tenant))[beta["id"]]

@@ -77,7 +77,7 @@ async def test_what_is_sent_is_stored_and_served_with_integers(tenant: Tenant) -
     flag = await tenant.create_flag(key="shares", filters=SENT)
 
     this = select(feature_flags.c.filters).where(feature_flags.c.id == flag["id"])
-    [stored] = await tenant.site.records.fetch(this)
+    [stored] = await tenant.server.records.fetch(this)
     assert text(stored.filters) == text(flag["filters"]) == text(SERVED)
     assert {text(each) for each in await served(tenant, flag["id"])} == {text(SERVED)}
 
@@ -115,7 +115,7 @@ async def test_a_scheduled_percentage_is_an_integer(tenant: Tenant) -> None:
 
     body = {"payload": payload, "scheduled_at": "2024-03-02T12:00:00Z"}
     made = (await tenant.api.post(path, json=body)).json()
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         this = update(scheduled_changes).where(scheduled_changes.c.id == made["id"])
         await connection.execute(this.values(payload=payload))
     [listed] = (await tenant.get(path))["results"]

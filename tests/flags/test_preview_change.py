@@ -261,7 +261,7 @@ async def named_conditions(tenant: Tenant) -> dict[str, Json]:
     static = await tenant.api.post(
         "/cohorts/", data={"name": "s", "is_static": "true"}, files={"csv": ("c.csv", csv)}
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     half = {"groups": [{"rollout_percentage": 50}]}
     inner = await tenant.create_flag(key=f"inner-{next(_numbers)}", filters=half)
     on_flag = {"type": "flag", "key": str(inner["id"]), "operator": "flag_evaluates_to"}
@@ -308,7 +308,7 @@ async def test_the_effect_is_what_clients_get_one_by_one(
 
 async def insert_persons(tenant: Tenant, number: int) -> None:
     project_id = tenant.project_id
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         for start in range(0, number, 5_000):
             names = [f"user{n}" for n in range(start, min(start + 5_000, number))]
             rows = [

@@ -9,7 +9,7 @@ import pytest
 from fanion.events.storage.store import EventStore
 from fanion.flags.evaluation.endpoints import KEYS_MAX, EvaluationLimit, TooManyEvaluations
 from fanion.projects.auth.keys import KEY_CHARS_MAX
-from tests.support.application import Tenant, error, open_site, open_tenant
+from tests.support.application import Tenant, error, open_app_server, open_tenant
 
 REFUSED = error("validation_error", "rate_limit_exceeded", "Rate limit exceeded ")
 
@@ -20,8 +20,10 @@ async def tenant(
 ) -> AsyncIterator[Tenant]:
     """Yield a server that allows three requests, and then one in a thousand seconds."""
     async with (
-        open_site(records_url, events, tmp_path, decide_per_s=0.001, decide_burst=3) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(
+            records_url, events, tmp_path, decide_per_s=0.001, decide_burst=3
+        ) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         yield tenant
 
@@ -55,7 +57,7 @@ async def test_of_a_made_up_key_no_more_is_remembered_than_a_key_has(tenant: Ten
 
     answered = await statuses(tenant, body, "/decide?v=3")
 
-    limit = tenant.site.running.public.flags.endpoints.decide.limit
+    limit = tenant.server.running.public.flags.endpoints.decide.limit
     assert answered == [401]
     assert [len(key) for key in limit.buckets] == [KEY_CHARS_MAX]
 

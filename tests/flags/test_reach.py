@@ -121,7 +121,7 @@ async def test_cohorts_and_members_are_counted(tenant: Tenant) -> None:
     answer = await tenant.api.post(
         "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     result = await reach(tenant, {"properties": [in_cohort(answer.json()["id"])]}, {})
 

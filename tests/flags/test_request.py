@@ -191,7 +191,7 @@ async def test_a_restricted_personal_key_needs_a_scope(
 
     for name, scopes in granted.items():
         text = f"phx_{tenant.project_id}_{name}"
-        key = await add_key(tenant.site.records, tenant.user_id, text, scopes)
+        key = await add_key(tenant.server.records, tenant.user_id, text, scopes)
         body = {"event": "a", "distinct_id": "u", "project_id": tenant.project_id, "api_key": key}
         answers[name] = await post(tenant, body, path)
 
@@ -205,7 +205,7 @@ async def test_a_restricted_personal_key_needs_a_scope(
 
 async def test_a_scope_opens_no_project_out_of_reach(tenant: Tenant) -> None:
     text = f"phx_{tenant.project_id}_far"
-    key = await add_key(tenant.site.records, tenant.user_id, text, ["feature_flag:read"])
+    key = await add_key(tenant.server.records, tenant.user_id, text, ["feature_flag:read"])
 
     for number in (2**40, 0, -1, 2**63, 10**30):
         for project_id in (number, str(number)):
@@ -218,12 +218,12 @@ async def test_a_scope_opens_no_project_out_of_reach(tenant: Tenant) -> None:
 async def test_a_personal_key_that_has_expired_is_reported(tenant: Tenant) -> None:
     until = NOW + timedelta(seconds=1)
     key = await add_key(
-        tenant.site.records, tenant.user_id, f"phx_{tenant.project_id}_old", expires_at=until
+        tenant.server.records, tenant.user_id, f"phx_{tenant.project_id}_old", expires_at=until
     )
     named = {"api_key": key, "distinct_id": "u", "project_id": tenant.project_id}
 
     before = await post(tenant, named)
-    tenant.site.clock.time = until
+    tenant.server.clock.time = until
     after = [
         await post(tenant, named),
         await tenant.public.post("/capture/", json={**named, "event": "a"}),
@@ -241,7 +241,7 @@ async def test_a_personal_key_opens_only_projects_of_its_owner(tenant: Tenant) -
     refused = error("authentication_error", "invalid_personal_api_key", "Invalid Personal API key.")
     item = {"api_key": tenant.key, "distinct_id": "u", "event": "a"}
 
-    async with open_tenant(tenant.site, next_project()) as elsewhere:
+    async with open_tenant(tenant.server, next_project()) as elsewhere:
         for project_id in (elsewhere.project_id, 2**40):
             for path in ("/decide/?v=3", "/flags/?v=2", "/capture/"):
                 named = {**item, "project_id": project_id}

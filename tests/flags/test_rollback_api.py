@@ -27,8 +27,8 @@ async def paid(tenant: Tenant, times: int, days_ago: float = 1, **properties: An
 
 async def run_checks_at(tenant: Tenant, **later: float) -> None:
     """Set the clock to so much later than noon and run every check that is due."""
-    tenant.site.clock.time = NOW + timedelta(**later)
-    while await tenant.site.running.automation.rollbacks.work_once():
+    tenant.server.clock.time = NOW + timedelta(**later)
+    while await tenant.server.running.automation.rollbacks.work_once():
         pass
 
 
@@ -126,10 +126,10 @@ async def test_a_wrong_condition_stops_neither_its_flag_nor_others(tenant: Tenan
 async def test_without_an_answer_of_the_event_store_nothing_is_decided(tenant: Tenant) -> None:
     flag = await tenant.create_flag(key="beta", rollback_conditions=[condition(1)])
 
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     await run_checks_at(tenant, hours=1)
     unanswered = await flag_now(tenant, flag)
-    tenant.site.events.is_down = False
+    tenant.server.events.is_down = False
     await run_checks_at(tenant, hours=1, minutes=4)
     leased = await flag_now(tenant, flag)
     await run_checks_at(tenant, hours=1, minutes=5)

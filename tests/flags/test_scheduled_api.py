@@ -37,8 +37,8 @@ async def schedule(tenant: Tenant, flag: Json, **sent: Any) -> Json:
 
 async def run_changes_at(tenant: Tenant, **later: float) -> None:
     """Set the clock to so much later than noon and execute what is due."""
-    tenant.site.clock.time = NOW + timedelta(**later)
-    while await tenant.site.running.automation.scheduler.work_once():
+    tenant.server.clock.time = NOW + timedelta(**later)
+    while await tenant.server.running.automation.scheduler.work_once():
         pass
 
 

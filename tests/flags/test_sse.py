@@ -23,7 +23,7 @@ SOON_S = 60
 
 async def start_change_feed(tenant: Tenant) -> asyncio.Task[None]:
     """Start the task that notices changes, which `main` runs with the server."""
-    return asyncio.create_task(tenant.site.running.public.flags.feed.run())
+    return asyncio.create_task(tenant.server.running.public.flags.feed.run())
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def watching(tenant: Tenant) -> AsyncIterator[None]:
 
 @pytest.fixture
 def broadcaster(tenant: Tenant) -> Broadcaster:
-    return tenant.site.running.public.flags.broadcaster
+    return tenant.server.running.public.flags.broadcaster
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ async def frequent_checks(broadcaster: Broadcaster) -> AsyncIterator[None]:
 
 
 async def version(tenant: Tenant) -> int:
-    built = await tenant.site.running.public.flags.flag_sets.compiled_flags(tenant.project_id)
+    built = await tenant.server.running.public.flags.flag_sets.compiled_flags(tenant.project_id)
     return built.definitions.version
 
 
@@ -90,7 +90,7 @@ async def test_another_projects_change_is_none_of_its_business(
     await anext(messages)
     waiting = asyncio.ensure_future(anext(messages))
 
-    tenant.site.running.public.flags.flag_sets.invalidate(tenant.project_id + 1)
+    tenant.server.running.public.flags.flag_sets.invalidate(tenant.project_id + 1)
     await asyncio.wait([waiting], timeout=0.05)
 
     assert not waiting.done()
@@ -99,7 +99,7 @@ async def test_another_projects_change_is_none_of_its_business(
 
 
 async def test_a_silent_connection_stays_open(tenant: Tenant) -> None:
-    broadcaster = Broadcaster(tenant.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
+    broadcaster = Broadcaster(tenant.server.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
     beating = asyncio.create_task(broadcaster.run_heartbeat())
     messages = broadcaster.messages(tenant.project_id)
 
@@ -113,7 +113,7 @@ async def test_a_silent_connection_stays_open(tenant: Tenant) -> None:
 
 
 async def test_closing_ends_every_listener_and_lets_no_other_in(tenant: Tenant) -> None:
-    broadcaster = Broadcaster(tenant.site.running.public.flags.flag_sets, 100)
+    broadcaster = Broadcaster(tenant.server.running.public.flags.flag_sets, 100)
     listeners = [broadcaster.messages(tenant.project_id) for _ in range(100)]
     for messages in listeners:
         await anext(messages)
@@ -129,7 +129,7 @@ async def test_closing_ends_every_listener_and_lets_no_other_in(tenant: Tenant) 
 
 
 async def test_there_is_a_limit_to_listeners(tenant: Tenant) -> None:
-    broadcaster = Broadcaster(tenant.site.running.public.flags.flag_sets, 1)
+    broadcaster = Broadcaster(tenant.server.running.public.flags.flag_sets, 1)
     messages = broadcaster.messages(tenant.project_id)
     await anext(messages)
 
@@ -162,7 +162,7 @@ def path_of(tenant: Tenant) -> str:
 @asynccontextmanager
 async def stream_messages(tenant: Tenant, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
     """Yield the messages after the first, while the server's background work runs."""
-    flags = tenant.site.running.public.flags
+    flags = tenant.server.running.public.flags
     task = asyncio.ensure_future(flags.loops["flag_stream_keys"]())
     request = tenant.public.build_request(
         "GET", path_of(tenant), headers={"authorization": f"Bearer {key}"}
@@ -186,14 +186,14 @@ async def ends(messages: AsyncIterator[bytes]) -> bool:
 
 async def create_key(tenant: Tenant, **more: Any) -> tuple[str, str]:
     """Create another personal key of the owner; return its text and its id."""
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         answer = await client.post("/api/personal_api_keys/", json={"label": "stream", **more})
     return answer.json()["value"], answer.json()["id"]
 
 
 async def test_a_stream_ends_when_its_key_is_revoked(tenant: Tenant) -> None:
     key, key_id = await create_key(tenant)
-    async with stream_messages(tenant, key) as messages, tenant.site.client(tenant.key) as client:
+    async with stream_messages(tenant, key) as messages, tenant.server.client(tenant.key) as client:
         await client.delete(f"/api/personal_api_keys/{key_id}/")
 
         assert await ends(messages)
@@ -203,7 +203,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(tenant: Tenant) -> None:
 async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
     key, _ = await create_key(tenant, expires_at=(NOW + timedelta(hours=1)).isoformat())
     async with stream_messages(tenant, key) as messages:
-        tenant.site.clock.move(hours=1)
+        tenant.server.clock.move(hours=1)
 
         assert await ends(messages)
 
@@ -211,9 +211,9 @@ async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_owner_leaves_the_organization(tenant: Tenant) -> None:
     name = f"mia-{tenant.project_id}"
-    member = await add_member(tenant.site.records, name, organization_id=tenant.organization_id)
+    member = await add_member(tenant.server.records, name, organization_id=tenant.organization_id)
     async with stream_messages(tenant, member.key) as messages:
-        async with tenant.site.records.write() as connection:
+        async with tenant.server.records.write() as connection:
             await connection.execute(
                 delete(memberships).where(memberships.c.user_id == member.user_id)
             )
@@ -224,9 +224,9 @@ async def test_a_stream_ends_when_the_owner_leaves_the_organization(tenant: Tena
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_project_is_gone(tenant: Tenant) -> None:
     other = (await tenant.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
-    projects_of_site = tenant.site.running.public.flags.projects
+    projects_of_site = tenant.server.running.public.flags.projects
     async with stream_messages(replace(tenant, project_id=other["id"]), tenant.key) as messages:
-        async with tenant.site.records.write() as connection:
+        async with tenant.server.records.write() as connection:
             await connection.execute(
                 delete(activity_log).where(activity_log.c.project_id == other["id"])
             )
@@ -245,7 +245,7 @@ async def test_a_stream_ends_with_the_secret_key(tenant: Tenant, ended: str) -> 
         else:
             valid_s = 60 if ended == "over" else 0
             await tenant.api.post("/secret_key/", json={"former_valid_s": valid_s})
-            tenant.site.clock.move(seconds=valid_s)
+            tenant.server.clock.move(seconds=valid_s)
 
         assert await ends(messages)
 
@@ -254,7 +254,7 @@ async def test_a_stream_goes_on_while_its_key_does(tenant: Tenant) -> None:
     key, _ = await create_key(tenant, scopes=["feature_flag:read"])
     _, other_id = await create_key(tenant)
     watching = await start_change_feed(tenant)
-    async with stream_messages(tenant, key) as messages, tenant.site.client(tenant.key) as client:
+    async with stream_messages(tenant, key) as messages, tenant.server.client(tenant.key) as client:
         await client.delete(f"/api/personal_api_keys/{other_id}/")
         await tenant.create_flag(key="f", filters={"groups": [{}]})
 
@@ -275,7 +275,7 @@ async def test_while_the_store_is_away_streams_stay(
         store_asked.set()
         raise RecordsUnavailable("down")
 
-    own = Broadcaster(tenant.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
+    own = Broadcaster(tenant.server.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
     tasks = [
         asyncio.create_task(own.run_grant_checks(away)),
         asyncio.create_task(own.run_heartbeat()),

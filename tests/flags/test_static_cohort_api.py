@@ -19,7 +19,7 @@ async def created_cohort(tenant: Tenant, flag: Json) -> Json:
     answer = await tenant.api.post(PLACE.format(flag["id"]))
     assert answer.status_code == 201, answer.text
     assert answer.json().keys() == {"cohort"}
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     cohort: Json = answer.json()["cohort"]
     return cohort
 
@@ -58,7 +58,7 @@ async def test_later_changes_do_not_reach_the_cohort(tenant: Tenant) -> None:
 
     await tenant.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": on_plan("free")})
     await tenant.capture(person("ann", plan="free"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, cohort) == ["ann", "cid"]
 

@@ -345,7 +345,7 @@ async def test_nothing_is_counted_or_stored(tenant: Tenant) -> None:
 
     assert await tenant.get("/feature_flags/") == before
     assert (await tenant.get("/persons/"))["results"] == []
-    counters = tenant.site.running.public.flags.evaluator.counters.take_counts()
+    counters = tenant.server.running.public.flags.evaluator.counters.take_counts()
     assert "f" not in {key for key, _ in counters.get(tenant.project_id, {})}
 
 
@@ -371,13 +371,13 @@ async def test_both_agree_with_what_clients_get(tenant: Tenant) -> None:
 
 
 async def test_a_key_needs_the_scopes_of_what_is_shown(tenant: Tenant) -> None:
-    records = tenant.site.records
+    records = tenant.server.records
     flags_only = await add_key(records, tenant.user_id, f"phx_f{tenant.project_id}", [FLAGS])
     persons = await add_key(records, tenant.user_id, f"phx_p{tenant.project_id}", [FLAGS, PERSONS])
     path = f"/api/projects/{tenant.project_id}{PLACE}"
 
     async def ask_with(key: str, **body: Any) -> tuple[int, str]:
-        async with tenant.site.client(key) as client:
+        async with tenant.server.client(key) as client:
             answer = await client.post(path, json={"key": "f", **body})
             return answer.status_code, answer.json().get("detail", "")
 

@@ -25,7 +25,7 @@ HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
 
 async def flush_counts(tenant: Tenant) -> None:
     """Write the counts in memory to the store, which otherwise happens every minute."""
-    run = tenant.site.running.public.flags.loops["flag_usage"]
+    run = tenant.server.running.public.flags.loops["flag_usage"]
     assert isinstance(run, MethodType) and isinstance(run.__self__, EvaluationCountStore)
     await run.__self__.flush()
 
@@ -65,7 +65,7 @@ async def test_answers_of_servers_are_counted_by_day_and_value(tenant: Tenant) -
     flag = await tenant.create_flag(key="beta", filters=HALF)
     answers = [(await tenant.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(8)]
     await flush_counts(tenant)
-    tenant.site.clock.move(days=1)
+    tenant.server.clock.move(days=1)
     await tenant.public.post("/flags/?v=2", json={"api_key": tenant.token, "distinct_id": "p1"})
     await flush_counts(tenant)
 
@@ -148,7 +148,7 @@ async def test_old_counts_are_forgotten(tenant: Tenant) -> None:
     flag = await tenant.create_flag(key="beta")
     await tenant.decide("ann")
     await flush_counts(tenant)
-    tenant.site.clock.move(days=KEPT_DAYS + 1)
+    tenant.server.clock.move(days=KEPT_DAYS + 1)
     await tenant.decide("ann")
     await flush_counts(tenant)
 
@@ -219,7 +219,7 @@ async def test_a_flag_that_servers_answer_is_not_stale(tenant: Tenant) -> None:
     await flush_counts(tenant)
 
     assert await stale(tenant) == {}
-    tenant.site.clock.time += timedelta(days=31)
+    tenant.server.clock.time += timedelta(days=31)
     assert await stale(tenant) == {"beta": ("not_evaluated", "2024-03-01T12:00:00Z")}
 
 

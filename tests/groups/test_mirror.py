@@ -105,10 +105,10 @@ def identify(key: str, **properties: Any) -> dict[str, Any]:
 async def test_what_ingestion_changes_is_mirrored_as_it_is_stored(tenant: Tenant) -> None:
     await tenant.capture(identify("acme", name="a", seats=5), identify("corp"))
     await tenant.capture(identify("acme", name="b"))
-    site = tenant.site
+    app_server = tenant.server
 
-    found = await mirrored(cast(EventStore, site.events), tenant.project_id)
-    async with site.records.read() as connection:
+    found = await mirrored(cast(EventStore, app_server.events), tenant.project_id)
+    async with app_server.records.read() as connection:
         rows = await connection.execute(
             groups.select().where(groups.c.project_id == tenant.project_id)
         )
@@ -120,7 +120,10 @@ async def test_what_ingestion_changes_is_mirrored_as_it_is_stored(tenant: Tenant
     ]
     assert {key: version for _, key, version, *_ in found} == stored
     assert (
-        await GroupMirror(site.records, cast(EventStore, site.events), lambda: True).complete() == 0
+        await GroupMirror(
+            app_server.records, cast(EventStore, app_server.events), lambda: True
+        ).complete()
+        == 0
     )
 
 

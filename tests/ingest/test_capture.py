@@ -93,7 +93,7 @@ async def test_every_path_takes_every_shape_in_every_encoding(tenant: Tenant, pa
             assert (answer.status_code, answer.content) == (200, b'{"status":1}'), name
             assert answer.headers["content-type"] == "application/json"
             sent.append((name, name))
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     stored = await tenant.events()
 
@@ -248,8 +248,8 @@ async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_st
         {"event": "x", "distinct_id": ""},
         {"event": "x", "distinct_id": None},
     ]
-    names_before = await tenant.site.metric("fanion_items_dropped_total", reason="no_name")
-    ids_before = await tenant.site.metric("fanion_items_dropped_total", reason="no_distinct_id")
+    names_before = await tenant.server.metric("fanion_items_dropped_total", reason="no_name")
+    ids_before = await tenant.server.metric("fanion_items_dropped_total", reason="no_distinct_id")
 
     await tenant.capture(
         {"event": "first", "distinct_id": "u"},
@@ -262,10 +262,11 @@ async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_st
     assert {event["event"] for event in await tenant.events()} == {"first", "middle", "last"}
     assert (await tenant.get("/event_definitions/"))["count"] == 3
     assert (
-        await tenant.site.metric("fanion_items_dropped_total", reason="no_name") == names_before + 3
+        await tenant.server.metric("fanion_items_dropped_total", reason="no_name")
+        == names_before + 3
     )
     assert (
-        await tenant.site.metric("fanion_items_dropped_total", reason="no_distinct_id")
+        await tenant.server.metric("fanion_items_dropped_total", reason="no_distinct_id")
         == ids_before + 3
     )
 
@@ -277,7 +278,7 @@ async def test_a_single_event_without_name_or_distinct_id_is_answered_with_200(
     tenant: Tenant, item: Json
 ) -> None:
     answer = await tenant.public.post("/capture/", json={"api_key": tenant.token, **item})
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
     assert await tenant.events() == []
@@ -328,8 +329,8 @@ async def test_without_a_timestamp_an_event_happened_on_arrival(tenant: Tenant) 
     await tenant.capture({"event": "a", "distinct_id": "u"})
 
     [event] = await tenant.events()
-    assert event["timestamp"] == tenant.site.clock.now().isoformat()
-    assert tenant.site.clock.now() >= NOW
+    assert event["timestamp"] == tenant.server.clock.now().isoformat()
+    assert tenant.server.clock.now() >= NOW
 
 
 async def test_an_import_is_stored_with_its_own_times(tenant: Tenant) -> None:
@@ -354,7 +355,7 @@ async def test_a_personal_key_captures_into_a_project_within_reach(tenant: Tenan
     item = {"event": "a", "distinct_id": "u", "project_id": tenant.project_id}
 
     answer = await tenant.public.post("/capture/", json={"api_key": tenant.key, **item})
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
     [event] = await tenant.events()
@@ -363,7 +364,7 @@ async def test_a_personal_key_captures_into_a_project_within_reach(tenant: Tenan
 
 async def test_the_key_of_a_viewer_captures_nothing(tenant: Tenant) -> None:
     person = f"vera-{tenant.project_id:x}"
-    viewer = await add_member(tenant.site.records, person, Level.VIEWER, tenant.organization_id)
+    viewer = await add_member(tenant.server.records, person, Level.VIEWER, tenant.organization_id)
     item = {"event": "a", "distinct_id": "u", "project_id": tenant.project_id}
 
     answer = await tenant.public.post("/capture/", json={"api_key": viewer.key, **item})

@@ -30,16 +30,16 @@ class FastCaptureClient:
 
     async def twice(self, **request: Any) -> tuple[httpx.Response, httpx.Response, int]:
         """Return two answers, and how many of them needed no task."""
-        before = self.tenant.site.log.without_task
+        before = self.tenant.server.log.without_task
         answers = [await self.client.post("/e/", **request) for _ in range(2)]
-        return answers[0], answers[1], self.tenant.site.log.without_task - before
+        return answers[0], answers[1], self.tenant.server.log.without_task - before
 
 
 @pytest.fixture
 async def capture_client(tenant: Tenant) -> AsyncIterator[FastCaptureClient]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.answer_with(tenant.site.application)
+    await server.answer_with(tenant.server.application)
     async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         # No project is known before this request.
         await client.post("/e/", json={"api_key": tenant.token, **EVENT, "distinct_id": "first"})
@@ -72,7 +72,7 @@ async def test_every_shape_in_every_encoding_is_stored_twice_alike(
             assert reported(first) == reported(second), name
             assert first.json() == {"status": 1}
             fast += without_task
-    await capture_client.tenant.site.ingested()
+    await capture_client.tenant.server.ingested()
 
     assert fast == len(SHAPES)  # only shapes that are plain JSON
     for shape in SHAPES:
@@ -107,7 +107,7 @@ async def test_a_browser_reads_the_second_answer_too(capture_client: FastCapture
     assert reported(first) == reported(second)
     assert second.headers["access-control-allow-origin"] == "https://shop.example"
     assert second.headers["x-request-id"] == "mine"
-    assert await capture_client.tenant.site.metric("fanion_items_accepted_total") >= 3
+    assert await capture_client.tenant.server.metric("fanion_items_accepted_total") >= 3
 
 
 async def test_what_the_head_says_is_stored_each_time(capture_client: FastCaptureClient) -> None:
@@ -116,7 +116,7 @@ async def test_what_the_head_says_is_stored_each_time(capture_client: FastCaptur
     sent = {"json": body, "headers": headers, "params": {"_": "1714978800000"}}
 
     _, _, without_task = await capture_client.twice(**sent)
-    await capture_client.tenant.site.ingested()
+    await capture_client.tenant.server.ingested()
 
     first, other = await capture_client.tenant.events(distinct_id="u")
     assert without_task == 1
@@ -132,12 +132,12 @@ async def test_a_query_that_is_not_plain_takes_the_ordinary_way(
     capture_client: FastCaptureClient, query: str
 ) -> None:
     body = json.dumps({"api_key": capture_client.tenant.token, **EVENT}).encode()
-    before = capture_client.tenant.site.log.without_task
+    before = capture_client.tenant.server.log.without_task
 
     answers = [await capture_client.client.post(f"/e/{query}", content=body) for _ in range(2)]
 
     assert reported(answers[0]) == reported(answers[1])
-    assert capture_client.tenant.site.log.without_task == before
+    assert capture_client.tenant.server.log.without_task == before
 
 
 async def test_a_project_with_limits_is_asked_for_room_each_time(

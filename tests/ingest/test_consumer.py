@@ -17,7 +17,7 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.store import IngestStore
 from tests.support.accept_logs import of_one_partition
-from tests.support.application import Json, Tenant, open_site, open_tenant
+from tests.support.application import Json, Tenant, open_app_server, open_tenant
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
@@ -49,19 +49,19 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
     dying_store = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(records_url, dying_store, tmp_path) as site,
-            open_tenant(site, project_id) as first,
+            open_app_server(records_url, dying_store, tmp_path) as app_server,
+            open_tenant(app_server, project_id) as first,
         ):
             await send(first, *BATCH)
             key = first.key
-            await site.running_out()
+            await app_server.running_out()
     # Where several servers may ingest, another one continues only after the first has been silent.
     later = NOW + timedelta(minutes=1)
-    async with open_site(records_url, events, tmp_path, later) as site:
-        api = site.client(key, f"/api/projects/{project_id}")
-        async with api, site.client() as public:
+    async with open_app_server(records_url, events, tmp_path, later) as app_server:
+        api = app_server.client(key, f"/api/projects/{project_id}")
+        async with api, app_server.client() as public:
             tenant = Tenant(
-                site, first.organization_id, 0, project_id, first.token, key, api, public
+                app_server, first.organization_id, 0, project_id, first.token, key, api, public
             )
             await tenant.capture({"event": "later", "distinct_id": "ann"})
             stored = await tenant.events()
@@ -78,16 +78,16 @@ async def test_an_envelope_that_cannot_be_ingested_is_put_aside_and_the_rest_goe
     poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
 
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         await send(tenant, {"event": "before", "distinct_id": "u"})
-        await site.log.append(poison)
+        await app_server.log.append(poison)
         await send(tenant, {"event": "after", "distinct_id": "u"})
-        await site.ingested()
+        await app_server.ingested()
         stored = await tenant.events()
-        put_aside = await site.records.fetch(select(dead_letters))
-        counted = await site.metric("fanion_dead_letters_total")
+        put_aside = await app_server.records.fetch(select(dead_letters))
+        counted = await app_server.metric("fanion_dead_letters_total")
 
     assert sorted(event["event"] for event in stored) == ["after", "before"]
     assert [(row.project_id, row.client_ip, row.body) for row in put_aside] == [
@@ -102,17 +102,20 @@ async def test_a_lost_log_begins_behind_what_was_ingested(
 ) -> None:
     """An operator restores the records without the file of the accept log."""
     async with (
-        open_site(sqlite_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(sqlite_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         await tenant.capture({"event": "before", "distinct_id": "u"})
         token, key = tenant.token, tenant.key
     lose_log(tmp_path)
-    async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
+    async with (
+        open_app_server(sqlite_url, events, tmp_path) as app_server,
+        app_server.client() as public,
+    ):
         body = {"api_key": token, "event": "after", "distinct_id": "u"}
         assert (await public.post("/capture/", json=body)).status_code == 200
-        await site.ingested()
-        async with site.client(key, f"/api/projects/{project_id}") as api:
+        await app_server.ingested()
+        async with app_server.client(key, f"/api/projects/{project_id}") as api:
             listed = (await api.get("/events/")).json()["results"]
 
     assert sorted(event["event"] for event in listed) == ["after", "before"]
@@ -122,8 +125,8 @@ async def test_an_import_and_live_events_are_both_ingested(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         old = {"event": "old", "distinct_id": "u", "timestamp": "2015-01-01T00:00:00Z"}
         body = {"api_key": tenant.token, "batch": [old], "historical_migration": True}
@@ -146,22 +149,24 @@ async def test_an_import_that_is_repeated_much_later_adds_and_changes_nothing(
         "$set": {"plan": "old"},
     }
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as first,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as first,
     ):
         await first.capture(old, historical_migration=True)
         await first.capture({"event": "new", "distinct_id": "u", "$set": {"plan": "new"}})
-    async with open_site(records_url, events, tmp_path, NOW + timedelta(days=1)) as site:
-        api = site.client(first.key, f"/api/projects/{project_id}")
-        async with api, site.client() as public:
+    async with open_app_server(
+        records_url, events, tmp_path, NOW + timedelta(days=1)
+    ) as app_server:
+        api = app_server.client(first.key, f"/api/projects/{project_id}")
+        async with api, app_server.client() as public:
             tenant = Tenant(
-                site, first.organization_id, 0, project_id, first.token, "", api, public
+                app_server, first.organization_id, 0, project_id, first.token, "", api, public
             )
             other = {**old, "uuid": None, "$set": {}}
             await tenant.capture(old, other, historical_migration=True)
             stored = await tenant.events()
             person = await tenant.person("u")
-        duplicates = await site.metric("fanion_items_dropped_total", reason="duplicate")
+        duplicates = await app_server.metric("fanion_items_dropped_total", reason="duplicate")
 
     assert [event["event"] for event in stored] == ["new", "old", "old"]
     assert person["properties"] == {"plan": "new"}
@@ -184,24 +189,24 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
     large = [{"event": "a", "distinct_id": name, "$set": {"text": "x" * 1_000}} for name in names]
     small = [{"event": "b", "distinct_id": name, "$set": {"n": 1}} for name in names]
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as first,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as first,
     ):
         await send(first, *large)
-        await site.ingested()
+        await app_server.ingested()
     monkeypatch.setattr(ingestion, "IngestStore", partial(IngestStore, read_bytes_max=2_500))
 
     later = NOW + timedelta(minutes=1)
-    async with open_site(records_url, events, tmp_path, later) as site:
+    async with open_app_server(records_url, events, tmp_path, later) as app_server:
         sent = [Envelope(project_id, NOW, "", "", None, json.encode([one])) for one in small]
         whole = Envelope(project_id, NOW, "", "", None, json.encode(small))
-        await asyncio.gather(*map(site.log.append, [whole, *sent]))
-        await site.ingested()
-        api = site.client(first.key, f"/api/projects/{project_id}")
+        await asyncio.gather(*map(app_server.log.append, [whole, *sent]))
+        await app_server.ingested()
+        api = app_server.client(first.key, f"/api/projects/{project_id}")
         async with api:
             listed = (await api.get("/events/", params={"event": "b"})).json()["results"]
             persons = (await api.get("/persons/")).json()["results"]
-        put_aside = await site.records.fetch(select(dead_letters))
+        put_aside = await app_server.records.fetch(select(dead_letters))
 
     assert sorted(event["distinct_id"] for event in listed) == names
     assert [one["properties"]["n"] for one in persons] == [1] * 4

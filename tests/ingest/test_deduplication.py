@@ -30,7 +30,7 @@ from fanion.ingest.pipeline.membership_store import MembershipStore
 from fanion.ingest.pipeline.resolve import stored_event
 from fanion.projects.model import IngestionSettings
 from fanion.properties.size import PROPERTIES_BYTES_MAX
-from tests.support.application import Json, Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Json, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
@@ -54,13 +54,15 @@ def envelope(project_id: int, seconds: int, *items: Json) -> Envelope:
 
 
 @asynccontextmanager
-async def dying_server(records_url: str, events: EventStore, folder: Path) -> AsyncGenerator[Site]:
+async def dying_server(
+    records_url: str, events: EventStore, folder: Path
+) -> AsyncGenerator[AppServer]:
     """Run a server that dies as soon as it has stored events, and wait for its death at the end."""
     dying_store = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
-        async with open_site(records_url, dying_store, folder) as site:
-            yield site
-            await site.running_out()
+        async with open_app_server(records_url, dying_store, folder) as app_server:
+            yield app_server
+            await app_server.running_out()
 
 
 @asynccontextmanager
@@ -68,18 +70,18 @@ async def next_server(
     records_url: str, events: EventStore, first: Tenant, folder: Path
 ) -> AsyncGenerator[Tenant]:
     """Run the next server, once it has done what the first one left."""
-    async with open_site(records_url, events, folder, LATER) as site:
-        api = site.client(first.key, f"/api/projects/{first.project_id}")
-        async with api, site.client() as public:
+    async with open_app_server(records_url, events, folder, LATER) as app_server:
+        api = app_server.client(first.key, f"/api/projects/{first.project_id}")
+        async with api, app_server.client() as public:
             ids = (first.organization_id, first.user_id, first.project_id)
-            tenant = Tenant(site, *ids, first.token, first.key, api, public)
+            tenant = Tenant(app_server, *ids, first.token, first.key, api, public)
             await tenant.capture({"event": "later", "distinct_id": "bob"})
             yield tenant
 
 
 async def counts(tenant: Tenant) -> tuple[int, int, int]:
     """Return the numbers of stored items, duplicates and dead letters."""
-    ledger = Ledger(tenant.site.records, tenant.site.clock.now)
+    ledger = Ledger(tenant.server.records, tenant.server.clock.now)
     totals = totals_of(await ledger.counts(NOW, LATER, tenant.project_id))
     return totals.stored, totals.duplicates, totals.dead_lettered
 
@@ -88,11 +90,11 @@ async def test_a_retry_within_a_batch_that_is_taken_again_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
-        dying_server(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as first,
+        dying_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as first,
     ):
         sent = [envelope(project_id, place, item(n)) for place, n in enumerate((1, 2, 1))]
-        await asyncio.gather(*map(site.log.append, sent))  # one group
+        await asyncio.gather(*map(app_server.log.append, sent))  # one group
 
     async with next_server(records_url, events, first, tmp_path) as tenant:
         person = await tenant.person("ann")
@@ -108,12 +110,12 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as first,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as first,
     ):
         await first.capture(item(1), item(2))
-    async with dying_server(records_url, events, tmp_path) as site:
-        await site.log.append(
+    async with dying_server(records_url, events, tmp_path) as app_server:
+        await app_server.log.append(
             envelope(project_id, 1, item(1), {"event": "a", "distinct_id": "bob"})
         )
 
@@ -133,20 +135,20 @@ async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothi
 ) -> None:
     """The server held the partitions before, lost them and got them back."""
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
-        [live, _] = site.running.ingestion.consumers
+        [live, _] = app_server.running.ingestion.consumers
         await tenant.capture(item(1))
-        await take_all_partitions(site.records, "another")
+        await take_all_partitions(app_server.records, "another")
         await until_soon(held_by(live, 0), "the server still holds partitions")
         stored = prepared_events(envelope(project_id, 1, item(2)))
         await events.insert(events.encoder.batch(stored), "of another server")
-        await release_all_partitions(site.records, "another")
+        await release_all_partitions(app_server.records, "another")
         await until_soon(held_by(live, PARTITIONS), "the server gets no partitions back")
 
-        await site.log.append(envelope(project_id, 2, item(2)))
-        await site.ingested()
+        await app_server.log.append(envelope(project_id, 2, item(2)))
+        await app_server.ingested()
 
         person = await tenant.person("ann")
         counted = await counts(tenant)
@@ -185,15 +187,15 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as first,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as first,
     ):
         await first.capture(item(1), item(2))
         await store_dead_letter(
-            site, project_id, item(1), item(3), {"event": "a", "distinct_id": "ann"}
+            app_server, project_id, item(1), item(3), {"event": "a", "distinct_id": "ann"}
         )
-    async with dying_server(records_url, events, tmp_path) as site:
-        await DeadLetters(site.records).mark_for_retry(DeadLetterFilter(project_id), LATER)
+    async with dying_server(records_url, events, tmp_path) as app_server:
+        await DeadLetters(app_server.records).mark_for_retry(DeadLetterFilter(project_id), LATER)
 
     async with next_server(records_url, events, first, tmp_path) as tenant:
         await settled(tenant)
@@ -206,10 +208,10 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
     assert counted == (5, 1, 0)
 
 
-async def store_dead_letter(site: Site, project_id: int, *items: Json) -> None:
+async def store_dead_letter(app_server: AppServer, project_id: int, *items: Json) -> None:
     """Create a dead letter."""
     entry = LogEntry(17, envelope(project_id, 30, *items))
-    async with site.records.write() as connection:
+    async with app_server.records.write() as connection:
         await connection.run_sync(insert_dead_letter, entry, len(items), "ValueError", NOW)
 
 
@@ -230,8 +232,8 @@ async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_agai
         return {"event": "a", "distinct_id": distinct_id, "$set": values}
 
     async with (
-        dying_server(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as first,
+        dying_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as first,
     ):
         merge = {"event": "$identify", "properties": {"$anon_distinct_id": "visitor"}}
         sent = [
@@ -239,7 +241,7 @@ async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_agai
             envelope(project_id, 1, setting("visitor", other=half, small=1)),
             envelope(project_id, 2, setting("ann", last=1) | merge | {"timestamp": "soon"}),
         ]
-        await asyncio.gather(*map(site.log.append, sent))  # one group
+        await asyncio.gather(*map(app_server.log.append, sent))  # one group
 
     async with next_server(records_url, events, first, tmp_path) as tenant:
         person = await tenant.person("ann")

@@ -27,7 +27,7 @@ from fanion.ingest.ledger.dead_letters_store import DeadLetterFilter, DeadLetter
 from fanion.ingest.pipeline.batch import Budget
 from fanion.ingest.pipeline.position_store import ingested_upto
 from fanion.persons.merge import person_uuid
-from tests.support.application import Json, Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Json, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
@@ -65,8 +65,8 @@ class RefusingEventStore:
         return getattr(self._store, name)
 
 
-def limit_memory(site: Site, budget: Budget = BUDGET) -> None:
-    for consumer in site.running.ingestion.consumers:
+def limit_memory(app_server: AppServer, budget: Budget = BUDGET) -> None:
+    for consumer in app_server.running.ingestion.consumers:
         consumer.reader.budget = budget
 
 
@@ -90,10 +90,10 @@ async def test_each_item_is_stored_once_and_in_order(
 ) -> None:
     watched = RefusingEventStore(events, b"nothing of that")
     async with (
-        open_site(records_url, cast(EventStore, watched), tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, cast(EventStore, watched), tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
-        limit_memory(site)
+        limit_memory(app_server)
         await tenant.capture(*ITEMS, historical_migration=historical)
         await tenant.capture(
             {"event": "later", "distinct_id": "ann"}, historical_migration=historical
@@ -104,9 +104,9 @@ async def test_each_item_is_stored_once_and_in_order(
         assert (await tenant.person("ann"))["properties"] == {"n": 8}
         assert await counts(tenant) == (9, 1, 0)
         # The notes about pieces are not positions in the log.
-        consumers = site.running.ingestion.consumers
+        consumers = app_server.running.ingestion.consumers
         positions = [at for one in consumers for at in one.positions.values()]
-        assert await ingested_upto(site.records) == max(positions) < len(ITEMS)
+        assert await ingested_upto(app_server.records) == max(positions) < len(ITEMS)
 
 
 @pytest.mark.parametrize("inserts", range(1, 9))
@@ -117,22 +117,24 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
     dying_store = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(records_url, dying_store, tmp_path) as site,
-            open_tenant(site, project_id) as first,
+            open_app_server(records_url, dying_store, tmp_path) as app_server,
+            open_tenant(app_server, project_id) as first,
         ):
-            limit_memory(site)
+            limit_memory(app_server)
             body = {"api_key": first.token, "batch": ITEMS}
             assert (await first.public.post("/batch/", json=body)).status_code == 200
             key = first.key
-            await site.running_out()
+            await app_server.running_out()
     # The limit for large envelopes may have changed by then.
     budget = BUDGET if inserts % 2 else Budget()
-    async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
-        limit_memory(site, budget)
-        api = site.client(key, f"/api/projects/{project_id}")
-        async with api, site.client() as public:
+    async with open_app_server(
+        records_url, events, tmp_path, NOW + timedelta(minutes=1)
+    ) as app_server:
+        limit_memory(app_server, budget)
+        api = app_server.client(key, f"/api/projects/{project_id}")
+        async with api, app_server.client() as public:
             tenant = Tenant(
-                site, first.organization_id, 0, project_id, first.token, key, api, public
+                app_server, first.organization_id, 0, project_id, first.token, key, api, public
             )
             await tenant.capture({"event": "later", "distinct_id": "ann"})
 
@@ -149,21 +151,23 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
     dying_store = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(records_url, dying_store, tmp_path) as site,
-            open_tenant(site, project_id) as first,
+            open_app_server(records_url, dying_store, tmp_path) as app_server,
+            open_tenant(app_server, project_id) as first,
         ):
-            limit_memory(site)
+            limit_memory(app_server)
             body = {"api_key": first.token, "batch": ITEMS}
             assert (await first.public.post("/batch/", json=body)).status_code == 200
             key = first.key
-            await site.running_out()
-            await attach_to_other_person(site.records, events, project_id, "ann")
-    async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
-        limit_memory(site)
-        api = site.client(key, f"/api/projects/{project_id}")
-        async with api, site.client() as public:
+            await app_server.running_out()
+            await attach_to_other_person(app_server.records, events, project_id, "ann")
+    async with open_app_server(
+        records_url, events, tmp_path, NOW + timedelta(minutes=1)
+    ) as app_server:
+        limit_memory(app_server)
+        api = app_server.client(key, f"/api/projects/{project_id}")
+        async with api, app_server.client() as public:
             tenant = Tenant(
-                site, first.organization_id, 0, project_id, first.token, key, api, public
+                app_server, first.organization_id, 0, project_id, first.token, key, api, public
             )
             await tenant.capture({"event": "later", "distinct_id": "ann"})
 
@@ -198,12 +202,12 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
 ) -> None:
     refusing = cast(EventStore, RefusingEventStore(events, b"e4"))
     async with (
-        open_site(records_url, refusing, tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, refusing, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
-        limit_memory(site)
+        limit_memory(app_server)
         await tenant.capture(*ITEMS)
-        put_aside = await site.records.fetch(select(dead_letters))
+        put_aside = await app_server.records.fetch(select(dead_letters))
         stored = await names(tenant)
         reported = await counts(tenant)
 
@@ -223,16 +227,16 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
     """An earlier version stored it whole as a dead letter."""
     refusing = RefusingEventStore(events, b"e")
     async with (
-        open_site(records_url, cast(EventStore, refusing), tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, cast(EventStore, refusing), tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         await tenant.capture(*(sent for sent in ITEMS if "uuid" not in sent))
         before = await counts(tenant)
-        limit_memory(site)
+        limit_memory(app_server)
         refusing.refused = b"nothing of that"
-        letters = DeadLetters(site.records)
+        letters = DeadLetters(app_server.records)
         assert await letters.mark_for_retry(DeadLetterFilter(), NOW) == 1
-        await until_soon(lambda: all_tried(site), "the letters stay")
+        await until_soon(lambda: all_tried(app_server), "the letters stay")
 
         assert await names(tenant) == [f"e{n}" for n in range(9) if n not in (1, 7)]
         assert (await tenant.person("ann"))["properties"] == {"n": 8}
@@ -240,8 +244,8 @@ async def test_a_large_dead_letter_is_tried_again_in_pieces(
         assert await counts(tenant) == (7, 0, 0)
 
 
-async def all_tried(site: Site) -> bool:
-    return not await site.records.fetch(select(dead_letters.c.id))
+async def all_tried(app_server: AppServer) -> bool:
+    return not await app_server.records.fetch(select(dead_letters.c.id))
 
 
 async def test_what_cannot_be_read_is_put_aside_whole(
@@ -249,13 +253,13 @@ async def test_what_cannot_be_read_is_put_aside_whole(
 ) -> None:
     body = b'[{"event": ' * 100
     async with (
-        open_site(records_url, events, tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
-        limit_memory(site)
-        await site.log.append(Envelope(project_id, NOW, "", "", None, body))
+        limit_memory(app_server)
+        await app_server.log.append(Envelope(project_id, NOW, "", "", None, body))
         await tenant.capture({"event": "later", "distinct_id": "ann"})
-        put_aside = await site.records.fetch(select(dead_letters.c.body))
+        put_aside = await app_server.records.fetch(select(dead_letters.c.body))
         stored = await names(tenant)
 
     assert [row.body for row in put_aside] == [body]
@@ -267,14 +271,16 @@ async def test_many_envelopes_are_several_batches(
 ) -> None:
     watched = RefusingEventStore(events, b"nothing of that")
     async with (
-        open_site(records_url, cast(EventStore, watched), tmp_path) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, cast(EventStore, watched), tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
-        limit_memory(site, Budget(2 * Budget().cost(b'[{"event":"e0","distinct_id":"ann"}]')))
+        limit_memory(app_server, Budget(2 * Budget().cost(b'[{"event":"e0","distinct_id":"ann"}]')))
         for one in range(9):
             body = msgspec.json.encode([{"event": f"e{one}", "distinct_id": "ann"}])
-            await site.log.append(Envelope(project_id, NOW, "", "", None, body, historical=True))
-        await site.ingested()
+            await app_server.log.append(
+                Envelope(project_id, NOW, "", "", None, body, historical=True)
+            )
+        await app_server.ingested()
 
         assert await names(tenant) == [f"e{one}" for one in range(9)]
         assert watched.inserts >= 5

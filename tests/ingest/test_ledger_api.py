@@ -30,16 +30,16 @@ def returned(time: Any) -> str:
 
 async def accept_damaged_body(tenant: Tenant, body: bytes = UNREADABLE) -> int:
     """Accept a request whose body is damaged afterwards; return its id in the log."""
-    entry_id = await tenant.site.log.append(
-        Envelope(tenant.project_id, tenant.site.clock.now(), "192.0.2.1", "curl/8", None, body)
+    entry_id = await tenant.server.log.append(
+        Envelope(tenant.project_id, tenant.server.clock.now(), "192.0.2.1", "curl/8", None, body)
     )
-    await tenant.site.ingested()
+    await tenant.server.ingested()
     return entry_id
 
 
 async def repair_body(tenant: Tenant, letter_id: int, body: bytes = READABLE) -> None:
     """Replace the body by one that can be read, as if another version could read the old one."""
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(
             update(dead_letters).where(dead_letters.c.id == letter_id).values(body=body)
         )
@@ -118,7 +118,7 @@ async def test_every_accepted_item_is_found_in_the_ledger(tenant: Tenant) -> Non
 
 async def test_a_repeated_request_is_reported_as_a_duplicate_with_its_id(tenant: Tenant) -> None:
     await tenant.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
-    tenant.site.clock.move(seconds=3)
+    tenant.server.clock.move(seconds=3)
     await tenant.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
     report = await tenant.get("/ingestion/")
 
@@ -131,7 +131,7 @@ async def test_a_repeated_request_is_reported_as_a_duplicate_with_its_id(tenant:
 
 @pytest.mark.every_engine
 async def test_minutes_are_those_of_acceptance_and_may_be_chosen(tenant: Tenant) -> None:
-    clock = tenant.site.clock
+    clock = tenant.server.clock
     await tenant.capture({"event": "a", "distinct_id": "u1"})
     clock.move(minutes=2)
     await tenant.capture({"event": "b", "distinct_id": "u1"}, {"event": "c", "distinct_id": "u1"})
@@ -177,7 +177,7 @@ async def test_a_report_of_no_date_is_refused(tenant: Tenant) -> None:
 
 
 async def test_a_key_needs_the_scope_of_events(tenant: Tenant) -> None:
-    async with tenant.site.client(None, f"/api/projects/{tenant.project_id}") as anonymous:
+    async with tenant.server.client(None, f"/api/projects/{tenant.project_id}") as anonymous:
         answer = await anonymous.get("/ingestion/")
 
     assert answer.status_code == 401
@@ -208,7 +208,7 @@ async def test_a_retry_ingests_with_the_ids_of_the_first_time(tenant: Tenant) ->
     entry_id = await accept_damaged_body(tenant)
     [letter] = await letters(tenant)
     await repair_body(tenant, letter["id"])
-    tenant.site.clock.move(minutes=5)
+    tenant.server.clock.move(minutes=5)
 
     answer = await tenant.api.post(f"/ingestion/dead_letters/{letter['id']}/retry/")
     await settled(tenant)
@@ -234,7 +234,7 @@ async def test_a_retry_that_fails_again_reports_the_new_error(tenant: Tenant) ->
     await accept_damaged_body(tenant)
     [letter] = await letters(tenant)
     await repair_body(tenant, letter["id"], b'{"batch": [17]}')
-    tenant.site.clock.move(minutes=5)
+    tenant.server.clock.move(minutes=5)
 
     answer = await tenant.api.post("/ingestion/dead_letters/retry/")
     await settled(tenant)
@@ -253,7 +253,7 @@ async def test_a_retry_waits_for_a_store_that_is_down(tenant: Tenant) -> None:
     await accept_damaged_body(tenant)
     [letter] = await letters(tenant)
     await repair_body(tenant, letter["id"])
-    events, failures = tenant.site.events, await store_failures(tenant)
+    events, failures = tenant.server.events, await store_failures(tenant)
 
     events.is_down = True
     try:
@@ -268,7 +268,7 @@ async def test_a_retry_waits_for_a_store_that_is_down(tenant: Tenant) -> None:
 
 
 async def store_failures(tenant: Tenant) -> float:
-    return await tenant.site.metric("fanion_store_errors_total", store="ingestion")
+    return await tenant.server.metric("fanion_store_errors_total", store="ingestion")
 
 
 async def tried_in_vain(tenant: Tenant, before: float) -> bool:
@@ -313,9 +313,9 @@ async def test_a_dead_letter_of_another_project_is_not_found(
     tenant: Tenant, method: str, path: str
 ) -> None:
     other = Envelope(tenant.project_id + 1_000_000, NOW, "", "", None, UNREADABLE)
-    entry_id = await tenant.site.log.append(other)
-    await tenant.site.ingested()
-    async with tenant.site.records.read() as connection:
+    entry_id = await tenant.server.log.append(other)
+    await tenant.server.ingested()
+    async with tenant.server.records.read() as connection:
         statement = select(dead_letters.c.id).where(dead_letters.c.log_id == entry_id)
         letter_id = (await connection.execute(statement)).scalar_one()
 

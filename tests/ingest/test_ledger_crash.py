@@ -7,7 +7,7 @@ import pytest
 
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.store import Ledger, totals_of
-from tests.support.application import Json, Site, open_site, open_tenant
+from tests.support.application import AppServer, Json, open_app_server, open_tenant
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
@@ -20,9 +20,11 @@ BATCH: list[Json] = [
 ]
 
 
-async def counted(site: Site, project_id: int) -> tuple[int, int, int]:
+async def counted(app_server: AppServer, project_id: int) -> tuple[int, int, int]:
     """Return the numbers of accepted, stored and dropped items."""
-    totals = totals_of(await Ledger(site.records, site.clock.now).counts(NOW, NOW, project_id))
+    totals = totals_of(
+        await Ledger(app_server.records, app_server.clock.now).counts(NOW, NOW, project_id)
+    )
     return totals.accepted, totals.stored, totals.dropped
 
 
@@ -32,18 +34,21 @@ async def test_a_batch_that_is_repeated_after_a_crash_counts_once(
     dying_store = cast(EventStore, Deadly(events))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
-            open_site(sqlite_url, dying_store, tmp_path) as site,
-            open_tenant(site, project_id) as tenant,
+            open_app_server(sqlite_url, dying_store, tmp_path) as app_server,
+            open_tenant(app_server, project_id) as tenant,
         ):
             body = {"api_key": tenant.token, "batch": BATCH}
             assert (await tenant.public.post("/batch/", json=body)).status_code == 200
-            await site.running_out()
-            before = await counted(site, project_id)
-    async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
+            await app_server.running_out()
+            before = await counted(app_server, project_id)
+    async with (
+        open_app_server(sqlite_url, events, tmp_path) as app_server,
+        app_server.client() as public,
+    ):
         event = {"event": "later", "distinct_id": "u1", "api_key": tenant.token}
         assert (await public.post("/capture/", json=event)).status_code == 200
-        await site.ingested()
-        after = await counted(site, project_id)
+        await app_server.ingested()
+        after = await counted(app_server, project_id)
 
     assert before == (0, 0, 0)
     assert after == (4, 3, 1)

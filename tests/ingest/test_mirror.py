@@ -37,7 +37,7 @@ async def mirror_of(events: EventStore, project_id: int, statement: str) -> list
 
 
 async def newer_version(tenant: Tenant) -> int:
-    return await tenant.site.running.ingestion.versions.draw()
+    return await tenant.server.running.ingestion.versions.draw()
 
 
 async def note(records: Records, *changes: Unmirrored) -> None:
@@ -68,7 +68,7 @@ def setting(distinct_id: str, **properties: Any) -> Json:
 
 @pytest.mark.every_engine
 async def test_a_person_is_sent_as_it_is_by_now(tenant: Tenant, events: EventStore) -> None:
-    records = tenant.site.running.public.records
+    records = tenant.server.running.public.records
     await tenant.capture(setting("ann", plan="free"))
     uuid = UUID((await tenant.person("ann"))["id"])
     noted, newer = await newer_version(tenant), await newer_version(tenant)
@@ -86,7 +86,7 @@ async def test_a_person_is_sent_as_it_is_by_now(tenant: Tenant, events: EventSto
 async def test_a_merged_person_is_sent_as_gone_with_its_override(
     tenant: Tenant, events: EventStore
 ) -> None:
-    records = tenant.site.running.public.records
+    records = tenant.server.running.public.records
     await tenant.capture(setting("ann", plan="free"), setting("bob"))
     ann, bob = [UUID((await tenant.person(name))["id"]) for name in ("ann", "bob")]
     version = await newer_version(tenant)
@@ -107,7 +107,7 @@ async def test_a_merged_person_is_sent_as_gone_with_its_override(
 
 @pytest.mark.every_engine
 async def test_groups_are_sent(tenant: Tenant, events: EventStore) -> None:
-    records = tenant.site.running.public.records
+    records = tenant.server.running.public.records
     described = {"$group_type": "company", "$group_key": "acme", "$group_set": {"plan": "pro"}}
     event = {"event": "$groupidentify", "distinct_id": "ann", "properties": described}
     await tenant.capture(event)
@@ -124,7 +124,7 @@ async def test_groups_are_sent(tenant: Tenant, events: EventStore) -> None:
 
 
 async def test_a_note_is_left_to_its_process_at_first(tenant: Tenant, events: EventStore) -> None:
-    records = tenant.site.running.public.records
+    records = tenant.server.running.public.records
     await note(records, Unmirrored(await newer_version(tenant), tenant.project_id, [UUID(int=1)]))
 
     await MirrorWorker(records, events).look()
@@ -134,7 +134,7 @@ async def test_a_note_is_left_to_its_process_at_first(tenant: Tenant, events: Ev
 
 async def test_a_batch_leaves_no_note(tenant: Tenant) -> None:
     """A batch leaves no note, whether or not another batch follows."""
-    records = tenant.site.running.public.records
+    records = tenant.server.running.public.records
     await tenant.capture(setting("ann", plan="free"))
     await tenant.capture(setting("ann", plan="pro"))
 
@@ -145,9 +145,11 @@ async def test_a_batch_leaves_no_note(tenant: Tenant) -> None:
 
 
 async def test_metrics_count_what_is_not_sent(tenant: Tenant) -> None:
-    site = tenant.site
-    before = await site.metric("fanion_changes_to_mirror")
+    app_server = tenant.server
+    before = await app_server.metric("fanion_changes_to_mirror")
     version = await newer_version(tenant)
-    await note(site.running.public.records, Unmirrored(version, tenant.project_id, [UUID(int=7)]))
+    await note(
+        app_server.running.public.records, Unmirrored(version, tenant.project_id, [UUID(int=7)])
+    )
 
-    assert await site.metric("fanion_changes_to_mirror") == before + 1
+    assert await app_server.metric("fanion_changes_to_mirror") == before + 1

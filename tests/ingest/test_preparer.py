@@ -24,7 +24,7 @@ from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.projects.model import IngestionSettings
 from tests.support.accept_logs import of_one_partition
-from tests.support.application import Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
 from tests.support.maxmind import write_maxmind
@@ -61,8 +61,8 @@ async def open_with_preparer(
 ) -> AsyncGenerator[Tenant]:
     """Open a workspace whose batches are prepared by another process from now on."""
     async with (
-        open_site(records_url, events, folder, processes=2) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(records_url, events, folder, processes=2) as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         await until_preparer_helps(tenant, watched)
         yield tenant
@@ -78,8 +78,8 @@ async def until_preparer_helps(tenant: Tenant, watched: PreparedCounts) -> None:
     await until_soon(helped, "no run was prepared elsewhere")
 
 
-def process_of(site: Site) -> int:
-    preparer = site.running.ingestion.preparer
+def process_of(app_server: AppServer) -> int:
+    preparer = app_server.running.ingestion.preparer
     assert preparer is not None
     assert preparer.pid is not None
     return preparer.pid
@@ -108,7 +108,7 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
         person = await tenant.person("ann")
         of_person = await tenant.events(person_id=person["uuid"])
         definitions = await tenant.get("/property_definitions/", search="deep")
-        dropped = await tenant.site.metric("fanion_items_dropped_total", reason="no_name")
+        dropped = await tenant.server.metric("fanion_items_dropped_total", reason="no_name")
 
     assert watched.ahead == before + 1
     assert [event["event"] for event in stored] == ["$identify", "a"]
@@ -166,12 +166,12 @@ async def test_what_is_sent_again_is_left_out(
     async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
         first = {"event": "a", "distinct_id": "ann", "uuid": str(uuid4()), "$set": {"n": 1}}
         await tenant.capture(first, first)
-        tenant.site.clock.move(seconds=1)
+        tenant.server.clock.move(seconds=1)
         await tenant.capture({"event": "b", "distinct_id": "ann", "$set": {"n": 2}})
         await tenant.capture(first, {"event": "c", "distinct_id": "ann", "uuid": str(uuid4())})
         stored = await named(tenant, "a", "b", "c")
         person = await tenant.person("ann")
-        duplicates = await tenant.site.metric("fanion_items_dropped_total", reason="duplicate")
+        duplicates = await tenant.server.metric("fanion_items_dropped_total", reason="duplicate")
 
     assert [event["event"] for event in stored] == ["a", "b", "c"]
     assert person["properties"] == {"n": 2}
@@ -194,7 +194,7 @@ async def test_events_of_a_deleted_person_are_left_out(
         before = watched.ahead
         await tenant.capture({"event": "b", "distinct_id": ann}, {"event": "c", "distinct_id": bob})
         stored = await named(tenant, "b", "c")
-        erased = await tenant.site.metric("fanion_items_dropped_total", reason="erased")
+        erased = await tenant.server.metric("fanion_items_dropped_total", reason="erased")
 
     assert watched.ahead == before + 1
     assert [event["event"] for event in stored] == ["c"]
@@ -205,11 +205,11 @@ async def test_when_the_process_dies_the_batch_is_prepared_here_and_another_one_
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
-        first = process_of(tenant.site)
+        first = process_of(tenant.server)
         os.kill(first, signal.SIGKILL)
         await tenant.capture({"event": "a", "distinct_id": "ann"})
         await until_preparer_helps(tenant, watched)
-        second = process_of(tenant.site)
+        second = process_of(tenant.server)
         stored = await named(tenant, "a")
 
     assert len(stored) == 1
@@ -231,10 +231,10 @@ async def test_a_poisoned_envelope_is_put_aside_and_the_rest_goes_on(
     poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
 
     async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
-        await tenant.site.log.append(poison)
+        await tenant.server.log.append(poison)
         await tenant.capture({"event": "after", "distinct_id": "ann"})
         stored = await named(tenant, "after")
-        put_aside = await tenant.site.records.fetch(select(dead_letters))
+        put_aside = await tenant.server.records.fetch(select(dead_letters))
 
     assert len(stored) == 1
     assert [row.body for row in put_aside] == [poison.body]
@@ -243,8 +243,8 @@ async def test_a_poisoned_envelope_is_put_aside_and_the_rest_goes_on(
 async def test_with_one_process_nothing_is_prepared_elsewhere(
     sqlite_url: str, events: EventStore, tmp_path: Path
 ) -> None:
-    async with open_site(sqlite_url, events, tmp_path, processes=1) as site:
-        assert site.running.ingestion.preparer is None
+    async with open_app_server(sqlite_url, events, tmp_path, processes=1) as app_server:
+        assert app_server.running.ingestion.preparer is None
 
 
 def entry(number: int, body: bytes, ip: str = "") -> LogEntry:

@@ -95,7 +95,7 @@ async def test_a_wish_that_cannot_be_is_refused(
 
 
 async def test_other_servers_follow(tenant: Tenant) -> None:
-    elsewhere = Projects(ProjectStore(tenant.site.records))
+    elsewhere = Projects(ProjectStore(tenant.server.records))
     before = await elsewhere.by_token(tenant.token)
 
     await set_rules(tenant, anonymize_ips=True)
@@ -142,7 +142,7 @@ async def test_unwanted_user_agents_are_dropped_and_reported(tenant: Tenant) -> 
     body = {"api_key": tenant.token, "batch": [own, bots]}
 
     await tenant.public.post("/batch/", json=body, headers={"user-agent": "googlebot/2.1"})
-    await tenant.site.ingested()
+    await tenant.server.ingested()
     report = await tenant.get("/ingestion/")
 
     assert [event["distinct_id"] for event in await tenant.events()] == ["u1"]
@@ -153,14 +153,14 @@ async def test_unwanted_user_agents_are_dropped_and_reported(tenant: Tenant) -> 
 
 async def test_rules_of_a_project_that_this_server_has_not_met_are_loaded(tenant: Tenant) -> None:
     await set_rules(tenant, removed_properties=["card"])
-    directory = tenant.site.running.public.flags.projects
+    directory = tenant.server.running.public.flags.projects
     directory._replace_cached(tenant.project_id, None)  # as after a restart
 
     body = b'{"event": "paid", "distinct_id": "u1", "properties": {"card": 1, "plan": 2}}'
-    await tenant.site.log.append(
-        Envelope(tenant.project_id, tenant.site.clock.now(), "", "", None, body)
+    await tenant.server.log.append(
+        Envelope(tenant.project_id, tenant.server.clock.now(), "", "", None, body)
     )
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     [event] = await tenant.events()
     assert event["properties"] == {"plan": 2}
@@ -173,10 +173,10 @@ async def test_a_flood_is_throttled_and_nothing_of_it_is_stored(tenant: Tenant) 
 
     first = await tenant.public.post("/batch/", json=body)
     second = await tenant.public.post("/capture/", json={**events[0], "api_key": tenant.token})
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     third = await tenant.public.post("/batch/", json=body)
     fourth = await tenant.public.post("/batch/", json=body)
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     assert (first.status_code, third.status_code) == (200, 200)
     assert second.status_code == 503
@@ -207,7 +207,7 @@ async def test_a_flooding_project_does_not_slow_its_neighbour(tenant: Tenant) ->
     await set_rules(tenant, items_per_second=1, burst_seconds=1)
     event = {"event": "paid", "distinct_id": "u1"}
 
-    async with open_tenant(tenant.site, tenant.project_id + 500_000) as neighbour:
+    async with open_tenant(tenant.server, tenant.project_id + 500_000) as neighbour:
         flood = [
             (await tenant.public.post("/e/", json={**event, "api_key": tenant.token})).status_code
             for _ in range(50)
@@ -252,7 +252,7 @@ async def test_every_capture_path_asks_to_send_again(tenant: Tenant, path: str) 
     headers = {"authorization": f"Bearer {tenant.token}"}
 
     answers = [await tenant.public.post(path, json=body, headers=headers) for _ in range(2)]
-    tenant.site.clock.move(seconds=int(answers[1].headers["retry-after"]))
+    tenant.server.clock.move(seconds=int(answers[1].headers["retry-after"]))
     again = await tenant.public.post(path, json=body, headers=headers)
 
     assert [answer.status_code for answer in answers] == [200, 503]

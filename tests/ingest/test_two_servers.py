@@ -44,7 +44,7 @@ from fanion.persons.merge import person_uuid
 from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
 from tests.support.accept_logs import make_single
-from tests.support.application import Json, Tenant, open_site, open_tenant
+from tests.support.application import Json, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
 
@@ -448,7 +448,7 @@ class ServerPair:
         self.halting.reached.clear()
         self.halting.goes_on.clear()
         self.halting.tokens.clear()
-        await asyncio.gather(*map(self.tenant.site.log.append, sent))  # one group
+        await asyncio.gather(*map(self.tenant.server.log.append, sent))  # one group
         for _ in range(times):
             await self.halting.reached.wait()
             self.halting.reached.clear()
@@ -457,7 +457,7 @@ class ServerPair:
             self.halting.goes_on.set()
             self.halting.goes_on.clear()
         self.halting.goes_on.set()
-        await self.tenant.site.ingested()
+        await self.tenant.server.ingested()
 
     async def names(self, **query: Any) -> list[str]:
         return sorted(event["event"] for event in await self.tenant.events(**query))
@@ -480,9 +480,9 @@ async def pair(
     halting = HaltingEventStore(events)
     earlier = NOW - timedelta(minutes=1)
     async with (
-        open_site(records_url, cast(EventStore, halting), tmp_path / "a") as site,
-        open_tenant(site, project_id) as tenant,
-        open_site(records_url, events, tmp_path / "b", earlier) as second,
+        open_app_server(records_url, cast(EventStore, halting), tmp_path / "a") as app_server,
+        open_tenant(app_server, project_id) as tenant,
+        open_app_server(records_url, events, tmp_path / "b", earlier) as second,
         second.client(tenant.key, f"/api/projects/{project_id}") as other,
     ):
         yield ServerPair(tenant, other, halting)
@@ -494,15 +494,15 @@ def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
 
 @pytest.mark.postgresql
 async def test_an_idle_server_renews_what_it_holds(pair: ServerPair) -> None:
-    site = pair.tenant.site
+    app_server = pair.tenant.server
 
     async def is_held() -> bool:
         held = select(log_positions.c.held_until).where(log_positions.c.consumer == LIVE)
-        [row] = await site.records.fetch(held)
-        return bool(row.held_until == site.clock.now() + LEASE_DURATION)
+        [row] = await app_server.records.fetch(held)
+        return bool(row.held_until == app_server.clock.now() + LEASE_DURATION)
 
     await until_soon(is_held, "nothing is held")
-    site.clock.move(seconds=LEASE_DURATION.total_seconds() - 1)
+    app_server.clock.move(seconds=LEASE_DURATION.total_seconds() - 1)
 
     await until_soon(is_held, "it is not renewed")
 

@@ -76,7 +76,7 @@ async def test_a_result_is_cached_until_it_is_old(tenant: Tenant) -> None:
 
     again = await trend(tenant, CALLS)
     anew = await trend(tenant, {**CALLS, "refresh": True})
-    tenant.site.clock.move(minutes=16)
+    tenant.server.clock.move(minutes=16)
     later = await trend(tenant, CALLS)
 
     # Names are looked up for each answer: the events were only received later.
@@ -91,10 +91,10 @@ async def test_a_result_is_cached_until_it_is_old(tenant: Tenant) -> None:
 
 
 async def test_a_cached_result_expires_at_the_start_of_a_day(tenant: Tenant) -> None:
-    tenant.site.clock.move(hours=11, minutes=59)
+    tenant.server.clock.move(hours=11, minutes=59)
     await trend(tenant, CALLS)
 
-    tenant.site.clock.move(minutes=2)
+    tenant.server.clock.move(minutes=2)
     reported = await trend(tenant, CALLS)
 
     assert reported["is_cached"] is False
@@ -208,7 +208,7 @@ async def test_an_insight_has_its_result_once_it_was_calculated(tenant: Tenant) 
 @pytest.mark.every_engine
 async def test_insights_are_listed_newest_first_and_can_be_filtered(tenant: Tenant) -> None:
     for number in range(3):
-        tenant.site.clock.move(seconds=1)
+        tenant.server.clock.move(seconds=1)
         await created(tenant, name=f"Insight {number}", favorited=number == 1)
 
     every = await tenant.get("/insights/", limit=2)
@@ -223,7 +223,7 @@ async def test_insights_are_listed_newest_first_and_can_be_filtered(tenant: Tena
 
 async def test_a_change_affects_only_the_given_fields_and_records_the_user(tenant: Tenant) -> None:
     insight = await created(tenant, name="a", filters=CALLS, tags=["x"])
-    tenant.site.clock.move(hours=1)
+    tenant.server.clock.move(hours=1)
 
     answer = await tenant.api.patch(f"/insights/{insight['id']}/", json={"name": "b"})
 
@@ -237,7 +237,7 @@ async def test_an_insight_with_options_refused_now_can_still_be_renamed(
 ) -> None:
     made = (await tenant.api.post("/insights/", json={"name": "a", "filters": CALLS})).json()
     old = {**CALLS, "breakdown_path_cleaning": True}
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(update(insights).values(filters=old))
 
     renamed = await tenant.api.patch(f"/insights/{made['id']}/", json={"name": "b", "filters": old})
@@ -277,7 +277,7 @@ async def test_hard_deletion_of_an_insight_is_refused(tenant: Tenant) -> None:
 
 async def test_an_insight_of_another_project_does_not_exist(tenant: Tenant) -> None:
     insight = await created(tenant, name="a")
-    other = f"{tenant.site.client(tenant.key).base_url}"
+    other = f"{tenant.server.client(tenant.key).base_url}"
 
     for path in (f"/insights/{insight['id'] + 1000}/", "/insights/x/"):
         answer = await tenant.api.get(path)
@@ -298,10 +298,10 @@ async def test_an_invalid_dashboard_id_is_refused(tenant: Tenant, dashboard: str
 
 
 async def test_an_outage_of_the_event_store_is_reported(tenant: Tenant) -> None:
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     try:
         answer = await tenant.api.post("/insights/trend/", json=CALLS)
     finally:
-        tenant.site.events.is_down = False
+        tenant.server.events.is_down = False
 
     assert answer.status_code == 503

@@ -148,7 +148,7 @@ async def test_the_cohort_of_a_trends_actors_has_none_of_them(
         "/cohorts/", params={**query, "filter_test_accounts": asked}, json={"is_static": True}
     )
     assert answer.status_code == 201, answer.text
-    await shop.site.calculated()
+    await shop.server.calculated()
 
     assert len(await members(shop, answer.json())) == wanted
 
@@ -162,7 +162,7 @@ async def test_the_average_of_a_rollback_leaves_them_out(shop: Tenant) -> None:
     asked = parse_trends({**SEEN, "filter_test_accounts": True})
 
     average = await RollingAverage(
-        Analysis(shop.site.records, shop.site.running.events)
+        Analysis(shop.server.records, shop.server.running.events)
     ).daily_average(project, asked, week)
 
     assert average == pytest.approx(2 / 7)

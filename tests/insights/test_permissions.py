@@ -35,8 +35,8 @@ class Actors:
     async def add(self, name: str, level: Level = Level.MEMBER) -> httpx.AsyncClient:
         tenant = self._tenant
         unique = f"{name}-{tenant.project_id:x}"
-        person = await add_member(tenant.site.records, unique, level, tenant.organization_id)
-        client = tenant.site.client(person.key, f"/api/projects/{tenant.project_id}")
+        person = await add_member(tenant.server.records, unique, level, tenant.organization_id)
+        client = tenant.server.client(person.key, f"/api/projects/{tenant.project_id}")
         return await self._stack.enter_async_context(client)
 
 

@@ -97,7 +97,7 @@ async def test_refresh_says_whether_to_calculate_now(
 
 async def test_an_environment_answers_queries_of_its_project(tenant: Tenant) -> None:
     path = f"/api/environments/{tenant.project_id}/query"
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         answers = [
             await client.post(f"{path}{slash}", json={"query": QUERY}) for slash in ("", "/")
         ]
@@ -108,18 +108,18 @@ async def test_an_environment_answers_queries_of_its_project(tenant: Tenant) -> 
 async def test_a_query_needs_the_scope_to_query(tenant: Tenant) -> None:
     for scopes, status in ((["query:read"], 200), (["insight:read"], 403)):
         key = await add_key(
-            tenant.site.records, tenant.user_id, f"phx_{scopes[0]}_{uuid4()}", scopes
+            tenant.server.records, tenant.user_id, f"phx_{scopes[0]}_{uuid4()}", scopes
         )
-        async with tenant.site.client(key, f"/api/projects/{tenant.project_id}") as client:
+        async with tenant.server.client(key, f"/api/projects/{tenant.project_id}") as client:
             assert (await client.post("/query/", json={"query": QUERY})).status_code == status
 
 
 async def test_sessions_and_viewers_may_ask(tenant: Tenant) -> None:
     path = f"/api/projects/{tenant.project_id}"
-    viewer = await add_member(tenant.site.records, "vera", Level.VIEWER, tenant.organization_id)
+    viewer = await add_member(tenant.server.records, "vera", Level.VIEWER, tenant.organization_id)
     async with (
-        await tenant.site.browser(tenant.user_id, path) as browser,
-        tenant.site.client(viewer.key, path) as reader,
+        await tenant.server.browser(tenant.user_id, path) as browser,
+        tenant.server.client(viewer.key, path) as reader,
     ):
         answers = [await one.post("/query/", json={"query": QUERY}) for one in (browser, reader)]
 

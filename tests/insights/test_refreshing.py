@@ -42,10 +42,10 @@ async def test_an_old_result_is_shown_with_its_time_and_background_done(tenant: 
     path = f"/insights/{(await made(tenant))['id']}/"
     await tenant.get(path, refresh="true")
     await seen(tenant)
-    tenant.site.clock.move(minutes=20)
+    tenant.server.clock.move(minutes=20)
 
     old = await tenant.get(path)
-    await tenant.site.running.questions.insights.results.background_done()
+    await tenant.server.running.questions.insights.results.background_done()
     new = await tenant.get(path)
 
     assert (count(old), old["last_refresh"]) == (0, "2024-03-01T12:00:00Z")
@@ -58,7 +58,7 @@ async def test_a_fresh_result_is_not_background_done(tenant: Tenant) -> None:
     await seen(tenant)
 
     await tenant.get(path)
-    await tenant.site.running.questions.insights.results.background_done()
+    await tenant.server.running.questions.insights.results.background_done()
 
     assert count(await tenant.get(path)) == 0
 
@@ -72,11 +72,11 @@ async def test_a_query_may_be_answered_with_what_is_old(tenant: Tenant) -> None:
         return last_refresh
 
     first = await asked("lazy_async")
-    tenant.site.clock.move(minutes=20)
+    tenant.server.clock.move(minutes=20)
     old = await asked("lazy_async")
-    await tenant.site.running.questions.insights.results.background_done()
+    await tenant.server.running.questions.insights.results.background_done()
     behind = await asked("lazy_async")
-    tenant.site.clock.move(minutes=20)
+    tenant.server.clock.move(minutes=20)
     fresh = await asked("blocking")
 
     assert (first, old) == ("2024-03-01T12:00:00Z", "2024-03-01T12:00:00Z")
@@ -85,7 +85,7 @@ async def test_a_query_may_be_answered_with_what_is_old(tenant: Tenant) -> None:
 
 async def refreshed(tenant: Tenant) -> None:
     """Refresh dashboards until none is due; other tests have some too."""
-    while await tenant.site.running.questions.refresher.work_once():
+    while await tenant.server.running.questions.refresher.work_once():
         pass
 
 
@@ -103,7 +103,7 @@ async def test_a_dashboard_that_is_looked_at_is_calculated_by_schedule(tenant: T
 
     await refreshed(tenant)
     early = await tenant.get(insight)
-    tenant.site.clock.move(minutes=15)
+    tenant.server.clock.move(minutes=15)
     await refreshed(tenant)
     due = await tenant.get(insight)
 
@@ -114,7 +114,7 @@ async def test_a_dashboard_that_is_looked_at_is_calculated_by_schedule(tenant: T
 async def test_a_dashboard_that_nobody_looks_at_is_left_alone(tenant: Tenant) -> None:
     board, insight = await on_dashboard(tenant)
     await tenant.get(board)
-    tenant.site.clock.move(days=1)
+    tenant.server.clock.move(days=1)
 
     await refreshed(tenant)
 
@@ -125,7 +125,7 @@ async def test_a_deleted_dashboard_is_not_calculated(tenant: Tenant) -> None:
     board, insight = await on_dashboard(tenant)
     await tenant.get(board)
     await tenant.api.patch(board, json={"deleted": True})
-    tenant.site.clock.move(minutes=20)
+    tenant.server.clock.move(minutes=20)
 
     await refreshed(tenant)
 

@@ -17,7 +17,7 @@ from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.store import EventStore
 from fanion.ingest.squash_worker import SquashWorker
 from fanion.persons.merge import person_uuid
-from tests.support.application import Json, Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Json, Tenant, open_app_server, open_tenant
 from tests.support.cohorts import all_of, create, did, members
 from tests.support.events_engine import next_project
 
@@ -84,13 +84,15 @@ async def expect_joined(tenant: Tenant) -> None:
 
 
 @pytest.fixture
-async def layout(every_layout: EventStore, sqlite_url: str, tmp_path: Path) -> AsyncIterator[Site]:
-    async with open_site(sqlite_url, every_layout, tmp_path) as site:
-        yield site
+async def layout(
+    every_layout: EventStore, sqlite_url: str, tmp_path: Path
+) -> AsyncIterator[AppServer]:
+    async with open_app_server(sqlite_url, every_layout, tmp_path) as app_server:
+        yield app_server
 
 
 @pytest.mark.parametrize("requests", [1, 3])
-async def test_a_visit_joins_in_every_order_of_arrival(layout: Site, requests: int) -> None:
+async def test_a_visit_joins_in_every_order_of_arrival(layout: AppServer, requests: int) -> None:
     """The test takes seconds: each of the six orders is ingested in a project of its own."""
     for order in permutations(JOURNEY):
         async with open_tenant(layout, next_project()) as tenant:
@@ -147,7 +149,7 @@ async def test_a_visit_follows_a_merge_by_request(tenant: Tenant) -> None:
     answer = await tenant.api.post(f"/persons/{other['uuid']}/merge/", json={"ids": [ann["uuid"]]})
 
     assert answer.status_code == 201, answer.text
-    await tenant.site.ingested()  # the event store is notified after the commit that is answered
+    await tenant.server.ingested()  # the event store is notified after the commit that is answered
     assert await funnel(tenant, "$pageview", "signed up") == [1, 1]
     assert await users(tenant) == 1
 
@@ -180,12 +182,12 @@ async def test_a_visitor_is_counted_once_and_is_nobody_until_then(tenant: Tenant
 async def test_only_persons_become_members_of_a_cohort(tenant: Tenant) -> None:
     await tenant.capture(visit(who="nobody"), visit())
     cohort = await create(tenant, name="Visitors", filters=all_of(did("$pageview")))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     assert await members(tenant, cohort) == []
 
     await tenant.capture(IDENTIFY)
-    tenant.site.clock.move(days=1)  # it is calculated again
-    await tenant.site.calculated()
+    tenant.server.clock.move(days=1)  # it is calculated again
+    await tenant.server.calculated()
     assert await members(tenant, cohort) == [USER]
 
 
@@ -243,7 +245,7 @@ async def test_who_returns_after_a_deletion_joins_again(tenant: Tenant) -> None:
 
     await tenant.capture(visit("29T10:00"), event("$identify", "eve", "29T10:01"))
     assert (await tenant.get("/persons/", distinct_id=VISITOR))["results"] == []
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     await tenant.capture(
         event("$identify", "eve", "29T10:01", **{"$anon_distinct_id": VISITOR}),
         event("signed up", "eve", "29T10:02"),
@@ -265,7 +267,7 @@ async def test_visits_that_earlier_versions_stored_join_too(
     ]
     await events.insert(events.encoder.batch(stored), uuid4().hex)
 
-    await SquashWorker(tenant.site.records, events).join_anonymous()
+    await SquashWorker(tenant.server.records, events).join_anonymous()
     await tenant.capture(event("$identify", USER, "28T10:03", **{"$anon_distinct_id": "later"}))
 
     assert await funnel(tenant, "$pageview", "signed up") == [2, 1]

@@ -65,7 +65,7 @@ async def test_updates_outside_the_properties_count_too(tenant: Tenant) -> None:
 
 
 async def test_a_person_is_returned_whole(tenant: Tenant) -> None:
-    now = tenant.site.clock.now().isoformat().replace("+00:00", "Z")
+    now = tenant.server.clock.now().isoformat().replace("+00:00", "Z")
 
     await tenant.capture(event("ann", **{"$set": {"name": "Ann", "plan": "pro"}}))
     person = await tenant.person("ann")
@@ -181,7 +181,7 @@ async def test_persons_are_found_by_a_part_of_the_name(
     }
     await tenant.capture(*(event(name, **{"$set": given}) for name, given in properties.items()))
     cohort = await upload(tenant, "\n".join(properties))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     listed = (await tenant.get("/persons/", search=search))["results"]
 
@@ -195,7 +195,7 @@ async def test_a_person_is_found_by_its_id_and_by_one_that_it_had(tenant: Tenant
     old, ann = await tenant.person("visitor"), await tenant.person("ann")
     await tenant.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
     cohort = await upload(tenant, "ann\nbob\n")
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     for search in (ann["uuid"], ann["uuid"].upper(), f" {ann['uuid']} ", old["uuid"]):
         [person] = (await tenant.get("/persons/", search=search))["results"]
@@ -216,7 +216,7 @@ async def persons(tenant: Tenant) -> None:
     for n in range(5):
         email = f"P{n}_%@{'one' if n < 3 else 'two'}.example"
         await tenant.capture(event(f"p{n}", **{"$set": {"email": email}}))
-        tenant.site.clock.move(minutes=1)
+        tenant.server.clock.move(minutes=1)
 
 
 LISTS: dict[str, tuple[Json, list[str]]] = {
@@ -275,7 +275,7 @@ async def ages(tenant: Tenant) -> None:
     for n in range(12):
         properties = {"plan": f"Pro {n % 2}"} | ({"age": n} if n % 3 else {})
         await tenant.capture(event(f"p{n:02}", **{"$set": properties}))
-        tenant.site.clock.move(minutes=n % 2)
+        tenant.server.clock.move(minutes=n % 2)
 
 
 def names(page: Json) -> list[str]:

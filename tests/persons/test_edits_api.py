@@ -41,7 +41,7 @@ def setting(distinct_id: str, **values: Any) -> Json:
 async def delete(tenant: Tenant, person: Json, **query: Any) -> None:
     answer = await tenant.api.delete(f"/persons/{person['id']}/", params=query)
     assert (answer.status_code, answer.content) == (204, b""), answer.text
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
 
 
 async def stored_rows(events: EventStore, table: str, project_id: int) -> int:
@@ -53,7 +53,7 @@ async def stored_rows(events: EventStore, table: str, project_id: int) -> int:
 
 async def rows(tenant: Tenant, table: Any) -> int:
     counted = select(func.count()).select_from(table).where(table.c.project_id == tenant.project_id)
-    [(count,)] = await tenant.site.records.fetch(counted)
+    [(count,)] = await tenant.server.records.fetch(counted)
     return int(count)
 
 
@@ -214,13 +214,13 @@ async def test_what_is_changed_while_the_event_store_is_down_is_mirrored_later(
     await tenant.capture(setting("ann", plan="free"))
     person = await tenant.person("ann")
 
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     answer = await tenant.api.patch(
         f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}}
     )
-    tenant.site.events.is_down = False
+    tenant.server.events.is_down = False
     before = await mirrored_plan(tenant, events, person)
-    worker = tenant.site.running.ingestion.mirroring
+    worker = tenant.server.running.ingestion.mirroring
     for _ in range(2):
         await worker.look()
 
@@ -246,7 +246,7 @@ async def test_persons_of_other_projects_are_not_found(
     await tenant.capture(seen("ann"))
     person = await tenant.person("ann")
 
-    async with open_tenant(tenant.site, tenant.project_id + 8_000_001) as neighbour:
+    async with open_tenant(tenant.server, tenant.project_id + 8_000_001) as neighbour:
         for person_id in (person["id"], str(uuid4())):
             path = f"/persons/{person_id}/{part}"
             answer = await neighbour.api.request(method, path, json=body)
@@ -288,11 +288,11 @@ async def test_keys_need_the_scope(tenant: Tenant, method: str, part: str) -> No
     await tenant.capture(seen("ann"))
     path = f"/api/projects/{tenant.project_id}/persons/{(await tenant.person('ann'))['id']}/{part}"
     body: Json | None = {"properties": {}} if method == "PATCH" else None
-    suffix, records = uuid4().hex, tenant.site.records
+    suffix, records = uuid4().hex, tenant.server.records
     other = await add_key(records, tenant.user_id, f"phx_other{suffix}", ["cohort:write"])
     right = await add_key(records, tenant.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
 
-    async with tenant.site.client(other) as refused, tenant.site.client(right) as allowed:
+    async with tenant.server.client(other) as refused, tenant.server.client(right) as allowed:
         no = await refused.request(method, path, json=body)
         yes = await allowed.request(method, path, json=body)
 
@@ -364,7 +364,7 @@ async def test_without_delete_events_the_events_stay(tenant: Tenant, events: Eve
 async def test_a_deleted_person_answers_by_number_and_by_old_id_no_more(tenant: Tenant) -> None:
     person = await merged(tenant)
     number = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
-    [(person_id,)] = await tenant.site.records.fetch(number)
+    [(person_id,)] = await tenant.server.records.fetch(number)
 
     first = await tenant.api.delete(f"/persons/{person_id}/")
     second = await tenant.api.delete(f"/persons/{person_id}/")
@@ -442,13 +442,13 @@ async def test_events_that_still_wait_are_left_out(tenant: Tenant, events: Event
     """The event store is down, so that ingestion stands still at the moment of the deletion."""
     await tenant.capture(seen("ann"), seen("bob"))
     ann = await tenant.person("ann")
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     body = {
         "api_key": tenant.token,
         "batch": [setting("ann", late=True), seen("bob"), seen("ann")],
     }
     await tenant.public.post("/batch/", json=body)
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
 
     deleting = asyncio.create_task(
         tenant.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
@@ -457,9 +457,9 @@ async def test_events_that_still_wait_are_left_out(tenant: Tenant, events: Event
         if (await tenant.api.get(f"/persons/{ann['id']}/")).status_code == 404:
             break
         await asyncio.sleep(0.01)
-    tenant.site.events.is_down = False
+    tenant.server.events.is_down = False
     answer = await deleting
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     listed = await tenant.events()
     assert answer.status_code == 204
@@ -482,7 +482,7 @@ async def test_dead_letters_lose_the_persons_items_only(tenant: Tenant) -> None:
     await delete(tenant, ann, delete_events="true")
 
     left = select(dead_letters.c.body).where(dead_letters.c.project_id == tenant.project_id)
-    found = {bytes(row.body) for row in await tenant.site.records.fetch(left)}
+    found = {bytes(row.body) for row in await tenant.server.records.fetch(left)}
     assert found == {encoded([seen("bob")]), b"{bob"}
 
 
@@ -501,7 +501,7 @@ async def test_examples_of_refused_items_do_not_name_the_person(tenant: Tenant) 
         ingestion_examples.c.project_id == tenant.project_id
     )
     examples = [
-        example for row in await tenant.site.records.fetch(returned) for example in row.examples
+        example for row in await tenant.server.records.fetch(returned) for example in row.examples
     ]
     assert [example["distinct_id"] for example in examples] == ["bob"]
 
@@ -513,13 +513,13 @@ async def test_a_deletion_that_cannot_end_now_ends_later(
     await tenant.capture(seen("ann"))
     ann = await tenant.person("ann")
 
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     answer = await tenant.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
     waiting = await rows(tenant, person_erasures)
-    tenant.site.events.is_down = False
-    await tenant.site.running.ingestion.erasing.finish_all()
-    tenant.site.clock.move(minutes=2)
-    await tenant.site.running.ingestion.erasing.finish_all()
+    tenant.server.events.is_down = False
+    await tenant.server.running.ingestion.erasing.finish_all()
+    tenant.server.clock.move(minutes=2)
+    await tenant.server.running.ingestion.erasing.finish_all()
 
     assert (answer.status_code, answer.content, waiting) == (202, b"", 1)
     assert await stored_rows(events, "events", tenant.project_id) == 0
@@ -531,8 +531,8 @@ def encoded(items: Sequence[Json]) -> bytes:
 
 
 async def put_aside(tenant: Tenant, bodies: Sequence[bytes]) -> None:
-    now = tenant.site.clock.now()
-    async with tenant.site.records.write() as connection:
+    now = tenant.server.clock.now()
+    async with tenant.server.records.write() as connection:
         await connection.execute(
             dead_letters.insert(),
             [
@@ -566,18 +566,18 @@ def another_server(tenant: Tenant) -> PersonChanges:
     def changed(*_: object) -> None:
         """Do nothing, because this server is not notified."""
 
-    records, events = tenant.site.records, cast(EventStore, tenant.site.events)
+    records, events = tenant.server.records, cast(EventStore, tenant.server.events)
     return PersonChanges(records, events, asyncio.Lock(), changed, finished, Versions(records))
 
 
 async def author_of(tenant: Tenant) -> Author:
-    project = await tenant.site.running.public.flags.projects.by_id(tenant.project_id)
+    project = await tenant.server.running.public.flags.projects.by_id(tenant.project_id)
     assert project is not None
     return Author(
         project_id=project.id,
         organization_id=project.organization_id,
         user_id=tenant.user_id,
-        now=tenant.site.clock.now(),
+        now=tenant.server.clock.now(),
     )
 
 
@@ -606,9 +606,9 @@ async def test_a_person_deleted_by_another_server_is_not_written_to(
     await another_server(tenant).erase_person(
         await author_of(tenant), UUID(person["id"]), with_events=True
     )
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     await tenant.capture(setting("ann", seats=2), seen("ann"))
-    await tenant.site.running.ingestion.erasing.finish_all()
+    await tenant.server.running.ingestion.erasing.finish_all()
 
     back = await tenant.person("ann")
     assert back["properties"].get("plan") is None

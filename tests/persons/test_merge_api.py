@@ -56,18 +56,18 @@ async def numbers(tenant: Tenant, *people: Json) -> list[int]:
     ids = {}
     for person in people:
         statement = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
-        [(ids[person["id"]],)] = await tenant.site.records.fetch(statement)
+        [(ids[person["id"]],)] = await tenant.server.records.fetch(statement)
     return list(ids.values())
 
 
 async def author_of(tenant: Tenant) -> Author:
-    project = await tenant.site.running.public.flags.projects.by_id(tenant.project_id)
+    project = await tenant.server.running.public.flags.projects.by_id(tenant.project_id)
     assert project is not None
     return Author(
         project_id=project.id,
         organization_id=project.organization_id,
         user_id=tenant.user_id,
-        now=tenant.site.clock.now(),
+        now=tenant.server.clock.now(),
     )
 
 
@@ -124,7 +124,7 @@ async def test_the_mirror_of_analysis_follows(tenant: Tenant, events: EventStore
 
     await merge(tenant, ann, bob)
 
-    await tenant.site.ingested()  # the mirror is notified after the commit that is answered
+    await tenant.server.ingested()  # the mirror is notified after the commit that is answered
     statement = """
       SELECT person_id, properties FROM persons FINAL WHERE project_id = {project_id:UInt64}
     """
@@ -264,7 +264,7 @@ async def test_a_deleted_person_is_unknown(tenant: Tenant) -> None:
 
 async def test_a_person_of_another_project_is_unknown(tenant: Tenant) -> None:
     await tenant.capture(seen("ann"), seen("bob"))
-    async with open_tenant(tenant.site, tenant.project_id + 9_000_001) as neighbour:
+    async with open_tenant(tenant.server, tenant.project_id + 9_000_001) as neighbour:
         await neighbour.capture(seen("zoe"))
         zoe, ann = await neighbour.person("zoe"), await tenant.person("ann")
 
@@ -324,7 +324,7 @@ async def add_distinct_ids(tenant: Tenant, person: Json, number: int) -> None:
         }
         for index in range(number)
     ]
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(insert(person_distinct_ids), rows)
 
 
@@ -352,7 +352,7 @@ async def test_what_was_accepted_before_the_merge_is_ingested_before_it(tenant: 
     await tenant.capture(seen("ann"), seen("bob"))
     ann, bob = await tenant.person("ann"), await tenant.person("bob")
 
-    async with tenant.site.running.ingestion.turn:  # nothing is ingested meanwhile
+    async with tenant.server.running.ingestion.turn:  # nothing is ingested meanwhile
         items = [seen("ann", last="ann"), seen("bob", last="bob", only=1)]
         sent = await tenant.public.post("/batch/", json={"api_key": tenant.token, "batch": items})
         assert sent.status_code == 200
@@ -362,7 +362,7 @@ async def test_what_was_accepted_before_the_merge_is_ingested_before_it(tenant: 
             "/batch/", json={"api_key": tenant.token, "batch": [seen("bob", last="after")]}
         )
         assert later.status_code == 200
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     merged = await merging
     assert merged["properties"]["only"] == 1
@@ -373,7 +373,7 @@ async def appended(tenant: Tenant) -> None:
     """Return when the merge is in the log."""
 
     async def is_there() -> bool:
-        last = tenant.site.log.last
+        last = tenant.server.log.last
         return last is not None and b"$merge_dangerously" in last.body
 
     await until_soon(is_there, "the merge was not accepted")
@@ -427,15 +427,15 @@ async def test_a_deletion_between_reading_and_accepting_wins(
     ann, bob = await tenant.person("ann"), await tenant.person("bob")
     author = await author_of(tenant)
     uuids = UUID(ann["id"]), [UUID(bob["id"])]
-    async with tenant.site.records.read() as connection:
+    async with tenant.server.records.read() as connection:
         request = await connection.run_sync(read_request, tenant.project_id, *uuids)
 
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     query = {"delete_events": str(with_events).lower()}
     answer = await tenant.api.delete(f"/persons/{bob['id']}/", params=query)
     assert answer.status_code in {202, 204}, answer.text
-    await tenant.site.log.append(envelope_of(author, request))
-    await tenant.site.ingested()
+    await tenant.server.log.append(envelope_of(author, request))
+    await tenant.server.ingested()
 
     assert (await tenant.person("ann"))["distinct_ids"] == ["ann"]
     assert (await tenant.get("/persons/", distinct_id="bob"))["results"] == []
@@ -453,12 +453,12 @@ class FullLog:
 
 def service(tenant: Tenant, **fields: Any) -> PersonMerges:
     async def is_ingested(_: int) -> bool:
-        await tenant.site.ingested()
+        await tenant.server.ingested()
         return True
 
-    events = cast(EventStore, tenant.site.events)
-    given = {"log": tenant.site.log, "is_ingested": is_ingested, **fields}
-    return PersonMerges(tenant.site.records, events, **given)
+    events = cast(EventStore, tenant.server.events)
+    given = {"log": tenant.server.log, "is_ingested": is_ingested, **fields}
+    return PersonMerges(tenant.server.records, events, **given)
 
 
 async def test_a_deletion_before_the_answer_is_told(tenant: Tenant) -> None:
@@ -466,7 +466,7 @@ async def test_a_deletion_before_the_answer_is_told(tenant: Tenant) -> None:
     ann, bob = await tenant.person("ann"), await tenant.person("bob")
 
     async def deleted(_: int) -> bool:
-        await tenant.site.ingested()
+        await tenant.server.ingested()
         await tenant.api.delete(f"/persons/{ann['id']}/")
         return True
 
@@ -499,7 +499,7 @@ async def test_a_merge_that_waits_for_earlier_events_is_accepted(tenant: Tenant)
 
     waiting = service(tenant, is_ingested=never, wait_s=0.05)
     done = await waiting.merge(await author_of(tenant), (), UUID(ann["id"]), [UUID(bob["id"])])
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     assert not done
     assert (await tenant.person("bob"))["id"] == ann["id"]
@@ -610,7 +610,7 @@ async def test_cohorts_and_flag_identities_are_foreseen_and_moved(tenant: Tenant
     stored = select(flag_continuity.c.flag_key, flag_continuity.c.hash_key).where(
         flag_continuity.c.person_id == first
     )
-    rows = await tenant.site.records.fetch(stored)
+    rows = await tenant.server.records.fetch(stored)
     assert {row.flag_key: row.hash_key for row in rows} == {
         key: hash_key for key, (hash_key, _) in identities.items()
     }
@@ -639,7 +639,7 @@ async def remember(tenant: Tenant, person_id: int, **identities: str) -> None:
         }
         for key, hash_key in identities.items()
     ]
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(insert(flag_continuity), rows)
 
 

@@ -58,7 +58,7 @@ async def store_beyond_the_limit(tenant: Tenant, distinct_id: str) -> None:
     """Store a person as a server did that had no limit."""
     columns = {"project_id": tenant.project_id, "is_identified": False, "created_at": NOW}
     large = {"uuid": uuid4(), "version": 1, "properties": {"big": "x" * FULL * 3}}
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         person_id = await connection.scalar(
             insert(persons).values(**columns, **large).returning(persons.c.id)
         )

@@ -45,14 +45,14 @@ def short(entry: Json) -> tuple[str, str]:
 async def lived(tenant: Tenant) -> Json:
     """Create a person with two distinct ids and some history."""
     await tenant.capture(item(0, "first", "anon", **{"$set": {"plan": "free"}}))
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     session = {"$session_id": "s1"}
     called = {"$feature_flag": "beta", "$feature_flag_response": "blue"}
     await tenant.capture(
         item(1, "$identify", "ann", **{"$anon_distinct_id": "anon", "$set": {"plan": "pro"}}),
         item(2, "$feature_flag_called", "ann", **session, **called),
     )
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     await tenant.capture(item(3, "paid", "anon", **{"$unset": ["plan"], "$set": {"a": 1}}))
     person = await tenant.person("ann")
     answer = await tenant.api.post("/cohorts/", json={"name": "Payers", "is_static": True})
@@ -130,9 +130,9 @@ async def test_events_of_one_instant_are_told_once_across_pages(tenant: Tenant) 
 async def test_an_edit_by_the_api_makes_former_values_unknown(tenant: Tenant) -> None:
     await tenant.capture(item(0, "one", **{"$set": {"plan": "free"}}))
     person = await tenant.person("ann")
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     await tenant.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "other"}})
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     await tenant.capture(item(1, "two", **{"$set": {"plan": "pro"}}))
 
     [newest, _] = await timeline(tenant, person, kind="properties")
@@ -179,12 +179,12 @@ async def test_a_person_of_10000_merged_persons_is_told_whole(
     await tenant.capture(item(0, "own", "ann"))
     person = await tenant.person("ann")
     [own] = await tenant.events()
-    number = (await tenant.site.records.fetch(_number(person)))[0].id
+    number = (await tenant.server.records.fetch(_number(person)))[0].id
     rows = [
         {"project_id": tenant.project_id, "distinct_id": f"d{n}", "person_id": number}
         for n in range(MANY)
     ]
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(insert(person_distinct_ids), rows)
     expected = sorted([own["id"], *await store_many(tenant, events, UUID(person["id"]))])
 
@@ -251,11 +251,11 @@ async def test_a_key_needs_the_scopes_of_what_is_told(tenant: Tenant) -> None:
     await tenant.capture(item(0, "one"))
     person = await tenant.person("ann")
     key = await add_key(
-        tenant.site.records, tenant.user_id, f"phx_{uuid4().hex}", ["person:read", "cohort:read"]
+        tenant.server.records, tenant.user_id, f"phx_{uuid4().hex}", ["person:read", "cohort:read"]
     )
     path = f"/api/projects/{tenant.project_id}/persons/{person['id']}/timeline/"
 
-    async with tenant.site.client(key) as client:
+    async with tenant.server.client(key) as client:
         whole = await client.get(path)
         cohorts = await client.get(path, params={"kind": "cohort"})
 

@@ -36,7 +36,7 @@ async def test_conditions_are_stored_as_sent(tenant: Tenant) -> None:
     answer = await change(tenant, sent)
 
     assert (answer.status_code, answer.json()["test_account_filters"]) == (200, sent), answer.text
-    tenant.site.running.public.flags.projects.forget(tenant.project_id)
+    tenant.server.running.public.flags.projects.forget(tenant.project_id)
     assert (await tenant.get("/"))["test_account_filters"] == sent
     assert (await tenant.api.patch("/", json={"name": "Shop"})).json()[
         "test_account_filters"

@@ -34,7 +34,7 @@ class AddressedClient:
 
     def __init__(self, tenant: Tenant) -> None:
         self.address = f"198.18.{next(_addresses)}.1"
-        transport = MemoryTransport(tenant.site.application, f"{self.address}:4711")
+        transport = MemoryTransport(tenant.server.application, f"{self.address}:4711")
         self.client = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
 
 
@@ -61,7 +61,7 @@ async def test_each_failed_key_is_logged_and_counted_without_the_key(
     tenant: Tenant, caller: AddressedClient
 ) -> None:
     unique = f"{tenant.project_id}_secretest"
-    records, user = tenant.site.records, tenant.user_id
+    records, user = tenant.server.records, tenant.user_id
     narrow = await add_key(records, user, f"phx_n{unique}", ["cohort:read"])
     old = await add_key(records, user, f"phx_o{unique}", expires_at=NOW)
     client, me, flags = caller.client, "/api/users/@me/", "/flags/definitions"
@@ -111,7 +111,7 @@ async def counts(tenant: Tenant) -> dict[tuple[str, str], float]:
     labels += [("personal", reason) for reason in ("unknown", "expired", "denied")]
     name = "fanion_key_failures_total"
     return {
-        (kind, reason): await tenant.site.metric(name, kind=kind, reason=reason)
+        (kind, reason): await tenant.server.metric(name, kind=kind, reason=reason)
         for kind, reason in labels
     }
 
@@ -162,15 +162,15 @@ class CountedKeys(PersonalKeyStore):
 
 
 async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(tenant: Tenant) -> None:
-    clock, store = Clock(), CountedKeys(tenant.site.records)
+    clock, store = Clock(), CountedKeys(tenant.server.records)
     failures = FailedAttempts(TrustedProxies(), clock.seconds)
     authentication = Authentication(store, clock.now, clock.seconds, failures)
-    projects = Projects(ProjectStore(tenant.site.records), clock.seconds, failures=failures)
+    projects = Projects(ProjectStore(tenant.server.records), clock.seconds, failures=failures)
     app = management_app(
         Management(
             authentication=authentication,
             projects=projects,
-            sessions=SessionService(SessionStore(tenant.site.records), clock.now, clock.seconds),
+            sessions=SessionService(SessionStore(tenant.server.records), clock.now, clock.seconds),
             now=clock.now,
         )
     )
@@ -195,7 +195,7 @@ async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(tenant:
 
 
 async def test_what_is_too_long_for_a_key_is_refused_without_a_read(tenant: Tenant) -> None:
-    clock, store = Clock(), CountedKeys(tenant.site.records)
+    clock, store = Clock(), CountedKeys(tenant.server.records)
     authentication = Authentication(store, clock.now, clock.seconds)
 
     for key in ("phx_" + "x" * 197, "x" * 10_000_000):

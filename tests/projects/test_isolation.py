@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from fanion.events.event import EventQuery
-from tests.support.application import Json, Site, Tenant, error, open_tenant
+from tests.support.application import AppServer, Json, Tenant, error, open_tenant
 from tests.support.events_engine import next_project
 
 LISTS = (
@@ -58,9 +58,9 @@ BENEATH: list[tuple[str, str, str, Json]] = [
 
 
 @pytest.fixture
-async def neighbour(site: Site, tenant: Tenant) -> AsyncIterator[Tenant]:
+async def neighbour(app_server: AppServer, tenant: Tenant) -> AsyncIterator[Tenant]:
     """Provide another organization, with objects of every kind."""
-    async with open_tenant(site, next_project()) as neighbour:
+    async with open_tenant(app_server, next_project()) as neighbour:
         await neighbour.capture({"event": "theirs", "distinct_id": "them"})
         await neighbour.create_flag(key="theirs")
         for path, body in (("/cohorts/", {"name": "theirs"}), ("/webhooks/", HOOK)):
@@ -188,13 +188,13 @@ async def test_a_personal_key_cannot_capture_into_another_organizations_project(
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_project")
     assert answer.json()["attr"] == "project_id"
-    stored = await tenant.site.events.list(neighbour.project_id, EventQuery())
+    stored = await tenant.server.events.list(neighbour.project_id, EventQuery())
     assert [event.event for event in stored] == ["theirs"]
 
 
 @pytest.mark.parametrize("name", LISTS)
 async def test_a_project_token_opens_no_list(tenant: Tenant, name: str) -> None:
-    answer = await tenant.site.client(tenant.token).get(
+    answer = await tenant.server.client(tenant.token).get(
         f"/api/projects/{tenant.project_id}/{name}/"
     )
 

@@ -27,7 +27,7 @@ async def test_a_setting_is_stored_as_sent(
     answer = await tenant.api.patch("/", json={field: sent})
 
     assert (answer.status_code, answer.json()[field]) == (200, sent), answer.text
-    tenant.site.running.public.flags.projects.forget(tenant.project_id)
+    tenant.server.running.public.flags.projects.forget(tenant.project_id)
     assert (await tenant.get("/"))[field] == sent
     assert (await tenant.api.patch("/", json={"name": "Shop"})).json()[field] == sent
     assert (await tenant.api.patch("/", json={field: without})).json()[field] == without

@@ -25,7 +25,7 @@ async def problems(tenant: Tenant) -> list[Json]:
 
 
 async def put(tenant: Tenant, table: Table, **values: Any) -> int:
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         added = await connection.execute(
             insert(table).values(project_id=tenant.project_id, **values).returning(table.c.id)
         )
@@ -78,9 +78,9 @@ async def test_where_nothing_fails_there_are_none(tenant: Tenant) -> None:
 
 async def test_dead_letters_are_one_problem_with_their_number(tenant: Tenant) -> None:
     for _ in range(2):
-        log, now = tenant.site.log, tenant.site.clock.now()
+        log, now = tenant.server.log, tenant.server.clock.now()
         await log.append(Envelope(tenant.project_id, now, "192.0.2.1", "curl/8", None, UNREADABLE))
-        await tenant.site.ingested()
+        await tenant.server.ingested()
 
     [problem] = await problems(tenant)
 
@@ -92,11 +92,11 @@ async def test_dead_letters_are_one_problem_with_their_number(tenant: Tenant) ->
 async def test_a_flag_that_was_rolled_back_is_one_until_it_is_on_again(tenant: Tenant) -> None:
     flag_id = await made(tenant, "/feature_flags/", key="beta")
     off = update(feature_flags).where(feature_flags.c.id == flag_id)
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(off.values(active=False, performed_rollback=True))
 
     [problem] = await problems(tenant)
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(off.values(active=True))
 
     assert problem == {
@@ -143,7 +143,7 @@ async def test_deliveries_that_were_given_up_are_counted_by_webhook(tenant: Tena
 
 async def test_a_cohort_whose_last_calculation_failed_is_listed(tenant: Tenant) -> None:
     cohort_id = await made(tenant, "/cohorts/", name="paying", is_static=True)
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(
             update(cohorts)
             .where(cohorts.c.id == cohort_id)
@@ -160,17 +160,17 @@ async def test_a_cohort_whose_last_calculation_failed_is_listed(tenant: Tenant) 
 async def test_problems_are_those_of_one_project(tenant: Tenant) -> None:
     await add_delivery(tenant, await add_webhook(tenant), "failed", timedelta())
 
-    async with open_tenant(tenant.site, tenant.project_id + 9_000_003) as neighbour:
+    async with open_tenant(tenant.server, tenant.project_id + 9_000_003) as neighbour:
         assert await problems(neighbour) == []
 
 
 async def test_a_key_needs_the_scope_of_activity(tenant: Tenant) -> None:
     path = f"/api/projects/{tenant.project_id}/problems/"
-    suffix, records = uuid4().hex, tenant.site.records
+    suffix, records = uuid4().hex, tenant.server.records
     other = await add_key(records, tenant.user_id, f"phx_other{suffix}", ["feature_flag:write"])
     right = await add_key(records, tenant.user_id, f"phx_right{suffix}", ["activity_log:read"])
 
-    async with tenant.site.client(other) as refused, tenant.site.client(right) as allowed:
+    async with tenant.server.client(other) as refused, tenant.server.client(right) as allowed:
         no, yes = await refused.get(path), await allowed.get(path)
 
     assert (no.status_code, no.json()["code"]) == (403, "permission_denied")

@@ -26,7 +26,7 @@ async def statuses(tenant: Tenant, tokens: Sequence[str]) -> list[int]:
         body = {"api_key": token, "event": "a", "distinct_id": "u"}
         for path in ("/capture/", "/decide?v=3"):
             codes.append((await tenant.public.post(path, json=body)).status_code)
-    await tenant.site.ingested()
+    await tenant.server.ingested()
     return codes
 
 
@@ -43,12 +43,12 @@ async def test_the_former_key_stays_valid_for_a_day_by_default(tenant: Tenant) -
         "api_token": present,
         "former_api_tokens": [{"api_token": former, "valid_until": f"{until:%Y-%m-%dT%H:%M:%SZ}"}],
     }
-    projects = tenant.site.running.public.flags.projects
+    projects = tenant.server.running.public.flags.projects
     assert await statuses(tenant, [present, former]) == [200] * 4
-    tenant.site.clock.time = until - timedelta(seconds=1)
+    tenant.server.clock.time = until - timedelta(seconds=1)
     projects.end_former_tokens()
     assert await statuses(tenant, [present, former]) == [200] * 4
-    tenant.site.clock.time = until
+    tenant.server.clock.time = until
     projects.end_former_tokens()
     assert await statuses(tenant, [present, former]) == [200, 200, 401, 401]
     assert (await tenant.get("/"))["former_api_tokens"] == []
@@ -115,8 +115,8 @@ async def test_a_wrong_time_is_refused(tenant: Tenant, sent: Json, body: Json) -
 
 async def test_only_administrators_reset_a_key(tenant: Tenant) -> None:
     name = f"mia-{tenant.project_id}"
-    member = await add_member(tenant.site.records, name, organization_id=tenant.organization_id)
-    async with tenant.site.client(member.key, f"/api/projects/{tenant.project_id}") as client:
+    member = await add_member(tenant.server.records, name, organization_id=tenant.organization_id)
+    async with tenant.server.client(member.key, f"/api/projects/{tenant.project_id}") as client:
         answer = await client.patch("/reset_token/", json={})
 
     detail = "Your organization access level is insufficient."
@@ -147,7 +147,7 @@ async def test_a_former_secret_key_goes_on_when_asked(tenant: Tenant) -> None:
 
     keys = [first, second["secret_api_key"]]
     before = [await read(key) for key in keys]
-    tenant.site.clock.move(seconds=60)
+    tenant.server.clock.move(seconds=60)
     after = [await read(key) for key in keys]
 
     assert (before, after) == ([200, 200], [401, 200])
@@ -158,8 +158,8 @@ async def test_a_key_gets_a_secret_key_only_if_it_may_read_flags(tenant: Tenant)
 
     async def rotate(*scopes: str) -> httpx.Response:
         name = f"phx_{tenant.project_id}_{len(scopes)}"
-        key = await add_key(tenant.site.records, tenant.user_id, name, scopes)
-        async with tenant.site.client(key, f"/api/projects/{tenant.project_id}") as client:
+        key = await add_key(tenant.server.records, tenant.user_id, name, scopes)
+        async with tenant.server.client(key, f"/api/projects/{tenant.project_id}") as client:
             return await client.post("/secret_key/", json={})
 
     refused = await rotate("project:write")

@@ -77,7 +77,7 @@ def rows(header: str) -> list[re.Match[str]]:
 
 
 async def test_every_request_is_answered_as_the_page_says(tenant: Tenant) -> None:
-    tenant.site.clock.time = NOW
+    tenant.server.clock.time = NOW
     flag: Json = {}
     ids: dict[int, int] = {}
     for example in EXAMPLES:

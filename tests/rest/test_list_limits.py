@@ -33,7 +33,7 @@ async def things(tenant: Tenant) -> dict[str, object]:
         return answer.json()["id"]
 
     await tenant.capture({"event": "seen", "distinct_id": "ann"})
-    async with tenant.site.client(tenant.key) as api:
+    async with tenant.server.client(tenant.key) as api:
         role = await api.post("/api/organizations/@current/roles/", json={"name": "Editors"})
     assert role.status_code == 201, role.text
     insight_id = await made("/insights/", name="a")
@@ -60,7 +60,7 @@ async def test_every_list_serves_a_huge_limit_as_its_own(
     limit_query = {"limit": HUGE}
     served: dict[str, int] = {}
 
-    async with tenant.site.client(tenant.key) as api:
+    async with tenant.server.client(tenant.key) as api:
         for path in lists(schema):
             of_groups = {"group_type_index": 0} if "/groups/" in path else {}
             by_number = path.endswith(("/activity/", "/activity_log/"))
@@ -114,7 +114,7 @@ async def test_the_list_of_persons_goes_on_behind_the_most_of_a_page(tenant: Ten
         columns | {"uuid": uuid4(), "version": 1, "created_at": NOW + timedelta(seconds=n)}
         for n in range(ROWS_MAX + 2)
     ]
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(insert(persons), rows)
 
     page = await tenant.get("/persons/", limit=HUGE)

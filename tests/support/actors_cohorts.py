@@ -39,7 +39,7 @@ async def stored(tenant: Tenant, **query: str) -> Json:
     """Return the new cohort as the API returned it, once its members have been imported."""
     answer = await ask(tenant, {"name": "Behind", "is_static": True}, **query)
     assert answer.status_code == 201, answer.text
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     cohort: Json = answer.json()
     return cohort
 
@@ -61,7 +61,7 @@ async def trend(tenant: Tenant, **query: str) -> list[str]:
 async def of_query(tenant: Tenant, *leaves: Json) -> list[str]:
     query = {"kind": "ActorsQuery", "properties": list(leaves)}
     cohort = await create(tenant, name="Asked", is_static=True, query=query)
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     retrieved = await retrieve(tenant, cohort)
     names = await members(tenant, cohort)
     assert (retrieved["count"], retrieved["is_static"]) == (len(names), True)

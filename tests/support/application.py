@@ -179,7 +179,7 @@ class Breakable:
 
 
 @dataclass(frozen=True)
-class Site:
+class AppServer:
     """A serving application.
 
     Attributes:
@@ -244,14 +244,14 @@ class Site:
 def _share_places(
     events: EventStore, people: SharedPlaces | None, behind: SharedPlaces | None
 ) -> None:
-    """Restore the places of an event store that many sites use, so that it asks no closed store."""
+    """Restore the places of a shared event store, so that it asks no store that is closed."""
     events.people.places, events.behind.places = people, behind
 
 
 @asynccontextmanager
-async def open_site(
+async def open_app_server(
     records_url: str, events: EventStore, folder: Any, start: datetime = NOW, **settings: Any
-) -> AsyncGenerator[Site]:
+) -> AsyncGenerator[AppServer]:
     """Run an application.
 
     Args:
@@ -282,7 +282,7 @@ async def open_site(
             asyncio.create_task(consumer.run()) for consumer in running.ingestion.consumers
         ]
         stack.push_async_callback(_end, running, ingesting)
-        yield Site(
+        yield AppServer(
             chosen, records, breakable, log, clock, running, application, writer, stream, ingesting
         )
 
@@ -306,7 +306,7 @@ class Tenant:
         public: Has no key.
     """
 
-    site: Site
+    server: AppServer
     organization_id: UUID
     user_id: int
     project_id: int
@@ -321,7 +321,7 @@ class Tenant:
         body = {"api_key": self.token, "batch": list(items), **common}
         answer = await self.public.post("/batch/", json=body)
         assert (answer.status_code, answer.json()) == (200, {"status": 1}), answer.text
-        await self.site.ingested()
+        await self.server.ingested()
 
     async def get(self, path: str, **query: Any) -> Any:
         answer = await self.api.get(path, params=query)
@@ -354,14 +354,14 @@ class Tenant:
     async def store_flag(self, flag: Json, **columns: Any) -> None:
         """Write the flag's row without validation, as an older version may have stored it."""
         this = update(feature_flags).where(feature_flags.c.id == flag["id"])
-        async with self.site.records.write() as connection:
+        async with self.server.records.write() as connection:
             await connection.execute(this.values(**columns))
             await connection.run_sync(move_flag_version, self.project_id)
 
     async def store_cohort(self, cohort: Json, **columns: Any) -> None:
         """Write the cohort's row without validation, as an older version may have stored it."""
         this = update(cohorts).where(cohorts.c.id == cohort["id"])
-        async with self.site.records.write() as connection:
+        async with self.server.records.write() as connection:
             await connection.execute(this.values(**columns))
             await connection.run_sync(move_flag_version, self.project_id)
 
@@ -374,7 +374,7 @@ class Tenant:
 
 
 @asynccontextmanager
-async def open_tenant(site: Site, project_id: int) -> AsyncGenerator[Tenant]:
+async def open_tenant(app_server: AppServer, project_id: int) -> AsyncGenerator[Tenant]:
     """Create an organization with an owner and a project.
 
     Args:
@@ -389,7 +389,7 @@ async def open_tenant(site: Site, project_id: int) -> AsyncGenerator[Tenant]:
         "email": f"olga-{name}@example.com",
         "is_email_verified": True,
     }
-    async with site.records.write() as connection:
+    async with app_server.records.write() as connection:
         organization_id, _ = await insert_project(connection, name, name, token, id=project_id)
         added = await connection.execute(
             insert(users)
@@ -413,8 +413,16 @@ async def open_tenant(site: Site, project_id: int) -> AsyncGenerator[Tenant]:
         )
         await insert_key(connection, user_id, key)
     returned = {"id": user_id, **owner, "uuid": str(owner["uuid"])}
-    api = site.client(key, f"/api/projects/{project_id}")
-    async with api, site.client() as public:
+    api = app_server.client(key, f"/api/projects/{project_id}")
+    async with api, app_server.client() as public:
         yield Tenant(
-            site, organization_id, user_id, project_id, token, key, api, public, owner=returned
+            app_server,
+            organization_id,
+            user_id,
+            project_id,
+            token,
+            key,
+            api,
+            public,
+            owner=returned,
         )

@@ -49,7 +49,7 @@ class Held:
 @contextmanager
 def held(tenant: Tenant, answered: int = 0) -> Iterator[Held]:
     """Replace the real store, whose moment of an end cannot be known, until the block ends."""
-    statements = tenant.site.running.questions.statements
+    statements = tenant.server.running.questions.statements
     real = statements.events
     store = Held(real, answered)
     statements.events = store

@@ -19,7 +19,7 @@ from tests.support.server import Keys, RealServer
 
 IDS = 6  # of one writer during one age
 AGE_ROUNDS = 4  # after these rounds it uses other ids
-TYPES = ("org", "team", "site")
+TYPES = ("org", "team", "app_server")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = UUID("5f6d1d0c-3f6f-4a63-9c39-8f9f9e7f3a11")
 

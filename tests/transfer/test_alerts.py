@@ -20,7 +20,7 @@ TRENDS: Json = {"insight": "TRENDS", "events": [{"id": "paid"}]}
 @pytest.fixture
 async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
     """Open a project of another organization."""
-    async with open_tenant(tenant.site, next_project()) as other:
+    async with open_tenant(tenant.server, next_project()) as other:
         yield other
 
 
@@ -32,12 +32,12 @@ async def create(tenant: Tenant, path: str, **values: Any) -> Json:
 
 
 async def exported(tenant: Tenant) -> Document:
-    document = await export_project(tenant.site.records, await project_of(tenant))
+    document = await export_project(tenant.server.records, await project_of(tenant))
     return read_document(write_document(document))
 
 
 async def imported(tenant: Tenant, document: Document) -> Report:
-    return await import_document(tenant.site.records, await author_in(tenant), document)
+    return await import_document(tenant.server.records, await author_in(tenant), document)
 
 
 def results(report: Report) -> list[tuple[str, str, str]]:

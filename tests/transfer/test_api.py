@@ -28,19 +28,19 @@ NEW: Json = {"format": "fanion-project", "version": 1}
 @pytest.fixture
 async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
     """Open a project of another organization."""
-    async with open_tenant(tenant.site, next_project()) as other:
+    async with open_tenant(tenant.server, next_project()) as other:
         yield other
 
 
 async def rich(tenant: Tenant) -> Document:
     await tenant.capture(*PERSONS)
     site = Site(tenant.api, BASE_URL, tenant.project_id)
-    await make_rich_project(site, tenant.owner["uuid"], tenant.site.calculated)
+    await make_rich_project(site, tenant.owner["uuid"], tenant.server.calculated)
     return await exported(tenant)
 
 
 async def project_of(tenant: Tenant) -> Project:
-    projects = await ProjectStore(tenant.site.records).by_ids([tenant.project_id])
+    projects = await ProjectStore(tenant.server.records).by_ids([tenant.project_id])
     return projects[tenant.project_id]
 
 
@@ -49,21 +49,21 @@ async def author_in(tenant: Tenant) -> Author:
         project_id=tenant.project_id,
         organization_id=(await project_of(tenant)).organization_id,
         user_id=None,
-        now=tenant.site.clock.now(),
+        now=tenant.server.clock.now(),
     )
 
 
 async def exported(tenant: Tenant) -> Document:
     """Export a project, write it to a document and read it again."""
     project = await project_of(tenant)
-    return read_document(write_document(await export_project(tenant.site.records, project)))
+    return read_document(write_document(await export_project(tenant.server.records, project)))
 
 
 async def imported(tenant: Tenant, document: Document | Json, *, dry_run: bool = False) -> Report:
     if isinstance(document, dict):
         document = read_document(json.encode({**NEW, **document}))
     author = await author_in(tenant)
-    return await import_document(tenant.site.records, author, document, dry_run=dry_run)
+    return await import_document(tenant.server.records, author, document, dry_run=dry_run)
 
 
 async def activity(tenant: Tenant) -> list[Json]:
@@ -95,7 +95,7 @@ async def test_a_project_comes_out_of_an_import_as_it_was(tenant: Tenant, other:
     await other.capture(*PERSONS)
 
     report = await imported(other, structs.replace(document, roles=[], flags=[]))
-    await other.site.calculated()
+    await other.server.calculated()
     again = await imported(other, document)
 
     assert outcomes(report, "skipped") == []
@@ -114,7 +114,7 @@ async def test_a_second_import_changes_nothing_and_reports_nothing(
     before, entries = await exported(other), await activity(other)
 
     waiting = await imported(other, document)
-    await other.site.calculated()
+    await other.server.calculated()
     after = await imported(other, document)
 
     skipped = ObjectOutcome(
@@ -179,7 +179,7 @@ async def test_flags_decide_at_once_after_an_import(tenant: Tenant, other: Tenan
     before = (await other.decide("ann"))["featureFlags"]
 
     await imported(other, document)
-    await other.site.running.public.flags.flag_sets.catch_up()
+    await other.server.running.public.flags.flag_sets.catch_up()
     decided = (await other.decide("ann", groups={"company": "acme"}))["featureFlags"]
 
     assert before == {}
@@ -195,7 +195,7 @@ async def test_whole_percentages_are_stored_as_integers(tenant: Tenant) -> None:
         this = select(feature_flags.c.filters).where(
             feature_flags.c.project_id == tenant.project_id
         )
-        [stored] = await tenant.site.records.fetch(this)
+        [stored] = await tenant.server.records.fetch(this)
         assert f'"rollout_percentage":{share:.0f}}}' in json.encode(stored.filters).decode()
 
 
@@ -207,7 +207,7 @@ async def test_members_are_added_by_the_server_once_they_are_known(
     unknown = await imported(other, document)
     await other.capture(*PERSONS)
     known = await imported(other, document)
-    await other.site.calculated()
+    await other.server.calculated()
 
     friends = next(
         cohort
@@ -292,7 +292,7 @@ async def test_a_member_of_the_organization_is_put_into_the_role(
     document = await rich(tenant)
     await other.capture(*PERSONS)
     await imported(other, document)
-    async with other.site.records.write() as connection:
+    async with other.server.records.write() as connection:
         await connection.execute(
             insert(memberships).values(
                 organization_id=other.organization_id,
@@ -416,13 +416,13 @@ async def test_broken_references_survive_a_journey(tenant: Tenant, other: Tenant
     anonymous = {"properties": {"type": "OR", "values": [{"type": "cohort", "value": 99_999_999}]}}
     cohort = (await tenant.api.post("/cohorts/", json={"name": "odd"})).json()
     await tenant.store_cohort(cohort, filters=anonymous)
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         gone = update(feature_flags).where(feature_flags.c.id == base["id"])
         await connection.execute(gone.values(deleted=True))
     document = await exported(tenant)
 
     await imported(other, document)
-    await other.site.running.public.flags.flag_sets.catch_up()
+    await other.server.running.public.flags.flag_sets.catch_up()
     decided = await other.decide("ann")
 
     [flag] = document.flags
@@ -518,7 +518,7 @@ async def test_conditions_on_test_accounts_are_replaced_and_an_older_document_le
     )
     assert outcomes(again, "created", "updated") == []
     [cohort] = (await tenant.get("/cohorts/"))["results"]
-    tenant.site.running.public.flags.projects.forget(tenant.project_id)
+    tenant.server.running.public.flags.projects.forget(tenant.project_id)
     stored = (await tenant.get("/"))["test_account_filters"]
     assert stored == [{**outside, "value": cohort["id"]}, plan]
     entries = [entry for entry in await activity(tenant) if entry["scope"] == "Project"]

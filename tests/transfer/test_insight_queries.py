@@ -16,12 +16,12 @@ from tests.transfer.test_api import author_in, project_of
 @pytest.fixture
 async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
     """Open a project of another organization."""
-    async with open_tenant(tenant.site, next_project()) as other:
+    async with open_tenant(tenant.server, next_project()) as other:
         yield other
 
 
 async def copied(tenant: Tenant, other: Tenant) -> None:
-    records = tenant.site.records
+    records = tenant.server.records
     document = await export_project(records, await project_of(tenant))
     read = read_document(write_document(document))
     await import_document(records, await author_in(other), read)

@@ -26,7 +26,7 @@ FLAG: Json = {"key": KEY, "filters": FILTERS, "ensure_experience_continuity": Tr
 async def flag(tenant: Tenant) -> Json:
     report = await imported(tenant, {"flags": [FLAG]})
     assert [outcome.result for outcome in report.outcomes] == ["created"]
-    await tenant.site.running.public.flags.flag_sets.catch_up()
+    await tenant.server.running.public.flags.flag_sets.catch_up()
     [stored] = (await tenant.get("/feature_flags/"))["results"]
     body: Json = stored
     return body

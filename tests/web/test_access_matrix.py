@@ -310,7 +310,7 @@ def refusal_of(caller: str, endpoint: Endpoint) -> Refusal:
 
 @pytest.fixture
 async def callers(tenant: Tenant) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
-    records, unique = tenant.site.records, uuid4().hex
+    records, unique = tenant.server.records, uuid4().hex
     objects = {*OBJECTS.values(), "organization", "user"}
     readings = [f"{name}:read" for name in sorted(objects)]
     viewer, member, admin = [
@@ -319,7 +319,7 @@ async def callers(tenant: Tenant) -> AsyncIterator[Mapping[str, httpx.AsyncClien
     ]
     async with AsyncExitStack() as stack:
         elsewhere = await stack.enter_async_context(
-            open_tenant(tenant.site, tenant.project_id + 10**9 * next(_elsewhere))
+            open_tenant(tenant.server, tenant.project_id + 10**9 * next(_elsewhere))
         )
         keys = {
             "no key": None,
@@ -336,7 +336,7 @@ async def callers(tenant: Tenant) -> AsyncIterator[Mapping[str, httpx.AsyncClien
                 records, tenant.user_id, f"phx_u_{unique}", ["user:read"]
             ),
         }
-        clients = {name: tenant.site.client(key) for name, key in keys.items()}
+        clients = {name: tenant.server.client(key) for name, key in keys.items()}
         users = {
             "a stranger's session": elsewhere.user_id,
             "a viewer's session": viewer.user_id,
@@ -344,8 +344,8 @@ async def callers(tenant: Tenant) -> AsyncIterator[Mapping[str, httpx.AsyncClien
             "an administrator's session": admin.user_id,
             "an owner's session": tenant.user_id,
         }
-        clients |= {name: await tenant.site.browser(user_id) for name, user_id in users.items()}
-        clients["an ended session"] = tenant.site.browser_with("A" * 43)
+        clients |= {name: await tenant.server.browser(user_id) for name, user_id in users.items()}
+        clients["an ended session"] = tenant.server.browser_with("A" * 43)
         for client in clients.values():
             await stack.enter_async_context(client)
         yield clients
@@ -422,7 +422,7 @@ async def test_what_is_dangerous_needs_a_fresh_sign_in(
     tenant: Tenant, callers: Mapping[str, httpx.AsyncClient]
 ) -> None:
     known = await endpoints(tenant)
-    tenant.site.clock.time += FRESH_FOR + timedelta(seconds=1)
+    tenant.server.clock.time += FRESH_FOR + timedelta(seconds=1)
 
     found = {
         endpoint.name
@@ -462,10 +462,10 @@ async def _create_objects(tenant: Tenant, unique: str) -> dict[str, str]:
     """Create one object of each kind, and return ids by their names in paths."""
     person = f"u-{unique}"
     colleague = await add_member(
-        tenant.site.records, f"c-{unique}", Level.MEMBER, tenant.organization_id
+        tenant.server.records, f"c-{unique}", Level.MEMBER, tenant.organization_id
     )
     await tenant.capture({"event": f"seen-{unique}", "distinct_id": person, "properties": {"a": 1}})
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
 
         async def made(path: str, body: Json) -> str:
             answer = await client.post(path, json=body)

@@ -66,7 +66,7 @@ def public_paths(tenant: Tenant) -> list[str]:
         found.append(path)
         return False
 
-    tenant.site.application.routes.only(note)
+    tenant.server.application.routes.only(note)
     filled = {
         "/array/": [f"/array/{tenant.token}/config", f"/array/{tenant.token}/config.js"],
         "/api/projects/": [
@@ -89,15 +89,15 @@ async def headers_read(tenant: Tenant, method: str, path: str, body: Any, cookie
     headers.looked_at.clear()
     raw = json.dumps(body).encode()
     head = RequestHead(method, path, f"token={tenant.token}", "1.1", headers, True, False, len(raw))
-    tenant.site.application.fast_path(head)
+    tenant.server.application.fast_path(head)
     request = MemoryRequest(method, path, head.query, headers, "192.0.2.1:1", raw)
-    await tenant.site.application.answer(request)
+    await tenant.server.application.answer(request)
     assert request.status < 500, (path, request.content)
     return {*headers.looked_at, f":{request.status}"}
 
 
 async def test_public_routes_never_look_at_a_cookie(tenant: Tenant) -> None:
-    cookie = await tenant.site.running.accounts.sign_in.sessions.start_session(
+    cookie = await tenant.server.running.accounts.sign_in.sessions.start_session(
         tenant.user_id, "password", Device("", "")
     )
     paths = public_paths(tenant)
@@ -122,7 +122,7 @@ async def test_public_routes_never_look_at_a_cookie(tenant: Tenant) -> None:
 
 
 async def test_a_session_is_no_key_of_a_public_route(tenant: Tenant) -> None:
-    browser = await tenant.site.browser(tenant.user_id)
+    browser = await tenant.server.browser(tenant.user_id)
     flags = f"/api/projects/{tenant.project_id}/feature_flags"
     asked = {"distinct_id": "u", "project_id": tenant.project_id}
     async with browser:

@@ -86,7 +86,7 @@ async def _cohort(bench: Bench) -> Any:
     await bench.value("people")
     filters = {"properties": {"type": "AND", "values": [PRO]}}
     cohort_id = await _posted(bench, "/cohorts/", name="Payers", filters=filters)
-    await bench.tenant.site.calculated()
+    await bench.tenant.server.calculated()
     return cohort_id
 
 
@@ -135,7 +135,7 @@ MAKERS: dict[str, Callable[[Bench], Awaitable[Any]]] = {
 async def bench(tenant: Tenant) -> AsyncIterator[Bench]:
     project = f"/api/projects/{tenant.project_id}"
     async with AsyncExitStack() as stack:
-        stranger = await stack.enter_async_context(tenant.site.client("phx_wrong", project))
+        stranger = await stack.enter_async_context(tenant.server.client("phx_wrong", project))
         clients = {"the owner": tenant.api, "anybody": tenant.public, "a wrong key": stranger}
         yield Bench(tenant, clients)
 
@@ -254,7 +254,7 @@ async def test_a_list_is_paged_by_its_links(bench: Bench) -> None:
 @pytest.mark.parametrize("case", CASES["events"], ids=lambda case: case["kind"])
 async def test_an_event_of_each_kind_arrives(tenant: Tenant, case: Json) -> None:
     answer = await tenant.public.post("/capture/", json={"api_key": tenant.token, **case["send"]})
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     [event] = await tenant.events(event=case["send"]["event"])
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
@@ -269,7 +269,7 @@ async def test_an_event_that_is_not_ingested_is_answered_all_the_same(
     tenant: Tenant, case: Json
 ) -> None:
     answer = await tenant.public.post("/capture/", json={"api_key": tenant.token, **case["item"]})
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     assert (answer.status_code, answer.json()) == (200, {"status": 1})
     assert await tenant.events() == []

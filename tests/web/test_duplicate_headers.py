@@ -25,7 +25,7 @@ SAME = "Sec-Fetch-Site: same-origin"
 async def listening(tenant: Tenant) -> AsyncIterator[int]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.answer_with(tenant.site.application)
+    await server.answer_with(tenant.server.application)
     yield port
     stop.set()
     await server.wait_closed()
@@ -77,7 +77,7 @@ ODD: dict[str, tuple[list[str], int]] = {
 async def test_a_header_that_stands_twice_is_never_taken_for_ours(
     tenant: Tenant, case: str
 ) -> None:
-    browser = await tenant.site.browser(tenant.user_id)
+    browser = await tenant.server.browser(tenant.user_id)
     good = f"fanion={browser.cookies['fanion']}"
     lines, status = ODD[case]
     async with listening(tenant) as port:
@@ -87,7 +87,7 @@ async def test_a_header_that_stands_twice_is_never_taken_for_ours(
             for line in lines
         ]
         answer = await asyncio.to_thread(patch, port, sent)
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         name = (await client.get(PATH)).json()["name"]
 
     assert answer is not None
@@ -97,14 +97,14 @@ async def test_a_header_that_stands_twice_is_never_taken_for_ours(
 
 async def test_a_body_that_looks_like_a_request_is_none(tenant: Tenant) -> None:
     """The body of a refused request is discarded, and not read as the next request."""
-    browser = await tenant.site.browser(tenant.user_id)
+    browser = await tenant.server.browser(tenant.user_id)
     good = f"Cookie: fanion={browser.cookies['fanion']}"
     hidden = "\r\n".join([f"PATCH {PATH} HTTP/1.1", HOST, LENGTH, good, OURS, SAME, "", ""])
     body = hidden.encode() + BODY
     lines = [HOST, f"Content-Length: {len(body)}", good, EVIL]
     async with listening(tenant) as port:
         answer = await asyncio.to_thread(patch, port, lines, body)
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         name = (await client.get(PATH)).json()["name"]
 
     assert answer is not None

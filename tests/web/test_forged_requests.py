@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from fanion.events.storage.store import EventStore
-from tests.support.application import BASE_URL, Tenant, error, open_site, open_tenant
+from tests.support.application import BASE_URL, Tenant, error, open_app_server, open_tenant
 from tests.support.exchange import MemoryTransport
 
 ME, PROJECT = "/api/users/@me/", "/api/projects/@current/"
@@ -53,8 +53,8 @@ CHANGES_ALONE = [({"sec-fetch-site": "none"}, False), ({}, False), ({"referer": 
 
 async def page(tenant: Tenant, peer: str = STRANGER) -> httpx.AsyncClient:
     """Return a signed-in browser that sends nothing but the cookie by itself."""
-    browser = await tenant.site.browser(tenant.user_id)
-    transport = MemoryTransport(tenant.site.application, peer)
+    browser = await tenant.server.browser(tenant.user_id)
+    transport = MemoryTransport(tenant.server.application, peer)
     return httpx.AsyncClient(transport=transport, base_url=BASE_URL, cookies=browser.cookies)
 
 
@@ -160,8 +160,8 @@ async def test_only_a_trusted_proxy_says_where_the_server_is(
     """Over https the cookie has another name, but a stranger's headers make no request https."""
     forwarded = {"x-forwarded-host": "shown.example", "x-forwarded-proto": "https"}
     async with (
-        open_site(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as app_server,
+        open_tenant(app_server, project_id) as tenant,
         await page(tenant, peer) as client,
     ):
         value = client.cookies["fanion"]
@@ -177,8 +177,8 @@ async def test_an_address_of_the_operator_goes_before_all_headers(
 ) -> None:
     public_url = "https://shown.example/fanion"
     async with (
-        open_site(sqlite_url, events, tmp_path, public_url=public_url) as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(sqlite_url, events, tmp_path, public_url=public_url) as app_server,
+        open_tenant(app_server, project_id) as tenant,
         await page(tenant) as client,
     ):
         value = client.cookies["fanion"]

@@ -66,7 +66,7 @@ async def test_a_batch_of_a_million_items_is_stored_unchanged(tenant: Tenant) ->
     body = b'{"batch":[' + b'{"a":1},' * 1_000_000 + EVENT + b'],"api_key":"KEY"}'
 
     assert outcome(await send(tenant, "/batch/", body, tenant.token)) == (200, None)
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     assert len(await tenant.events(event="many")) == 1
 
@@ -77,7 +77,7 @@ async def test_a_large_unclean_batch_is_stored_clean(tenant: Tenant) -> None:
     body = b'{"batch":[' + odd * 2_000 + EVENT + b'],"api_key":"KEY"}'
 
     assert outcome(await send(tenant, "/batch/", body, tenant.token)) == (200, None)
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     stored = await tenant.events(event="odd", limit=10_000)
     assert len(stored) == 2_000
@@ -89,7 +89,7 @@ async def test_an_engage_of_a_large_object_is_an_identify(tenant: Tenant) -> Non
     body = b'{"$token":"KEY","$distinct_id":"large","$set":' + known + b',"properties":{}}'
 
     assert outcome(await send(tenant, "/engage/", body, tenant.token)) == (200, None)
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     [event] = await tenant.events(distinct_id="large")
     assert event["event"] == "$identify"
@@ -108,7 +108,7 @@ async def test_capture_v1_answers_for_each_of_many_events(tenant: Tenant) -> Non
     right = await tenant.public.post(
         V1, content=content, headers={**headers, "authorization": f"Bearer {tenant.token}"}
     )
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     assert outcome(wrong) == (401, "invalid_api_key")
     results = right.json()["results"]

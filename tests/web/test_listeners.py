@@ -24,7 +24,7 @@ async def status(application: Application, method: str, path: str) -> int:
 
 
 async def test_the_public_listener_does_not_serve_management(tenant: Tenant) -> None:
-    whole = tenant.site.application
+    whole = tenant.server.application
     public, managers = for_public_listener(whole), for_management_listener(whole)
     documented = (await tenant.public.get("/api/schema/")).json()["paths"]
     routes = {
@@ -68,7 +68,7 @@ async def test_the_public_listener_does_not_serve_management(tenant: Tenant) -> 
 async def test_each_path_is_served_by_its_listener(
     tenant: Tenant, method: str, path: str, public: int, managers: int
 ) -> None:
-    whole = tenant.site.application
+    whole = tenant.server.application
 
     assert await status(for_public_listener(whole), method, path) == public
     assert await status(for_management_listener(whole), method, path) == managers

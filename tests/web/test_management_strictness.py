@@ -263,7 +263,7 @@ async def test_invalid_tiles_are_rejected(tenant: Tenant) -> None:
 
 async def store(tenant: Tenant, table: Table, row_id: int, **columns: Any) -> None:
     """Write columns without validation, like values of an older version."""
-    async with tenant.site.records.write() as connection:
+    async with tenant.server.records.write() as connection:
         await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
 
 

@@ -75,7 +75,7 @@ async def managed(tenant: Tenant) -> list[Operation]:
 async def send_request(tenant: Tenant, operation: Operation, **request: Any) -> Any:
     method, path = operation.method, operation.address
     if operation.of_session:
-        async with await tenant.site.browser(tenant.user_id) as browser:
+        async with await tenant.server.browser(tenant.user_id) as browser:
             return await browser.request(method, path, **request)
     headers = {"authorization": tenant.api.headers["authorization"]}
     built = tenant.public.build_request(method, path, headers=headers, **request)

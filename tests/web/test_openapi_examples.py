@@ -40,7 +40,7 @@ async def page(tenant: Tenant) -> str:
 
 async def objects(tenant: Tenant) -> dict[str, str]:
     """Create objects for the parameters of paths, and return their ids by name."""
-    tenant.site.clock.time = NOW
+    tenant.server.clock.time = NOW
     flag = await tenant.create_flag(**EXAMPLE_FLAG)
     cohort = (await tenant.api.post("/cohorts/", json={"name": "Any", "is_static": True})).json()
     dynamic = {"name": "Any", "filters": {"properties": {}}}
@@ -186,7 +186,7 @@ async def test_the_captured_examples_are_stored(tenant: Tenant, page: str) -> No
     for command in map(unescape, _COMMAND.findall(page)):
         if re.search(rf"{BASE_URL}/(capture|batch|engage|i)/", command):
             await run_command(tenant, command, places)
-    await tenant.site.ingested()
+    await tenant.server.ingested()
 
     names = sorted(event["event"] for event in await tenant.events())
     person = await tenant.person("user-1")

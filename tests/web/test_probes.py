@@ -14,11 +14,11 @@ from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import mask
 from fanion.server.request import Request
 from fanion.web.probes import OK, CheckResult, Probes, State
-from tests.support.application import Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 
 
-async def test_a_running_process_is_healthy(site: Site) -> None:
-    async with site.client() as client:
+async def test_a_running_process_is_healthy(app_server: AppServer) -> None:
+    async with app_server.client() as client:
         for path in ("/_health", "/_health/"):
             answer = await client.get(path)
             assert answer.status_code == 200
@@ -26,8 +26,8 @@ async def test_a_running_process_is_healthy(site: Site) -> None:
 
 
 @pytest.mark.every_engine
-async def test_ready_reports_each_store(site: Site) -> None:
-    async with site.client() as client:
+async def test_ready_reports_each_store(app_server: AppServer) -> None:
+    async with app_server.client() as client:
         answer = await client.get("/_ready")
 
     checks = {"records": "ok", "events": "ok", "accept_log": "ok"}
@@ -36,14 +36,14 @@ async def test_ready_reports_each_store(site: Site) -> None:
 
 @pytest.mark.every_engine
 async def test_ready_without_the_event_store_which_capture_and_flags_do_not_need(
-    site: Site,
+    app_server: AppServer,
 ) -> None:
-    async with site.client() as client:
-        site.events.is_down = True
+    async with app_server.client() as client:
+        app_server.events.is_down = True
         try:
             down = await client.get("/_ready")
         finally:
-            site.events.is_down = False
+            app_server.events.is_down = False
         up = await client.get("/_ready")
 
     checks = {"records": "ok", "events": "unreachable", "accept_log": "ok"}
@@ -62,10 +62,10 @@ MOVED = {
 }
 
 
-async def samples(site: Site) -> dict[str, float]:
-    values = {name: await site.metric(name, **labels) for name, labels in MOVED.items()}
+async def samples(app_server: AppServer) -> dict[str, float]:
+    values = {name: await app_server.metric(name, **labels) for name, labels in MOVED.items()}
     for store in ("records", "events"):
-        values[store] = await site.metric("fanion_store_seconds_count", store=store)
+        values[store] = await app_server.metric("fanion_store_seconds_count", store=store)
     return values
 
 
@@ -146,29 +146,29 @@ async def test_a_store_that_takes_long_says_again_what_it_said_last(
 
 
 async def test_a_store_that_does_not_answer_at_all_is_unreachable(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    app_server: AppServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fanion.web.probes.SILENT_S_MAX", 0.01)
 
     async def silent() -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(site.events, "ping", silent, raising=False)
-    async with site.client() as client:
+    monkeypatch.setattr(app_server.events, "ping", silent, raising=False)
+    async with app_server.client() as client:
         answer = await client.get("/_ready")
 
     assert answer.json()["checks"]["events"] == "unreachable"
 
 
 async def test_metrics_count_what_happens(tenant: Tenant) -> None:
-    site = tenant.site
-    before = await samples(site)
+    app_server = tenant.server
+    before = await samples(app_server)
 
     await tenant.capture(
         {"event": "a", "distinct_id": "u"}, {"event": "b", "distinct_id": "u"}, {"distinct_id": "u"}
     )
     await tenant.decide("u")
-    after = await samples(site)
+    after = await samples(app_server)
 
     moved = {name: after[name] - before[name] for name in before}
     assert moved.pop("records") >= 1
@@ -185,30 +185,30 @@ async def test_metrics_count_what_happens(tenant: Tenant) -> None:
 
 
 async def test_metrics_report_the_ingestion_lag(tenant: Tenant) -> None:
-    site = tenant.site
-    site.events.is_down = True
+    app_server = tenant.server
+    app_server.events.is_down = True
     try:
         for name in ("a", "b"):
             body = {"api_key": tenant.token, "event": name, "distinct_id": "u"}
             assert (await tenant.public.post("/capture/", json=body)).status_code == 200
-        site.clock.move(seconds=90)
+        app_server.clock.move(seconds=90)
         behind = (
-            await site.metric("fanion_log_lag_envelopes"),
-            await site.metric("fanion_log_lag_seconds"),
-            await site.metric("fanion_log_bytes"),
+            await app_server.metric("fanion_log_lag_envelopes"),
+            await app_server.metric("fanion_log_lag_seconds"),
+            await app_server.metric("fanion_log_bytes"),
         )
     finally:
-        site.events.is_down = False
-    await site.ingested()
+        app_server.events.is_down = False
+    await app_server.ingested()
 
     assert behind[:2] == (2, 90)
     assert behind[2] > 0
-    assert await site.metric("fanion_log_lag_envelopes") == 0
-    assert await site.metric("fanion_log_lag_seconds") == 0
+    assert await app_server.metric("fanion_log_lag_envelopes") == 0
+    assert await app_server.metric("fanion_log_lag_seconds") == 0
 
 
-async def test_metrics_are_in_the_format_of_prometheus(site: Site) -> None:
-    async with site.client() as client:
+async def test_metrics_are_in_the_format_of_prometheus(app_server: AppServer) -> None:
+    async with app_server.client() as client:
         answer = await client.get("/metrics")
 
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -238,8 +238,8 @@ async def test_each_request_is_one_line_of_the_log(
     sqlite_url: str, events: EventStore, tmp_path: Path, project_id: int
 ) -> None:
     async with (
-        open_site(sqlite_url, events, tmp_path, trusted_proxies="127.0.0.1") as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(sqlite_url, events, tmp_path, trusted_proxies="127.0.0.1") as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         known = {"x-request-id": "first"}
         await tenant.public.post("/capture/?ip=1", json={"api_key": tenant.token}, headers=known)
@@ -261,8 +261,8 @@ async def test_each_request_is_one_line_of_the_log(
                 )
             ).json()["results"][0]["id"]
         )
-        await asyncio.to_thread(site.writer.close)
-        lines = [json.loads(line) for line in site.lines.getvalue().splitlines()]
+        await asyncio.to_thread(app_server.writer.close)
+        lines = [json.loads(line) for line in app_server.lines.getvalue().splitlines()]
 
     assert [shape(line) for line in lines] == [
         ("capture", "POST", "/capture/", 200),

@@ -18,7 +18,15 @@ from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from fanion.web.proxy_warning import IgnoredForwarding, ignored_headers
 from tests.support import plain_http
-from tests.support.application import BASE_URL, Json, Site, Tenant, error, open_site, open_tenant
+from tests.support.application import (
+    BASE_URL,
+    AppServer,
+    Json,
+    Tenant,
+    error,
+    open_app_server,
+    open_tenant,
+)
 from tests.support.awaited import until
 from tests.support.exchange import MemoryTransport
 from tests.support.server import free_port
@@ -34,25 +42,25 @@ NO_ADDRESS = {"fanion-client-address": "none"}
 
 
 @pytest.fixture(scope="module")
-async def proxied_site(
+async def proxied_app_server(
     sqlite_template: Path, events: EventStore, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Site]:
+) -> AsyncIterator[AppServer]:
     """Yield an application behind a proxy on this machine."""
     folder = tmp_path_factory.mktemp("proxied")
     shutil.copyfile(sqlite_template, folder / "records.db")
     url = f"sqlite:///{folder}/records.db"
-    async with open_site(url, events, folder, trusted_proxies="127.0.0.1") as site:
-        yield site
+    async with open_app_server(url, events, folder, trusted_proxies="127.0.0.1") as app_server:
+        yield app_server
 
 
 @pytest.fixture
-async def proxied(proxied_site: Site, project_id: int) -> AsyncIterator[Tenant]:
-    async with open_tenant(proxied_site, project_id) as tenant:
+async def proxied(proxied_app_server: AppServer, project_id: int) -> AsyncIterator[Tenant]:
+    async with open_tenant(proxied_app_server, project_id) as tenant:
         yield tenant
 
 
 def client_at(tenant: Tenant, peer: str) -> httpx.AsyncClient:
-    transport = MemoryTransport(tenant.site.application, peer)
+    transport = MemoryTransport(tenant.server.application, peer)
     headers = {"authorization": f"Bearer {tenant.key}"}
     return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
@@ -74,7 +82,7 @@ async def send(tenant: Tenant, path: str, name: str, peer: str, headers: dict[st
 
 
 async def stored_addresses(tenant: Tenant) -> dict[str, object]:
-    await tenant.site.ingested()
+    await tenant.server.ingested()
     return {event["distinct_id"]: event["properties"].get("$ip") for event in await tenant.events()}
 
 
@@ -130,7 +138,7 @@ async def listening(tenant: Tenant) -> AsyncIterator[str]:
     """Yield the address of the application on a socket."""
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.answer_with(tenant.site.application)
+    await server.answer_with(tenant.server.application)
     yield f"http://127.0.0.1:{port}"
     stop.set()
     await server.wait_closed()
@@ -151,7 +159,7 @@ async def test_captures_without_a_task_follow_the_same_rule(
     proxied: Tenant, headers: dict[str, str], address: str | None
 ) -> None:
     """The first request with a head is answered by a task, and the others are not."""
-    before = proxied.site.log.without_task
+    before = proxied.server.log.without_task
     async with listening(proxied) as url, plain_http.AsyncClient(base_url=url) as client:
         for name in ("first", "second", "third"):
             event = {"event": "a", "distinct_id": name, "properties": {"of": name}}
@@ -159,7 +167,7 @@ async def test_captures_without_a_task_follow_the_same_rule(
             answer = await client.post("/e/", content=body.ljust(500), headers=headers)
             assert answer.status_code == 200
 
-    assert proxied.site.log.without_task > before
+    assert proxied.server.log.without_task > before
     assert await stored_addresses(proxied) == dict.fromkeys(("first", "second", "third"), address)
 
 
@@ -172,9 +180,9 @@ async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Tenant, size
     headers = {"x-forwarded-for": huge, "user-agent": huge}
     async with client_at(proxied, PROXY) as client:
         assert (await client.post("/batch/", content=body, headers=headers)).status_code == 200
-    await proxied.site.ingested()
+    await proxied.server.ingested()
 
-    envelope = proxied.site.log.last
+    envelope = proxied.server.log.last
     assert envelope is not None
     assert (envelope.client_ip, envelope.user_agent) == ("", "x" * USER_AGENT_CHARS_MAX)
     assert [event["properties"] for event in await proxied.events()] == [{"n": "y" * size}] * 2
@@ -184,8 +192,8 @@ async def test_the_first_ignored_header_is_reported_once(
     sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
-        open_site(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as site,
-        open_tenant(site, project_id) as tenant,
+        open_app_server(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as app_server,
+        open_tenant(app_server, project_id) as tenant,
     ):
         await send(tenant, "/e/", "a", "10.1.1.1:1", FORWARDED)
         assert ignored_headers(tmp_path) is None
@@ -193,7 +201,7 @@ async def test_the_first_ignored_header_is_reported_once(
             await send(tenant, path, "a", STRANGER, FORWARDED)
         until(lambda: ignored_headers(tmp_path) is not None, "nothing is noted")
         await send(tenant, "/e/", "a", "198.51.100.7:1", FORWARDED)
-        await tenant.site.ingested()
+        await tenant.server.ingested()
 
     ignored = ignored_headers(tmp_path)
     assert isinstance(ignored, IgnoredForwarding)
@@ -202,7 +210,7 @@ async def test_the_first_ignored_header_is_reported_once(
 
 async def test_events_that_a_command_copies_are_not_given_its_address(tenant: Tenant) -> None:
     """The server trusts no proxy on this machine."""
-    project = await tenant.site.running.public.flags.projects.by_token(tenant.token)
+    project = await tenant.server.running.public.flags.projects.by_token(tenant.token)
     without = {"event": "a", "distinct_id": "without", "properties": {}}
     with_one = {"event": "a", "distinct_id": "with", "properties": {"$ip": "192.0.2.44"}}
     async with listening(tenant) as url, AsyncExitStack() as stack:

@@ -25,7 +25,7 @@ _OVERRIDES = {
 
 async def object_ids(tenant: Tenant) -> Mapping[str, str]:
     """Create objects, and return their ids by the names of parameters in paths."""
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
 
         async def made(path: str, body: Json) -> str:
             answer = await client.post(path, json=body)
@@ -81,8 +81,8 @@ async def rows(records: Records) -> dict[str, list[str]]:
 
 async def cookie_browser(tenant: Tenant) -> httpx.AsyncClient:
     """Return a signed-in browser that sends nothing but the cookie."""
-    own = await tenant.site.browser(tenant.user_id)
-    client = tenant.site.client()
+    own = await tenant.server.browser(tenant.user_id)
+    client = tenant.server.client()
     client.cookies.update(own.cookies)
     return client
 
@@ -97,16 +97,16 @@ async def follow(client: httpx.AsyncClient, method: str, address: str) -> int:
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_nothing_that_is_read_with_a_session_changes(tenant: Tenant, method: str) -> None:
     known = await addresses(tenant)
-    before = await rows(tenant.site.records)
+    before = await rows(tenant.server.records)
 
     async with await cookie_browser(tenant) as browser:
-        before["sessions"] = (await rows(tenant.site.records))["sessions"]
+        before["sessions"] = (await rows(tenant.server.records))["sessions"]
         statuses = {address: await follow(browser, method, address) for address in known}
 
     assert len(known) > 50
     assert {address for address, status in statuses.items() if status >= 500} == set()
     assert sum(status == 200 for status in statuses.values()) > len(known) / 2
-    after = await rows(tenant.site.records)
+    after = await rows(tenant.server.records)
     assert {name: after[name] for name in after if after[name] != before[name]} == {}
 
 
@@ -118,7 +118,7 @@ async def test_what_changes_something_all_the_same_needs_a_page_of_ours(tenant: 
     async with await cookie_browser(tenant) as browser:
         linked = await browser.get(path)
         typed = await browser.get(path, headers={"sec-fetch-site": "none"})
-    async with await tenant.site.browser(tenant.user_id) as page:
+    async with await tenant.server.browser(tenant.user_id) as page:
         own = await page.get(path)
 
     assert [answer.status_code for answer in (linked, typed, own)] == [403, 403, 200]
@@ -134,14 +134,14 @@ async def test_head_of_what_makes_something_is_refused(tenant: Tenant) -> None:
         "/api/login/oidc/",
         "/api/login/oidc/callback/",
     ]
-    before = await rows(tenant.site.records)
+    before = await rows(tenant.server.records)
 
     async with (
-        await tenant.site.browser(tenant.user_id) as page,
-        tenant.site.client(tenant.key) as script,
-        tenant.site.client() as stranger,
+        await tenant.server.browser(tenant.user_id) as page,
+        tenant.server.client(tenant.key) as script,
+        tenant.server.client() as stranger,
     ):
-        before["sessions"] = (await rows(tenant.site.records))["sessions"]
+        before["sessions"] = (await rows(tenant.server.records))["sessions"]
         answers = [
             await client.head(address) for client in (page, script, stranger) for address in makes
         ]
@@ -150,24 +150,24 @@ async def test_head_of_what_makes_something_is_refused(tenant: Tenant) -> None:
     assert {answer.status_code for answer in answers} == {405}
     assert {answer.headers["allow"] for answer in answers} == {"GET, OPTIONS"}
     assert {answer.headers["allow"] for answer in listed} == {"GET, OPTIONS"}
-    after = await rows(tenant.site.records)
+    after = await rows(tenant.server.records)
     assert {name: after[name] for name in after if after[name] != before[name]} == {}
 
 
 async def test_head_is_answered_as_get_wherever_that_makes_nothing(tenant: Tenant) -> None:
     """The owner's key may do everything, and a GET not marked as creating creates nothing."""
-    known, before = await addresses(tenant), await rows(tenant.site.records)
+    known, before = await addresses(tenant), await rows(tenant.server.records)
 
-    async with tenant.site.client(tenant.key) as script:
+    async with tenant.server.client(tenant.key) as script:
         heads = {address: await follow(script, "HEAD", address) for address in known}
-        after_heads = await rows(tenant.site.records)
+        after_heads = await rows(tenant.server.records)
         refused = {address for address, status in heads.items() if status == 405}
         gets = {
             address: await follow(script, "GET", address)
             for address in known
             if address not in refused
         }
-        after = await rows(tenant.site.records)
+        after = await rows(tenant.server.records)
 
     assert {address.rstrip("/").rpartition("/")[2] for address in refused} == {
         "duplicate_as_static_cohort",

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from fanion.events.storage.store import EventStore
-from tests.support.application import open_site
+from tests.support.application import open_app_server
 
 TOKEN = "t0ken-of-a-link"
 
@@ -12,13 +12,13 @@ TOKEN = "t0ken-of-a-link"
 async def test_the_line_of_a_request_has_no_token_of_a_link(
     sqlite_url: str, events: EventStore, tmp_path: object
 ) -> None:
-    async with open_site(sqlite_url, events, tmp_path) as site:
-        async with site.client() as client:
+    async with open_app_server(sqlite_url, events, tmp_path) as app_server:
+        async with app_server.client() as client:
             for path in ("reset", "sign_in_links", "signup"):
                 await client.get(f"/api/{path}/{TOKEN}/")
                 await client.post(f"/api/{path}/{TOKEN}/", json={"password": 1})
-        await asyncio.to_thread(site.writer.close)
-        lines = [json.loads(line) for line in site.lines.getvalue().splitlines()]
+        await asyncio.to_thread(app_server.writer.close)
+        lines = [json.loads(line) for line in app_server.lines.getvalue().splitlines()]
 
     paths = [line["path"] for line in lines if line["event"] == "request"]
     assert paths[::2] == ["/api/reset/…/", "/api/sign_in_links/…/", "/api/signup/…/"]

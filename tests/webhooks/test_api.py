@@ -32,7 +32,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 async def open_deliverer(tenant: Tenant, **options: Any) -> AsyncIterator[Deliverer]:
     """Open the deliverer of a server that may send to this machine."""
     sender = Sender(Resolver(), **{"allow_private": True, **options})
-    yield Deliverer(tenant.site.records, sender, Metrics(), tenant.site.clock.now)
+    yield Deliverer(tenant.server.records, sender, Metrics(), tenant.server.clock.now)
     await sender.close()
 
 
@@ -63,7 +63,7 @@ async def test_a_webhook_from_birth_to_deletion(tenant: Tenant) -> None:
 
     returned = await tenant.get(webhook_path)
     listed = await tenant.get("/webhooks/")
-    tenant.site.clock.move(minutes=1)
+    tenant.server.clock.move(minutes=1)
     changed = await tenant.api.patch(
         webhook_path,
         json={"url": "https://new.example/", "events": ["cohort.updated"], "active": False},
@@ -234,7 +234,7 @@ async def test_a_secret_that_is_replaced_signs_for_a_while(
     answer = await tenant.api.post(path, json={"former_valid_s": 4})
     rotated = answer.json()
     for number, seconds in enumerate((3, 1)):
-        tenant.site.clock.move(seconds=seconds)
+        tenant.server.clock.move(seconds=seconds)
         await tenant.create_flag(key=f"f{number}")
         await delivered(tenant)
 
@@ -301,9 +301,9 @@ async def test_each_kind_of_change_has_its_type(tenant: Tenant, receiver: Receiv
         "payload": {"operation": "update_rollout_percentage", "value": 5},
     }
     await tenant.api.post(f"{path}scheduled_changes/", json=scheduled)
-    tenant.site.clock.time = NOW + timedelta(hours=1)
-    await tenant.site.running.automation.scheduler.work_once()
-    await tenant.site.running.automation.rollbacks.work_once()
+    tenant.server.clock.time = NOW + timedelta(hours=1)
+    await tenant.server.running.automation.scheduler.work_once()
+    await tenant.server.running.automation.rollbacks.work_once()
     await tenant.api.patch(path, json={"deleted": True})
     cohort = (await tenant.api.post("/cohorts/", json={"name": "c", "groups": []})).json()
     await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "d"})
@@ -334,7 +334,7 @@ async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(
     tenant: Tenant, receiver: Receiver
 ) -> None:
     flag = await tenant.create_flag(key="beta")
-    async with tenant.site.client(tenant.key) as client:
+    async with tenant.server.client(tenant.key) as client:
         roles = "/api/organizations/@current/roles/"
         first, second = [
             (await client.post(roles, json={"name": name})).json() for name in ("One", "Two")
@@ -395,12 +395,12 @@ async def test_a_failure_is_tried_again_under_the_same_id(
 
     await delivered(tenant)
     [first] = await deliveries(tenant, webhook)
-    tenant.site.clock.move(seconds=9)
+    tenant.server.clock.move(seconds=9)
     await delivered(tenant)
     early = len(receiver.requests)
-    tenant.site.clock.move(seconds=1)
+    tenant.server.clock.move(seconds=1)
     await delivered(tenant)
-    tenant.site.clock.move(seconds=60)
+    tenant.server.clock.move(seconds=60)
     await delivered(tenant)
 
     [done] = await deliveries(tenant, webhook)
@@ -422,7 +422,7 @@ async def test_without_the_setting_this_machine_is_not_reached(
     webhook = await create(tenant, receiver.url())
     await tenant.create_flag(key="beta")
 
-    while await tenant.site.running.automation.deliverer.work_once():
+    while await tenant.server.running.automation.deliverer.work_once():
         pass
 
     [delivery] = await deliveries(tenant, webhook)
@@ -486,10 +486,10 @@ async def test_captured_events_are_announced_by_their_definition(
     for _ in range(2):
         await tenant.capture(*paid * 2)
         await delivered(tenant)
-    tenant.site.clock.move(minutes=1)
+    tenant.server.clock.move(minutes=1)
     await delivered(tenant)
     await tenant.capture(*paid * 4, historical_migration=True)
-    tenant.site.clock.move(minutes=1)
+    tenant.server.clock.move(minutes=1)
     await delivered(tenant)
 
     assert [request.json() for request in receiver.requests] == [
@@ -529,11 +529,11 @@ async def test_the_activity_records_webhooks_without_their_secrets(tenant: Tenan
 
 
 async def test_attempts_are_counted_for_operators(tenant: Tenant, receiver: Receiver) -> None:
-    before = await tenant.site.metric("fanion_webhook_attempts_total", outcome="failed")
+    before = await tenant.server.metric("fanion_webhook_attempts_total", outcome="failed")
     await create(tenant, receiver.url())
     await tenant.create_flag(key="beta")
 
-    await tenant.site.running.automation.deliverer.work_once()
+    await tenant.server.running.automation.deliverer.work_once()
 
-    after = await tenant.site.metric("fanion_webhook_attempts_total", outcome="failed")
+    after = await tenant.server.metric("fanion_webhook_attempts_total", outcome="failed")
     assert after == before + 1

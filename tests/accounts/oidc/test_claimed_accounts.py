@@ -23,7 +23,7 @@ from fanion.db.schema.tables import users
 from fanion.events.storage.store import EventStore
 from fanion.projects.members_store import MemberStore, NewMember
 from fanion.projects.model import Level
-from tests.support.application import Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.management import CONSOLE
 from tests.support.oidc_provider import (
     CLIENT_ID,
@@ -48,13 +48,13 @@ Json = dict[str, Any]
 class OidcServer:
     """A server with a provider, and an administrator who creates invites."""
 
-    site: Site
+    server: AppServer
     tenant: Tenant
     fake: FakeProvider
     stack: AsyncExitStack
 
     async def browser(self) -> httpx.AsyncClient:
-        client = await self.stack.enter_async_context(self.site.client())
+        client = await self.stack.enter_async_context(self.server.client())
         client.headers.update(CONSOLE)
         return client
 
@@ -81,7 +81,7 @@ class OidcServer:
         return browser
 
     async def user(self, email: str = EMAIL) -> Any:
-        rows = await self.site.records.fetch(select(users).where(users.c.email == email))
+        rows = await self.server.records.fetch(select(users).where(users.c.email == email))
         return rows[0]
 
     async def status(self, client: httpx.AsyncClient) -> int:
@@ -93,7 +93,7 @@ async def server(
     sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> AsyncIterator[OidcServer]:
     async with AsyncExitStack() as stack:
-        clock: list[Site] = []
+        clock: list[AppServer] = []
         fake = await stack.enter_async_context(open_provider(lambda: clock[0].clock.now()))
         settings: Json = {
             "oidc_issuer": fake.issuer,
@@ -101,11 +101,11 @@ async def server(
             "oidc_client_secret": CLIENT_SECRET,
             "oidc_domains": "corp.example",
         }
-        opened = open_site(sqlite_url, events, tmp_path, **settings)
-        site = await stack.enter_async_context(opened)
-        clock.append(site)
-        tenant = await stack.enter_async_context(open_tenant(site, project_id))
-        yield OidcServer(site, tenant, fake, stack)
+        opened = open_app_server(sqlite_url, events, tmp_path, **settings)
+        app_server = await stack.enter_async_context(opened)
+        clock.append(app_server)
+        tenant = await stack.enter_async_context(open_tenant(app_server, project_id))
+        yield OidcServer(app_server, tenant, fake, stack)
 
 
 async def key_of(browser: httpx.AsyncClient) -> str:
@@ -116,7 +116,7 @@ async def key_of(browser: httpx.AsyncClient) -> str:
 
 async def set_up_factor(server: OidcServer, browser: httpx.AsyncClient) -> None:
     begun = (await browser.post("/api/users/@me/two_factor_start_setup/")).json()
-    code = TOTP(begun["secret"]).at(server.site.clock.now())
+    code = TOTP(begun["secret"]).at(server.server.clock.now())
     answer = await browser.post("/api/users/@me/two_factor_validate/", json={"token": code})
     assert answer.status_code == 200, answer.text
 
@@ -129,9 +129,9 @@ async def test_a_colleague_who_signs_in_shuts_out_who_opened_the_account(
     key = await key_of(maker)
     invited = await maker.post(INVITES, json={"target_email": "friend@example.com", "level": 8})
     user_id = (await server.user()).id
-    links = server.site.running.accounts.sign_in.links
-    await links.create_link(Purpose.RESET, user_id, server.site.clock.now(), HOUR)
-    by_key = await server.stack.enter_async_context(server.site.client(key))
+    links = server.server.running.accounts.sign_in.links
+    await links.create_link(Purpose.RESET, user_id, server.server.clock.now(), HOUR)
+    by_key = await server.stack.enter_async_context(server.server.client(key))
     before = [await server.status(maker), await server.status(by_key)]
 
     colleague = await server.sign_in()
@@ -144,7 +144,7 @@ async def test_a_colleague_who_signs_in_shuts_out_who_opened_the_account(
     token = invited.json()["link"].rstrip("/").rpartition("/")[2]
     assert (await stranger.get(f"/api/signup/{token}/")).json()["code"] == "invalid_invite"
     for table in (second_factors, recovery_codes, sign_in_links):
-        assert not await server.site.records.fetch(
+        assert not await server.server.records.fetch(
             select(table.c.user_id).where(table.c.user_id == user_id)
         )
     me = (await colleague.get(ME)).json()
@@ -161,14 +161,14 @@ async def test_what_the_colleague_sets_afterwards_stays(server: OidcServer) -> N
     again = await server.sign_in()
 
     assert changed.status_code == 200
-    by_key = await server.stack.enter_async_context(server.site.client(key))
+    by_key = await server.stack.enter_async_context(server.server.client(key))
     assert [await server.status(client) for client in (colleague, again, by_key)] == [200] * 3
     assert (await server.user()).password_hash
 
 
 async def test_an_address_that_was_verified_keeps_what_its_user_has_set(server: OidcServer) -> None:
     owner = await server.join()
-    async with server.site.records.write() as connection:
+    async with server.server.records.write() as connection:
         await connection.execute(
             update(users).where(users.c.email == EMAIL).values(is_email_verified=True)
         )
@@ -176,7 +176,7 @@ async def test_an_address_that_was_verified_keeps_what_its_user_has_set(server: 
 
     colleague = await server.sign_in()
 
-    by_key = await server.stack.enter_async_context(server.site.client(key))
+    by_key = await server.stack.enter_async_context(server.server.client(key))
     assert [await server.status(client) for client in (owner, colleague, by_key)] == [200] * 3
 
 
@@ -184,8 +184,8 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
     """The former user had proved the address; the user who accepts the new invite has not."""
     await server.join()
     await server.sign_in()
-    members = MemberStore(server.site.records)
-    await members.remove_member(server.tenant.organization_id, EMAIL, server.site.clock.now())
+    members = MemberStore(server.server.records)
+    await members.remove_member(server.tenant.organization_id, EMAIL, server.server.clock.now())
 
     maker = await server.join()
     verified = (await server.user()).is_email_verified
@@ -197,7 +197,7 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
 
 async def test_an_account_that_is_added_again_has_no_former_password(server: OidcServer) -> None:
     await server.join()
-    members, now = MemberStore(server.site.records), server.site.clock.now()
+    members, now = MemberStore(server.server.records), server.server.clock.now()
     await members.remove_member(server.tenant.organization_id, EMAIL, now)
     new = NewMember(EMAIL, "Another Carla", Level.MEMBER, "first key")
     await members.add_member(server.tenant.organization_id, new, now)
@@ -216,7 +216,7 @@ async def reset_by_mail(server: OidcServer, password: str) -> httpx.Response:
         mails.append(mail)
         return True
 
-    resets = server.site.running.accounts.password_resets
+    resets = server.server.running.accounts.password_resets
     resets._put_mail = put
     browser = await server.browser()
     assert (await browser.post("/api/reset/", json={"email": EMAIL})).status_code == 204
@@ -248,14 +248,14 @@ async def test_a_mailed_link_verifies_nothing_while_keys_of_others_may_be_left(
     unverified = (await server.user()).is_email_verified
     await server.sign_in()
 
-    by_key = await server.stack.enter_async_context(server.site.client(key))
+    by_key = await server.stack.enter_async_context(server.server.client(key))
     assert unverified is False
     assert await server.status(by_key) == 401
 
 
 async def test_a_printed_link_verifies_nothing(server: OidcServer) -> None:
     await server.join()
-    sign_in, now = server.site.running.accounts.sign_in, server.site.clock.now()
+    sign_in, now = server.server.running.accounts.sign_in, server.server.clock.now()
     user_id = (await server.user()).id
     token = await sign_in.links.create_link(Purpose.RESET, user_id, now, HOUR)
     browser = await server.browser()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.events.storage.store import EventStore
-from tests.support.application import open_site, open_tenant
+from tests.support.application import open_app_server, open_tenant
 from tests.support.management import invalid
 
 ME = "/api/users/@me/"
@@ -39,9 +39,9 @@ async def test_an_address_of_the_providers_domains_cannot_be_taken(
     """A member who took it would get the chief's sign-in, and the level of the chief's groups."""
     settings: dict[str, Any] = {**PROVIDER, "oidc_domains": domains}
     async with (
-        open_site(sqlite_url, events, tmp_path, **settings) as site,
-        open_tenant(site, project_id) as tenant,
-        await site.browser(tenant.user_id) as browser,
+        open_app_server(sqlite_url, events, tmp_path, **settings) as app_server,
+        open_tenant(app_server, project_id) as tenant,
+        await app_server.browser(tenant.user_id) as browser,
     ):
         before = (await browser.get(ME)).json()["email"]
         answer = await browser.patch(ME, json={"email": email})

@@ -12,7 +12,7 @@ from fanion.app.server import Server, server_application
 from fanion.console.build import Build, file_of
 from fanion.observability.metrics import Metrics
 from tests.support import plain_http
-from tests.support.application import BASE_URL, Site
+from tests.support.application import BASE_URL, AppServer
 from tests.support.exchange import MemoryTransport
 
 INDEX = """<!doctype html>
@@ -46,12 +46,12 @@ BUILD = Build(
 )
 
 
-def client_of(site: Site, build: Build, **settings: Any) -> httpx.AsyncClient:
+def client_of(app_server: AppServer, build: Build, **settings: Any) -> httpx.AsyncClient:
     """Return a client of this server with such a build, and with metrics of its own."""
-    public = site.running.public
+    public = app_server.running.public
     changed = structs.replace(public.context.settings, **settings)
     context = replace(public.context, build=build, settings=changed, metrics=Metrics())
-    server = Server(replace(public, context=context), site.running.events)
+    server = Server(replace(public, context=context), app_server.running.events)
     server.events.observe(public.context.metrics.store_seconds.labels("events").observe)
     application = server_application(server)
     return plain_http.AsyncClient(transport=MemoryTransport(application), base_url=BASE_URL)

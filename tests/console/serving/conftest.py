@@ -11,5 +11,5 @@ from tests.support.application import Tenant
 
 @pytest.fixture
 async def served(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(tenant.site, BUILD) as client:
+    async with client_of(tenant.server, BUILD) as client:
         yield client

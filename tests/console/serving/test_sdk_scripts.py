@@ -63,7 +63,7 @@ async def test_a_script_of_another_version_is_not_served(
 async def test_the_script_of_a_project_has_its_configuration_in_front(
     tenant: Tenant, accept: str
 ) -> None:
-    async with client_of(tenant.site, BUILD) as client:
+    async with client_of(tenant.server, BUILD) as client:
         headers = {"accept-encoding": accept, "origin": ORIGIN}
         answer = await client.get(f"/array/{tenant.token}/array.js", headers=headers)
         configuration = await client.get(f"/array/{tenant.token}/config.js")
@@ -79,7 +79,7 @@ async def test_the_script_of_a_project_has_its_configuration_in_front(
 
 async def test_the_script_of_a_project_is_not_sent_again_to_who_has_it(tenant: Tenant) -> None:
     path = f"/array/{tenant.token}/array.js"
-    async with client_of(tenant.site, BUILD) as client:
+    async with client_of(tenant.server, BUILD) as client:
         etag = (await client.get(path)).headers["etag"]
         answer = await client.get(path, headers={"if-none-match": etag})
 
@@ -100,7 +100,7 @@ async def test_an_unknown_token_is_answered_as_its_configuration(
     "path", ["/static/array.js", "/static/1.2.3/surveys.js", "/array/{}/array.js"]
 )
 async def test_without_a_build_the_answer_says_how_to_get_it(tenant: Tenant, path: str) -> None:
-    async with client_of(tenant.site, NOT_BUILT) as client:
+    async with client_of(tenant.server, NOT_BUILT) as client:
         answer = await client.get(path.format(tenant.token), headers={"origin": ORIGIN})
 
     assert (answer.status_code, answer.text) == (404, NO_SDK)
@@ -110,7 +110,7 @@ async def test_without_a_build_the_answer_says_how_to_get_it(tenant: Tenant, pat
 
 
 async def test_they_are_served_without_the_console(tenant: Tenant) -> None:
-    async with client_of(tenant.site, BUILD, console="off") as client:
+    async with client_of(tenant.server, BUILD, console="off") as client:
         assert (await client.get("/static/array.js")).content == ARRAY
 
 

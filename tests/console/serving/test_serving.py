@@ -207,9 +207,9 @@ async def test_an_unknown_asset_is_404_and_not_kept(served: httpx.AsyncClient, n
 
 
 async def test_only_the_listener_of_management_serves_it(tenant: Tenant) -> None:
-    configuration = tenant.site.running.public.flags.endpoints.browser
+    configuration = tenant.server.running.public.flags.endpoints.browser
     endpoints = ConsoleEndpoints(BUILD, BaseUrl(TrustedProxies()), unexpected)
-    whole = tenant.site.application
+    whole = tenant.server.application
     routes = whole.routes.merged_with(console_routes(endpoints)).merged_with(
         sdk_routes(SdkScripts(BUILD, configuration))
     )
@@ -228,7 +228,7 @@ async def test_only_the_listener_of_management_serves_it(tenant: Tenant) -> None
 
 
 async def test_the_main_process_answers_it(tenant: Tenant) -> None:
-    public = tenant.site.running.public
+    public = tenant.server.running.public
     workers = worker_routes(public.capture, public.flags.endpoints, AnsweredBy.HERE)
 
     for path in ("/", *SCREENS, "/console/assets/index-1.js", "/static/array.js"):
@@ -240,7 +240,7 @@ async def test_the_main_process_answers_it(tenant: Tenant) -> None:
 async def test_without_a_console_the_root_is_the_landing_page(
     tenant: Tenant, build: Build, console: str
 ) -> None:
-    async with client_of(tenant.site, build, console=console) as client:
+    async with client_of(tenant.server, build, console=console) as client:
         root = await client.get("/", headers=BROWSER)
         screens = {(await client.get(path)).status_code for path in SCREENS}
         asset = await client.get("/console/assets/index-1.js")

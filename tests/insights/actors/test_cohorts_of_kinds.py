@@ -46,7 +46,7 @@ async def test_a_life_cycle_finds_new_and_dormant_persons(tenant: Tenant) -> Non
     """Persons are created when their first event is taken, on 1 March unless the clock moves."""
     await tenant.capture(did("ann", "02-29T10:00"), did("cid", "02-25T10:00"))
     await tenant.capture(did("dan", "02-29T10:00"), did("eve", "02-29T10:00", "opened"))
-    tenant.site.clock.move(days=1)
+    tenant.server.clock.move(days=1)
     await tenant.capture(
         did("ann", "03-01T10:00"),
         did("bob", "03-02T10:00"),

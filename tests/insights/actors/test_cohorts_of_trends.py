@@ -40,7 +40,7 @@ async def test_later_events_do_not_reach_the_cohort(tenant: Tenant) -> None:
     cohort = await stored(tenant, insight="TRENDS", events=events("seen"))
 
     await tenant.capture(did("bob", "02-28T10:00"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, cohort) == ["ann"]
 
@@ -51,8 +51,8 @@ async def test_relative_dates_are_resolved_at_the_time_of_the_request(tenant: Te
     answer = await ask(tenant, {"is_static": True}, **query)
     assert answer.status_code == 201, answer.text
 
-    tenant.site.clock.move(days=2)
-    await tenant.site.calculated()
+    tenant.server.clock.move(days=2)
+    await tenant.server.calculated()
 
     assert await members(tenant, answer.json()) == ["ann"]
 
@@ -102,7 +102,7 @@ async def test_filters_of_a_trend_are_on_events_persons_and_cohorts(tenant: Tena
         name="Payers",
         filters={"properties": {"type": "AND", "values": [person_is("plan", "pro")]}},
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     async def filtered(*leaves: Json) -> list[str]:
         return await trend(tenant, properties=json.dumps(leaves))

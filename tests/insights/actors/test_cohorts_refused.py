@@ -18,9 +18,9 @@ async def test_persons_who_match_a_query_now_become_a_static_cohort(tenant: Tena
         is_static=True,
         query={"kind": "ActorsQuery", "properties": [person_is("plan", "pro")]},
     )
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     await tenant.capture(person("ann", plan="free"))
-    await tenant.site.calculated()
+    await tenant.server.calculated()
 
     assert await members(tenant, static) == ["ann", "cid"]
     assert await of_query(tenant, person_is("plan", "pro")) == ["cid"]
@@ -216,8 +216,8 @@ async def test_an_insight_that_fails_later_is_reported_and_tried_again(tenant: T
     failed = await retrieve(tenant, cohort)
 
     await tenant.capture(did("bob", "02-08T10:00"))
-    tenant.site.clock.move(minutes=2)
-    await tenant.site.calculated()
+    tenant.server.clock.move(minutes=2)
+    await tenant.server.calculated()
 
     assert (failed["errors_calculating"], failed["count"]) == (1, None)
     assert failed["last_error_message"] == "date_from must be before date_to."

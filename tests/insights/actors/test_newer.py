@@ -135,7 +135,7 @@ async def test_a_static_cohort_is_made_of_all_of_them(shop: Tenant) -> None:
     body = {"name": "Came", "is_static": True, "query": query}
 
     answer = await shop.api.post("/cohorts/", json=body)
-    await shop.site.calculated()
+    await shop.server.calculated()
 
     assert answer.status_code == 201, answer.text
     assert await members(shop, answer.json()) == ["a", "b", "c"]

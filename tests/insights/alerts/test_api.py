@@ -60,13 +60,13 @@ async def seen(tenant: Tenant, number: int, **properties: Any) -> None:
 
 async def all_checked(tenant: Tenant) -> None:
     """Check alerts until none is due; other tests have alerts too."""
-    while await tenant.site.running.questions.alerter.work_once():
+    while await tenant.server.running.questions.alerter.work_once():
         pass
 
 
 async def delivered(tenant: Tenant) -> None:
     sender = Sender(Resolver(), allow_private=True)
-    deliverer = Deliverer(tenant.site.records, sender, Metrics(), tenant.site.clock.now)
+    deliverer = Deliverer(tenant.server.records, sender, Metrics(), tenant.server.clock.now)
     while await deliverer.work_once():
         pass
     await sender.close()
@@ -170,9 +170,9 @@ async def test_an_invalid_alert_is_refused(tenant: Tenant, name: str) -> None:
 async def test_viewers_see_alerts_and_change_none(tenant: Tenant) -> None:
     made = await alert(tenant)
     viewer = await add_member(
-        tenant.site.records, f"vera-{tenant.project_id:x}", Level.VIEWER, tenant.organization_id
+        tenant.server.records, f"vera-{tenant.project_id:x}", Level.VIEWER, tenant.organization_id
     )
-    async with tenant.site.client(viewer.key, f"/api/projects/{tenant.project_id}") as client:
+    async with tenant.server.client(viewer.key, f"/api/projects/{tenant.project_id}") as client:
         listed = await client.get("/alerts/")
         changed = await client.patch(f"/alerts/{made['id']}/", json={"name": "x"})
 
@@ -191,13 +191,13 @@ async def test_webhooks_are_told_when_an_alert_begins_and_ceases_to_fire(
     await delivered(tenant)
     quiet = await tenant.get(place)
     await seen(tenant, 2)
-    tenant.site.clock.move(minutes=15)
+    tenant.server.clock.move(minutes=15)
     await all_checked(tenant)
-    tenant.site.clock.move(minutes=15)
+    tenant.server.clock.move(minutes=15)
     await all_checked(tenant)  # it still fires
     await delivered(tenant)
     firing = await tenant.get(place)
-    tenant.site.clock.move(days=2)
+    tenant.server.clock.move(days=2)
     await all_checked(tenant)
     await delivered(tenant)
 
@@ -243,13 +243,13 @@ async def test_a_number_that_is_not_there_is_told(tenant: Tenant) -> None:
 
 async def test_an_outage_of_the_event_store_leaves_an_alert_due(tenant: Tenant) -> None:
     made = await alert(tenant)
-    tenant.site.events.is_down = True
+    tenant.server.events.is_down = True
     try:
         await all_checked(tenant)
     finally:
-        tenant.site.events.is_down = False
+        tenant.server.events.is_down = False
     before = await tenant.get(f"/alerts/{made['id']}/")
-    tenant.site.clock.move(minutes=5)
+    tenant.server.clock.move(minutes=5)
     await all_checked(tenant)
 
     assert before["state"] == "not_checked"
@@ -265,7 +265,7 @@ async def test_an_alert_on_a_breakdown_follows_the_value(tenant: Tenant) -> None
 
     await all_checked(tenant)
     await seen(tenant, 9, plan="free")
-    tenant.site.clock.move(minutes=60)
+    tenant.server.clock.move(minutes=60)
     await all_checked(tenant)
 
     found = await tenant.get(f"/alerts/{pinned['id']}/")

@@ -27,7 +27,7 @@ async def shop(tenant: Tenant) -> Tenant:
 
 async def test_each_cohort_has_a_funnel(shop: Tenant) -> None:
     pro = await create(shop, name="Pro", groups=[{"properties": [person_is("plan", "pro")]}])
-    await shop.site.calculated()
+    await shop.server.calculated()
 
     answer = await shop.api.post(
         "/insights/funnel/",
@@ -89,6 +89,6 @@ async def test_those_behind_a_number_become_a_cohort(
     answer = await shop.api.post("/cohorts/", params=texts, json={"is_static": True})
 
     assert answer.status_code == 201, answer.text
-    await shop.site.calculated()
+    await shop.server.calculated()
     cohort: Json = answer.json()
     assert await members(shop, cohort) == wanted

@@ -41,7 +41,10 @@ async def shop(tenant: Tenant) -> Tenant:
 @asynccontextmanager
 async def full(tenant: Tenant, *, refusing: bool = False) -> AsyncGenerator[Gate]:
     """Take all places of the gate, with `refusing` those of the queue too."""
-    turns, gate = tenant.site.running.questions.statements.turns, Gate(GateLimits(1, 1, waiting=1))
+    turns, gate = (
+        tenant.server.running.questions.statements.turns,
+        Gate(GateLimits(1, 1, waiting=1)),
+    )
     usual, turns.gate = turns.gate, gate
     await gate.enter(0)
     waiting = asyncio.ensure_future(gate.enter(0)) if refusing else None
@@ -86,7 +89,7 @@ async def test_whatever_is_asked_is_refused_when_too_many_wait(shop: Tenant, way
 
 @pytest.mark.parametrize("way", ["a list", "a table", "a list by query"])
 async def test_a_list_beyond_the_limits_says_what_to_make_smaller(shop: Tenant, way: str) -> None:
-    statements = shop.site.running.questions.statements
+    statements = shop.server.running.questions.statements
     usual, statements.limits = statements.limits, QuestionLimits(memory_bytes=1)
     try:
         answer = await ask(shop, way)
@@ -111,9 +114,9 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Tenant, answered:
         "127.0.0.1:50000",
     )
     with held(shop, answered) as found:
-        answering = asyncio.ensure_future(shop.site.application.answer(request))
+        answering = asyncio.ensure_future(shop.server.application.answer(request))
         await asked(found)
-        assert shop.site.running.questions.statements.turns.gate.running == 1
+        assert shop.server.running.questions.statements.turns.gate.running == 1
         assert request.begun.is_set() == bool(answered)
 
         request.lose()
@@ -121,7 +124,7 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Tenant, answered:
 
         assert answering.done()
         assert len(found.ended) == 1
-    assert shop.site.running.questions.statements.turns.gate.running == 0
+    assert shop.server.running.questions.statements.turns.gate.running == 0
 
 
 async def test_a_list_by_query_is_cancelled_by_its_name(shop: Tenant) -> None:
@@ -143,7 +146,7 @@ async def test_cohorts_do_not_wait_for_people(shop: Tenant) -> None:
     made = await shop.api.post("/cohorts/", params=query, json={"is_static": True})
 
     async with full(shop):
-        await shop.site.calculated()
+        await shop.server.calculated()
 
     for cohort in (dynamic, made.json()):
         assert (await retrieve(shop, cohort))["errors_calculating"] == 0

@@ -16,7 +16,7 @@ from fanion.errors import Unavailable
 from fanion.events.storage.store import EventStore
 from fanion.events.turns.gate_service import GateLimits
 from fanion.events.turns.places_store import SharedPlaces
-from tests.support.application import Json, Tenant, error, open_site, open_tenant
+from tests.support.application import Json, Tenant, error, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.held_questions import asked, held
 
@@ -32,17 +32,17 @@ async def homes(
     """Yield one project on a server with all roles, and on one that only answers the API."""
     path = f"/api/projects/{project_id}"
     async with (
-        open_site(records_url, events, tmp_path / "a") as first,
-        open_site(records_url, events, tmp_path / "b", role="api") as second,
+        open_app_server(records_url, events, tmp_path / "a") as first,
+        open_app_server(records_url, events, tmp_path / "b", role="api") as second,
         open_tenant(first, project_id) as tenant,
         second.client(tenant.key, path) as api,
     ):
-        yield tenant, replace(tenant, site=second, api=api)
+        yield tenant, replace(tenant, server=second, api=api)
 
 
 async def test_a_query_is_cancelled_through_another_server(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
-    cancellations = here.site.running.questions.insights.cancellations
+    cancellations = here.server.running.questions.insights.cancellations
     with held(here) as found:
         sent = {"query": QUERY, "client_query_id": "mine"}
         asking = asyncio.create_task(here.api.post("/query/", json=sent))
@@ -62,7 +62,7 @@ async def test_a_cancellation_ends_no_later_query_of_that_name(
     homes: tuple[Tenant, Tenant],
 ) -> None:
     here, there = homes
-    cancellations = here.site.running.questions.insights.cancellations
+    cancellations = here.server.running.questions.insights.cancellations
     await there.api.delete("/query/mine/")
     await cancellations.look()
     with held(here) as found:
@@ -90,7 +90,7 @@ async def test_a_result_of_one_server_is_shown_by_the_other(homes: tuple[Tenant,
 
 async def test_a_question_waits_for_one_of_another_server(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
-    own = SharedPlaces(here.site.records, "asked", here.site.events.people.gate.limits)
+    own = SharedPlaces(here.server.records, "asked", here.server.events.people.gate.limits)
     places = [await own.take_place(here.project_id) for _ in range(2)]
     with held(there) as found:
         asking = asyncio.create_task(there.api.post("/query/", json={"query": QUERY}))

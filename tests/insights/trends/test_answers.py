@@ -244,7 +244,7 @@ async def test_a_breakdown_by_cohort_has_one_entry_for_each(tenant: Tenant) -> N
     await tenant.capture(person("ann", plan="pro"), person("bob", plan="free"), person("cid"))
     pro = await create(tenant, name="Pro", filters={"properties": all_of(("pro",))})
     some = await create(tenant, name="Some", filters={"properties": all_of(("pro", "free"))})
-    await tenant.site.calculated()
+    await tenant.server.calculated()
     asked = {
         "events": [{"id": "seen", "math": "dau"}],
         "date_from": "-3d",

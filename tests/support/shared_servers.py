@@ -11,18 +11,18 @@ from sqlalchemy import delete
 from fanion.db.engine import open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
-from tests.support.application import Site, Tenant, open_site, open_tenant
+from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.management import NOW, Workspace, open_workspace
 from tests.support.postgres import SQLITE, Postgres
 from tests.support.team import postgres_team_server, sqlite_team_server, team, team_server
 
 __all__ = [
-    "postgres_site",
+    "app_server",
+    "postgres_app_server",
     "postgres_team_server",
     "postgres_workspace",
     "shared_workspace",
-    "site",
-    "sqlite_site",
+    "sqlite_app_server",
     "sqlite_team_server",
     "sqlite_workspace",
     "team",
@@ -32,51 +32,51 @@ __all__ = [
 
 
 @pytest.fixture(scope="session")
-async def sqlite_site(
+async def sqlite_app_server(
     sqlite_template: Path, events: EventStore, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Site]:
-    folder: Path = tmp_path_factory.mktemp("site")
+) -> AsyncIterator[AppServer]:
+    folder: Path = tmp_path_factory.mktemp("app_server")
     shutil.copyfile(sqlite_template, folder / "records.db")
-    async with open_site(f"sqlite:///{folder}/records.db", events, folder) as site:
-        yield site
+    async with open_app_server(f"sqlite:///{folder}/records.db", events, folder) as app_server:
+        yield app_server
 
 
 @pytest.fixture(scope="session")
-async def postgres_site(
+async def postgres_app_server(
     postgres: Postgres,
     postgres_template: str,
     events: EventStore,
     tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncIterator[Site]:
+) -> AsyncIterator[AppServer]:
     url = postgres.url(await postgres.create_database(postgres_template))
-    async with open_site(url, events, tmp_path_factory.mktemp("site")) as site:
-        yield site
+    async with open_app_server(url, events, tmp_path_factory.mktemp("app_server")) as app_server:
+        yield app_server
 
 
 @pytest.fixture(scope="session")
-def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Site:
+def app_server(request: pytest.FixtureRequest, engine: str, events: EventStore) -> AppServer:
     """Return the application on the test's engine.
 
     It is shared, because opening one takes longer than most tests; each test has its own `tenant`.
     Both applications stay open until the end of the session, because files alternate between the
     engines.
     """
-    name = "sqlite_site" if engine == SQLITE else "postgres_site"
-    site: Site = request.getfixturevalue(name)
-    # The sites share one event store, which reports its durations to one observer.
-    metrics = site.running.public.context.metrics
+    name = "sqlite_app_server" if engine == SQLITE else "postgres_app_server"
+    app_server: AppServer = request.getfixturevalue(name)
+    # The applications share one event store, which reports its durations to one observer.
+    metrics = app_server.running.public.context.metrics
     events.observe(metrics.store_seconds.labels("events").observe)
-    return site
+    return app_server
 
 
 @pytest.fixture
-async def tenant(site: Site, project_id: int) -> AsyncIterator[Tenant]:
+async def tenant(app_server: AppServer, project_id: int) -> AsyncIterator[Tenant]:
     """Yield an organization with a project of the test's own, at noon."""
-    site.clock.time = NOW
-    async with open_tenant(site, project_id) as tenant:
+    app_server.clock.time = NOW
+    async with open_tenant(app_server, project_id) as tenant:
         yield tenant
     # Otherwise a later test that moves the clock by a week would calculate them too.
-    async with site.records.write() as connection:
+    async with app_server.records.write() as connection:
         await connection.execute(delete(cohorts).where(cohorts.c.project_id == project_id))
 
 
