@@ -19,13 +19,13 @@ from fanion.insights.trends.maths import MATHS
 from fanion.insights.web_analytics.query import WEB_BREAKDOWNS
 from fanion.projects.model import Project
 from tests.support.asked_actors import actors
-from tests.support.histories import NOW, PERSONS, Analyst, Happening, History, a
+from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent, history_event
 
 Json = dict[str, Any]
 
 
-def _seen(event: str, who: int, at: str, **properties: Any) -> Happening:
-    return replace(a(event, who, at), properties=properties)
+def _seen(event: str, who: int, at: str, **properties: Any) -> HistoryEvent:
+    return replace(history_event(event, who, at), properties=properties)
 
 
 PAGE: Final = {"$current_url": "https://x.io/d/?q=1", "$session_id": "s2"}

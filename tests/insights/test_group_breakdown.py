@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from fanion.errors import Invalid
 from fanion.insights.sql.compiler import NONE, OTHER
-from tests.support.histories import Analyst, Happening, History, a, histories
+from tests.support.histories import Analyst, History, HistoryEvent, histories, history_event
 
 Json = dict[str, Any]
 
 
-def value(history: History, one: Happening, key: str, index: int = 0) -> str:
+def value(history: History, one: HistoryEvent, key: str, index: int = 0) -> str:
     group = str(one.properties.get(f"$group_{index}") or "")
     held = history.groups.get((index, group), {}).get(key)
     return NONE if held in (None, "") else str(held)
 
 
-def counted(history: History, name: str, of: Callable[[Happening], str]) -> Counter[str]:
+def counted(history: History, name: str, of: Callable[[HistoryEvent], str]) -> Counter[str]:
     return Counter(of(one) for one in history.once if one.event == name)
 
 
@@ -75,7 +75,7 @@ async def test_persons_by_properties_of_two_groups(analyst: Analyst, history: Hi
 
 async def test_values_beyond_those_that_are_shown_and_bins(analyst: Analyst) -> None:
     happened = [
-        replace(a("a", 1, f"2024-04-01 10:0{n}"), properties={"$group_0": key})
+        replace(history_event("a", 1, f"2024-04-01 10:0{n}"), properties={"$group_0": key})
         for n, key in enumerate("abbccc")
     ]
     groups = {(0, key): {"size": size} for key, size in (("a", 10), ("b", 20), ("c", 40))}
@@ -113,8 +113,10 @@ async def test_a_group_type_is_required(analyst: Analyst, index: int | None) -> 
 
 
 async def test_funnels_and_retention_have_values_of_groups_too(analyst: Analyst) -> None:
-    def did(event: str, who: int, day: int, group: str) -> Happening:
-        return replace(a(event, who, f"2024-04-0{day} 10:00"), properties={"$group_0": group})
+    def did(event: str, who: int, day: int, group: str) -> HistoryEvent:
+        return replace(
+            history_event(event, who, f"2024-04-0{day} 10:00"), properties={"$group_0": group}
+        )
 
     history = History(
         happened=[

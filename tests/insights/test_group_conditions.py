@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.histories import Analyst, Happening, History, a, histories
+from tests.support.histories import Analyst, History, HistoryEvent, histories, history_event
 
 Json = dict[str, Any]
 
@@ -28,11 +28,11 @@ CONDITIONS: list[tuple[Json, Callable[[Any], bool]]] = [
 ]
 
 
-def seen(who: int, properties: Json) -> Happening:
-    return replace(a("seen", who, "2024-04-01 10:00"), properties=properties)
+def seen(who: int, properties: Json) -> HistoryEvent:
+    return replace(history_event("seen", who, "2024-04-01 10:00"), properties=properties)
 
 
-def held(history: History, one: Happening, index: int) -> Mapping[str, Any]:
+def held(history: History, one: HistoryEvent, index: int) -> Mapping[str, Any]:
     key = str(one.properties.get(f"$group_{index}") or "")
     return history.groups.get((index, key), {})
 

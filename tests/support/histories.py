@@ -39,7 +39,7 @@ _MERGED: tuple[dict[UUID, UUID], ...] = (
 
 
 @dataclass(frozen=True)
-class Happening:
+class HistoryEvent:
     """An event of a history.
 
     Attributes:
@@ -66,41 +66,41 @@ class History:
     """
 
     zone: str = "UTC"
-    happened: Sequence[Happening] = ()
+    happened: Sequence[HistoryEvent] = ()
     persons: Mapping[UUID, Mapping[str, Any]] = field(default_factory=dict)
     merged: Mapping[UUID, UUID] = field(default_factory=dict)
     groups: Mapping[tuple[int, str], Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def once(self) -> list[Happening]:
+    def once(self) -> list[HistoryEvent]:
         """Each event once, by time and uuid."""
         by_uuid = {event.uuid: event for event in self.happened}
         return sorted(by_uuid.values(), key=lambda event: (event.at, event.uuid))
 
-    def actor(self, event: Happening) -> UUID | str:
+    def actor(self, event: HistoryEvent) -> UUID | str:
         """Return whose event it is now: a person, or a distinct id without one."""
         if event.person == NO_PERSON:
             return event.distinct_id
         return self.merged.get(event.person, event.person)
 
 
-def a(
+def history_event(
     event: str, who: int, at: str, zone: str = "UTC", uuid: UUID | None = None, **properties: Any
-) -> Happening:
+) -> HistoryEvent:
     """Return an event of a worked example.
 
     Args:
         at: A time of the zone.
     """
     when = datetime.fromisoformat(at).replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
-    return Happening(uuid or uuid4(), event, f"d{who}", UUID(int=who), when, properties)
+    return HistoryEvent(uuid or uuid4(), event, f"d{who}", UUID(int=who), when, properties)
 
 
 @st.composite
 def histories(draw: st.DrawFn, *, events_max: int = 14, days: int = 12) -> History:
     """Draw few persons, names, times and values, so that they often coincide."""
     zone = draw(st.sampled_from(ZONES))
-    happened = draw(st.lists(_happenings(days), max_size=events_max))
+    happened = draw(st.lists(_history_events(days), max_size=events_max))
     again = draw(st.lists(st.sampled_from(happened), max_size=2)) if happened else []
     merged = draw(st.sampled_from(_MERGED))
     persons = draw(st.fixed_dictionaries({}, optional={who: _persons() for who in PERSONS}))
@@ -111,13 +111,13 @@ def histories(draw: st.DrawFn, *, events_max: int = 14, days: int = 12) -> Histo
 
 
 @st.composite
-def _happenings(draw: st.DrawFn, days: int) -> Happening:
+def _history_events(draw: st.DrawFn, days: int) -> HistoryEvent:
     who = draw(st.integers(0, len(PERSONS) + 1))
     minutes = draw(st.sampled_from((0, 1, 10, 29, 30, 31)))
     ago = timedelta(
         days=draw(st.integers(0, days)), hours=draw(st.integers(0, 23)), minutes=minutes
     )
-    return Happening(
+    return HistoryEvent(
         draw(st.uuids(version=4)),
         draw(st.sampled_from(NAMES)),
         f"d{who}",

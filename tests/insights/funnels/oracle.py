@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from dateutil.relativedelta import relativedelta
 
-from tests.support.histories import NOW, Happening, History
+from tests.support.histories import NOW, History, HistoryEvent
 
 OTHER = "$$_posthog_breakdown_other_$$"
 NONE = "$$_posthog_breakdown_null_$$"
@@ -35,7 +35,7 @@ class Try:
             steps that are reached at one moment, the first has the first event.
     """
 
-    events: tuple[Happening, ...]
+    events: tuple[HistoryEvent, ...]
 
     @property
     def level(self) -> int:
@@ -89,7 +89,7 @@ class Oracle:
 
     # Events and actors.
 
-    def in_range(self) -> list[Happening]:
+    def in_range(self) -> list[HistoryEvent]:
         zone = ZoneInfo(self.history.zone)
         first, last = self.day("date_from", "-7d"), self.day("date_to", "-0d")
         if self.get("funnel_viz_type", "") == "trends":
@@ -111,9 +111,9 @@ class Oracle:
         midnight = datetime.combine(last + timedelta(days=1), time(), ZoneInfo(self.history.zone))
         return midnight.astimezone(UTC)
 
-    def of_actors(self) -> dict[Who, list[Happening]]:
+    def of_actors(self) -> dict[Who, list[HistoryEvent]]:
         index = self.filters.get("aggregation_group_type_index")
-        found: dict[Who, list[Happening]] = defaultdict(list)
+        found: dict[Who, list[HistoryEvent]] = defaultdict(list)
         for one in self.in_range():
             who = self.history.actor(one) if index is None else text(one, f"$group_{index}")
             if who != "":
@@ -129,7 +129,7 @@ class Oracle:
         unit = self.get("funnel_window_interval_unit", "day")
         return start + relativedelta(**{f"{unit}s": number})
 
-    def tries(self, events: Sequence[Happening]) -> list[Try]:
+    def tries(self, events: Sequence[HistoryEvent]) -> list[Try]:
         """Return the tries that are not excluded, in the order of time.
 
         Args:
@@ -142,18 +142,18 @@ class Oracle:
             one for one in begun if one.events[0].at < end and not self.is_excluded(one, events)
         ]
 
-    def ordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+    def ordered(self, events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
         """Yield a try from each event of the first step, as far as it goes, moment by moment."""
         for start in events:
             if not matches(self.steps[0], start):
                 continue
-            found: list[Happening] = []
+            found: list[HistoryEvent] = []
             for at, moment in groupby(events, key=lambda one: one.at):
                 if start.at <= at <= self.window_end(start.at):
                     found += self.run(list(moment), len(found))
             yield found
 
-    def run(self, moment: Sequence[Happening], first: int) -> list[Happening]:
+    def run(self, moment: Sequence[HistoryEvent], first: int) -> list[HistoryEvent]:
         """Return the events of a moment that the most steps from this one on can take."""
         last = max(
             end
@@ -171,7 +171,7 @@ class Oracle:
             shown.append(fitting[len(equal)])
         return shown
 
-    def strict(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+    def strict(self, events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
         for place, start in enumerate(events):
             found = []
             for step, one in zip(self.steps, events[place:], strict=False):
@@ -181,7 +181,7 @@ class Oracle:
             if found:
                 yield found
 
-    def unordered(self, events: Sequence[Happening]) -> Iterator[list[Happening]]:
+    def unordered(self, events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
         """Yield the events of a try with which one more step can have an event of its own."""
         for start in events:
             if not any(matches(step, start) for step in self.steps):
@@ -191,7 +191,7 @@ class Oracle:
             done = [matching(self.steps, within[:number]) for number in range(len(within) + 1)]
             yield [one for number, one in enumerate(within) if done[number + 1] > done[number]]
 
-    def is_excluded(self, one: Try, events: Sequence[Happening]) -> bool:
+    def is_excluded(self, one: Try, events: Sequence[HistoryEvent]) -> bool:
         for excluded in self.exclusions:
             first, last = excluded["funnel_from_step"], excluded["funnel_to_step"]
             if one.level <= first:
@@ -205,7 +205,7 @@ class Oracle:
 
     # Values of the breakdown.
 
-    def funnels(self) -> Iterator[tuple[Who, Value, list[Happening], list[Try]]]:
+    def funnels(self) -> Iterator[tuple[Who, Value, list[HistoryEvent], list[Try]]]:
         """Yield each actor with each value that it may have, and its tries with this value."""
         kind = self.get("breakdown_attribution_type", "first_touch")
         for who, events in self.of_actors().items():
@@ -232,12 +232,12 @@ class Oracle:
     def value(self, properties: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(text_of(properties.get(key)) for key in self.keys)
 
-    def own_value(self, one: Happening) -> tuple[str, ...]:
+    def own_value(self, one: HistoryEvent) -> tuple[str, ...]:
         found = self.mapped(self.value(one.properties))
         assert isinstance(found, tuple)
         return found
 
-    def values(self, who: Who, events: Sequence[Happening]) -> list[Value]:
+    def values(self, who: Who, events: Sequence[HistoryEvent]) -> list[Value]:
         if not self.keys:
             return [None]
         kind = self.get("breakdown_type", "event")
@@ -372,7 +372,7 @@ def interval_start(day: date, interval: str) -> date:
     return day.replace(day=1) if interval == "month" else day
 
 
-def matching(steps: Sequence[Mapping[str, Any]], events: Sequence[Happening]) -> int:
+def matching(steps: Sequence[Mapping[str, Any]], events: Sequence[HistoryEvent]) -> int:
     """Return how many of the steps can have an event each, found by augmenting paths."""
     taken: dict[UUID, int] = {}
 
@@ -389,16 +389,16 @@ def matching(steps: Sequence[Mapping[str, Any]], events: Sequence[Happening]) ->
     return sum(place(step, set()) for step in range(len(steps)))
 
 
-def matches(entity: Mapping[str, Any], one: Happening) -> bool:
+def matches(entity: Mapping[str, Any], one: HistoryEvent) -> bool:
     named = entity.get("id") in (None, one.event)
     return bool(named) and all(holds(condition, one) for condition in entity.get("properties", []))
 
 
-def holds(condition: Mapping[str, Any], one: Happening) -> bool:
+def holds(condition: Mapping[str, Any], one: HistoryEvent) -> bool:
     return bool(text(one, condition["key"]) == condition["value"])
 
 
-def text(one: Happening, key: str) -> str:
+def text(one: HistoryEvent, key: str) -> str:
     return text_of(one.properties.get(key))
 
 

@@ -19,23 +19,23 @@ from fanion.insights.parsing.fields import Fields
 from tests.insights.funnels.oracle import Oracle
 from tests.insights.funnels.test_oracle import DENSE
 from tests.support.asked_actors import actors
-from tests.support.histories import PERSONS, Analyst, Happening, History, a
+from tests.support.histories import PERSONS, Analyst, History, HistoryEvent, history_event
 
 DAY = "2024-04-02T"
 ASKED: dict[str, Any] = {"insight": "FUNNELS_CORRELATION", "events": [{"id": "a"}, {"id": "b"}]}
 Filters = dict[str, Any]
 
 
-def _converted(who: int, *others: str) -> list[Happening]:
-    return [*_dropped(who, *others), a("b", who, f"{DAY}11:00", plan="pro")]
+def _converted(who: int, *others: str) -> list[HistoryEvent]:
+    return [*_dropped(who, *others), history_event("b", who, f"{DAY}11:00", plan="pro")]
 
 
-def _dropped(who: int, *others: str) -> list[Happening]:
-    done = [a(name, who, f"{DAY}10:{n:02}") for n, name in enumerate(others, 1)]
-    return [a("a", who, f"{DAY}10:00"), *done]
+def _dropped(who: int, *others: str) -> list[HistoryEvent]:
+    done = [history_event(name, who, f"{DAY}10:{n:02}") for n, name in enumerate(others, 1)]
+    return [history_event("a", who, f"{DAY}10:00"), *done]
 
 
-def _happened(*persons: list[Happening]) -> History:
+def _happened(*persons: list[HistoryEvent]) -> History:
     return History(happened=[one for some in persons for one in some])
 
 
@@ -133,9 +133,9 @@ async def test_properties_of_persons_are_compared(analyst: Analyst) -> None:
 
 async def test_properties_of_events_are_compared(analyst: Analyst) -> None:
     history = _happened(
-        [*_converted(1), a("x", 1, f"{DAY}10:30", plan="pro", n=2)],
-        [*_dropped(2), a("x", 2, f"{DAY}10:30", plan="free")],
-        [*_dropped(3), a("y", 3, f"{DAY}10:30", plan="pro")],
+        [*_converted(1), history_event("x", 1, f"{DAY}10:30", plan="pro", n=2)],
+        [*_dropped(2), history_event("x", 2, f"{DAY}10:30", plan="free")],
+        [*_dropped(3), history_event("y", 3, f"{DAY}10:30", plan="pro")],
     )
 
     answer = await analyst.answer(
@@ -181,9 +181,9 @@ async def test_the_people_of_a_correlation_are_those_it_counts(
 ) -> None:
     history = replace(
         _happened(
-            [*_converted(1), a("x", 1, f"{DAY}10:30", n=2)],
-            [*_converted(2), a("x", 2, f"{DAY}11:30", n=2)],
-            [*_dropped(3), a("x", 3, f"{DAY}10:30", n=2)],
+            [*_converted(1), history_event("x", 1, f"{DAY}10:30", n=2)],
+            [*_converted(2), history_event("x", 2, f"{DAY}11:30", n=2)],
+            [*_dropped(3), history_event("x", 3, f"{DAY}10:30", n=2)],
             _dropped(4),
         ),
         persons={PERSONS[0]: {"plan": "pro"}, PERSONS[2]: {"plan": "pro"}},

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from tests.support.histories import Analyst, History, a
+from tests.support.histories import Analyst, History, history_event
 
 DAY = "2024-04-02T"
 ANN, BOB, CID, DAN = 1, 2, 3, 4
 HISTORY = History(
     happened=[
-        a("a", ANN, f"{DAY}10:00"),
-        a("b", ANN, f"{DAY}10:10"),
-        a("c", ANN, f"{DAY}10:40"),
-        a("a", BOB, f"{DAY}10:00"),
-        a("b", BOB, f"{DAY}11:00"),
-        a("b", CID, f"{DAY}09:00"),
-        a("a", CID, f"{DAY}10:00"),
-        a("c", CID, f"{DAY}10:05"),
-        a("a", DAN, f"{DAY}10:00"),
-        a("x", DAN, f"{DAY}10:01"),
-        a("b", DAN, f"{DAY}10:02"),
+        history_event("a", ANN, f"{DAY}10:00"),
+        history_event("b", ANN, f"{DAY}10:10"),
+        history_event("c", ANN, f"{DAY}10:40"),
+        history_event("a", BOB, f"{DAY}10:00"),
+        history_event("b", BOB, f"{DAY}11:00"),
+        history_event("b", CID, f"{DAY}09:00"),
+        history_event("a", CID, f"{DAY}10:00"),
+        history_event("c", CID, f"{DAY}10:05"),
+        history_event("a", DAN, f"{DAY}10:00"),
+        history_event("x", DAN, f"{DAY}10:01"),
+        history_event("b", DAN, f"{DAY}10:02"),
     ]
 )
 STEPS = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
@@ -111,8 +111,8 @@ async def test_one_step_is_its_count(analyst: Analyst) -> None:
 @pytest.mark.parametrize("order", ["ordered", "strict", "unordered"])
 async def test_twenty_steps_and_exclusions_are_possible(analyst: Analyst, order: str) -> None:
     names = [f"e{number}" for number in range(20)]
-    happened = [a(name, ANN, f"{DAY}10:{n:02}") for n, name in enumerate(names)]
-    happened += [a(name, BOB, f"{DAY}10:{n:02}") for n, name in enumerate(names[:7])]
+    happened = [history_event(name, ANN, f"{DAY}10:{n:02}") for n, name in enumerate(names)]
+    happened += [history_event(name, BOB, f"{DAY}10:{n:02}") for n, name in enumerate(names[:7])]
     ends = (0, 19) if order == "unordered" else (3, 5)
     exclusions = [
         {"id": f"x{n}", "funnel_from_step": ends[0], "funnel_to_step": ends[1]} for n in range(20)
@@ -138,8 +138,8 @@ CONVERTED = History(
         one
         for who, seconds in enumerate(SECONDS, 1)
         for one in (
-            a("a", who, f"{DAY}10:00:00"),
-            a("b", who, f"{DAY}10:{seconds // 60:02}:{seconds % 60:02}"),
+            history_event("a", who, f"{DAY}10:00:00"),
+            history_event("b", who, f"{DAY}10:{seconds // 60:02}:{seconds % 60:02}"),
         )
     ]
 )
@@ -170,8 +170,11 @@ async def test_the_number_of_bins_can_be_asked_for(
 
 async def test_trends_show_the_rate_of_each_day(analyst: Analyst) -> None:
     days = ("2024-04-01", "2024-04-02")
-    happened = [a("a", who, f"{days[0]}T10:00") for who in (1, 2, 3)]
-    happened += [a("b", 1, f"{days[1]}T09:00"), a("a", 1, f"{days[1]}T10:00")]
+    happened = [history_event("a", who, f"{days[0]}T10:00") for who in (1, 2, 3)]
+    happened += [
+        history_event("b", 1, f"{days[1]}T09:00"),
+        history_event("a", 1, f"{days[1]}T10:00"),
+    ]
     history = History(happened=happened)
 
     [line] = await funnel(
@@ -186,7 +189,12 @@ async def test_trends_show_the_rate_of_each_day(analyst: Analyst) -> None:
     }
 
 
-SIGN_UP = History(happened=[a("a", ANN, f"{DAY}10:00"), a("b", ANN, f"{DAY}10:10", plan="Safari")])
+SIGN_UP = History(
+    happened=[
+        history_event("a", ANN, f"{DAY}10:00"),
+        history_event("b", ANN, f"{DAY}10:10", plan="Safari"),
+    ]
+)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +220,7 @@ async def test_a_person_has_the_value_of_one_of_its_events(
 async def test_values_beyond_the_largest_are_one_entry(analyst: Analyst, attribution: str) -> None:
     """A person counts once in this entry, even with several of its values."""
     happened = [
-        a("a", who, f"{DAY}1{value}:0{n}", plan=f"v{value}")
+        history_event("a", who, f"{DAY}1{value}:0{n}", plan=f"v{value}")
         for value in range(4)
         for who in range(1, 6 - value)
         for n in range(2)
@@ -246,7 +254,7 @@ def _own(properties: dict[str, Any]) -> dict[str, Any]:
 async def test_pages_are_one_value_however_their_addresses_end(analyst: Analyst) -> None:
     pages = ("https://x.io/docs", "https://x.io/docs/", "https://x.io/docs?#")
     happened = [
-        a("a", who, f"{DAY}10:00", **_own({"$current_url": page}))
+        history_event("a", who, f"{DAY}10:00", **_own({"$current_url": page}))
         for who, page in enumerate(pages, 1)
     ]
 
@@ -263,7 +271,7 @@ async def test_pages_are_one_value_however_their_addresses_end(analyst: Analyst)
 
 async def test_groups_have_values_too(analyst: Analyst) -> None:
     happened = [
-        a("a", who, f"{DAY}10:00", **_own({"$group_0": key}))
+        history_event("a", who, f"{DAY}10:00", **_own({"$group_0": key}))
         for who, key in enumerate(("acme", "acme", "corp"), 1)
     ]
     groups = {(0, "acme"): {"size": "big"}, (0, "corp"): {"size": "small"}}
@@ -286,7 +294,7 @@ async def test_groups_have_values_too(analyst: Analyst) -> None:
 async def test_sessions_have_values_and_conditions(analyst: Analyst) -> None:
     """The first session takes one minute, the second one two minutes."""
     happened = [
-        a(name, who, f"{DAY}10:0{minute * who}", **_own({"$session_id": f"s{who}"}))
+        history_event(name, who, f"{DAY}10:0{minute * who}", **_own({"$session_id": f"s{who}"}))
         for who in (1, 2)
         for minute, name in enumerate(("a", "b"))
     ]

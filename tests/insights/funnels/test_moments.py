@@ -4,24 +4,24 @@ from typing import Any
 
 import pytest
 
-from tests.support.histories import Analyst, Happening, History, a
+from tests.support.histories import Analyst, History, HistoryEvent, history_event
 
 DAY = "2024-03-22T"
 ORDERS = ("ordered", "strict", "unordered")
 
 
-def happened(*events: str, **properties: Any) -> list[Happening]:
+def happened(*events: str, **properties: Any) -> list[HistoryEvent]:
     """Return events of one person.
 
     Args:
         events: The name and the minute of each, such as `v 10`.
     """
     named = (one.split() for one in events)
-    return [a(name, 1, f"{DAY}13:{minute}", **properties) for name, minute in named]
+    return [history_event(name, 1, f"{DAY}13:{minute}", **properties) for name, minute in named]
 
 
 async def counts(
-    analyst: Analyst, history: list[Happening], *steps: str | None, **filters: Any
+    analyst: Analyst, history: list[HistoryEvent], *steps: str | None, **filters: Any
 ) -> list[int]:
     asked: dict[str, Any] = {
         "insight": "FUNNELS",
@@ -99,16 +99,19 @@ async def test_conversions_after_the_range_count_within_the_window(
         "funnel_window_interval": 2,
         "funnel_window_interval_unit": "day",
     }
-    last, later = a("b", 1, "2024-03-24 13:00"), a("b", 1, "2024-03-24 13:01")
+    last, later = (
+        history_event("b", 1, "2024-03-24 13:00"),
+        history_event("b", 1, "2024-03-24 13:01"),
+    )
     entered = happened("a 00")
 
     assert await counts(analyst, [*entered, last], "a", "b", **asked) == [1, 1]
     assert await counts(analyst, [*entered, later], "a", "b", **asked) == [1, 0]
-    assert await counts(analyst, [a("a", 1, "2024-03-23 00:00")], "a", **asked) == [0]
+    assert await counts(analyst, [history_event("a", 1, "2024-03-23 00:00")], "a", **asked) == [0]
 
 
 async def test_who_converts_after_the_range_is_counted_everywhere(analyst: Analyst) -> None:
-    history = History(happened=[*happened("a 00"), a("b", 1, "2024-03-25 13:00")])
+    history = History(happened=[*happened("a 00"), history_event("b", 1, "2024-03-25 13:00")])
     asked: dict[str, Any] = {
         "insight": "FUNNELS",
         "events": [{"id": "a"}, {"id": "b"}],

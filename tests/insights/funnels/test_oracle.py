@@ -17,8 +17,8 @@ from tests.support.histories import (
     PERSONS,
     VISITOR,
     Analyst,
-    Happening,
     History,
+    HistoryEvent,
     histories,
 )
 
@@ -35,7 +35,7 @@ def _dense(history: History) -> History:
     return replace(history, happened=happened)
 
 
-def _earlier(one: Happening) -> Happening:
+def _earlier(one: HistoryEvent) -> HistoryEvent:
     minutes = int((TOP - one.at) / timedelta(minutes=1))
     return replace(one, at=TOP - timedelta(minutes=10 * (minutes % 11), days=minutes % 3 // 2))
 

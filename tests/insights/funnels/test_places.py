@@ -11,7 +11,7 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.sql.compiler import NONE
 from tests.insights.funnels.test_examples import HISTORY, STEPS
 from tests.support.asked_actors import actors
-from tests.support.histories import PERSONS, Analyst, History, a
+from tests.support.histories import PERSONS, Analyst, History, history_event
 
 BY_PLAN = {"breakdown": "plan"}
 BY_TWO = {"breakdown": ["plan", "n"]}
@@ -93,7 +93,9 @@ async def test_an_interval_starts_where_the_answer_says(analyst: Analyst) -> Non
 async def test_values_of_several_properties_name_their_people(analyst: Analyst) -> None:
     """The people are found whatever characters the values contain."""
     paths: dict[str, Any] = {"plan": "/a/b", "n": 'x"\n\u2028é'}
-    project = await analyst.store(History(happened=[a("a", 1, "2024-04-02T10:00", **paths)]))
+    project = await analyst.store(
+        History(happened=[history_event("a", 1, "2024-04-02T10:00", **paths)])
+    )
     asked: dict[str, Any] = {"insight": "FUNNELS", "events": STEPS[:1], **BY_TWO}
 
     [[step]] = await analyst.ask(project, **asked)

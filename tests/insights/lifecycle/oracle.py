@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tests.support.histories import Happening, History
+from tests.support.histories import History, HistoryEvent
 
 STATUSES = ("new", "returning", "resurrecting", "dormant")
 
@@ -12,8 +12,8 @@ STATUSES = ("new", "returning", "resurrecting", "dormant")
 def lifecycle(
     history: History,
     bounds: Sequence[datetime],
-    counts: Callable[[Happening], bool],
-    who: Callable[[Happening], Any],
+    counts: Callable[[HistoryEvent], bool],
+    who: Callable[[HistoryEvent], Any],
     created: Mapping[Any, datetime],
 ) -> dict[str, list[set[Any]]]:
     """Return the actors of each status in each interval.

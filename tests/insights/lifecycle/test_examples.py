@@ -11,12 +11,14 @@ from fanion.events.event import NO_PERSON, PersonRow
 from fanion.insights.lifecycle.service import INTERVALS_MAX
 from fanion.projects.model import Project
 from tests.support.asked_actors import actors
-from tests.support.histories import PERSONS, Analyst, Happening, History, a
+from tests.support.histories import PERSONS, Analyst, History, HistoryEvent, history_event
 
 ANN, BOB, CID = PERSONS[:3]
 TIMES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
 # ann came on 1, 2 and 3 March, bob on 1 and 3, cid on 2.
-CAME = History("UTC", [a("$pageview", who, f"2024-03-0{day} 10:00") for who, day in TIMES])
+CAME = History(
+    "UTC", [history_event("$pageview", who, f"2024-03-0{day} 10:00") for who, day in TIMES]
+)
 ASKED: dict[str, Any] = {
     "insight": "LIFECYCLE",
     "events": [{"id": "$pageview", "name": "$pageview", "type": "events"}],
@@ -123,7 +125,10 @@ async def test_who_was_a_visitor_before_is_new_at_the_first_visit(analyst: Analy
 
 async def test_groups_begin_with_the_first_event_that_is_looked_at(analyst: Analyst) -> None:
     groups: list[dict[str, Any]] = [{"$group_0": f"g{who}"} for who in range(4)]
-    happened = [a("$pageview", who, f"2024-03-0{day} 10:00", **groups[who]) for who, day in TIMES]
+    happened = [
+        history_event("$pageview", who, f"2024-03-0{day} 10:00", **groups[who])
+        for who, day in TIMES
+    ]
     history = History("UTC", happened)
 
     entries = await analyst.answer(history, **ASKED, aggregation_group_type_index=0)
@@ -135,7 +140,7 @@ async def test_an_event_without_a_person_begins_with_the_first_that_is_looked_at
     analyst: Analyst,
 ) -> None:
     at = datetime(2024, 3, 2, 10, tzinfo=UTC)
-    one = Happening(PERSONS[0], "$pageview", "someone", NO_PERSON, at)
+    one = HistoryEvent(PERSONS[0], "$pageview", "someone", NO_PERSON, at)
 
     entries = await analyst.answer(History("UTC", [one]), **ASKED)
 
@@ -149,9 +154,9 @@ async def test_only_events_of_an_explicit_range_and_the_interval_before_count(
     history = History(
         "UTC",
         [
-            a("$pageview", 1, "2024-03-02 10:00"),
-            a("$pageview", 1, "2024-03-05 10:00"),
-            a("$pageview", 2, "2024-03-03 10:00"),
+            history_event("$pageview", 1, "2024-03-02 10:00"),
+            history_event("$pageview", 1, "2024-03-05 10:00"),
+            history_event("$pageview", 2, "2024-03-03 10:00"),
         ],
     )
     asked = ASKED | {"interval": "week", "explicit_date": True}
@@ -165,7 +170,7 @@ async def test_only_events_of_an_explicit_range_and_the_interval_before_count(
 async def test_hours_that_clocks_repeat_are_told_apart(analyst: Analyst) -> None:
     """In Berlin, 02:00 on 2023-10-29 came twice: at 00:00 and at 01:00 UTC."""
     zone = "Europe/Berlin"
-    history = History(zone, [a("$pageview", 4, "2023-10-29 01:30")])
+    history = History(zone, [history_event("$pageview", 4, "2023-10-29 01:30")])
     asked = ASKED | {"interval": "hour", "date_from": "2023-10-29", "date_to": "2023-10-29"}
     project = await analyst.store(history)
 

@@ -12,10 +12,10 @@ from fanion.events.event import PersonRow
 from tests.insights.lifecycle.oracle import STATUSES, lifecycle
 from tests.insights.retention.oracle import starts
 from tests.support.asked_actors import actors
-from tests.support.histories import NOW, PERSONS, Analyst, Happening, History, histories
+from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent, histories
 
 
-def group(one: Happening) -> Any:
+def group(one: HistoryEvent) -> Any:
     return one.properties.get("$group_0") or None
 
 

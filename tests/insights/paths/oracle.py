@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.support.histories import Happening, History
+from tests.support.histories import History, HistoryEvent
 
 Steps = list[tuple[str, datetime]]
 
@@ -19,8 +19,8 @@ class Rules:
         name: Returns the name of an event in a path, None if it is left out.
     """
 
-    name: Callable[[Happening], str | None]
-    who: Callable[[Happening], Any]
+    name: Callable[[HistoryEvent], str | None]
+    who: Callable[[HistoryEvent], Any]
     start: str | None = None
     end: str | None = None
     steps: int = 5

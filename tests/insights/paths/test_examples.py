@@ -7,20 +7,22 @@ import pytest
 
 from fanion.errors import Invalid
 from tests.support.asked_actors import actors
-from tests.support.histories import PERSONS, Analyst, Happening, History, a
+from tests.support.histories import PERSONS, Analyst, History, HistoryEvent, history_event
 
 ANN, BOB, CID = PERSONS[:3]
 ASKED: dict[str, Any] = {"insight": "PATHS", "date_from": "2024-03-01", "date_to": "2024-03-01"}
 
 
-def page(who: int, time: str, url: str) -> Happening:
+def page(who: int, time: str, url: str) -> HistoryEvent:
     properties: dict[str, Any] = {"$current_url": url}
-    return a("$pageview", who, f"2024-03-01 {time}", **properties)
+    return history_event("$pageview", who, f"2024-03-01 {time}", **properties)
 
 
-def walked(who: int, *names: str) -> list[Happening]:
+def walked(who: int, *names: str) -> list[HistoryEvent]:
     """Return a walk with one minute for each step."""
-    return [a(name, who, f"2024-03-01 10:{minute:02}") for minute, name in enumerate(names)]
+    return [
+        history_event(name, who, f"2024-03-01 10:{minute:02}") for minute, name in enumerate(names)
+    ]
 
 
 EXAMPLE = History(
@@ -87,9 +89,9 @@ async def test_a_path_ends_where_thirty_minutes_lie_between(analyst: Analyst) ->
     history = History(
         "UTC",
         [
-            a("a", 1, "2024-03-01 10:00"),
-            a("b", 1, "2024-03-01 10:30"),
-            a("c", 1, "2024-03-01 10:59:59.999999"),
+            history_event("a", 1, "2024-03-01 10:00"),
+            history_event("b", 1, "2024-03-01 10:30"),
+            history_event("c", 1, "2024-03-01 10:59:59.999999"),
         ],
     )
 
@@ -102,9 +104,9 @@ async def test_names_are_those_of_pages_screens_and_events(analyst: Analyst) -> 
         "UTC",
         [
             page(1, "10:00", "https://x.io/docs/"),
-            a("$screen", 1, "2024-03-01 10:01", **home_screen),
-            a("$autocapture", 1, "2024-03-01 10:02"),
-            a("bought", 1, "2024-03-01 10:03"),
+            history_event("$screen", 1, "2024-03-01 10:01", **home_screen),
+            history_event("$autocapture", 1, "2024-03-01 10:02"),
+            history_event("bought", 1, "2024-03-01 10:03"),
         ],
     )
     project = await analyst.store(history)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.insights.paths.oracle import Rules, all_paths, edges, nodes
 from tests.support.asked_actors import actors
-from tests.support.histories import NOW, PERSONS, Analyst, Happening, History
+from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent
 
 DOCS, START = "https://x.io/docs", "https://x.io/"
 URLS = (START, DOCS, f"{DOCS}/")
@@ -21,7 +21,7 @@ NAMES = ("$pageview", "$pageview", "$screen", "$other", "a", "b")
 @st.composite
 def walks(draw: st.DrawFn) -> History:
     """Draw histories of persons who do much in little time."""
-    happened = draw(st.lists(_happenings(), max_size=25))
+    happened = draw(st.lists(_history_events(), max_size=25))
     again = draw(st.lists(st.sampled_from(happened), max_size=2)) if happened else []
     zone = draw(st.sampled_from(("UTC", "Asia/Kathmandu")))
     merged = draw(st.sampled_from([{}, {PERSONS[1]: PERSONS[0]}]))
@@ -29,7 +29,7 @@ def walks(draw: st.DrawFn) -> History:
 
 
 @st.composite
-def _happenings(draw: st.DrawFn) -> Happening:
+def _history_events(draw: st.DrawFn) -> HistoryEvent:
     who = draw(st.integers(1, 2))
     ago = timedelta(minutes=draw(st.sampled_from((0, 1, 2, 3, 10, 29, 30, 31, 60, 61))))
     properties: dict[str, Any] = {"$group_0": draw(st.sampled_from(("acme", "")))}
@@ -37,10 +37,10 @@ def _happenings(draw: st.DrawFn) -> Happening:
     if draw(st.integers(0, 4)):
         properties["$current_url"] = draw(st.sampled_from(URLS))
     event, uuid = draw(st.sampled_from(NAMES)), draw(st.uuids(version=4))
-    return Happening(uuid, event, f"d{who}", PERSONS[who - 1], NOW - ago, properties)
+    return HistoryEvent(uuid, event, f"d{who}", PERSONS[who - 1], NOW - ago, properties)
 
 
-def name(one: Happening) -> str:
+def name(one: HistoryEvent) -> str:
     if one.event == "$screen":
         return str(one.properties["$screen_name"])
     url = one.properties.get("$current_url", "")
@@ -48,7 +48,7 @@ def name(one: Happening) -> str:
     return found[:-1] if one.event == "$pageview" and found.endswith("/") else found
 
 
-def is_of(one: Happening, types: list[str]) -> bool:
+def is_of(one: HistoryEvent, types: list[str]) -> bool:
     is_custom = not one.event.startswith("$") and "custom_event" in types
     return not types or one.event in types or is_custom
 
@@ -85,10 +85,10 @@ async def test_every_option_counts_as_the_model_does(
     if of_groups:
         asked["aggregation_group_type_index"] = 0
 
-    def named(one: Happening) -> str | None:
+    def named(one: HistoryEvent) -> str | None:
         return name(one) if is_of(one, types) and name(one) not in excluded else None
 
-    def group(one: Happening) -> Any:
+    def group(one: HistoryEvent) -> Any:
         return one.properties["$group_0"] or None
 
     who = group if of_groups else history.actor

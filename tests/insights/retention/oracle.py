@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tests.support.histories import Happening, History
+from tests.support.histories import History, HistoryEvent
 
-Test = Callable[[Happening], bool]
+Test = Callable[[HistoryEvent], bool]
 
 
 def starts(zone_name: str, period: str, number: int, last: datetime) -> list[datetime]:
@@ -46,7 +46,7 @@ def retention(
     first_time: bool = False,
     cumulative: bool = False,
     occurrences: int = 1,
-    who: Callable[[Happening], Any] | None = None,
+    who: Callable[[HistoryEvent], Any] | None = None,
 ) -> list[list[int]]:
     """Return the triangle of rows.
 

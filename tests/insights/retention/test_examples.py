@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fanion.errors import Invalid
 from fanion.insights.retention import service
 from tests.support.asked_actors import actors
-from tests.support.histories import PERSONS, Analyst, History, a, histories
+from tests.support.histories import PERSONS, Analyst, History, histories, history_event
 
 ANN, BOB, CID = PERSONS[:3]
 PAGE: dict[str, Any] = {"id": "$pageview", "type": "events"}
@@ -20,7 +20,9 @@ PAGE: dict[str, Any] = {"id": "$pageview", "type": "events"}
 def came(*, event: str = "$pageview", zone: str = "UTC") -> History:
     """Return a history in which ann came on 1, 2 and 3 March, bob on 1 and 3, cid on 2."""
     times = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
-    return History(zone, [a(event, who, f"2024-03-0{day} 10:00", zone) for who, day in times])
+    return History(
+        zone, [history_event(event, who, f"2024-03-0{day} 10:00", zone) for who, day in times]
+    )
 
 
 ASKED: dict[str, Any] = {"insight": "RETENTION", "total_intervals": 3, "date_to": "2024-03-03"}
@@ -67,9 +69,9 @@ async def test_first_time_is_the_first_event_that_fulfils_the_own_conditions(
     history = History(
         "UTC",
         [
-            a("$pageview", 1, "2024-03-01 10:00", plan="free"),
-            a("$pageview", 1, "2024-03-02 10:00", plan="pro"),
-            a("$pageview", 1, "2024-03-03 10:00", plan="pro"),
+            history_event("$pageview", 1, "2024-03-01 10:00", plan="free"),
+            history_event("$pageview", 1, "2024-03-02 10:00", plan="pro"),
+            history_event("$pageview", 1, "2024-03-03 10:00", plan="pro"),
         ],
     )
     pro = PAGE | {"properties": [{"key": "plan", "value": "pro"}]}
@@ -89,9 +91,9 @@ async def test_conditions_of_the_question_hold_for_both_events(analyst: Analyst)
     history = History(
         "UTC",
         [
-            a("$pageview", 1, "2024-03-01 10:00", plan="pro"),
-            a("$pageview", 1, "2024-03-02 10:00", plan="free"),
-            a("$pageview", 1, "2024-03-03 10:00", plan="pro"),
+            history_event("$pageview", 1, "2024-03-01 10:00", plan="pro"),
+            history_event("$pageview", 1, "2024-03-02 10:00", plan="free"),
+            history_event("$pageview", 1, "2024-03-03 10:00", plan="pro"),
         ],
     )
 
@@ -104,9 +106,9 @@ async def test_the_same_interval_is_no_return(analyst: Analyst) -> None:
     history = History(
         "UTC",
         [
-            a("a", 1, "2024-03-01 10:00"),
-            a("b", 1, "2024-03-01 11:00"),
-            a("b", 1, "2024-03-01 12:00"),
+            history_event("a", 1, "2024-03-01 10:00"),
+            history_event("b", 1, "2024-03-01 11:00"),
+            history_event("b", 1, "2024-03-01 12:00"),
         ],
     )
 
@@ -119,7 +121,9 @@ async def test_the_same_interval_is_no_return(analyst: Analyst) -> None:
 
 async def test_days_are_those_of_the_project_where_clocks_change(analyst: Analyst) -> None:
     zone = "Europe/Berlin"
-    history = History(zone, [a("$pageview", 1, f"2024-03-{day} 23:59", zone) for day in (30, 31)])
+    history = History(
+        zone, [history_event("$pageview", 1, f"2024-03-{day} 23:59", zone) for day in (30, 31)]
+    )
 
     rows = await analyst.answer(history, **ASKED | {"date_to": "2024-03-31", "total_intervals": 2})
 
@@ -132,7 +136,11 @@ async def test_days_are_those_of_the_project_where_clocks_change(analyst: Analys
 
 async def test_weeks_begin_on_the_day_that_the_project_says(analyst: Analyst) -> None:
     history = History(
-        "UTC", [a("$pageview", 1, "2024-03-10 10:00"), a("$pageview", 1, "2024-03-11 10:00")]
+        "UTC",
+        [
+            history_event("$pageview", 1, "2024-03-10 10:00"),
+            history_event("$pageview", 1, "2024-03-11 10:00"),
+        ],
     )  # a Sunday and a Monday
     asked = ASKED | {"period": "Week", "total_intervals": 2, "date_to": "2024-03-12"}
     project = await analyst.store(history)
@@ -171,9 +179,9 @@ async def test_several_properties_are_broken_down_together(analyst: Analyst) -> 
     history = History(
         "UTC",
         [
-            a("$pageview", 1, "2024-03-01 10:00", plan="pro", url="/a/"),
-            a("$pageview", 1, "2024-03-02 10:00", plan="pro", url="/a"),
-            a("$pageview", 2, "2024-03-01 10:00", plan="free", url="/a"),
+            history_event("$pageview", 1, "2024-03-01 10:00", plan="pro", url="/a/"),
+            history_event("$pageview", 1, "2024-03-02 10:00", plan="pro", url="/a"),
+            history_event("$pageview", 2, "2024-03-01 10:00", plan="free", url="/a"),
         ],
     )
     url = {"property": "url", "normalize_url": True}

@@ -10,30 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.insights.retention.oracle import retention, starts
-from tests.support.histories import NOW, Analyst, Happening, History, histories
+from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
 A, B = {"id": "a", "type": "events"}, {"id": "b", "type": "events"}
 ANY = {"id": None, "type": "events"}
 PRO = {"id": "b", "type": "events", "properties": [{"key": "plan", "value": "pro"}]}
 
 
-def is_a(one: Happening) -> bool:
+def is_a(one: HistoryEvent) -> bool:
     return one.event == "a"
 
 
-def is_b(one: Happening) -> bool:
+def is_b(one: HistoryEvent) -> bool:
     return one.event == "b"
 
 
-def is_any(one: Happening) -> bool:
+def is_any(one: HistoryEvent) -> bool:
     return True
 
 
-def is_pro(one: Happening) -> bool:
+def is_pro(one: HistoryEvent) -> bool:
     return is_b(one) and one.properties.get("plan") == "pro"
 
 
-Test = Callable[[Happening], bool]
+Test = Callable[[HistoryEvent], bool]
 ENTITIES: list[tuple[dict[str, Any], Test, dict[str, Any], Test]] = [
     (A, is_a, A, is_a),
     (A, is_a, B, is_b),
@@ -140,14 +140,14 @@ async def test_each_value_of_a_breakdown_has_rows_of_its_own(
 
     bounds = starts(history.zone, "Day", 5, NOW)
 
-    def value(one: Happening) -> tuple[str, ...]:
+    def value(one: HistoryEvent) -> tuple[str, ...]:
         who = history.actor(one)
         held = history.persons.get(who, {}) if isinstance(who, UUID) else {}
         own, now = text(one.properties.get("plan")), text(held.get("plan"))
         return {"event": (own,), "person": (now,), "both": (own, now)}[kind]
 
     def of(values: set[tuple[str, ...]]) -> list[list[int]]:
-        def who(one: Happening) -> Any:
+        def who(one: HistoryEvent) -> Any:
             return history.actor(one) if value(one) in values else None
 
         return retention(history, bounds, is_a, is_any, who=who)

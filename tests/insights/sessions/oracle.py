@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.histories import Happening, History
+from tests.support.histories import History, HistoryEvent
 
 VIEWS = ("$pageview", "$screen")
 Range = tuple[datetime, datetime]
@@ -24,7 +24,7 @@ class Session:
         events: Ordered by time and uuid.
     """
 
-    events: Sequence[Happening]
+    events: Sequence[HistoryEvent]
 
     @property
     def start(self) -> datetime:
@@ -101,7 +101,7 @@ def sessions(history: History, span: Range) -> list[Session]:
 
     Long sessions have all of their events.
     """
-    day, found = timedelta(days=1), dict[str, list[Happening]]()
+    day, found = timedelta(days=1), dict[str, list[HistoryEvent]]()
     for one in history.once:
         if key := text(one.properties.get("$session_id")):
             found.setdefault(key, []).append(one)
@@ -120,7 +120,7 @@ class Question:
     goal: str | None = None
     keeps: Keeps = lambda session: True
 
-    def counted(self, session: Session) -> list[Happening]:
+    def counted(self, session: Session) -> list[HistoryEvent]:
         names = (*VIEWS, self.goal) if self.goal else VIEWS
         return [
             one
@@ -128,7 +128,7 @@ class Question:
             if one.event in names and self.span[0] <= one.at < self.span[1]
         ]
 
-    def of(self, history: History) -> list[tuple[Session, list[Happening]]]:
+    def of(self, history: History) -> list[tuple[Session, list[HistoryEvent]]]:
         found = [(one, self.counted(one)) for one in sessions(history, self.span)]
         return [(one, counted) for one, counted in found if counted and self.keeps(one)]
 
@@ -178,7 +178,7 @@ def table(history: History, asked: Question, breakdown: str) -> dict[str | None,
     found = asked.of(history)
     own = of_session(breakdown)
     name = {"Page": "$pathname", "Browser": "$browser"}.get(breakdown, "")
-    rows: dict[str, list[Happening]] = {}
+    rows: dict[str, list[HistoryEvent]] = {}
     judged: dict[str, list[bool]] = {}
     for session, counted in found:
         values: dict[str, None] = {}
@@ -198,7 +198,7 @@ def table(history: History, asked: Question, breakdown: str) -> dict[str | None,
 
 
 def figures(
-    history: History, asked: Question, events: Iterable[Happening], judged: Sequence[bool]
+    history: History, asked: Question, events: Iterable[HistoryEvent], judged: Sequence[bool]
 ) -> list[Any]:
     counted = list(events)
     visitors = {history.actor(one) for one in counted}

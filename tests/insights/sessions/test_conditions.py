@@ -7,11 +7,13 @@ import pytest
 from fanion.errors import Invalid
 from fanion.insights.parsing.conditions import parse_filter
 from tests.insights.sessions.conftest import Ask
-from tests.support.histories import Analyst, History, a
+from tests.support.histories import Analyst, History, history_event
 
 
 def at(who: int, second: int, session: str, event: str = "a", **more: Any) -> Any:
-    return a(event, who, f"2024-04-02 10:00:{second:02}", **{"$session_id": session, **more})
+    return history_event(
+        event, who, f"2024-04-02 10:00:{second:02}", **{"$session_id": session, **more}
+    )
 
 
 # Three sessions (a long one, one with one page view, one without a page), and an event of none.
@@ -97,8 +99,8 @@ async def test_a_session_is_whole_beyond_the_range(analyst: Analyst) -> None:
     own: dict[str, Any] = {"$session_id": "s"}
     night = History(
         happened=[
-            a("$pageview", 1, "2024-04-01 23:59", **own),
-            a("a", 1, "2024-04-02 00:01", **own),
+            history_event("$pageview", 1, "2024-04-01 23:59", **own),
+            history_event("a", 1, "2024-04-02 00:01", **own),
         ]
     )
 

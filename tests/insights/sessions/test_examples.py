@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.insights.sessions.conftest import Ask
-from tests.support.histories import Analyst, Happening, History, a
+from tests.support.histories import Analyst, History, HistoryEvent, history_event
 
 
 def session(key: str) -> dict[str, Any]:
@@ -19,17 +19,17 @@ COMPARED = {"compare": True}
 
 # Sessions of two persons, one of whom had a session of a day in the week before.
 VISITS = [
-    a("$pageview", 1, "2023-12-02", **session("s1a")),
-    a("$pageview", 1, "2023-12-03", **session("s1a")),
-    a("$pageview", 1, "2023-12-12", **session("s1b")),
-    a("$pageview", 2, "2023-12-11", **session("s2")),
+    history_event("$pageview", 1, "2023-12-02", **session("s1a")),
+    history_event("$pageview", 1, "2023-12-03", **session("s1a")),
+    history_event("$pageview", 1, "2023-12-12", **session("s1b")),
+    history_event("$pageview", 2, "2023-12-11", **session("s2")),
 ]
 
 
-def page(who: int, at: str, session: str, path: str, **more: Any) -> Happening:
+def page(who: int, at: str, session: str, path: str, **more: Any) -> HistoryEvent:
     url = f"https://x.io{path}"
     own: dict[str, Any] = {"$session_id": session, "$pathname": path, "$current_url": url}
-    return a("$pageview", who, at, **own, **more)
+    return history_event("$pageview", who, at, **own, **more)
 
 
 async def test_the_overview_compares_with_the_eight_days_before(web: Ask) -> None:
@@ -76,7 +76,7 @@ async def test_test_accounts_are_left_out(web: Ask) -> None:
 
 
 async def test_a_conversion_goal_has_four_figures(web: Ask) -> None:
-    paid = [a("paid", 1, f"2023-12-12 00:0{n}", **session("s1b")) for n in (1, 2)]
+    paid = [history_event("paid", 1, f"2023-12-12 00:0{n}", **session("s1b")) for n in (1, 2)]
 
     answer = await web(
         History(happened=[*VISITS, *paid]),
@@ -108,7 +108,8 @@ async def test_which_sessions_bounce(
     web: Ask, happened: list[tuple[str, int]], bounce_rate: float | None
 ) -> None:
     visit = [
-        a(event, 1, f"2023-12-12 10:00:{second:02}", **session("s")) for event, second in happened
+        history_event(event, 1, f"2023-12-12 10:00:{second:02}", **session("s"))
+        for event, second in happened
     ]
 
     answer = await web(History(happened=visit), "WebOverviewQuery", dateRange=WEEK)
@@ -253,7 +254,7 @@ async def test_rows_in_another_order(web: Ask) -> None:
 async def test_each_breakdown(
     web: Ask, breakdown: str, properties: dict[str, Any], value: Any
 ) -> None:
-    visit = a("$pageview", 1, "2023-12-12", **session("s"), **properties)
+    visit = history_event("$pageview", 1, "2023-12-12", **session("s"), **properties)
 
     answer = await web(
         History(happened=[visit]), "WebStatsTableQuery", breakdownBy=breakdown, dateRange=WEEK
@@ -275,7 +276,7 @@ async def test_visits_without_a_referrer_are_no_row_of_referrers(web: Ask) -> No
 
 async def test_a_table_of_conversions(web: Ask) -> None:
     paid: dict[str, Any] = {"$session_id": "s1", "$pathname": "/docs/1"}
-    happened = [*PAGES, a("paid", 1, "2023-12-12 10:00:06", **paid)]
+    happened = [*PAGES, history_event("paid", 1, "2023-12-12 10:00:06", **paid)]
 
     answer = await web(
         History(happened=happened),
@@ -294,7 +295,10 @@ async def test_a_table_of_conversions(web: Ask) -> None:
 
 async def test_goals(web: Ask) -> None:
     paid: dict[str, Any] = {"$session_id": "s1", "$pathname": "/docs/1"}
-    happened = [*PAGES, *(a("paid", 1, f"2023-12-12 10:00:0{n}", **paid) for n in (6, 7))]
+    happened = [
+        *PAGES,
+        *(history_event("paid", 1, f"2023-12-12 10:00:0{n}", **paid) for n in (6, 7)),
+    ]
     goals = [{"customEventName": "signed up"}, {"customEventName": "paid"}]
 
     answer = await web(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.insights.sessions.conftest import Ask
 from tests.insights.sessions.oracle import Question, overview, table
-from tests.support.histories import NOW, Analyst, Happening, History, histories
+from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
 NAMES = ("$pageview", "$pageview", "$screen", "$autocapture", "paid")
 DAYS = {"date_from": "-2d"}
@@ -43,7 +43,7 @@ def properties() -> st.SearchStrategy[dict[str, Any]]:
 def visits(draw: st.DrawFn) -> History:
     """Draw sessions of the last four days, with events that are seconds or a day apart."""
     history = draw(histories(events_max=16, days=1))
-    changed: dict[Any, Happening] = {}
+    changed: dict[Any, HistoryEvent] = {}
     for one in history.once:
         ago = timedelta(
             days=draw(st.integers(0, 3)), seconds=draw(st.sampled_from((0, 1, 9, 10, 11)))
@@ -184,7 +184,7 @@ async def test_parts_and_totals(web: Ask, history: History) -> None:
 async def test_an_event_that_came_again_for_the_merged_person_counts_once(web: Ask) -> None:
     at = NOW - timedelta(hours=3)
     own = {"$session_id": "s", "$pathname": "/"}
-    one = Happening(uuid4(), "$pageview", "d1", PERSON, at, own)
+    one = HistoryEvent(uuid4(), "$pageview", "d1", PERSON, at, own)
     again = replace(one, person=SURVIVOR)
     history = History(happened=[one, again], merged={PERSON: SURVIVOR})
 

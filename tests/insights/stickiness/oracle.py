@@ -5,15 +5,15 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from tests.support.histories import Happening, History
+from tests.support.histories import History, HistoryEvent
 
 
 def stickiness(
     history: History,
     bounds: Sequence[datetime],
-    counts: Callable[[Happening], bool],
+    counts: Callable[[HistoryEvent], bool],
     enough: Callable[[int], bool],
-    who: Callable[[Happening], Any],
+    who: Callable[[HistoryEvent], Any],
 ) -> list[set[Any]]:
     """Return for each number of intervals, from 1, the actors with events in exactly so many.
 

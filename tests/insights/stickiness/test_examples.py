@@ -8,12 +8,14 @@ import pytest
 from fanion.errors import Invalid
 from fanion.insights.stickiness.service import NUMBERS_MAX
 from tests.support.asked_actors import actors
-from tests.support.histories import PERSONS, Analyst, History, a
+from tests.support.histories import PERSONS, Analyst, History, history_event
 
 ANN, BOB, CID = PERSONS[:3]
 TIMES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
 # ann came on 1, 2 and 3 March, bob on 1 and 3, cid on 2.
-CAME = History("UTC", [a("$pageview", who, f"2024-03-0{day} 10:00") for who, day in TIMES])
+CAME = History(
+    "UTC", [history_event("$pageview", who, f"2024-03-0{day} 10:00") for who, day in TIMES]
+)
 PAGE = {"id": "$pageview", "name": "$pageview", "type": "events", "order": 0}
 ASKED: dict[str, Any] = {
     "insight": "STICKINESS",
@@ -57,7 +59,7 @@ async def test_so_many_days_or_more_are_cumulative(analyst: Analyst) -> None:
 
 
 async def test_an_interval_counts_only_with_so_many_events(analyst: Analyst) -> None:
-    happened = [*CAME.happened, a("$pageview", 1, "2024-03-01 12:00")]
+    happened = [*CAME.happened, history_event("$pageview", 1, "2024-03-01 12:00")]
 
     [entry] = await analyst.answer(
         History("UTC", happened), **ASKED, stickiness_criteria={"operator": "gte", "value": 2}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.insights.retention.oracle import starts
 from tests.insights.stickiness.oracle import stickiness
 from tests.support.asked_actors import actors
-from tests.support.histories import NOW, Analyst, Happening, History, histories
+from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
 CRITERIA: dict[str, Callable[[int, int], bool]] = {
     "gte": lambda events, value: events >= value,
@@ -20,7 +20,7 @@ CRITERIA: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def group(one: Happening) -> Any:
+def group(one: HistoryEvent) -> Any:
     return one.properties.get("$group_0") or None
 
 

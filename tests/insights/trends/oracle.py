@@ -12,7 +12,7 @@ from math import ceil, floor
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tests.support.histories import NOW, Happening, History
+from tests.support.histories import NOW, History, HistoryEvent
 
 NONE = "$$_posthog_breakdown_null_$$"
 OTHER = "$$_posthog_breakdown_other_$$"
@@ -65,7 +65,7 @@ class Trend:
 
     # ---- time
 
-    def local(self, one: Happening) -> datetime:
+    def local(self, one: HistoryEvent) -> datetime:
         return one.at.astimezone(self.zone).replace(tzinfo=None)
 
     def _points(self) -> list[Point]:
@@ -104,24 +104,24 @@ class Trend:
 
     # ---- events
 
-    def actor(self, one: Happening) -> Any:
+    def actor(self, one: HistoryEvent) -> Any:
         if "aggregation_group_type_index" in self.asked:
             group = one.properties.get("$group_0")
             return group if group else None
         return self.history.actor(one)
 
-    def fulfils(self, one: Happening, series: Mapping[str, Any]) -> bool:
+    def fulfils(self, one: HistoryEvent, series: Mapping[str, Any]) -> bool:
         conditions = [*series.get("properties", ()), *self.asked.get("properties", ())]
         return self.actor(one) is not None and all(
             text_of(one.properties.get(leaf["key"])) == leaf["value"] for leaf in conditions
         )
 
-    def value(self, one: Happening) -> Value:
+    def value(self, one: HistoryEvent) -> Value:
         parts = self.asked.get("breakdowns", ())
         values = [self._part(part, one) for part in parts]
         return values if len(values) > 1 else "".join(values)
 
-    def _part(self, part: Mapping[str, Any], one: Happening) -> str:
+    def _part(self, part: Mapping[str, Any], one: HistoryEvent) -> str:
         properties: Mapping[str, Any] = one.properties
         if part["type"] == "person":
             person = self.history.actor(one)
@@ -138,7 +138,7 @@ class Trend:
         counted = [one for one in named if self.fulfils(one, series)]
         if series.get("math") in ("first_time_for_user", "first_matching_event_for_user"):
             counted = self._first(named, counted, series["math"])
-        by_value: dict[str, list[Happening]] = {}
+        by_value: dict[str, list[HistoryEvent]] = {}
         for one in counted:
             by_value.setdefault(key_of(self.value(one)), []).append(one)
         if not self.asked.get("breakdowns"):
@@ -156,7 +156,7 @@ class Trend:
             kept[OTHER] = self._numbers(series, rest)
         return {value: self._shaped(row) for value, row in kept.items()}
 
-    def _is_measured(self, series: Mapping[str, Any], events: Sequence[Happening]) -> bool:
+    def _is_measured(self, series: Mapping[str, Any], events: Sequence[HistoryEvent]) -> bool:
         """Return whether there is something to aggregate, so that a 0 is a result."""
         name = series.get("math_property")
         within = [one for point in self.points for one in self._within(point, events)]
@@ -171,16 +171,16 @@ class Trend:
         return int(self.asked.get("breakdown_limit", 25))
 
     def _first(
-        self, named: Sequence[Happening], counted: Sequence[Happening], math: str
-    ) -> list[Happening]:
+        self, named: Sequence[HistoryEvent], counted: Sequence[HistoryEvent], math: str
+    ) -> list[HistoryEvent]:
         """Return the first event of each actor, if that event counts."""
-        firsts: dict[Any, Happening] = {}
+        firsts: dict[Any, HistoryEvent] = {}
         for one in named if math == "first_time_for_user" else counted:
             if self.actor(one) is not None:
                 firsts.setdefault(self.actor(one), one)
         return [one for one in firsts.values() if one in counted]
 
-    def _numbers(self, series: Mapping[str, Any], events: Sequence[Happening]) -> list[float]:
+    def _numbers(self, series: Mapping[str, Any], events: Sequence[HistoryEvent]) -> list[float]:
         math = series.get("math", "total")
         if math in _ONCE and self.display == "ActionsLineGraphCumulative":
             seen: set[Any] = {None, ""}
@@ -195,20 +195,20 @@ class Trend:
             return [float(len(self._active(window, point, events))) for point in self.points]
         return [self._number(series, self._within(point, events)) for point in self.points]
 
-    def _key(self, math: str, one: Happening) -> Any:
+    def _key(self, math: str, one: HistoryEvent) -> Any:
         name = {"unique_session": "$session_id", "unique_group": "$group_0"}.get(math)
         return self.actor(one) if name is None else one.properties.get(name)
 
-    def _within(self, point: Point, events: Sequence[Happening]) -> list[Happening]:
+    def _within(self, point: Point, events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
         end = min(point.end, datetime.combine(self.today + _DAY, time()))
         return [one for one in events if point.start <= self.local(one) < end]
 
-    def _active(self, window: int, point: Point, events: Sequence[Happening]) -> set[Any]:
+    def _active(self, window: int, point: Point, events: Sequence[HistoryEvent]) -> set[Any]:
         since = point.last_day - timedelta(days=window - 1)
         days = ((self.actor(one), self.local(one).date()) for one in events)
         return {actor for actor, day in days if since <= day <= point.last_day}
 
-    def _number(self, series: Mapping[str, Any], events: Sequence[Happening]) -> float:
+    def _number(self, series: Mapping[str, Any], events: Sequence[HistoryEvent]) -> float:
         math = series.get("math", "total")
         if math in ("dau", *_WINDOWS):
             return len({self.actor(one) for one in events})
@@ -226,7 +226,7 @@ class Trend:
             return aggregate(math, [one for one in numbers if one is not None])
         return len(events)
 
-    def _durations(self, events: Sequence[Happening]) -> list[float]:
+    def _durations(self, events: Sequence[HistoryEvent]) -> list[float]:
         since = datetime.combine(self.first_of(self.first), time(), self.zone) - _DAY
         until = datetime.combine(self.today + _DAY, time(), self.zone) + _DAY
         if self.is_total:

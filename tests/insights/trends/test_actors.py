@@ -19,7 +19,7 @@ from tests.insights.trends.test_oracle import BREAKDOWNS
 from tests.support.application import Tenant
 from tests.support.cohorts import person
 from tests.support.histories import NOW as LATER
-from tests.support.histories import Analyst, History, a, histories
+from tests.support.histories import Analyst, History, histories, history_event
 
 PLACE = ("day", "entity_order", "breakdown_value", "compare_label")
 OPTIONS = st.fixed_dictionaries(
@@ -118,9 +118,9 @@ async def test_a_running_sum_lists_all_until_then(analyst: Analyst, history: His
 SESSION: Any = {"$session_id": "s"}
 SPENT = History(
     happened=[
-        a("paid", ANN, "2024-03-02 10:00", price=10, **SESSION),
-        a("paid", ANN, "2024-03-02 11:00", price=None),
-        a("paid", BOB, "2024-03-02 12:00", price="many"),
+        history_event("paid", ANN, "2024-03-02 10:00", price=10, **SESSION),
+        history_event("paid", ANN, "2024-03-02 11:00", price=None),
+        history_event("paid", BOB, "2024-03-02 12:00", price="many"),
     ]
 )
 
@@ -148,7 +148,7 @@ async def test_only_those_are_listed_whose_events_count(
 async def test_a_histogram_lists_those_in_its_bin(analyst: Analyst) -> None:
     history = History(
         happened=[
-            a("paid", number, "2024-03-02 10:00", price=price)
+            history_event("paid", number, "2024-03-02 10:00", price=price)
             for number, price in enumerate((10, 20, 30, 40), 1)
         ]
     )

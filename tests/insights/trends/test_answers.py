@@ -12,15 +12,15 @@ from fanion.insights.trends.result import URLS_MAX, has_more
 from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, series
 from tests.support.application import Tenant
 from tests.support.cohorts import create, person, person_is
-from tests.support.histories import Analyst, History, a
+from tests.support.histories import Analyst, History, history_event
 
 NONE = "$$_posthog_breakdown_null_$$"
 OTHER = "$$_posthog_breakdown_other_$$"
 BROWSERS = History(
     happened=[
-        a("viewed", ANN, "2024-03-01 10:00", browser="Chrome", version=95),
-        a("viewed", ANN, "2024-03-02 10:00", browser="Chrome", version=95),
-        a("viewed", BOB, "2024-03-02 10:00", browser="Safari"),
+        history_event("viewed", ANN, "2024-03-01 10:00", browser="Chrome", version=95),
+        history_event("viewed", ANN, "2024-03-02 10:00", browser="Chrome", version=95),
+        history_event("viewed", BOB, "2024-03-02 10:00", browser="Safari"),
     ],
     persons={UUID(int=ANN): {"age": "41"}, UUID(int=BOB): {"age": 7.5}},
 )
@@ -79,9 +79,9 @@ async def test_a_histogram_of_the_lengths_of_sessions(analyst: Analyst) -> None:
     short: dict[str, Any] = {"$session_id": "s2"}
     history = History(
         happened=[
-            a("viewed", ANN, "2024-03-01 10:00", **long),
-            a("left", ANN, "2024-03-01 10:10", **long),
-            a("viewed", BOB, "2024-03-02 10:00", **short),
+            history_event("viewed", ANN, "2024-03-01 10:00", **long),
+            history_event("left", ANN, "2024-03-01 10:10", **long),
+            history_event("viewed", BOB, "2024-03-02 10:00", **short),
         ]
     )
 
@@ -104,7 +104,7 @@ async def test_a_histogram_of_the_lengths_of_sessions(analyst: Analyst) -> None:
 async def test_the_other_of_persons_counts_each_once(analyst: Analyst) -> None:
     history = History(
         happened=[
-            a("viewed", who, "2024-03-01 10:00", page=page)
+            history_event("viewed", who, "2024-03-01 10:00", page=page)
             for who, page in ((1, "a"), (2, "a"), (3, "b"), (3, "c"), (3, "d"))
         ]
     )
@@ -119,8 +119,8 @@ async def test_the_other_of_persons_counts_each_once(analyst: Analyst) -> None:
 async def test_a_formula_combines_the_same_rest_of_all_series(analyst: Analyst) -> None:
     history = History(
         happened=[
-            *(a("x", 1, "2024-03-01 10:00", page=page) for page in "aaab"),
-            *(a("y", 1, "2024-03-01 10:00", page=page) for page in "bbbbbbc"),
+            *(history_event("x", 1, "2024-03-01 10:00", page=page) for page in "aaab"),
+            *(history_event("y", 1, "2024-03-01 10:00", page=page) for page in "bbbbbbc"),
         ]
     )
 
@@ -212,7 +212,10 @@ async def test_weeks_begin_on_the_day_of_the_project(
 
 async def test_active_persons_of_a_total_are_those_of_the_last_days(analyst: Analyst) -> None:
     history = History(
-        happened=[a("viewed", ANN, "2024-02-20 10:00"), a("viewed", BOB, "2024-02-27 10:00")]
+        happened=[
+            history_event("viewed", ANN, "2024-02-20 10:00"),
+            history_event("viewed", BOB, "2024-02-27 10:00"),
+        ]
     )
     asked = {"date_from": "2024-02-01", "date_to": "2024-03-04", "display": "BoldNumber"}
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.histories import Analyst, History, a
+from tests.support.histories import Analyst, History, history_event
 
 NOW = datetime(2024, 3, 4, 18, 0, tzinfo=UTC)
 ANN, BOB = 1, 2
 VIEWS = History(
     happened=[
-        a("viewed", ANN, "2024-03-01 10:00"),
-        a("viewed", ANN, "2024-03-01 11:00"),
-        a("viewed", ANN, "2024-03-03 10:00"),
-        a("viewed", BOB, "2024-03-03 10:00"),
-        a("viewed", BOB, "2024-03-04 10:00"),
+        history_event("viewed", ANN, "2024-03-01 10:00"),
+        history_event("viewed", ANN, "2024-03-01 11:00"),
+        history_event("viewed", ANN, "2024-03-03 10:00"),
+        history_event("viewed", BOB, "2024-03-03 10:00"),
+        history_event("viewed", BOB, "2024-03-04 10:00"),
     ]
 )
 ASKED = {"date_from": "2024-03-01", "date_to": "2024-03-04"}
@@ -62,7 +62,10 @@ async def test_no_event_counts_twice_around_a_day_that_the_zone_skipped(
 ) -> None:
     history = History(
         zone="Pacific/Apia",
-        happened=[a("viewed", ANN, "2011-12-30 09:59"), a("viewed", BOB, "2011-12-30 10:00")],
+        happened=[
+            history_event("viewed", ANN, "2011-12-30 09:59"),
+            history_event("viewed", BOB, "2011-12-30 10:00"),
+        ],
     )
     asked = {"date_from": "2011-12-29", "date_to": "2011-12-31"}
 
@@ -108,7 +111,7 @@ async def test_the_smoothed_points_of_the_example(analyst: Analyst) -> None:
 async def test_the_histogram_of_the_example(analyst: Analyst) -> None:
     history = History(
         happened=[
-            a("paid", number, "2024-03-02 10:00", price=price)
+            history_event("paid", number, "2024-03-02 10:00", price=price)
             for number, price in enumerate((10, 20, 30, 40), 1)
         ]
     )
@@ -129,7 +132,12 @@ async def test_the_histogram_of_the_example(analyst: Analyst) -> None:
 
 
 async def test_the_first_week_is_counted_from_its_start(analyst: Analyst) -> None:
-    history = History(happened=[a("x", ANN, "2026-01-09 10:00"), a("x", ANN, "2026-01-10 10:00")])
+    history = History(
+        happened=[
+            history_event("x", ANN, "2026-01-09 10:00"),
+            history_event("x", ANN, "2026-01-10 10:00"),
+        ]
+    )
     asked: dict[str, Any] = {"date_from": "2026-01-10", "interval": "week", "events": [{"id": "x"}]}
     now = datetime(2026, 1, 20, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.asked_actors import actors
-from tests.support.histories import Analyst, Happening, History, a
+from tests.support.histories import Analyst, History, HistoryEvent, history_event
 
 NOW = datetime(2024, 3, 4, 18, 0, tzinfo=UTC)
 DAY = "2024-03-02 10:00"
@@ -71,11 +71,13 @@ def stored(of: str) -> History:
     """
     numbered = list(enumerate(LISTS, 1))
     if of == "event":
-        return History(happened=[a("viewed", who, DAY, tags=value) for who, value in numbered])
+        return History(
+            happened=[history_event("viewed", who, DAY, tags=value) for who, value in numbered]
+        )
     owned: list[dict[str, Any]] = [{"$group_0": f"g{who}"} for who, _ in numbered]
-    happened = [a("viewed", who, DAY, **own) for who, own in enumerate(owned, 1)]
+    happened = [history_event("viewed", who, DAY, **own) for who, own in enumerate(owned, 1)]
     if of == "person":
-        ids: list[Happening] = list(happened)
+        ids: list[HistoryEvent] = list(happened)
         values = zip(ids, LISTS, strict=True)
         return History(happened=happened, persons={one.person: {"tags": v} for one, v in values})
     return History(
@@ -85,7 +87,9 @@ def stored(of: str) -> History:
 
 async def test_a_funnel_shows_lists_as_json(analyst: Analyst) -> None:
     history = History(
-        happened=[a("viewed", who, DAY, tags=value) for who, value in enumerate(LISTS, 1)]
+        happened=[
+            history_event("viewed", who, DAY, tags=value) for who, value in enumerate(LISTS, 1)
+        ]
     )
     asked = {**ASKED, "insight": "FUNNELS", "events": [{"id": "viewed"}], "breakdown": "tags"}
     project = await analyst.store(history)
@@ -106,8 +110,8 @@ RANKED = {"large": (9, 9), "even": (8, 8), "good": (3, 1), "best": (4, 1), "none
 def ranked() -> History:
     happened = []
     for value, (first, second) in RANKED.items():
-        happened += [a("a", who, DAY, plan=value) for who in range(1, first + 1)]
-        happened += [a("b", who, DAY, plan=value) for who in range(1, second + 1)]
+        happened += [history_event("a", who, DAY, plan=value) for who in range(1, first + 1)]
+        happened += [history_event("b", who, DAY, plan=value) for who in range(1, second + 1)]
     return History(happened=happened)
 
 
@@ -149,7 +153,8 @@ async def test_running_sums_count_sessions_and_groups_once(
         {"$session_id": session, "$group_0": group} for session, group in own
     ]
     happened = [
-        a("viewed", day, f"2024-03-0{day} 10:00", **values) for day, values in enumerate(held, 1)
+        history_event("viewed", day, f"2024-03-0{day} 10:00", **values)
+        for day, values in enumerate(held, 1)
     ]
     asked = {**ASKED, "events": [{"id": "viewed", **math}], "display": "ActionsLineGraphCumulative"}
 
