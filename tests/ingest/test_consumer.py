@@ -18,7 +18,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.store import IngestStore
 from tests.support.accept_logs import of_one_partition
 from tests.support.application import Json, Tenant, open_app_server, open_tenant
-from tests.support.deadly import Deadly, Killed
+from tests.support.killing_event_store import KillingEventStore, ProcessKilled
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.every_engine
@@ -46,8 +46,8 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
 ) -> None:
     """The batch has two blocks of events, and persons."""
     monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=2))
-    dying_store = cast(EventStore, Deadly(events, inserts))
-    with pytest.raises((Killed, BaseExceptionGroup)):
+    dying_store = cast(EventStore, KillingEventStore(events, inserts))
+    with pytest.raises((ProcessKilled, BaseExceptionGroup)):
         async with (
             open_app_server(records_url, dying_store, tmp_path) as app_server,
             open_tenant(app_server, project_id) as first,

@@ -32,7 +32,7 @@ from fanion.projects.model import IngestionSettings
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 from tests.support.application import AppServer, Json, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
-from tests.support.deadly import Deadly, Killed
+from tests.support.killing_event_store import KillingEventStore, ProcessKilled
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.every_engine
@@ -58,8 +58,8 @@ async def dying_server(
     records_url: str, events: EventStore, folder: Path
 ) -> AsyncGenerator[AppServer]:
     """Run a server that dies as soon as it has stored events, and wait for its death at the end."""
-    dying_store = cast(EventStore, Deadly(events))
-    with pytest.raises((Killed, BaseExceptionGroup)):
+    dying_store = cast(EventStore, KillingEventStore(events))
+    with pytest.raises((ProcessKilled, BaseExceptionGroup)):
         async with open_app_server(records_url, dying_store, folder) as app_server:
             yield app_server
             await app_server.running_out()

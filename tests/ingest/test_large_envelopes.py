@@ -29,7 +29,7 @@ from fanion.ingest.pipeline.position_store import ingested_upto
 from fanion.persons.merge import person_uuid
 from tests.support.application import AppServer, Json, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
-from tests.support.deadly import Deadly, Killed
+from tests.support.killing_event_store import KillingEventStore, ProcessKilled
 from tests.support.management import NOW
 
 # The same id occurs twice, in two pieces.
@@ -114,8 +114,8 @@ async def test_what_was_in_hand_when_the_process_died_goes_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, inserts: int
 ) -> None:
     """A piece is one insert of events and one of its person."""
-    dying_store = cast(EventStore, Deadly(events, inserts))
-    with pytest.raises((Killed, BaseExceptionGroup)):
+    dying_store = cast(EventStore, KillingEventStore(events, inserts))
+    with pytest.raises((ProcessKilled, BaseExceptionGroup)):
         async with (
             open_app_server(records_url, dying_store, tmp_path) as app_server,
             open_tenant(app_server, project_id) as first,
@@ -148,8 +148,8 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     """The first piece was stored with a person that was never created."""
-    dying_store = cast(EventStore, Deadly(events))
-    with pytest.raises((Killed, BaseExceptionGroup)):
+    dying_store = cast(EventStore, KillingEventStore(events))
+    with pytest.raises((ProcessKilled, BaseExceptionGroup)):
         async with (
             open_app_server(records_url, dying_store, tmp_path) as app_server,
             open_tenant(app_server, project_id) as first,

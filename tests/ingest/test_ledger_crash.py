@@ -8,7 +8,7 @@ import pytest
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.store import Ledger, totals_of
 from tests.support.application import AppServer, Json, open_app_server, open_tenant
-from tests.support.deadly import Deadly, Killed
+from tests.support.killing_event_store import KillingEventStore, ProcessKilled
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
@@ -31,8 +31,8 @@ async def counted(app_server: AppServer, project_id: int) -> tuple[int, int, int
 async def test_a_batch_that_is_repeated_after_a_crash_counts_once(
     sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
-    dying_store = cast(EventStore, Deadly(events))
-    with pytest.raises((Killed, BaseExceptionGroup)):
+    dying_store = cast(EventStore, KillingEventStore(events))
+    with pytest.raises((ProcessKilled, BaseExceptionGroup)):
         async with (
             open_app_server(sqlite_url, dying_store, tmp_path) as app_server,
             open_tenant(app_server, project_id) as tenant,

@@ -6,11 +6,11 @@ from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 
 
-class Killed(BaseException):
+class ProcessKilled(BaseException):
     """The death of the process: nothing catches it."""
 
 
-class Deadly:
+class KillingEventStore:
     """An event store whose process is killed right after it has stored an insert.
 
     Args:
@@ -25,7 +25,7 @@ class Deadly:
         await self._store.insert(batch, token)
         self._inserts -= 1
         if self._inserts < 1:
-            raise Killed
+            raise ProcessKilled
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
