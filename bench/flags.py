@@ -23,9 +23,9 @@ import msgspec
 from bench import decide, load, paced, servers
 from bench.report import Row
 from tests.support.awaited import until
-from tests.support.frozen import frozen
 from tests.support.postgres import private_postgres
 from tests.support.server import Keys, RealServer
+from tests.support.suspended_process import suspended_process
 
 ROUNDS, P99_MS_MAX = 7, 10.0
 PROJECTS, FLAGS = 1_000, 100
@@ -178,7 +178,7 @@ def _started() -> Row:
             until(lambda: stored_flags(server) == 50, "the flags were not stored")
             for _ in range(STARTS):
                 server.kill()
-                with frozen(postgres.pid):
+                with suspended_process(postgres.pid):
                     took.append(_until_answered(server, keys))
         finally:
             server.close()

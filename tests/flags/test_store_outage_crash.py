@@ -13,11 +13,11 @@ import pytest
 
 from tests.support import plain_http
 from tests.support.awaited import until
-from tests.support.frozen import frozen, processes
 from tests.support.load import Answer, Load, asked_after
 from tests.support.postgres import NoPostgres, Postgres, private_postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
+from tests.support.suspended_process import processes, suspended_process
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
 
@@ -157,7 +157,7 @@ def test_flags_go_on_under_load_while_the_records_store_is_frozen(outage: Server
     load = Load(outage.server.url, outage.keys.project_api_key)
     with load.running(DECIDERS, CAPTURERS):
         until(lambda: load.acknowledged and load.decided, "no answers")
-        with frozen(outage.postgres.pid):
+        with suspended_process(outage.postgres.pid):
             check_load(load)
         thawed = len(load.captured)
         until(lambda: statuses(load.captured, thawed) >= {200}, "nothing is accepted again")
@@ -172,7 +172,7 @@ def test_a_server_that_starts_while_it_is_frozen_answers_with_what_was_stored(
 ) -> None:
     outage.server.kill()
 
-    with frozen(outage.postgres.pid):
+    with suspended_process(outage.postgres.pid):
         check_start(outage)
 
     outage.server.wait_ready()

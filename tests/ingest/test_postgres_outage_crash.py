@@ -12,7 +12,6 @@ import pytest
 
 from tests.support import plain_http
 from tests.support.awaited import until
-from tests.support.frozen import processes
 from tests.support.postgres import (
     SPEED,
     NoPostgres,
@@ -23,6 +22,7 @@ from tests.support.postgres import (
     stop_server,
 )
 from tests.support.server import Keys, RealServer
+from tests.support.suspended_process import processes
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
 

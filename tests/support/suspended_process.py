@@ -10,7 +10,7 @@ from tests.support.awaited import until
 
 
 @contextmanager
-def frozen(parent: int) -> Iterator[None]:
+def suspended_process(parent: int) -> Iterator[None]:
     """Stop the process and its children, which would go on by themselves, until the block ends.
 
     The parent is stopped first: a running one could start children after they were looked up.
