@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
+from tests.support.database_pool import DatabasePool
 from tests.support.events_engine import (
     AGAIN,
     EVERY_ENGINE,
@@ -33,7 +34,6 @@ from tests.support.events_engine import (
     project_id,
     server_events,
 )
-from tests.support.lending import Lending
 from tests.support.memory_folder import write_to_memory
 from tests.support.postgres import (
     POSTGRESQL,
@@ -219,16 +219,16 @@ async def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres_lending(postgres: Postgres, postgres_template: str) -> Lending:
-    return Lending(postgres, postgres_template)
+def postgres_pool(postgres: Postgres, postgres_template: str) -> DatabasePool:
+    return DatabasePool(postgres, postgres_template)
 
 
 @pytest.fixture
-async def postgres_url(postgres_lending: Lending) -> AsyncIterator[str]:
+async def postgres_url(postgres_pool: DatabasePool) -> AsyncIterator[str]:
     """Yield the URL of a migrated PostgreSQL database of the test's own."""
-    name = await postgres_lending.lend()
-    yield postgres_lending.postgres.url(name)
-    await postgres_lending.take_back(name)
+    name = await postgres_pool.acquire()
+    yield postgres_pool.postgres.url(name)
+    await postgres_pool.release(name)
 
 
 @pytest.fixture

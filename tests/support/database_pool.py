@@ -58,7 +58,7 @@ _END_SESSIONS = """
 
 
 @dataclass(frozen=True)
-class Lending:
+class DatabasePool:
     """Copies of a template, each equal to it when a test acquires one."""
 
     postgres: Postgres
@@ -66,7 +66,7 @@ class Lending:
     _free: list[str] = field(default_factory=list)
     _schemas: dict[str, object] = field(default_factory=dict)
 
-    async def lend(self) -> str:
+    async def acquire(self) -> str:
         if self._free:
             return self._free.pop()
         name = await self.postgres.create_database(self.template)
@@ -74,7 +74,7 @@ class Lending:
             self._schemas[name] = await connection.fetch(_SCHEMA)
         return name
 
-    async def take_back(self, name: str) -> None:
+    async def release(self, name: str) -> None:
         if await self._is_as_new(name):
             self._free.append(name)
         else:
