@@ -32,7 +32,7 @@ IS_OFF: dict[str, Any] = {"groups": [{"properties": [], "rollout_percentage": 0}
 
 
 @dataclass
-class House:
+class WorkerServer:
     server: RealServer
     keys: Keys
 
@@ -128,27 +128,27 @@ def metric_value(text: str, name: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def worker_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerServer]:
     settings = {"FANION_PROCESSES": "2", "FANION_DECIDE_STORE_TIMEOUT_S": "20"}
     server = PreloadedServer(tmp_path_factory.mktemp("web-workers") / "data", settings)
     keys = server.setup()
     server.start()
     try:
-        made = House(server, keys)
+        made = WorkerServer(server, keys)
         with made.client_of_worker():
             yield made
     finally:
         server.close()
 
 
-def test_one_connection_may_ask_for_everything(house: House) -> None:
-    with house.client_of_worker() as client:
-        own, answers = house.own(), []
+def test_one_connection_may_ask_for_everything(worker_server: WorkerServer) -> None:
+    with worker_server.client_of_worker() as client:
+        own, answers = worker_server.own(), []
         for _ in range(5):
             answers += [
-                house.capture(client, "ann"),
-                client.get(house.path("persons/")),
-                client.post("/decide/?v=3", json={"api_key": house.keys.project_api_key}),
+                worker_server.capture(client, "ann"),
+                client.get(worker_server.path("persons/")),
+                client.post("/decide/?v=3", json={"api_key": worker_server.keys.project_api_key}),
                 client.get("/api/projects/@current/"),
                 client.get("/nowhere"),
             ]
@@ -160,21 +160,27 @@ def test_one_connection_may_ask_for_everything(house: House) -> None:
     assert [answering_process(answer) == own for answer in answers[:2]] == [False, True]
 
 
-def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(house: House) -> None:
-    with house.client() as managing, house.client_of_worker() as worker, house.client() as client:
+def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(
+    worker_server: WorkerServer,
+) -> None:
+    with (
+        worker_server.client() as managing,
+        worker_server.client_of_worker() as worker,
+        worker_server.client() as client,
+    ):
         flag = {"key": "beta", "active": True, "filters": IS_OFF}
-        created = managing.post(house.path("feature_flags/"), json=flag).json()
-        of_flag = house.path(f"feature_flags/{created['id']}/")
+        created = managing.post(worker_server.path("feature_flags/"), json=flag).json()
+        of_flag = worker_server.path(f"feature_flags/{created['id']}/")
         for number in range(60):
             expected = number % 2 == 0
             changed = managing.patch(of_flag, json={"filters": IS_ON if expected else IS_OFF})
             changed.raise_for_status()
             for one in (worker, client):
-                house.await_flag(one, "beta", expected)
+                worker_server.await_flag(one, "beta", expected)
 
 
-def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
-    with house.client() as managing, house.client_of_worker() as worker:
+def test_a_new_project_is_known_to_every_process_at_once(worker_server: WorkerServer) -> None:
+    with worker_server.client() as managing, worker_server.client_of_worker() as worker:
         answers = []
         for number in range(10):
             body = {"event": "seen", "distinct_id": "ann", "api_key": f"phc_{'x' * 43}"}
@@ -186,8 +192,8 @@ def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
     assert answers == [200] * 10
 
 
-def test_another_project_key_is_taken_by_every_process_at_once(house: House) -> None:
-    with house.client() as managing, house.client_of_worker() as worker:
+def test_another_project_key_is_taken_by_every_process_at_once(worker_server: WorkerServer) -> None:
+    with worker_server.client() as managing, worker_server.client_of_worker() as worker:
         project = managing.post("/api/projects/", json={"name": "rotating"}).json()
         path, tokens = f"/api/projects/{project['id']}/reset_token/", [project["api_token"]]
         statuses = []
@@ -206,28 +212,32 @@ def test_another_project_key_is_taken_by_every_process_at_once(house: House) -> 
     assert statuses == [[200] * 2] * 2 + [[200] * 3] * 2 + [[401] * 3 + [200]] * 2
 
 
-def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -> None:
+def test_stored_properties_are_seen_as_soon_as_they_are_ingested(
+    worker_server: WorkerServer,
+) -> None:
     plan = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
     groups = [{"properties": [plan], "rollout_percentage": 100}]
-    with house.client() as managing, house.client_of_worker() as worker:
+    with worker_server.client() as managing, worker_server.client_of_worker() as worker:
         flag = {"key": "pro", "active": True, "filters": {"groups": groups}}
-        managing.post(house.path("feature_flags/"), json=flag).raise_for_status()
+        managing.post(worker_server.path("feature_flags/"), json=flag).raise_for_status()
         for number in range(6):
             name = f"customer-{number % 2}"
             plan_now = "pro" if number % 4 < 2 else "free"
-            house.capture(worker, name, properties={"$set": {"plan": plan_now}})
+            worker_server.capture(worker, name, properties={"$set": {"plan": plan_now}})
 
             def is_stored(name: str = name, plan_now: str = plan_now) -> bool:
-                answer = managing.get(house.path("persons/"), params={"distinct_id": name}).json()
+                answer = managing.get(
+                    worker_server.path("persons/"), params={"distinct_id": name}
+                ).json()
                 persons = answer["results"]
                 return bool(persons) and persons[0]["properties"].get("plan") == plan_now
 
             until(is_stored, "not ingested")
-            assert house.decided(worker, name)["pro"] is (plan_now == "pro")
+            assert worker_server.decided(worker, name)["pro"] is (plan_now == "pro")
 
 
-def test_a_limited_project_has_one_limit_in_all_processes(house: House) -> None:
-    with house.client() as managing, house.client_of_worker() as worker:
+def test_a_limited_project_has_one_limit_in_all_processes(worker_server: WorkerServer) -> None:
+    with worker_server.client() as managing, worker_server.client_of_worker() as worker:
         project = managing.post("/api/projects/", json={"name": "limited"}).json()
         limits = {"items_per_second": 1, "burst_seconds": 20}
         changed = managing.patch(f"/api/projects/{project['id']}/", json={"ingestion": limits})
@@ -244,92 +254,101 @@ def test_a_limited_project_has_one_limit_in_all_processes(house: House) -> None:
     assert 20 <= answers.count(200) <= 20 + grown
 
 
-def test_metrics_are_those_of_all_processes(house: House) -> None:
+def test_metrics_are_those_of_all_processes(worker_server: WorkerServer) -> None:
     def accepted() -> float:
         return metric_value(client.get("/metrics").text, "fanion_items_accepted_total")
 
-    with house.client() as client, house.client_of_worker() as worker:
+    with worker_server.client() as client, worker_server.client_of_worker() as worker:
         until(lambda: accepted() > 0, "nothing was counted")
         before = accepted()
         for _ in range(40):
-            house.capture(worker, "counted")
+            worker_server.capture(worker, "counted")
 
         until(lambda: accepted() >= before + 40, "the web worker's are missing")
 
 
-def test_clients_that_ask_for_very_many_flags_ask_the_server(house: House) -> None:
+def test_clients_that_ask_for_very_many_flags_ask_the_server(worker_server: WorkerServer) -> None:
     def is_own(client: httpx.Client, token: str) -> bool:
         """Return whether the server itself has answered."""
         body = {"api_key": token, "distinct_id": "ann"}
-        return answering_process(client.post("/decide/?v=3", json=body)) == house.own()
+        return answering_process(client.post("/decide/?v=3", json=body)) == worker_server.own()
 
-    with house.client() as managing, house.client() as small, house.client() as large:
+    with (
+        worker_server.client() as managing,
+        worker_server.client() as small,
+        worker_server.client() as large,
+    ):
         project = managing.post("/api/projects/", json={"name": "large"}).json()
-        add_flags(house.server.data / "records.db", project["id"], ANSWERED_ON_LOOP_MAX + 1)
+        add_flags(worker_server.server.data / "records.db", project["id"], ANSWERED_ON_LOOP_MAX + 1)
 
         is_own(large, project["api_token"])
         afterwards = [is_own(large, project["api_token"]) for _ in range(3)]
-        others = [is_own(small, house.keys.project_api_key) for _ in range(3)]
+        others = [is_own(small, worker_server.keys.project_api_key) for _ in range(3)]
 
     assert (afterwards, others) == ([True] * 3, [False] * 3)
 
 
-def test_many_clients_lose_nothing_between_the_processes(house: House) -> None:
+def test_many_clients_lose_nothing_between_the_processes(worker_server: WorkerServer) -> None:
     def ask(number: int) -> None:
-        with house.client() as client:
+        with worker_server.client() as client:
             for turn in range(10):
-                answer = house.capture(client, f"many-{number}-{turn}")
+                answer = worker_server.capture(client, f"many-{number}-{turn}")
                 assert answer.status_code == 200, answer.text
-                assert isinstance(house.decided(client), dict)
+                assert isinstance(worker_server.decided(client), dict)
                 assert client.get("/_health").status_code == 200
 
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(ask, range(16)))
 
     def sent() -> list[str]:
-        return [name for name in house.events() if name.startswith("many-")]
+        return [name for name in worker_server.events() if name.startswith("many-")]
 
     until(lambda: len(sent()) >= 160, "events are missing", look_s=0.1)
     assert len(set(sent())) == len(sent()) == 160
 
 
-def test_a_web_worker_that_dies_is_started_again(house: House) -> None:
-    first = house.process("web_worker")
+def test_a_web_worker_that_dies_is_started_again(worker_server: WorkerServer) -> None:
+    first = worker_server.process("web_worker")
     assert first is not None
-    with house.client_of_worker() as client:
+    with worker_server.client_of_worker() as client:
         os.kill(first, signal.SIGKILL)
         with suppress(httpx.TransportError):  # the request in progress there
-            house.capture(client, "cut off")
+            worker_server.capture(client, "cut off")
 
-        assert house.capture(client, "meanwhile").status_code == 200
-    until(lambda: house.process("web_worker") not in {None, first}, "no other web worker")
-    with house.client_of_worker():
+        assert worker_server.capture(client, "meanwhile").status_code == 200
+    until(lambda: worker_server.process("web_worker") not in {None, first}, "no other web worker")
+    with worker_server.client_of_worker():
         pass
 
 
-def test_a_writer_of_the_log_that_dies_is_started_again_for_the_web_worker(house: House) -> None:
-    with house.client_of_worker() as client:
-        writer = house.process("writer_main")
+def test_a_writer_of_the_log_that_dies_is_started_again_for_the_web_worker(
+    worker_server: WorkerServer,
+) -> None:
+    with worker_server.client_of_worker() as client:
+        writer = worker_server.process("writer_main")
         assert writer is not None
         os.kill(writer, signal.SIGKILL)
 
-        until(lambda: house.capture(client, "afterwards").status_code == 200, "nothing is taken")
-        assert answering_process(house.capture(client, "afterwards")) != house.own()
+        until(
+            lambda: worker_server.capture(client, "afterwards").status_code == 200,
+            "nothing is taken",
+        )
+        assert answering_process(worker_server.capture(client, "afterwards")) != worker_server.own()
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[House]:
+def fresh(tmp_path: Path) -> Iterator[WorkerServer]:
     """Yield a server of the test's own, to be stopped and killed."""
     server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
     try:
-        made = House(server, server.setup())
+        made = WorkerServer(server, server.setup())
         server.start()
         yield made
     finally:
         server.close()
 
 
-def test_a_stop_answers_and_ends_every_process(fresh: House) -> None:
+def test_a_stop_answers_and_ends_every_process(fresh: WorkerServer) -> None:
     with fresh.client_of_worker():
         parts = [fresh.process("web_worker"), fresh.process("writer_main")]
 
@@ -339,7 +358,7 @@ def test_a_stop_answers_and_ends_every_process(fresh: House) -> None:
     assert not [part for part in parts if Path(f"/proc/{part}").exists()]
 
 
-def test_a_server_that_is_killed_takes_its_processes_with_it(fresh: House) -> None:
+def test_a_server_that_is_killed_takes_its_processes_with_it(fresh: WorkerServer) -> None:
     with fresh.client_of_worker() as client:
         names = [f"stored-{number}" for number in range(50)]
         sent_names = [name for name in names if fresh.capture(client, name).status_code == 200]

@@ -20,7 +20,7 @@ from tests.support import plain_http
 from tests.support.awaited import has_caught_up, until
 from tests.support.command import fanion
 from tests.support.preloaded import PreloadedServer
-from tests.support.rich_project import PERSONS, Site, make_rich_project
+from tests.support.rich_project import PERSONS, ProjectApi, make_rich_project
 from tests.support.server import Keys
 
 pytestmark = pytest.mark.long("copies from one real server to another")
@@ -150,15 +150,15 @@ async def make_project(server: ProjectServer) -> None:
     for start in range(0, len(past), 500):
         server.capture(*past[start : start + 500], historical=True)
     async with server.client() as client:
-        site = Site(client, server.server.url, server.keys.project_id)
+        project_api = ProjectApi(client, server.server.url, server.keys.project_id)
         me = (await client.get(f"{server.server.url}/api/users/@me/")).json()
-        await make_rich_project(site, me["uuid"], lambda: members_known(site))
+        await make_rich_project(project_api, me["uuid"], lambda: members_known(project_api))
 
 
-async def members_known(site: Site, count: int = 2) -> None:
+async def members_known(project_api: ProjectApi, count: int = 2) -> None:
     give_up = time.monotonic() + WAIT_S
     while True:
-        cohorts = (await site.get("/cohorts/"))["results"]
+        cohorts = (await project_api.get("/cohorts/"))["results"]
         if any(cohort["name"] == "friends" and cohort["count"] == count for cohort in cohorts):
             return
         assert time.monotonic() < give_up, cohorts
@@ -167,7 +167,7 @@ async def members_known(site: Site, count: int = 2) -> None:
 
 async def friends_known(server: ProjectServer) -> None:
     async with server.client() as client:
-        await members_known(Site(client, server.server.url, server.keys.project_id))
+        await members_known(ProjectApi(client, server.server.url, server.keys.project_id))
 
 
 @pytest.fixture(scope="module")

@@ -82,10 +82,10 @@ class SharedRecords:
 class Persons(RuleBasedStateMachine):
     """A state machine that sends events to the oracle at once, and to the store batch by batch."""
 
-    def __init__(self, site: SharedRecords) -> None:
+    def __init__(self, shared_records: SharedRecords) -> None:
         super().__init__()
-        self.site = site
-        self.project_id = next(site.ids)
+        self.shared_records = shared_records
+        self.project_id = next(shared_records.ids)
         self.oracle = Identities()
         self.waiting: list[LogEntry] = []
         self.persons: dict[str, UUID] = {}
@@ -95,9 +95,14 @@ class Persons(RuleBasedStateMachine):
         """Start a server."""
         recent, properties = PersonCache(), PropertyCache()
         self.store = IngestStore(
-            self.site.records, "live", "one", recent, properties, Versions(self.site.records)
+            self.shared_records.records,
+            "live",
+            "one",
+            recent,
+            properties,
+            Versions(self.shared_records.records),
         )
-        self.position = self.site.run(self.store.acquire_lease(NOW)).at
+        self.position = self.shared_records.run(self.store.acquire_lease(NOW)).at
 
     @rule(own=IDS, update=UPDATES, age=AGES)
     def send(self, own: str, update: dict[str, Any], age: int) -> None:
@@ -115,7 +120,7 @@ class Persons(RuleBasedStateMachine):
     @rule()
     def run_ends(self) -> None:
         if self.waiting:
-            self.site.run(self._store())
+            self.shared_records.run(self._store())
 
     @rule()
     def server_is_started_anew(self) -> None:
@@ -124,11 +129,11 @@ class Persons(RuleBasedStateMachine):
     @invariant()
     def persons_are_those_of_the_oracle(self) -> None:
         if not self.waiting:
-            assert self.site.run(self._stored()) == self._expected()
+            assert self.shared_records.run(self._stored()) == self._expected()
 
     def teardown(self) -> None:
         self.run_ends()
-        assert self.site.run(self._stored()) == self._expected()
+        assert self.shared_records.run(self._stored()) == self._expected()
 
     def _send(self, name: str, own: str, properties: dict[str, Any], age: int) -> None:
         event = uuid4()
@@ -159,7 +164,7 @@ class Persons(RuleBasedStateMachine):
         self.position, self.waiting = batch.last, []
 
     async def _stored(self) -> Returned:
-        records, project_id = self.site.records, self.project_id
+        records, project_id = self.shared_records.records, self.project_id
         persons = (await find_persons(records, project_id, PersonQuery(limit=1000))).persons
         moved = person_overrides.c
         rows = await records.fetch(
@@ -199,9 +204,9 @@ class Persons(RuleBasedStateMachine):
 
 
 def test_any_sequence_makes_the_persons_of_the_reference(records_url: str) -> None:
-    site = SharedRecords(records_url)
+    shared_records = SharedRecords(records_url)
     try:
-        machine = partial(Persons, site)
+        machine = partial(Persons, shared_records)
         run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[arg-type]  # it calls it
     finally:
-        site.close()
+        shared_records.close()

@@ -32,7 +32,7 @@ PERSON = UUID(int=1)
 
 
 @dataclass
-class Site:
+class ProjectTrends:
     """The trends of one project.
 
     Attributes:
@@ -108,99 +108,122 @@ class Site:
 
 
 @pytest.fixture
-async def site(every_layout: EventStore, project_id: int, sqlite_url: str) -> AsyncIterator[Site]:
+async def project_trends(
+    every_layout: EventStore, project_id: int, sqlite_url: str
+) -> AsyncIterator[ProjectTrends]:
     store = await open_records(sqlite_url)
-    yield Site(project_id, every_layout, store)
+    yield ProjectTrends(project_id, every_layout, store)
     await store.close()
 
 
-async def test_events_are_counted_by_day(site: Site) -> None:
-    await site.happened("2024-05-12T23:59:59")
-    await site.happened("2024-05-13T00:00:00")
-    await site.happened("2024-05-13T23:59:59.999999", times=2)
-    await site.happened("2024-05-15T23:00:00")
-    await site.happened("2024-05-16T00:00:00")
-    await site.happened("2024-05-14T12:00:00", event="another")
+async def test_events_are_counted_by_day(project_trends: ProjectTrends) -> None:
+    await project_trends.happened("2024-05-12T23:59:59")
+    await project_trends.happened("2024-05-13T00:00:00")
+    await project_trends.happened("2024-05-13T23:59:59.999999", times=2)
+    await project_trends.happened("2024-05-15T23:00:00")
+    await project_trends.happened("2024-05-16T00:00:00")
+    await project_trends.happened("2024-05-14T12:00:00", event="another")
 
-    assert await site.numbers() == [3.0, 0.0, 1.0]
-    assert await site.numbers(event=None) == [3.0, 1.0, 1.0]
+    assert await project_trends.numbers() == [3.0, 0.0, 1.0]
+    assert await project_trends.numbers(event=None) == [3.0, 1.0, 1.0]
 
 
-async def test_an_event_that_is_stored_twice_counts_once(site: Site) -> None:
+async def test_an_event_that_is_stored_twice_counts_once(project_trends: ProjectTrends) -> None:
     same = uuid4()
-    await site.happened("2024-05-14T10:00:00", uuid=same)
-    await site.store()
-    await site.happened("2024-05-14T10:00:00", uuid=same)
-    await site.store()
-    await site.happened("2024-05-15T00:00:01", uuid=same)
+    await project_trends.happened("2024-05-14T10:00:00", uuid=same)
+    await project_trends.store()
+    await project_trends.happened("2024-05-14T10:00:00", uuid=same)
+    await project_trends.store()
+    await project_trends.happened("2024-05-15T00:00:01", uuid=same)
 
-    assert sum(await site.numbers()) == 1
-    assert sum(sum(data) for data in (await site.by_value(breakdown="x")).values()) == 1
+    assert sum(await project_trends.numbers()) == 1
+    assert sum(sum(data) for data in (await project_trends.by_value(breakdown="x")).values()) == 1
 
 
-async def test_numbers_in_text_are_one_thing_for_conditions_and_sums(site: Site) -> None:
+async def test_numbers_in_text_are_one_thing_for_conditions_and_sums(
+    project_trends: ProjectTrends,
+) -> None:
     for n in (" 12 ", "1 000", "7", 3, "x", True, [5], None, "1e999"):
-        await site.happened("2024-05-15T10:00", n=n)
+        await project_trends.happened("2024-05-15T10:00", n=n)
     math: dict[str, Any] = {"events": [{"id": "called", "math": "sum", "math_property": "n"}]}
     numbers = [{"type": "event", "key": "n", "operator": "lt", "value": 10**6}]
 
-    [every] = await site.trend(**math)
-    [chosen] = await site.trend(**math, properties=numbers)
-    [counted] = await site.trend(properties=numbers)
+    [every] = await project_trends.trend(**math)
+    [chosen] = await project_trends.trend(**math, properties=numbers)
+    [counted] = await project_trends.trend(properties=numbers)
 
     assert every["data"][-1] == chosen["data"][-1] == 1022
     assert counted["data"][-1] == 4
 
 
-async def test_a_person_counts_once_an_interval(site: Site) -> None:
-    await site.happened("2024-05-14T10:00:00", UUID(int=1), times=3)
-    await site.happened("2024-05-15T10:00:00", UUID(int=1))
-    await site.happened("2024-05-15T10:00:00", UUID(int=2))
+async def test_a_person_counts_once_an_interval(project_trends: ProjectTrends) -> None:
+    await project_trends.happened("2024-05-14T10:00:00", UUID(int=1), times=3)
+    await project_trends.happened("2024-05-15T10:00:00", UUID(int=1))
+    await project_trends.happened("2024-05-15T10:00:00", UUID(int=2))
 
-    assert await site.numbers(math="dau") == [0.0, 1.0, 2.0]
-    [total] = await site.trend(math="dau", display="BoldNumber")
+    assert await project_trends.numbers(math="dau") == [0.0, 1.0, 2.0]
+    [total] = await project_trends.trend(math="dau", display="BoldNumber")
     assert total["aggregated_value"] == 2.0
 
 
-async def test_merged_persons_count_once(site: Site) -> None:
+async def test_merged_persons_count_once(project_trends: ProjectTrends) -> None:
     for person in (1, 2, 3):
-        await site.happened("2024-05-15T10:00:00", UUID(int=person))
-    await site.merged(2, 1)
+        await project_trends.happened("2024-05-15T10:00:00", UUID(int=person))
+    await project_trends.merged(2, 1)
 
-    assert await site.numbers(math="dau") == [0.0, 0.0, 2.0]
+    assert await project_trends.numbers(math="dau") == [0.0, 0.0, 2.0]
 
 
-async def test_events_without_a_person_are_counted_by_distinct_id(site: Site) -> None:
+async def test_events_without_a_person_are_counted_by_distinct_id(
+    project_trends: ProjectTrends,
+) -> None:
     for distinct_id in ("a", "a", "b"):
-        site.stored.append(
-            Event(site.project_id, uuid4(), "called", distinct_id, NO_PERSON, NOW, NOW, b"{}")
+        project_trends.stored.append(
+            Event(
+                project_trends.project_id,
+                uuid4(),
+                "called",
+                distinct_id,
+                NO_PERSON,
+                NOW,
+                NOW,
+                b"{}",
+            )
         )
 
-    assert await site.numbers(math="dau") == [0.0, 0.0, 2.0]
+    assert await project_trends.numbers(math="dau") == [0.0, 0.0, 2.0]
 
 
 @pytest.mark.parametrize(
     ("day", "hours"), [("2024-03-31", 23), ("2024-10-27", 25), ("2024-05-01", 24)]
 )
-async def test_days_and_hours_are_in_the_projects_zone(site: Site, day: str, hours: int) -> None:
-    site.zone = "Europe/Berlin"
-    await site.happened(f"{day}T00:00:00")
-    await site.happened(f"{day}T23:59:59")
+async def test_days_and_hours_are_in_the_projects_zone(
+    project_trends: ProjectTrends, day: str, hours: int
+) -> None:
+    project_trends.zone = "Europe/Berlin"
+    await project_trends.happened(f"{day}T00:00:00")
+    await project_trends.happened(f"{day}T23:59:59")
     asked = {"date_from": day, "date_to": day}
 
-    assert await site.numbers(**asked) == [2.0]
-    assert await site.numbers(**asked, interval="hour") == [1.0, *[0.0] * (hours - 2), 1.0]
+    assert await project_trends.numbers(**asked) == [2.0]
+    assert await project_trends.numbers(**asked, interval="hour") == [
+        1.0,
+        *[0.0] * (hours - 2),
+        1.0,
+    ]
 
 
-async def test_the_repeated_hour_is_counted_apart(site: Site) -> None:
-    site.zone = "Europe/Berlin"
+async def test_the_repeated_hour_is_counted_apart(project_trends: ProjectTrends) -> None:
+    project_trends.zone = "Europe/Berlin"
     for minute in (0, 60, 120):
         at = datetime(2024, 10, 27, 0, 30, tzinfo=UTC) + timedelta(minutes=minute)
-        site.stored.append(
-            Event(site.project_id, uuid4(), "called", "d", UUID(int=1), at, at, b"{}")
+        project_trends.stored.append(
+            Event(project_trends.project_id, uuid4(), "called", "d", UUID(int=1), at, at, b"{}")
         )
 
-    [entry] = await site.trend(date_from="2024-10-27", date_to="2024-10-27", interval="hour")
+    [entry] = await project_trends.trend(
+        date_from="2024-10-27", date_to="2024-10-27", interval="hour"
+    )
 
     found = [day for day, number in zip(entry["days"], entry["data"], strict=True) if number]
     assert found == ["2024-10-27 02:00:00", "2024-10-27 02:00:00", "2024-10-27 03:00:00"]
@@ -210,22 +233,22 @@ async def test_the_repeated_hour_is_counted_apart(site: Site) -> None:
     ("interval", "numbers"), [("week", [2.0, 0.0, 0.0, 2.0, 1.0]), ("month", [2.0, 3.0])]
 )
 async def test_the_first_week_and_month_are_complete(
-    site: Site, interval: str, numbers: list[float]
+    project_trends: ProjectTrends, interval: str, numbers: list[float]
 ) -> None:
     for day in ("04-14", "04-16", "05-05", "05-11", "05-12"):
-        await site.happened(f"2024-{day}T12:00:00")
+        await project_trends.happened(f"2024-{day}T12:00:00")
 
-    assert await site.numbers(date_from="-30d", interval=interval) == numbers
-    explicit = await site.numbers(date_from="-30d", interval=interval, explicit_date=True)
+    assert await project_trends.numbers(date_from="-30d", interval=interval) == numbers
+    explicit = await project_trends.numbers(date_from="-30d", interval=interval, explicit_date=True)
     assert explicit == [1.0, *numbers[1:]]
 
 
-async def test_each_value_of_a_breakdown_has_its_own_entry(site: Site) -> None:
+async def test_each_value_of_a_breakdown_has_its_own_entry(project_trends: ProjectTrends) -> None:
     for value in ("control", True, False, 1.5, 7, "", None):
-        await site.happened("2024-05-15T10:00:00", answer=value)
-    await site.happened("2024-05-15T10:00:00")
+        await project_trends.happened("2024-05-15T10:00:00", answer=value)
+    await project_trends.happened("2024-05-15T10:00:00")
 
-    found = await site.by_value(breakdown="answer")
+    found = await project_trends.by_value(breakdown="answer")
 
     assert {value: sum(data) for value, data in found.items()} == {
         "control": 1.0,
@@ -238,37 +261,43 @@ async def test_each_value_of_a_breakdown_has_its_own_entry(site: Site) -> None:
 
 
 @pytest.mark.parametrize("key", ["a b", "a.b", "$feature/flag", "a`b", "ä"])
-async def test_any_property_can_break_down(site: Site, key: str) -> None:
+async def test_any_property_can_break_down(project_trends: ProjectTrends, key: str) -> None:
     held: dict[str, Any] = {key: "yes"}
-    await site.happened("2024-05-15T10:00:00", **held)
+    await project_trends.happened("2024-05-15T10:00:00", **held)
 
-    found = await site.by_value(breakdown=key)
+    found = await project_trends.by_value(breakdown=key)
 
     assert list(found) == ["yes"]
 
 
-async def test_values_beyond_the_largest_are_grouped_as_other(site: Site) -> None:
+async def test_values_beyond_the_largest_are_grouped_as_other(
+    project_trends: ProjectTrends,
+) -> None:
     for value in range(30):
         times = 2 if value < 25 else 1
-        await site.happened("2024-05-15T10:00:00", UUID(int=1), times=times, answer=f"v{value:02}")
+        await project_trends.happened(
+            "2024-05-15T10:00:00", UUID(int=1), times=times, answer=f"v{value:02}"
+        )
 
-    found = await site.by_value(breakdown="answer")
-    person_names = await site.by_value(breakdown="answer", math="dau")
+    found = await project_trends.by_value(breakdown="answer")
+    person_names = await project_trends.by_value(breakdown="answer", math="dau")
 
     assert len(found) == 26
     assert found[OTHER] == [0.0, 0.0, 5.0]
     assert person_names[OTHER] == [0.0, 0.0, 1.0]
 
 
-async def test_a_breakdown_by_person_uses_the_surviving_person(site: Site) -> None:
-    await site.persons(p1={"plan": "pro"}, p2={"plan": "free"}, p3={})
-    await site.merged(4, 1)
+async def test_a_breakdown_by_person_uses_the_surviving_person(
+    project_trends: ProjectTrends,
+) -> None:
+    await project_trends.persons(p1={"plan": "pro"}, p2={"plan": "free"}, p3={})
+    await project_trends.merged(4, 1)
     for person in (1, 2, 3, 4, 5):
-        await site.happened("2024-05-15T10:00:00", UUID(int=person), times=2)
+        await project_trends.happened("2024-05-15T10:00:00", UUID(int=person), times=2)
 
     asked = {"breakdown": "plan", "breakdown_type": "person"}
-    totals = await site.by_value(**asked)
-    person_names = await site.by_value(**asked, math="dau")
+    totals = await project_trends.by_value(**asked)
+    person_names = await project_trends.by_value(**asked, math="dau")
 
     assert {value: data[-1] for value, data in totals.items()} == {"pro": 4, "free": 2, NONE: 4}
     assert {value: data[-1] for value, data in person_names.items()} == {
@@ -298,23 +327,23 @@ FILTERS: list[tuple[list[dict[str, Any]], set[int]]] = [
 
 
 @pytest.mark.parametrize("place", range(len(FILTERS)))
-async def test_filters_select_events_and_persons(site: Site, place: int) -> None:
+async def test_filters_select_events_and_persons(project_trends: ProjectTrends, place: int) -> None:
     properties, wanted = FILTERS[place]
-    await site.persons(
+    await project_trends.persons(
         p1={"plan": "pro", "born": "2024-01-01"}, p2={"plan": "free", "born": "2024-05-10"}, p3={}
     )
-    await site.merged(4, 1)
+    await project_trends.merged(4, 1)
     for person in (1, 2, 3, 4, 5):
-        await site.happened("2024-05-15T10:00:00", UUID(int=person), n=person)
+        await project_trends.happened("2024-05-15T10:00:00", UUID(int=person), n=person)
 
-    found = await site.by_value(breakdown="n", properties=properties)
+    found = await project_trends.by_value(breakdown="n", properties=properties)
 
     assert {int(value) for value in found} == wanted
 
 
-async def test_filters_may_be_groups_and_belong_to_one_event(site: Site) -> None:
+async def test_filters_may_be_groups_and_belong_to_one_event(project_trends: ProjectTrends) -> None:
     for n in range(4):
-        await site.happened("2024-05-15T10:00:00", n=n, even=n % 2 == 0)
+        await project_trends.happened("2024-05-15T10:00:00", n=n, even=n % 2 == 0)
     either = {
         "type": "AND",
         "values": [
@@ -323,17 +352,21 @@ async def test_filters_may_be_groups_and_belong_to_one_event(site: Site) -> None
     }
     own = [{"id": "called", "properties": [{"key": "n", "operator": "gt", "value": "0"}]}]
 
-    assert sum(await site.numbers(properties=either)) == 3
-    assert sum(await site.numbers(properties=either, events=own)) == 2
+    assert sum(await project_trends.numbers(properties=either)) == 3
+    assert sum(await project_trends.numbers(properties=either, events=own)) == 2
 
 
-async def test_two_series_are_compared_with_the_previous_range(site: Site) -> None:
-    await site.happened("2024-05-12T10:00:00", times=4)
-    await site.happened("2024-05-15T10:00:00", times=2)
-    await site.happened("2024-05-15T10:00:00", event="other")
+async def test_two_series_are_compared_with_the_previous_range(
+    project_trends: ProjectTrends,
+) -> None:
+    await project_trends.happened("2024-05-12T10:00:00", times=4)
+    await project_trends.happened("2024-05-15T10:00:00", times=2)
+    await project_trends.happened("2024-05-15T10:00:00", event="other")
     dates = {"date_from": "2024-05-13", "date_to": "2024-05-15"}
 
-    result = await site.trend(events=[{"id": "called"}, {"id": "other"}], compare=True, **dates)
+    result = await project_trends.trend(
+        events=[{"id": "called"}, {"id": "other"}], compare=True, **dates
+    )
 
     reported = [(one["label"], one["compare_label"], one["data"], one["days"][0]) for one in result]
     assert reported == [
@@ -344,12 +377,14 @@ async def test_two_series_are_compared_with_the_previous_range(site: Site) -> No
     ]
 
 
-async def test_seven_days_are_compared_with_the_same_weekdays(site: Site) -> None:
-    await site.happened("2024-05-01T10:00:00", times=3)
-    await site.happened("2024-05-08T10:00:00", times=2)
-    await site.happened("2024-05-15T10:00:00")
+async def test_seven_days_are_compared_with_the_same_weekdays(
+    project_trends: ProjectTrends,
+) -> None:
+    await project_trends.happened("2024-05-01T10:00:00", times=3)
+    await project_trends.happened("2024-05-08T10:00:00", times=2)
+    await project_trends.happened("2024-05-15T10:00:00")
 
-    result = await site.trend(date_from="-7d", compare=True)
+    result = await project_trends.trend(date_from="-7d", compare=True)
 
     reported = [
         (one["days"][0], one["days"][-1], one["data"][0], one["data"][-1]) for one in result
@@ -360,30 +395,30 @@ async def test_seven_days_are_compared_with_the_same_weekdays(site: Site) -> Non
     ]
 
 
-async def test_all_time_begins_with_the_first_event(site: Site) -> None:
-    await site.happened("2024-05-10T10:00:00")
-    await site.happened("2024-05-01T10:00:00", event="other")
+async def test_all_time_begins_with_the_first_event(project_trends: ProjectTrends) -> None:
+    await project_trends.happened("2024-05-10T10:00:00")
+    await project_trends.happened("2024-05-01T10:00:00", event="other")
 
-    assert len(await site.numbers(date_from="all")) == 6
-    assert len(await site.numbers(date_from="all", event="never")) == 1
+    assert len(await project_trends.numbers(date_from="all")) == 6
+    assert len(await project_trends.numbers(date_from="all", event="never")) == 1
 
 
-async def test_a_query_with_too_many_numbers_is_refused(site: Site) -> None:
+async def test_a_query_with_too_many_numbers_is_refused(project_trends: ProjectTrends) -> None:
     with pytest.raises(Invalid) as refused:
-        await site.trend(date_from="-1y", interval="hour", breakdown="x")
+        await project_trends.trend(date_from="-1y", interval="hour", breakdown="x")
 
     assert refused.value.attr == "interval"
 
 
-async def test_a_rolling_average_counts_exactly_seven_days(site: Site) -> None:
+async def test_a_rolling_average_counts_exactly_seven_days(project_trends: ProjectTrends) -> None:
     for day in range(8, 16):
-        await site.happened(f"2024-05-{day:02}T13:00:00", times=7)
-    await site.store()
+        await project_trends.happened(f"2024-05-{day:02}T13:00:00", times=7)
+    await project_trends.store()
     query = parse_trends({"insight": "trends", "events": [{"order": 0, "id": "called"}]})
 
-    average = await RollingAverage(Analysis(site.records, site.events)).daily_average(
-        site.project, query, DateRange(NOW - timedelta(days=7), NOW)
-    )
+    average = await RollingAverage(
+        Analysis(project_trends.records, project_trends.events)
+    ).daily_average(project_trends.project, query, DateRange(NOW - timedelta(days=7), NOW))
 
     assert average == 7.0
 
@@ -392,15 +427,17 @@ async def test_a_rolling_average_counts_exactly_seven_days(site: Site) -> None:
 async def test_members_of_a_cohort_are_those_of_its_last_calculation(
     records: Records, every_layout: EventStore, project_id: int
 ) -> None:
-    site = Site(project_id, every_layout, records)
+    project_trends = ProjectTrends(project_id, every_layout, records)
     cohort_id = await _cohort(records, project_id, members=[1, 2], gone=[3])
-    await site.merged(4, 1)
+    await project_trends.merged(4, 1)
     for person in range(1, 6):
-        await site.happened("2024-05-15T10:00:00", UUID(int=person), n=person)
+        await project_trends.happened("2024-05-15T10:00:00", UUID(int=person), n=person)
     leaf = {"key": "id", "type": "cohort", "value": cohort_id}
 
-    inside = await site.by_value(breakdown="n", properties=[leaf])
-    outside = await site.by_value(breakdown="n", properties=[{**leaf, "operator": "not_in"}])
+    inside = await project_trends.by_value(breakdown="n", properties=[leaf])
+    outside = await project_trends.by_value(
+        breakdown="n", properties=[{**leaf, "operator": "not_in"}]
+    )
 
     assert (sorted(inside), sorted(outside)) == (["1", "2", "4"], ["3", "5"])
 
@@ -438,22 +475,24 @@ async def _cohort(
     return cohort_id
 
 
-async def test_random_events_are_counted_like_a_reference_implementation(site: Site) -> None:
+async def test_random_events_are_counted_like_a_reference_implementation(
+    project_trends: ProjectTrends,
+) -> None:
     random, zone = Random(7), ZoneInfo("America/New_York")
-    site.zone = zone.key
+    project_trends.zone = zone.key
     start = datetime(2024, 11, 1, 4, tzinfo=UTC)  # clocks go back on the third
     for _ in range(400):
         at = start + timedelta(seconds=random.randrange(5 * 86_400 + 3_600))
         text = json.dumps({"v": random.choice("abc")}).encode()
         person = UUID(int=random.randrange(1, 9))
-        one = Event(site.project_id, uuid4(), "called", "d", person, at, at, text)
-        site.stored += [one] * random.randrange(1, 3)
+        one = Event(project_trends.project_id, uuid4(), "called", "d", person, at, at, text)
+        project_trends.stored += [one] * random.randrange(1, 3)
     by_hand: dict[tuple[str, str], set[UUID]] = {}
-    for one in site.stored:
+    for one in project_trends.stored:
         key = (json.loads(one.properties)["v"], str(one.timestamp.astimezone(zone).date()))
         by_hand.setdefault(key, set()).add(one.uuid)
 
-    result = await site.trend(date_from="2024-11-01", date_to="2024-11-05", breakdown="v")
+    result = await project_trends.trend(date_from="2024-11-01", date_to="2024-11-05", breakdown="v")
 
     found = {
         (entry["breakdown_value"], day): number

@@ -32,7 +32,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Site:
+class ConformanceServer:
     port: int
     ways: dict[str, Way]
 
@@ -42,12 +42,12 @@ WAYS = ("server", "process", "management")
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def target_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConformanceServer]:
     server = PreloadedServer(tmp_path_factory.mktemp("http") / "data", {"FANION_PROCESSES": "2"})
     keys = server.setup()
     server.start()
     try:
-        started = Site(server.port, ways(keys))
+        started = ConformanceServer(server.port, ways(keys))
         until(
             lambda: _process(started, "process") != _process(started, "server"), "no other process"
         )
@@ -67,9 +67,9 @@ def ways(keys: Keys) -> dict[str, Way]:
     }
 
 
-def _process(site: Site, name: str) -> str:
-    with Probe(site.port) as probe:
-        probe.send(post(site.ways[name]))
+def _process(target_server: ConformanceServer, name: str) -> str:
+    with Probe(target_server.port) as probe:
+        probe.send(post(target_server.ways[name]))
         answer = probe.answer()
     assert answer is not None
     return answer.headers["x-request-id"].partition("-")[0]
@@ -421,10 +421,10 @@ CASES = [
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.section} {case.rule}" for case in CASES])
-def test_the_rule_is_kept(site: Site, case: Case, way: str) -> None:
-    unseen_way = unseen(site.ways[way])
+def test_the_rule_is_kept(target_server: ConformanceServer, case: Case, way: str) -> None:
+    unseen_way = unseen(target_server.ways[way])
 
-    outcomes = [outcome(site, case, case.sent(unseen_way)) for _ in range(3)]
+    outcomes = [outcome(target_server, case, case.sent(unseen_way)) for _ in range(3)]
 
     expected = [_status(unseen_way, status) for status in case.answers]
     for statuses, has_ended in outcomes:
@@ -446,15 +446,15 @@ def _status(way: Way, status: int | str) -> int:
     return named[status] if isinstance(status, str) else status
 
 
-def outcome(site: Site, case: Case, sent: bytes) -> tuple[list[int], bool]:
+def outcome(target_server: ConformanceServer, case: Case, sent: bytes) -> tuple[list[int], bool]:
     """Return the statuses, and whether the connection has ended."""
-    with Probe(site.port) as probe:
+    with Probe(target_server.port) as probe:
         probe.send(sent)
         answers = [probe.answer(case.method) for _ in case.answers]
         if case.ends:
             assert probe.is_ended()
         else:
-            probe.send(get(site.ways["server"]))
+            probe.send(get(target_server.ways["server"]))
             following = probe.answer()
             assert following is not None and following.status == 200
     statuses = [answer.status for answer in answers if answer is not None]
@@ -483,13 +483,13 @@ def assert_well_formed(answer: Answer) -> None:
         assert {"type", "code", "detail", "attr"} == json.loads(answer.body).keys()
 
 
-def test_a_refused_key_is_answered_with_a_challenge(site: Site) -> None:
+def test_a_refused_key_is_answered_with_a_challenge(target_server: ConformanceServer) -> None:
     """RFC 9110 section 15.5.2 requires it."""
     stranger = Way(
         "/api/projects/", 401, "/capture/", 401, b'{"api_key": "phc_none", "event": "a"}'
     )
     for _ in range(2):
-        with Probe(site.port) as probe:
+        with Probe(target_server.port) as probe:
             probe.send(get(stranger) + post(stranger))
             answers = [probe.answer() for _ in range(2)]
 
@@ -499,11 +499,11 @@ def test_a_refused_key_is_answered_with_a_challenge(site: Site) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_head_is_answered_as_get_without_a_body(site: Site, way: str) -> None:
+def test_head_is_answered_as_get_without_a_body(target_server: ConformanceServer, way: str) -> None:
     """RFC 9110 sections 9.1, 9.3.2 and 8.6 require it."""
-    unseen_way = unseen(site.ways[way])
+    unseen_way = unseen(target_server.ways[way])
     for _ in range(2):
-        with Probe(site.port) as probe:
+        with Probe(target_server.port) as probe:
             probe.send(get(unseen_way, line=f"HEAD {unseen_way.get_path} HTTP/1.1"))
             head = probe.answer("HEAD")
             probe.send(get(unseen_way))
@@ -515,12 +515,12 @@ def test_head_is_answered_as_get_without_a_body(site: Site, way: str) -> None:
         assert head.headers["content-type"] == whole.headers["content-type"]
 
 
-def test_head_of_a_stream_ends(site: Site) -> None:
-    asked = site.ways["management"]
-    with Probe(site.port) as probe:
+def test_head_of_a_stream_ends(target_server: ConformanceServer) -> None:
+    asked = target_server.ways["management"]
+    with Probe(target_server.port) as probe:
         probe.send(get(asked, line=f"HEAD {asked.get_path}stream HTTP/1.1"))
         answer = probe.answer("HEAD")
-        probe.send(get(site.ways["server"]))
+        probe.send(get(target_server.ways["server"]))
         following = probe.answer()
 
     assert answer is not None and answer.headers["content-type"].startswith("text/event-")
@@ -529,12 +529,14 @@ def test_head_of_a_stream_ends(site: Site) -> None:
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "server"])
 @pytest.mark.parametrize("expectation", ["100-continue", "100-Continue", "100-continue, "])
-def test_leave_comes_before_the_body(site: Site, way: str, expectation: str) -> None:
+def test_leave_comes_before_the_body(
+    target_server: ConformanceServer, way: str, expectation: str
+) -> None:
     """RFC 9110 section 10.1.1 requires it."""
-    unseen_way = unseen(site.ways[way])
+    unseen_way = unseen(target_server.ways[way])
     framing = f"Content-Length: {len(unseen_way.body)}\r\nExpect: {expectation}\r\n"
     for _ in range(2):
-        with Probe(site.port) as probe:
+        with Probe(target_server.port) as probe:
             probe.send(post(unseen_way, framing, b""))
             leave = probe.answer()
             assert leave is not None and leave.status == 100
@@ -547,13 +549,13 @@ def test_leave_comes_before_the_body(site: Site, way: str, expectation: str) -> 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_after_a_final_answer_in_place_of_leave_no_body_is_taken_for_a_request(
-    site: Site, way: str
+    target_server: ConformanceServer, way: str
 ) -> None:
     """RFC 9110 section 10.1.1 requires it."""
-    unseen_way = unseen(site.ways[way])
+    unseen_way = unseen(target_server.ways[way])
     framing = "Content-Length: 999999999\r\nExpect: 100-continue\r\n"
     for sends_body in (True, False):
-        with Probe(site.port) as probe:
+        with Probe(target_server.port) as probe:
             probe.send(post(unseen_way, framing, b""))
             refused = probe.answer()
             if sends_body:
@@ -566,15 +568,17 @@ def test_after_a_final_answer_in_place_of_leave_no_body_is_taken_for_a_request(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_request_that_is_cut_off_is_not_answered_as_a_whole_one(site: Site, way: str) -> None:
+def test_a_request_that_is_cut_off_is_not_answered_as_a_whole_one(
+    target_server: ConformanceServer, way: str
+) -> None:
     """RFC 9112 section 8 requires it."""
-    unseen_way = unseen(site.ways[way])
+    unseen_way = unseen(target_server.ways[way])
     for cut in (
         post(unseen_way)[:-1],
         chunked(unseen_way, in_chunks(unseen_way)),
         get(unseen_way)[:-2],
     ):
-        with Probe(site.port) as probe:
+        with Probe(target_server.port) as probe:
             probe.send(cut)
             probe.end()
             answer = probe.answer()
@@ -583,16 +587,18 @@ def test_a_request_that_is_cut_off_is_not_answered_as_a_whole_one(site: Site, wa
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_client_that_has_sent_all_reads_its_answers(site: Site, way: str) -> None:
+def test_a_client_that_has_sent_all_reads_its_answers(
+    target_server: ConformanceServer, way: str
+) -> None:
     """RFC 9112 section 9.6 requires it."""
-    unseen_way = unseen(site.ways[way])
+    unseen_way = unseen(target_server.ways[way])
     for sent, answers in (
         (post(unseen_way), 1),
         (get(unseen_way), 1),
         (post(unseen_way) + get(unseen_way), 2),
     ):
         for _ in range(10):
-            with Probe(site.port) as probe:
+            with Probe(target_server.port) as probe:
                 probe.send(sent)
                 probe.end()
                 statuses = [answer.status for _ in range(answers) if (answer := probe.answer())]
@@ -601,22 +607,30 @@ def test_a_client_that_has_sent_all_reads_its_answers(site: Site, way: str) -> N
                 assert probe.is_ended()
 
 
-def test_requests_in_one_write_are_answered_by_whichever_process_has_to(site: Site) -> None:
+def test_requests_in_one_write_are_answered_by_whichever_process_has_to(
+    target_server: ConformanceServer,
+) -> None:
     """RFC 9112 section 9.3.2 requires it."""
     order = ["process", "server", "process", "management", "process", "process", "server"]
     for _ in range(10):
-        with Probe(site.port) as probe:
-            probe.send(b"".join(post(site.ways[name]) for name in order))
+        with Probe(target_server.port) as probe:
+            probe.send(b"".join(post(target_server.ways[name]) for name in order))
             answers = [probe.answer() for _ in order]
 
         statuses = [answer.status for answer in answers if answer is not None]
-        assert statuses == [site.ways[name].post_status for name in order]
+        assert statuses == [target_server.ways[name].post_status for name in order]
 
 
-def test_requests_in_any_pieces_are_answered_by_whichever_process_has_to(site: Site) -> None:
-    sent = post(site.ways["process"]) + get(site.ways["server"]) + post(site.ways["process"])
+def test_requests_in_any_pieces_are_answered_by_whichever_process_has_to(
+    target_server: ConformanceServer,
+) -> None:
+    sent = (
+        post(target_server.ways["process"])
+        + get(target_server.ways["server"])
+        + post(target_server.ways["process"])
+    )
     step = 7
-    with Probe(site.port) as probe:
+    with Probe(target_server.port) as probe:
         for start in range(0, len(sent), step):
             probe.send(sent[start : start + step])
         answers = [probe.answer() for _ in range(3)]

@@ -29,7 +29,7 @@ PERSONS: list[Json] = [
 
 
 @dataclass(frozen=True)
-class Site:
+class ProjectApi:
     """A project on a server, as an administrator reaches it.
 
     Attributes:
@@ -89,30 +89,30 @@ def all_of(*leaves: Json) -> Json:
     return {"properties": {"type": "AND", "values": list(leaves)}}
 
 
-async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -> None:
+async def make_rich_project(project_api: ProjectApi, member_uuid: str, calculated: Sleeper) -> None:
     """Create everything; PERSONS must have been captured before.
 
     Args:
         member_uuid: The user to be put into a role.
         calculated: Waits until the members of cohorts are there.
     """
-    friends = await site.static_cohort("friends", *MEMBERS)
-    paying = await site.post(
+    friends = await project_api.static_cohort("friends", *MEMBERS)
+    paying = await project_api.post(
         "/cohorts/",
         name="paying",
         description="They pay.",
         filters=all_of({"type": "person", "key": "plan", "value": ["pro"], "operator": "exact"}),
     )
-    await site.post("/cohorts/", name="paying", filters=all_of(in_cohort(str(paying["id"]))))
-    gone = await site.post("/cohorts/", name="gone", filters=all_of(in_cohort(paying["id"])))
+    await project_api.post("/cohorts/", name="paying", filters=all_of(in_cohort(str(paying["id"]))))
+    gone = await project_api.post("/cohorts/", name="gone", filters=all_of(in_cohort(paying["id"])))
     old = {"properties": [{"key": "plan", "value": "old", "type": "person"}]}
-    await site.post("/cohorts/", groups=[old])
+    await project_api.post("/cohorts/", groups=[old])
     await calculated()
     staff = {"type": "person", "key": "email", "operator": "not_icontains", "value": "@our.org"}
-    await site.patch(
+    await project_api.patch(
         "/", test_account_filters=[staff, {**in_cohort(friends["id"]), "operator": "not_in"}]
     )
-    insight = await site.post(
+    insight = await project_api.post(
         "/insights/",
         name="Seen",
         filters={
@@ -123,10 +123,10 @@ async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -
         tags=["Weekly"],
         saved=True,
     )
-    board = await site.post("/dashboards/", name="Overview", filters={"date_from": "-7d"})
-    await site.patch(f"/insights/{insight['id']}/", dashboards=[board["id"]])
-    base = await site.post("/feature_flags/", key="base", name="A base", tags=["One", "two"])
-    flag = await site.post(
+    board = await project_api.post("/dashboards/", name="Overview", filters={"date_from": "-7d"})
+    await project_api.patch(f"/insights/{insight['id']}/", dashboards=[board["id"]])
+    base = await project_api.post("/feature_flags/", key="base", name="A base", tags=["One", "two"])
+    flag = await project_api.post(
         "/feature_flags/",
         key="beta",
         active=False,
@@ -155,7 +155,7 @@ async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -
         analytics_dashboards=[board["id"]],
         created_at="2024-01-01T00:00:00Z",
     )
-    await site.post(
+    await project_api.post(
         "/feature_flags/",
         key="companies",
         filters={
@@ -175,9 +175,9 @@ async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -
             ],
         },
     )
-    role = await site.role("Engineering", 21, member_uuid)
-    await site.post(f"/feature_flags/{flag['id']}/role_access/", role_id=role["id"])
-    await site.patch(f"/cohorts/{gone['id']}/", deleted=True)
-    [definition] = (await site.get("/event_definitions/", search="seen"))["results"]
-    await site.patch(f"/event_definitions/{definition['id']}/", tags=["Core"])
-    await site.patch(f"/event_definitions/{definition['id']}/marks/", verified=True)
+    role = await project_api.role("Engineering", 21, member_uuid)
+    await project_api.post(f"/feature_flags/{flag['id']}/role_access/", role_id=role["id"])
+    await project_api.patch(f"/cohorts/{gone['id']}/", deleted=True)
+    [definition] = (await project_api.get("/event_definitions/", search="seen"))["results"]
+    await project_api.patch(f"/event_definitions/{definition['id']}/", tags=["Core"])
+    await project_api.patch(f"/event_definitions/{definition['id']}/marks/", verified=True)

@@ -20,7 +20,7 @@ from fanion.transfer.report import ObjectOutcome, Report
 from tests.support.application import BASE_URL, Json, Tenant, open_tenant
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
-from tests.support.rich_project import MEMBERS, NEVER_PAID, PERSONS, Site, make_rich_project
+from tests.support.rich_project import MEMBERS, NEVER_PAID, PERSONS, ProjectApi, make_rich_project
 
 NEW: Json = {"format": "fanion-project", "version": 1}
 
@@ -34,8 +34,8 @@ async def other(tenant: Tenant) -> AsyncIterator[Tenant]:
 
 async def rich(tenant: Tenant) -> Document:
     await tenant.capture(*PERSONS)
-    site = Site(tenant.api, BASE_URL, tenant.project_id)
-    await make_rich_project(site, tenant.owner["uuid"], tenant.server.calculated)
+    project_api = ProjectApi(tenant.api, BASE_URL, tenant.project_id)
+    await make_rich_project(project_api, tenant.owner["uuid"], tenant.server.calculated)
     return await exported(tenant)
 
 

@@ -71,7 +71,7 @@ def refused_token(reason: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Site:
+class OidcWorkspace:
     workspace: Workspace
     fake: FakeProvider
     settings: OidcSettings
@@ -143,12 +143,12 @@ async def plain(records: Records) -> AsyncIterator[Workspace]:
 
 
 @pytest.fixture
-async def site(plain: Workspace) -> AsyncIterator[Site]:
+async def oidc_workspace(plain: Workspace) -> AsyncIterator[OidcWorkspace]:
     async with open_provider(plain.clock.now) as fake:
         domains = frozenset({"example.com"})
         settings = OidcSettings(fake.issuer, CLIENT_ID, CLIENT_SECRET, domains=domains)
         workspace, provider = with_oidc(plain, settings)
-        yield Site(workspace, fake, settings)
+        yield OidcWorkspace(workspace, fake, settings)
         assert provider is not None
         await provider.close()
 
@@ -157,46 +157,46 @@ async def is_signed_in(browser: Browser) -> bool:
     return (await browser.get(ME)).status_code == 200
 
 
-async def test_a_user_signs_in_and_comes_back_to_the_page(site: Site) -> None:
-    browser = site.browser()
+async def test_a_user_signs_in_and_comes_back_to_the_page(oidc_workspace: OidcWorkspace) -> None:
+    browser = oidc_workspace.browser()
 
-    answer = await site.sign_in(browser, "?next=/flags%3Ftab%3Dusage")
+    answer = await oidc_workspace.sign_in(browser, "?next=/flags%3Ftab%3Dusage")
 
     assert (answer.status_code, answer.headers["location"]) == (302, "/flags?tab=usage")
     assert answer.headers["cache-control"] == "no-store"
     me = await browser.get(ME)
     assert (me.status_code, me.json()["email"]) == (200, OWNER_EMAIL)
     assert (await browser.post(KEYS, json={"label": "fresh"})).status_code == 201
-    rows = await site.workspace.records.fetch(select(sessions.c.method))
+    rows = await oidc_workspace.workspace.records.fetch(select(sessions.c.method))
     assert [row.method for row in rows] == ["oidc"]
 
 
 async def test_the_request_goes_to_the_provider_with_pkce_and_a_protected_cookie(
-    site: Site,
+    oidc_workspace: OidcWorkspace,
 ) -> None:
-    browser = site.browser()
+    browser = oidc_workspace.browser()
 
     answer = await browser.get(START)
 
     url = urlsplit(answer.headers["location"])
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
-    assert f"{url.scheme}://{url.netloc}{url.path}" == f"{site.fake.issuer}/auth"
+    assert f"{url.scheme}://{url.netloc}{url.path}" == f"{oidc_workspace.fake.issuer}/auth"
     assert query["redirect_uri"] == "http://fanion.test/api/login/oidc/callback/"
     assert query["code_challenge_method"] == "S256"
     [cookie] = answer.headers.get_list("set-cookie")
     secret = answer.cookies["fanion-oidc"]
     assert cookie == f"fanion-oidc={secret}; Max-Age=600; Path=/; HttpOnly; SameSite=Lax"
     assert BROWSER.name("https://fanion.example.com") == "__Host-fanion-oidc"
-    stored = str(await site.workspace.records.fetch(select(oidc_states)))
+    stored = str(await oidc_workspace.workspace.records.fetch(select(oidc_states)))
     for value in (secret, query["state"], query["nonce"], query["code_challenge"]):
         assert value not in stored
     assert secret not in answer.headers["location"]
 
 
-async def test_the_cookie_of_the_way_there_is_removed(site: Site) -> None:
-    browser = site.browser()
+async def test_the_cookie_of_the_way_there_is_removed(oidc_workspace: OidcWorkspace) -> None:
+    browser = oidc_workspace.browser()
 
-    answer = await site.sign_in(browser)
+    answer = await oidc_workspace.sign_in(browser)
 
     cookies = answer.headers.get_list("set-cookie")
     assert len(cookies) == 2
@@ -208,29 +208,33 @@ async def test_the_cookie_of_the_way_there_is_removed(site: Site) -> None:
 @pytest.mark.parametrize(
     "path", ["//evil.example", "https://evil.example/", "/\\evil.example", "/\t/evil.example", ""]
 )
-async def test_the_way_back_leads_to_this_server_alone(site: Site, path: str) -> None:
-    answer = await site.sign_in(site.browser(), f"?next={quote(path, safe='')}")
+async def test_the_way_back_leads_to_this_server_alone(
+    oidc_workspace: OidcWorkspace, path: str
+) -> None:
+    answer = await oidc_workspace.sign_in(oidc_workspace.browser(), f"?next={quote(path, safe='')}")
 
     assert (answer.status_code, answer.headers["location"]) == (302, "/")
 
 
-async def test_below_a_proxys_prefix_it_leads_there(plain: Workspace, site: Site) -> None:
+async def test_below_a_proxys_prefix_it_leads_there(
+    plain: Workspace, oidc_workspace: OidcWorkspace
+) -> None:
     base = BaseUrl(TrustedProxies(), "http://fanion.test/prefix")
-    workspace, provider = with_oidc(plain, site.settings, base_url=base)
+    workspace, provider = with_oidc(plain, oidc_workspace.settings, base_url=base)
     browser = workspace.browser()
 
     start = await browser.get(START)
-    back = site.fake.authorize(start.headers["location"], **VERIFIED)
+    back = oidc_workspace.fake.authorize(start.headers["location"], **VERIFIED)
     answer = await browser.get(CALLBACK + back)
 
-    redirect_uri = site.fake.expected["redirect_uri"]
+    redirect_uri = oidc_workspace.fake.expected["redirect_uri"]
     assert redirect_uri == "http://fanion.test/prefix/api/login/oidc/callback/"
     assert (answer.status_code, answer.headers["location"]) == (302, "/prefix/")
     assert provider is not None
     await provider.close()
 
 
-async def refused(site: Site, browser: Browser, back: str) -> tuple[int, Any]:
+async def refused(oidc_workspace: OidcWorkspace, browser: Browser, back: str) -> tuple[int, Any]:
     """Return status and body of a refused callback, after checking that no user is signed in."""
     answer = await browser.get(CALLBACK + back)
     assert "set-cookie" not in answer.headers
@@ -239,59 +243,66 @@ async def refused(site: Site, browser: Browser, back: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("changed", ["state=other", "state=", "x=y", "state=" + "s" * 5_000])
-async def test_a_wrong_state_is_refused(site: Site, changed: str) -> None:
-    browser = site.browser()
-    await site.agree(browser)
+async def test_a_wrong_state_is_refused(oidc_workspace: OidcWorkspace, changed: str) -> None:
+    browser = oidc_workspace.browser()
+    await oidc_workspace.agree(browser)
 
-    assert await refused(site, browser, f"?code=the-code&{changed}") == (403, STATE_INVALID)
-    assert site.fake.asked_for("/token") == 0
+    assert await refused(oidc_workspace, browser, f"?code=the-code&{changed}") == (
+        403,
+        STATE_INVALID,
+    )
+    assert oidc_workspace.fake.asked_for("/token") == 0
 
 
-async def test_a_state_belongs_to_its_browser(site: Site) -> None:
+async def test_a_state_belongs_to_its_browser(oidc_workspace: OidcWorkspace) -> None:
     """An attacker could otherwise sign others in to an account of their own."""
-    attacker, victim, other = site.browser(), site.browser(), site.browser()
-    back = await site.agree(attacker)
-    await site.begin(other)
+    attacker, victim, other = (
+        oidc_workspace.browser(),
+        oidc_workspace.browser(),
+        oidc_workspace.browser(),
+    )
+    back = await oidc_workspace.agree(attacker)
+    await oidc_workspace.begin(other)
 
-    assert await refused(site, victim, back) == (403, STATE_INVALID)
-    assert await refused(site, other, back) == (403, STATE_INVALID)
+    assert await refused(oidc_workspace, victim, back) == (403, STATE_INVALID)
+    assert await refused(oidc_workspace, other, back) == (403, STATE_INVALID)
     assert (await attacker.get(CALLBACK + back)).status_code == 302
 
 
-async def test_a_state_is_used_once_and_so_is_a_code(site: Site) -> None:
-    browser = site.browser()
-    back = await site.agree(browser)
-    again = site.browser()
+async def test_a_state_is_used_once_and_so_is_a_code(oidc_workspace: OidcWorkspace) -> None:
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser)
+    again = oidc_workspace.browser()
     again.cookies.set("fanion-oidc", browser.cookies["fanion-oidc"])
     await browser.get(CALLBACK + back)
 
-    assert await refused(site, again, back) == (403, STATE_INVALID)
-    other = site.browser()
-    state = parse_qs(urlsplit(await site.begin(other)).query)["state"][0]
+    assert await refused(oidc_workspace, again, back) == (403, STATE_INVALID)
+    other = oidc_workspace.browser()
+    state = parse_qs(urlsplit(await oidc_workspace.begin(other)).query)["state"][0]
     denied = "The identity provider does not accept its code: please begin again."
-    assert await refused(site, other, f"?code=the-code&state={state}") == (
+    assert await refused(oidc_workspace, other, f"?code=the-code&state={state}") == (
         403,
         error("authentication_error", "oidc_denied", denied),
     )
 
 
-async def test_a_state_lasts_ten_minutes(site: Site) -> None:
-    browser = site.browser()
-    back = await site.agree(browser)
+async def test_a_state_lasts_ten_minutes(oidc_workspace: OidcWorkspace) -> None:
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser)
 
-    site.workspace.clock.time += STATE_LASTS
+    oidc_workspace.workspace.clock.time += STATE_LASTS
 
-    assert await refused(site, browser, back) == (403, STATE_INVALID)
+    assert await refused(oidc_workspace, browser, back) == (403, STATE_INVALID)
 
 
-async def test_a_token_of_another_sign_in_is_refused(site: Site) -> None:
+async def test_a_token_of_another_sign_in_is_refused(oidc_workspace: OidcWorkspace) -> None:
     """The token is replayed with a valid signature while it is still valid."""
-    browser, other = site.browser(), site.browser()
-    await site.agree(other)
-    site.fake.token = site.fake.sign(site.fake.claims)
-    back = await site.agree(browser)
+    browser, other = oidc_workspace.browser(), oidc_workspace.browser()
+    await oidc_workspace.agree(other)
+    oidc_workspace.fake.token = oidc_workspace.fake.sign(oidc_workspace.fake.claims)
+    back = await oidc_workspace.agree(browser)
 
-    answer = await refused(site, browser, back)
+    answer = await refused(oidc_workspace, browser, back)
 
     assert answer == (403, refused_token("belongs to another sign-in"))
 
@@ -309,12 +320,12 @@ async def test_a_token_of_another_sign_in_is_refused(site: Site) -> None:
     ],
 )
 async def test_a_token_for_anything_else_is_refused(
-    site: Site, claims: dict[str, Any], reason: str
+    oidc_workspace: OidcWorkspace, claims: dict[str, Any], reason: str
 ) -> None:
-    browser = site.browser()
-    back = await site.agree(browser, **claims)
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser, **claims)
 
-    assert await refused(site, browser, back) == (403, refused_token(reason))
+    assert await refused(oidc_workspace, browser, back) == (403, refused_token(reason))
 
 
 def no_signature(fake: FakeProvider) -> str:
@@ -354,42 +365,48 @@ def changed_after_signing(fake: FakeProvider) -> str:
         ),
     ],
 )
-async def test_a_forged_token_is_refused(site: Site, forge: Forge, detail: str) -> None:
+async def test_a_forged_token_is_refused(
+    oidc_workspace: OidcWorkspace, forge: Forge, detail: str
+) -> None:
     """This provider announces `none` and HS256, but neither is accepted."""
-    browser = site.browser()
-    back = await site.agree(browser)
-    site.fake.token = forge(site.fake)
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser)
+    oidc_workspace.fake.token = forge(oidc_workspace.fake)
 
-    answer = await refused(site, browser, back)
+    answer = await refused(oidc_workspace, browser, back)
 
     assert answer == (403, error("authentication_error", "oidc_token_invalid", detail))
 
 
 @pytest.mark.parametrize("issuer", ["https://evil.example", ""])
-async def test_the_answer_of_another_provider_is_refused(site: Site, issuer: str) -> None:
-    site.fake.metadata = {"authorization_response_iss_parameter_supported": True}
-    browser = site.browser()
-    back = await site.agree(browser)
+async def test_the_answer_of_another_provider_is_refused(
+    oidc_workspace: OidcWorkspace, issuer: str
+) -> None:
+    oidc_workspace.fake.metadata = {"authorization_response_iss_parameter_supported": True}
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser)
 
-    found = await refused(site, browser, f"{back}&iss={issuer}")
+    found = await refused(oidc_workspace, browser, f"{back}&iss={issuer}")
 
     detail = "The answer is from another identity provider."
     assert found == (403, error("authentication_error", "oidc_token_invalid", detail))
-    own = await site.agree(browser)
-    answer = await browser.get(f"{CALLBACK}{own}&iss={quote(site.fake.issuer, safe='')}")
+    own = await oidc_workspace.agree(browser)
+    answer = await browser.get(f"{CALLBACK}{own}&iss={quote(oidc_workspace.fake.issuer, safe='')}")
     assert answer.status_code == 302
 
 
 @pytest.mark.parametrize("query", ["error=access_denied", "error_description=x", "code="])
-async def test_a_user_who_does_not_agree_is_not_signed_in(site: Site, query: str) -> None:
-    browser = site.browser()
-    state = parse_qs(urlsplit(await site.begin(browser)).query)["state"][0]
+async def test_a_user_who_does_not_agree_is_not_signed_in(
+    oidc_workspace: OidcWorkspace, query: str
+) -> None:
+    browser = oidc_workspace.browser()
+    state = parse_qs(urlsplit(await oidc_workspace.begin(browser)).query)["state"][0]
 
-    answer = await refused(site, browser, f"?state={state}&{query}")
+    answer = await refused(oidc_workspace, browser, f"?state={state}&{query}")
 
     denied = "The identity provider did not sign you in."
     assert answer == (403, error("authentication_error", "oidc_denied", denied))
-    assert site.fake.asked_for("/token") == 0
+    assert oidc_workspace.fake.asked_for("/token") == 0
 
 
 @pytest.mark.parametrize(
@@ -403,72 +420,74 @@ async def test_a_user_who_does_not_agree_is_not_signed_in(site: Site, query: str
     ],
 )
 async def test_no_user_is_found_by_an_address_that_proves_nothing(
-    site: Site, claims: dict[str, Any]
+    oidc_workspace: OidcWorkspace, claims: dict[str, Any]
 ) -> None:
-    site.fake.info = {"sub": "ada"}
-    browser = site.browser()
-    back = await site.agree(browser, **claims)
+    oidc_workspace.fake.info = {"sub": "ada"}
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser, **claims)
 
-    assert await refused(site, browser, back) == (403, NO_ACCOUNT)
+    assert await refused(oidc_workspace, browser, back) == (403, NO_ACCOUNT)
 
 
-async def test_user_info_says_what_the_token_does_not(site: Site) -> None:
-    site.fake.info = {"sub": "ada", **VERIFIED}
-    browser = site.browser()
+async def test_user_info_says_what_the_token_does_not(oidc_workspace: OidcWorkspace) -> None:
+    oidc_workspace.fake.info = {"sub": "ada", **VERIFIED}
+    browser = oidc_workspace.browser()
 
-    answer = await site.sign_in(browser, email=None, email_verified=None)
+    answer = await oidc_workspace.sign_in(browser, email=None, email_verified=None)
 
     assert answer.status_code == 302
     assert await is_signed_in(browser)
 
 
-async def test_user_info_of_another_user_is_refused(site: Site) -> None:
-    site.fake.info = {"sub": "boss", **VERIFIED}
-    browser = site.browser()
-    back = await site.agree(browser, email=None, email_verified=None)
+async def test_user_info_of_another_user_is_refused(oidc_workspace: OidcWorkspace) -> None:
+    oidc_workspace.fake.info = {"sub": "boss", **VERIFIED}
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser, email=None, email_verified=None)
 
-    status, body = await refused(site, browser, back)
+    status, body = await refused(oidc_workspace, browser, back)
 
     assert (status, body["code"]) == (502, "oidc_provider_invalid")
 
 
-async def test_an_inactive_user_is_told_no_more_than_a_stranger(site: Site) -> None:
-    async with site.workspace.records.write() as connection:
+async def test_an_inactive_user_is_told_no_more_than_a_stranger(
+    oidc_workspace: OidcWorkspace,
+) -> None:
+    async with oidc_workspace.workspace.records.write() as connection:
         await connection.execute(update(users).values(is_active=False))
-    browser = site.browser()
-    back = await site.agree(browser)
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser)
 
-    assert await refused(site, browser, back) == (403, NO_ACCOUNT)
+    assert await refused(oidc_workspace, browser, back) == (403, NO_ACCOUNT)
 
 
-async def test_a_fresh_sign_in_goes_round_again(site: Site) -> None:
-    browser = site.browser()
-    await site.sign_in(browser)
+async def test_a_fresh_sign_in_goes_round_again(oidc_workspace: OidcWorkspace) -> None:
+    browser = oidc_workspace.browser()
+    await oidc_workspace.sign_in(browser)
     former = browser.cookies["fanion"]
-    site.workspace.clock.move(seconds=FRESH_FOR.total_seconds() + 1)
+    oidc_workspace.workspace.clock.move(seconds=FRESH_FOR.total_seconds() + 1)
     stale = await browser.post(KEYS, json={"label": "stale"})
 
-    answer = await site.sign_in(browser, "?reauthenticate=true&next=/settings")
+    answer = await oidc_workspace.sign_in(browser, "?reauthenticate=true&next=/settings")
 
-    expected = site.fake.expected
+    expected = oidc_workspace.fake.expected
     assert (expected["prompt"], expected["max_age"]) == ("login", "0")
     assert (stale.status_code, stale.json()["code"]) == (403, "fresh_sign_in_required")
     assert (answer.status_code, answer.headers["location"]) == (302, "/settings")
     assert (await browser.post(KEYS, json={"label": "fresh"})).status_code == 201
-    old = site.browser()
+    old = oidc_workspace.browser()
     old.cookies.set("fanion", former)
     assert not await is_signed_in(old)
 
 
 @pytest.mark.parametrize("seconds", [None, 361, 10**6])
 async def test_a_provider_that_did_not_ask_again_proves_nothing_fresh(
-    site: Site, seconds: int | None
+    oidc_workspace: OidcWorkspace, seconds: int | None
 ) -> None:
-    browser = site.browser()
-    await site.sign_in(browser)
-    now = int(site.workspace.clock.now().timestamp())
+    browser = oidc_workspace.browser()
+    await oidc_workspace.sign_in(browser)
+    now = int(oidc_workspace.workspace.clock.now().timestamp())
     signed_in_at = None if seconds is None else now - seconds
-    back = await site.agree(browser, "?reauthenticate=true", auth_time=signed_in_at)
+    back = await oidc_workspace.agree(browser, "?reauthenticate=true", auth_time=signed_in_at)
 
     answer = await browser.get(CALLBACK + back)
 
@@ -478,26 +497,26 @@ async def test_a_provider_that_did_not_ask_again_proves_nothing_fresh(
     )
 
 
-async def test_another_user_gives_no_fresh_sign_in(site: Site) -> None:
-    await add_member(site.workspace.records, "ada")
-    browser = site.browser()
-    await site.sign_in(browser, sub="owner")
+async def test_another_user_gives_no_fresh_sign_in(oidc_workspace: OidcWorkspace) -> None:
+    await add_member(oidc_workspace.workspace.records, "ada")
+    browser = oidc_workspace.browser()
+    await oidc_workspace.sign_in(browser, sub="owner")
     query = "?reauthenticate=true"
 
-    answer = await site.sign_in(browser, query, sub="ada", email="ada@example.com")
+    answer = await oidc_workspace.sign_in(browser, query, sub="ada", email="ada@example.com")
 
     assert (answer.status_code, answer.json()["code"]) == (403, "oidc_wrong_account")
     assert (await browser.get(ME)).json()["email"] == OWNER_EMAIL
 
 
-async def test_without_a_session_no_user_signs_in_afresh(site: Site) -> None:
-    browser = site.browser()
+async def test_without_a_session_no_user_signs_in_afresh(oidc_workspace: OidcWorkspace) -> None:
+    browser = oidc_workspace.browser()
     without = await browser.get(f"{START}?reauthenticate=true")
     browser.cookies.set("fanion", "A" * 43)
     ended = await browser.get(f"{START}?reauthenticate=true")
 
     assert (without.status_code, ended.status_code) == (401, 401)
-    assert await site.states() == 0
+    assert await oidc_workspace.states() == 0
 
 
 @pytest.mark.parametrize(
@@ -510,43 +529,45 @@ async def test_without_a_session_no_user_signs_in_afresh(site: Site) -> None:
     ],
 )
 async def test_a_provider_out_of_order_leaves_nothing_behind(
-    site: Site, answer: bytes, status: int, code: str
+    oidc_workspace: OidcWorkspace, answer: bytes, status: int, code: str
 ) -> None:
-    site.fake.answers["/.well-known/openid-configuration"] = answer
+    oidc_workspace.fake.answers["/.well-known/openid-configuration"] = answer
 
-    async with site.browser() as browser:
+    async with oidc_workspace.browser() as browser:
         found = await browser.get(START)
 
     assert (found.status_code, found.json()["code"]) == (status, code)
     assert "set-cookie" not in found.headers
-    assert await site.states() == 0
+    assert await oidc_workspace.states() == 0
 
 
-async def test_a_provider_that_is_slow_is_given_up(site: Site) -> None:
-    begun = site.browser()
-    back = await site.agree(begun)
-    site.fake.hold.add("/token")
-    workspace, provider = with_oidc(site.workspace, site.settings, timeout_s=0.2)
+async def test_a_provider_that_is_slow_is_given_up(oidc_workspace: OidcWorkspace) -> None:
+    begun = oidc_workspace.browser()
+    back = await oidc_workspace.agree(begun)
+    oidc_workspace.fake.hold.add("/token")
+    workspace, provider = with_oidc(
+        oidc_workspace.workspace, oidc_workspace.settings, timeout_s=0.2
+    )
     assert provider is not None
 
     async with workspace.browser() as browser:
         browser.cookies.update(begun.cookies)
-        status, body = await refused(site, browser, back)
+        status, body = await refused(oidc_workspace, browser, back)
     await provider.close()
 
     assert (status, body["code"]) == (503, "oidc_provider_unavailable")
-    assert await site.states() == 0
+    assert await oidc_workspace.states() == 0
 
 
-async def test_one_address_begins_a_bounded_number(site: Site) -> None:
+async def test_one_address_begins_a_bounded_number(oidc_workspace: OidcWorkspace) -> None:
     statuses = []
-    async with site.browser() as browser:
+    async with oidc_workspace.browser() as browser:
         for _ in range(ADDRESS.burst + 1):
             statuses.append((await browser.get(START)).status_code)
 
     assert statuses == [302] * ADDRESS.burst + [429]
-    assert await site.states() == ADDRESS.burst
-    async with site.workspace.browser("198.51.100.1") as elsewhere:
+    assert await oidc_workspace.states() == ADDRESS.burst
+    async with oidc_workspace.workspace.browser("198.51.100.1") as elsewhere:
         assert (await elsewhere.get(START)).status_code == 302
 
 
@@ -566,9 +587,9 @@ def test_a_peer_begins_a_bounded_number_whatever_clients_it_claims_to_forward() 
     limit.count_request(Client("203.0.113.1"))  # the peer's own requests have their own limit
 
 
-async def test_a_peer_comes_back_a_bounded_number_of_times(site: Site) -> None:
+async def test_a_peer_comes_back_a_bounded_number_of_times(oidc_workspace: OidcWorkspace) -> None:
     path = f"{CALLBACK}?state=unknown&code=any"
-    async with site.browser() as browser:
+    async with oidc_workspace.browser() as browser:
         answers = [
             await browser.get(path, headers={"x-forwarded-for": forwarded(number)})
             for number in range(PEER.burst + 1)
@@ -576,12 +597,12 @@ async def test_a_peer_comes_back_a_bounded_number_of_times(site: Site) -> None:
 
     assert [answer.status_code for answer in answers] == [403] * PEER.burst + [429]
     assert answers[-1].headers["retry-after"] == "1"
-    async with site.workspace.browser("203.0.113.9") as elsewhere:
+    async with oidc_workspace.workspace.browser("203.0.113.9") as elsewhere:
         assert (await elsewhere.get(path)).status_code == 403
 
 
-async def test_a_browser_gets_a_page_that_runs_nothing(site: Site) -> None:
-    async with site.browser() as browser:
+async def test_a_browser_gets_a_page_that_runs_nothing(oidc_workspace: OidcWorkspace) -> None:
+    async with oidc_workspace.browser() as browser:
         browser.headers["accept"] = "text/html,application/xhtml+xml,*/*;q=0.8"
         answer = await browser.get(CALLBACK + "?error=<script>")
 
@@ -610,11 +631,11 @@ async def test_without_a_provider_there_is_no_such_sign_in(plain: Workspace) -> 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(404, off)] * 2
 
 
-async def test_two_servers_share_a_sign_in(plain: Workspace, site: Site) -> None:
+async def test_two_servers_share_a_sign_in(plain: Workspace, oidc_workspace: OidcWorkspace) -> None:
     """The browser begins on one server and comes back to the other."""
-    other, provider = with_oidc(plain, site.settings)
-    browser = site.browser()
-    back = await site.agree(browser)
+    other, provider = with_oidc(plain, oidc_workspace.settings)
+    browser = oidc_workspace.browser()
+    back = await oidc_workspace.agree(browser)
     elsewhere = other.browser()
     elsewhere.cookies = browser.cookies
 
