@@ -62,11 +62,11 @@ class Visit:
     reported: threading.Event = field(default_factory=threading.Event)
 
 
-def visit(wanted: Visit) -> Json:
+def visit(page_visit: Visit) -> Json:
     """Open the page and return what it reports."""
-    with _served(wanted) as address, _browser(address, wanted.folder):
-        assert wanted.reported.wait(REPORT_S), _console(wanted.folder)
-    return wanted.report
+    with _served(page_visit) as address, _browser(address, page_visit.folder):
+        assert page_visit.reported.wait(REPORT_S), _console(page_visit.folder)
+    return page_visit.report
 
 
 @contextmanager
@@ -105,16 +105,16 @@ def _console(folder: Path) -> str:
 
 
 class _PageServer(ThreadingHTTPServer):
-    def __init__(self, wanted: Visit) -> None:
+    def __init__(self, page_visit: Visit) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.wanted = wanted
+        self.page_visit = page_visit
 
 
 class _Handler(BaseHTTPRequestHandler):
     @property
-    def wanted(self) -> Visit:
+    def page_visit(self) -> Visit:
         assert isinstance(self.server, _PageServer)
-        return self.server.wanted
+        return self.server.page_visit
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -122,14 +122,14 @@ class _Handler(BaseHTTPRequestHandler):
             case "/":
                 self._answer("text/html", _PAGE)
             case "/posthog.js":
-                self._answer("text/javascript", self.wanted.bundle.read_bytes())
+                self._answer("text/javascript", self.page_visit.bundle.read_bytes())
             case "/page.mjs":
-                self._answer("text/javascript", self.wanted.script.read_bytes())
+                self._answer("text/javascript", self.page_visit.script.read_bytes())
             case "/journey":
-                self._answer("application/json", json.dumps(self.wanted.asked).encode())
+                self._answer("application/json", json.dumps(self.page_visit.asked).encode())
             case "/arrived":
                 query = dict(parse_qsl(url.query))
-                self.wanted.arrived(query["event"], int(query["count"]))
+                self.page_visit.arrived(query["event"], int(query["count"]))
                 self._answer("text/plain", b"")
             case _:
                 self.send_error(404)
@@ -138,8 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Receive the page's report."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self._answer("text/plain", b"")
-        self.wanted.report |= json.loads(body)
-        self.wanted.reported.set()
+        self.page_visit.report |= json.loads(body)
+        self.page_visit.reported.set()
 
     def _answer(self, content_type: str, body: bytes) -> None:
         self.send_response(200)

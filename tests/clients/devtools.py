@@ -45,8 +45,8 @@ class Devtools:
         os.write(self._commands, json.dumps(message).encode() + b"\0")
         answer = result.get(timeout=WAIT_S)
         assert "error" not in answer, f"{method}: {answer}"
-        found: Json = answer["result"]
-        return found
+        answered: Json = answer["result"]
+        return answered
 
     def open(self, url: str) -> "Tab":
         target = self.command("Target.createTarget", url="about:blank")["targetId"]

@@ -174,10 +174,10 @@ def remote(http: httpx.Client, keys: Keys, user: User) -> Json:
         "group_properties": user.group,
     }
     answer = http.post("/flags", json=body)
-    found: Json = answer.json()
-    assert found["errorsWhileComputingFlags"] is False
-    assert len(found["featureFlags"]) == len(flags(0, 0))
-    return found
+    evaluated: Json = answer.json()
+    assert evaluated["errorsWhileComputingFlags"] is False
+    assert len(evaluated["featureFlags"]) == len(flags(0, 0))
+    return evaluated
 
 
 def without_inactive(values: Any) -> Json:

@@ -272,8 +272,8 @@ async def populate(
     rows.append(stored(project, PersonEvent("a", HOUR), NO_PERSON))
     await events.mirror_persons(
         [
-            PersonRow(project, ids[index], json.dumps({"plan": one.plan}).encode(), NOW, 1)
-            for index, one in enumerate(population)
+            PersonRow(project, ids[index], json.dumps({"plan": person.plan}).encode(), NOW, 1)
+            for index, person in enumerate(population)
         ]
     )
     await events.override_persons(merges)

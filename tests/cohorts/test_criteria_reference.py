@@ -269,7 +269,7 @@ def entry_meaning(entry: Json) -> Json:
     if isinstance(properties, dict):
         properties = [{"key": key, "value": value} for key, value in properties.items()]
     if properties:
-        return {"type": "AND", "values": [{**one, "type": "person"} for one in properties]}
+        return {"type": "AND", "values": [{**leaf, "type": "person"} for leaf in properties]}
     count = int(entry.get("count") or 0)
     kind = "performed_event_multiple" if count > 0 else "performed_event"
     leaf = {

@@ -92,7 +92,7 @@ def test_groups_of_conditions_are_nested_and_what_is_unknown_is_kept(
 
     tree = people.get(f"/cohorts/{cohort['id']}/")["filters"]["properties"]
     assert tree["type"] == "OR"
-    assert [one["type"] for one in tree["values"]] == ["AND", "AND"]
+    assert [inner_group["type"] for inner_group in tree["values"]] == ["AND", "AND"]
     assert tree["values"][0]["values"] == [bought(negation=False)]
     page.get_by_role("tab", name="How it is calculated").click()
     expect(page.get_by_text("order placed").first).to_be_visible()

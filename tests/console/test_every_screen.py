@@ -57,7 +57,7 @@ def test_nothing_moves_for_who_wants_it_so(console: Console, showcase: Showcase,
     assert console.page.evaluate(MOVES) == []
     console.page.unroute(OF_A_PROJECT)
     for route in held:
-        with suppress(Error):  # of a request that the page has given up meanwhile
+        with suppress(Error):  # the page may have given up this request meanwhile
             route.continue_()
     console.settle()
     console.press("Control+k")

@@ -107,18 +107,18 @@ async def test_what_ingestion_changes_is_mirrored_as_it_is_stored(tenant: Tenant
     await tenant.capture(identify("acme", name="b"))
     app_server = tenant.server
 
-    found = await mirrored(cast(EventStore, app_server.events), tenant.project_id)
+    mirrored_rows = await mirrored(cast(EventStore, app_server.events), tenant.project_id)
     async with app_server.records.read() as connection:
         rows = await connection.execute(
             groups.select().where(groups.c.project_id == tenant.project_id)
         )
         stored = {row.group_key: row.version for row in rows}
 
-    assert [(key, text) for _, key, _, _, text, _ in found] == [
+    assert [(key, text) for _, key, _, _, text, _ in mirrored_rows] == [
         ("acme", '{"name":"b","seats":5}'),
         ("corp", "{}"),
     ]
-    assert {key: version for _, key, version, *_ in found} == stored
+    assert {key: version for _, key, version, *_ in mirrored_rows} == stored
     assert (
         await GroupMirror(
             app_server.records, cast(EventStore, app_server.events), lambda: True

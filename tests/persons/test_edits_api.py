@@ -269,7 +269,7 @@ async def test_changes_and_deletions_are_reported_without_values(tenant: Tenant)
     [entry] = reported
     change = {"type": "Person", "action": "changed", "field": "properties"}
     assert entry["detail"]["changes"] == [{**change, "before": None, "after": None}]
-    assert [(one["activity"], one["item_id"]) for one in all_reported] == [
+    assert [(entry["activity"], entry["item_id"]) for entry in all_reported] == [
         ("deleted", person["id"]),
         ("updated", person["id"]),
     ]
@@ -482,8 +482,8 @@ async def test_dead_letters_lose_the_persons_items_only(tenant: Tenant) -> None:
     await delete(tenant, ann, delete_events="true")
 
     left = select(dead_letters.c.body).where(dead_letters.c.project_id == tenant.project_id)
-    found = {bytes(row.body) for row in await tenant.server.records.fetch(left)}
-    assert found == {encoded([seen("bob")]), b"{bob"}
+    remaining = {bytes(row.body) for row in await tenant.server.records.fetch(left)}
+    assert remaining == {encoded([seen("bob")]), b"{bob"}
 
 
 @pytest.mark.every_engine

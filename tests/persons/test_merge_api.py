@@ -43,8 +43,8 @@ async def merge(tenant: Tenant, into: Json, *others: Json) -> Json:
 async def preview(tenant: Tenant, into: Json, *others: Json) -> Json:
     answer = await tenant.api.post(f"/persons/{into['id']}/merge/preview/", json=body(*others))
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    previewed: Json = answer.json()
+    return previewed
 
 
 def body(*others: Json) -> Json:

@@ -171,7 +171,7 @@ async def of_cohort(events: EventStore, project_id: int, raw: Json) -> set[int]:
     filters = {"properties": {"type": "AND", "values": [every, {**raw, "type": "person"}]}}
     tree = resolve(Criteria(1, "c", False, filters, ()), {})
     plan = compile_plan(tree, PlanContext(project_id, NOW, ZoneInfo("UTC"), uuid4()))
-    result = await events.ask(plan.found, plan.parameters)
+    result = await events.ask(plan.select, plan.parameters)
     return {person.int - 1 for person in (result.columns[0] if result.columns else ())}
 
 

@@ -228,29 +228,31 @@ async def test_what_differs_is_changed_and_reported(tenant: Tenant, other: Tenan
     await imported(other, document)
     entries = await activity(other)
     flags = [
-        structs.replace(one, name="Better", tags=["three"]) if one.key == "base" else one
-        for one in document.flags
+        structs.replace(flag, name="Better", tags=["three"]) if flag.key == "base" else flag
+        for flag in document.flags
     ]
     cohorts = [
-        structs.replace(one, filters={"properties": {}}) if one.key == "paying" else one
-        for one in document.cohorts
+        structs.replace(cohort, filters={"properties": {}}) if cohort.key == "paying" else cohort
+        for cohort in document.cohorts
     ]
     changed = structs.replace(
         document,
         flags=flags,
         cohorts=cohorts,
-        roles=[structs.replace(one, feature_flags_access_level=37) for one in document.roles],
-        dashboards=[structs.replace(one, pinned=True) for one in document.dashboards],
-        insights=[structs.replace(one, name="Read") for one in document.insights],
+        roles=[structs.replace(role, feature_flags_access_level=37) for role in document.roles],
+        dashboards=[structs.replace(dashboard, pinned=True) for dashboard in document.dashboards],
+        insights=[structs.replace(insight, name="Read") for insight in document.insights],
         event_definitions=[
-            structs.replace(one, tags=["x"], verified=False, hidden=True)
-            for one in document.event_definitions
+            structs.replace(definition, tags=["x"], verified=False, hidden=True)
+            for definition in document.event_definitions
         ],
     )
 
     report = await imported(other, changed)
 
-    assert [(one.kind, one.name, one.why) for one in outcomes(report, "updated")] == [
+    assert [
+        (outcome.kind, outcome.name, outcome.why) for outcome in outcomes(report, "updated")
+    ] == [
         ("event definition", "seen", "tags, hidden, verified"),
         ("cohort", "paying", "filters"),
         ("insight", "Read", "name"),
@@ -259,7 +261,7 @@ async def test_what_differs_is_changed_and_reported(tenant: Tenant, other: Tenan
         ("flag", "base", "name, tags"),
     ]
     new = (await activity(other))[: -len(entries)]
-    assert [(one["scope"], one["activity"], one["detail"]["name"]) for one in new] == [
+    assert [(entry["scope"], entry["activity"], entry["detail"]["name"]) for entry in new] == [
         ("FeatureFlag", "updated", "base"),
         ("Role", "updated", "Engineering"),
         ("Dashboard", "updated", "Overview"),
@@ -268,7 +270,7 @@ async def test_what_differs_is_changed_and_reported(tenant: Tenant, other: Tenan
         ("EventDefinition", "updated", "seen"),
         ("EventDefinition", "updated", "seen"),
     ]
-    assert [one["user"]["first_name"] for one in new] == ["System"] * 7
+    assert [entry["user"]["first_name"] for entry in new] == ["System"] * 7
     assert outcomes(await imported(other, changed), "created", "updated") == []
 
 

@@ -135,9 +135,9 @@ async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None
         return Answer(200, {"next": more, "results": rows})
 
     async with opened(script, "/prefix") as (source, server, _):
-        found = await all_rows(source)
+        read = await all_rows(source)
 
-    assert found == [0, 1, 2, 3, 4, 5]
+    assert read == [0, 1, 2, 3, 4, 5]
     assert {request.path for request in server.asked} == {"/prefix/api/projects/1/cohorts/"}
     assert [request.query for request in server.asked] == [
         {"limit": "100"},
@@ -400,8 +400,8 @@ async def test_conditions_of_the_source_come_along(leaf: dict[str, Any]) -> None
 
     document, report = await read(feature_flags=[flag], cohorts=[cohort])
 
-    assert [one.filters["groups"][0]["properties"] for one in document.flags] == [[condition]]
-    assert [one.filters for one in document.cohorts] == [tree]
+    assert [entry.filters["groups"][0]["properties"] for entry in document.flags] == [[condition]]
+    assert [entry.filters for entry in document.cohorts] == [tree]
     assert not [outcome for outcome in report.outcomes if outcome.kind in ("flag", "cohort")]
 
 

@@ -142,10 +142,10 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
 
     handed_in = ids(sink.items)
     assert len(set(handed_in)) == len(handed_in) == copied.events
-    missing = [one for one in events if one["id"] not in handed_in]
+    missing = [event for event in events if event["id"] not in handed_in]
     # Names and times of events that cannot be listed are reported.
     named = {text.partition(" ")[0] for text in copied.incomplete}
-    assert {one["timestamp"] for one in missing} <= named
+    assert {event["timestamp"] for event in missing} <= named
     if habits.offsets or habits.cursors:
         assert not copied.incomplete
     times = [item["timestamp"] for item in sink.items]

@@ -49,7 +49,7 @@ class Form:
 
 
 def encoding_of(beginning: bytes) -> str:
-    """Return the encoding that the first bytes of a file tell.
+    """Return the encoding of a file, judged by its first bytes.
 
     It is UTF-8, or UTF-16 as spreadsheets write it.
     """

@@ -93,7 +93,7 @@ def group_columns(groups: Mapping[str, str], types: Mapping[str, int]) -> dict[s
 
 
 class GroupChange(Enum):
-    """The effect of an identify.
+    """The effect of a `$groupidentify` on a group.
 
     TOO_LARGE means none, because the properties would exceed the limit.
     """
@@ -106,7 +106,7 @@ class GroupChange(Enum):
 def merge_group(
     group: GroupState, identify: GroupIdentify, bytes_max: int = PROPERTIES_BYTES_MAX
 ) -> GroupChange:
-    """Change a group as an identify says.
+    """Apply a `$groupidentify` to a group.
 
     For each property the last one processed wins; timestamps do not matter.
 

@@ -28,8 +28,8 @@ from fanion.groups.model import GroupState
 from fanion.properties.size import ByteBudget, text_bytes
 
 PORTION_KEYS = 128  # groups read at a time; 64 MB of the largest ones
-KEYS_LOCKED = 1_000  # by one statement
-PAGE_BYTES_MAX = 64 * 2**20  # of properties that a page holds in memory as text
+KEYS_LOCKED = 1_000  # rows locked by one statement
+PAGE_BYTES_MAX = 64 * 2**20  # limit of the properties of a page, held in memory as text
 
 _decode = msgspec.json.Decoder().decode
 _group = groups.c

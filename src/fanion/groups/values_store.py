@@ -13,7 +13,7 @@ from fanion.properties.value_counts import PropertyValue, ValueCounter, ValueSea
 
 # Groups that are counted, in the order of their keys.
 GROUPS_MAX: Final = 20_000
-BYTES_MAX: Final = 64 * 2**20  # of their properties as JSON
+BYTES_MAX: Final = 64 * 2**20  # limit of their properties as JSON
 
 _group = groups.c
 

@@ -83,7 +83,7 @@ class Unset(Struct, kw_only=True):
 async def persons_of_events(
     records: Records, project_id: int, distinct_ids: Iterable[str]
 ) -> dict[str, PersonOfEvent]:
-    """Return the little that a list of events says about each event's person, by distinct id."""
+    """Return the few facts that a list of events includes about each person, by distinct id."""
     persons = await persons_of(records, project_id, distinct_ids, _SHOWN)
     return {
         distinct_id: PersonOfEvent(

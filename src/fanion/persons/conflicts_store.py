@@ -1,4 +1,4 @@
-"""Checks of whether persons have changed since a batch or an edit has read them."""
+"""Checks for persons that have changed since a batch or an edit read them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -90,7 +90,7 @@ def require_current(connection: Connection, used: Mapping[int, int]) -> None:
 def changed_persons(
     connection: Connection, used: Collection[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Return those (id, version) whose person has another version or is deleted.
+    """Return the (id, version) pairs whose person has another version or is deleted.
 
     Only for PostgreSQL, which is the only engine that servers share.
     """

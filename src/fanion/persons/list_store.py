@@ -174,9 +174,9 @@ async def read_keys(records: Records, statement: Select[Any]) -> Sequence[Person
 def having_properties(
     properties: Sequence[Property], events: EventStore, project_id: int, now: datetime
 ) -> Choose:
-    """Return the choice of the persons that have all of the properties.
+    """Return a function that chooses the persons with all of the properties.
 
-    The event store compares them. The choice raises Invalid when they cannot be compared, and
+    The event store compares them. The function raises Invalid when they cannot be compared, and
     EventStoreUnavailable.
     """
 

@@ -37,7 +37,7 @@ KEPT_FOR = timedelta(days=30)
 PROJECT_BYTES_MAX = 32 * 2**20
 # Bytes that a process writes for a project before it checks the project's size again.
 TRIM_AFTER_BYTES = PROJECT_BYTES_MAX // 32
-ROW_BYTES = 200  # of a row and its index entry, in addition to the id and the identities
+ROW_BYTES = 200  # a row and its index entry, besides the id and the identities
 
 _row, _link = waiting_identities.c, person_distinct_ids.c
 _text = type_coerce(_row.hash_keys, Text).label("text")

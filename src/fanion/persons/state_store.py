@@ -191,7 +191,7 @@ def load_states(
                 person = known[columns[0]] = read_state(*columns)
                 allowance.spend(person.properties_bytes)
             states[distinct_id] = person
-            chars += len(columns[2])  # of each row, even if a person has many
+            chars += len(columns[2])  # counted for each row, even if a person has many
         start += len(some)
         ids = next_portion(len(some), chars)
     return states

@@ -263,10 +263,10 @@ def test_node_is_taken_from_the_path_where_it_suits(
             (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    found = build.node_on_path()
+    suitable = build.node_on_path()
 
-    assert (found is not None) == is_taken
-    if found is not None:
-        assert found.node == [str(tmp_path / "node")]
-        assert found.npm == [str(tmp_path / "npm")]
-        assert found.environment["NODE_ENV"] == "production"
+    assert (suitable is not None) == is_taken
+    if suitable is not None:
+        assert suitable.node == [str(tmp_path / "node")]
+        assert suitable.npm == [str(tmp_path / "npm")]
+        assert suitable.environment["NODE_ENV"] == "production"

@@ -71,7 +71,7 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CohortClaim(NextVersion):
-    """A cohort that was claimed to be calculated.
+    """A cohort that was claimed for a calculation.
 
     Attributes:
         lease: Names the holder.

@@ -39,11 +39,11 @@ _MEMBERS = (
     "  WHERE run = {run} AND cohort_id = {cohort}"
 )
 # Members as sixteen bytes, sorted, so that they can be compared in one pass.
-_LIST = "SELECT UUIDStringToNum(toString(person)) AS member\nFROM (\n{found}\n)\nORDER BY member"
+_LIST = "SELECT UUIDStringToNum(toString(person)) AS member\nFROM (\n{select}\n)\nORDER BY member"
 # Some events have no person: those without a profile, and those whose person was deleted without
 # them.
 _EXISTING = "person IN (SELECT person_id FROM persons FINAL WHERE {project})"
-_COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)"
+_COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{select}\n)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class QueryPlan:
     """The SQL for the members of a cohort.
 
     Attributes:
-        found: A SELECT of the members as `person`, each once.
+        select: A SELECT of the members as `person`, each once.
         parameters: The values that the SQL binds.
         inputs: Static cohorts whose members must be in `cohort_inputs` when the statement runs.
     """
 
-    found: str
+    select: str
     parameters: Mapping[str, Any]
     inputs: tuple[int, ...] = ()
 
@@ -82,11 +82,11 @@ class QueryPlan:
 
         Some may have been deleted since, which only the records store can tell.
         """
-        return _LIST.format(found=indent(self.found, "  "))
+        return _LIST.format(select=indent(self.select, "  "))
 
     def count(self, sample: int) -> str:
         """Return the statement for one row: the number of members, and some of them."""
-        return _COUNT.format(sample=sample, found=indent(self.found, "  "))
+        return _COUNT.format(sample=sample, select=indent(self.select, "  "))
 
 
 def compile_plan(tree: Tree, moment: PlanContext) -> QueryPlan:
@@ -96,8 +96,8 @@ def compile_plan(tree: Tree, moment: PlanContext) -> QueryPlan:
         CriteriaError: There are more conditions than one statement can hold.
     """
     compiler = _PlanCompiler(moment)
-    found = compiler.persons_where(tree) if _is_on_properties(tree) else compiler.combined(tree)
-    return QueryPlan(found, compiler.bindings.values, tuple(compiler.inputs))
+    select = compiler.persons_where(tree) if _is_on_properties(tree) else compiler.combined(tree)
+    return QueryPlan(select, compiler.bindings.values, tuple(compiler.inputs))
 
 
 class _PlanCompiler:

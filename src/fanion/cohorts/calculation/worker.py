@@ -70,10 +70,10 @@ class FoundMembers:
     """The members that a statement found.
 
     Attributes:
-        found: UUIDs as bytes, ascending.
+        uuids: As bytes, ascending.
     """
 
-    found: Sequence[bytes]
+    uuids: Sequence[bytes]
     rows_read: int
 
 
@@ -227,7 +227,7 @@ class Calculator:
 
     async def _calculate(self, claim: CohortClaim, now: datetime) -> int:
         members = await self._find_members(claim.criteria, claim.project_id, now)
-        await self._replace_members(claim, members.found)
+        await self._replace_members(claim, members.uuids)
         return members.rows_read
 
     async def _find_members(
@@ -312,7 +312,7 @@ class Calculator:
     async def _find_by_query(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
         """Yield the persons who match a query now."""
         members = await self._find_members(query_criteria(text), project_id, self._now())
-        for some in _chunks(members.found):
+        for some in _chunks(members.uuids):
             yield [UUID(bytes=member) for member in some]
 
     def _next_due(self, claim: CohortClaim, now: datetime, *, failed: bool) -> datetime | None:

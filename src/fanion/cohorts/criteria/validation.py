@@ -88,7 +88,7 @@ def check_criteria(
 
 
 def check_conditions(leaves: Sequence[object], attr: str) -> None:
-    """Raise Invalid unless the conditions are valid, which are combined by AND.
+    """Raise Invalid unless conditions that are combined by AND are valid.
 
     Conditions on cohorts may leave out their key, as older clients do.
     """

@@ -36,7 +36,7 @@ def import_event_definitions(target: ImportTarget) -> None:
 
 
 def import_property_definitions(target: ImportTarget) -> None:
-    """Import property definitions; as events do, keep a stored type."""
+    """Import property definitions, keeping stored types as events do."""
     stored = {definition.name: definition for definition in target.stored.property_definitions}
     types: dict[str, PropertyType | None] = {}
     carried: dict[str, list[str]] = {}

@@ -155,7 +155,7 @@ class EventCopy:
     async def _save_progress(
         self, start: CopyStart, copied_upto: datetime, *, is_finished: bool
     ) -> None:
-        """Write how far the copy is; lost progress is only copied again by the next run."""
+        """Write how far the copy is; if that fails, the next run copies some events again."""
         events = self.copied.earlier + self.copied.events
         progress = CopyProgress(self.since, copied_upto, is_finished, start.copied_from, events)
         try:

@@ -24,7 +24,7 @@ from fanion.transfer.posthog.copy_progress import CopyProgress
 
 BATCH_ITEMS_MAX = 500
 BATCH_BYTES_MAX = 4 * 1024**2
-ENVELOPE_BYTES = 1024  # of a request without its items
+ENVELOPE_BYTES = 1024  # size of a request without its items
 WAIT_S_MAX = 900.0  # in total for one batch; a server consumes a full log meanwhile
 FIRST_WAIT_S = 1.0
 RETRY_S_MAX = 60.0
