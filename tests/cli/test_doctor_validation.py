@@ -22,7 +22,7 @@ from fanion.config import read_settings
 from fanion.db.migrate import migrate as migrate_records
 from fanion.db.schema.insights import dashboards, insights
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import all_of, create, in_cohort
+from tests.support.cohorts import all_conditions, create_cohort, in_cohort
 from tests.support.rich_project import NEVER_PAID
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -63,16 +63,17 @@ async def test_stored_flags_that_validation_refuses_are_found(tenant: Tenant) ->
 @pytest.mark.every_engine
 async def test_stored_cohorts_that_validation_refuses_are_found(tenant: Tenant) -> None:
     leaf = {"type": "person", "key": "plan", "value": "pro", "operator": "exact"}
-    fine = await create(tenant, name="fine", filters=all_of(leaf))
-    await create(tenant, name="nested", filters=all_of(in_cohort(fine["id"])))
-    await create(tenant, name="by groups", groups=[{"event_id": "seen"}])
+    fine = await create_cohort(tenant, name="fine", filters=all_conditions(leaf))
+    await create_cohort(tenant, name="nested", filters=all_conditions(in_cohort(fine["id"])))
+    await create_cohort(tenant, name="by groups", groups=[{"event_id": "seen"}])
     gone, less, unknown, older, static = [
-        await create(tenant, name=name) for name in ("gone", "less", "unknown", "older", "static")
+        await create_cohort(tenant, name=name)
+        for name in ("gone", "less", "unknown", "older", "static")
     ]
-    odd = all_of({**leaf, "operator": "less"})
+    odd = all_conditions({**leaf, "operator": "less"})
     await tenant.store_cohort(gone, deleted=True, filters=odd)
     await tenant.store_cohort(less, filters=odd)
-    await tenant.store_cohort(unknown, filters=all_of(in_cohort(99_999_999)))
+    await tenant.store_cohort(unknown, filters=all_conditions(in_cohort(99_999_999)))
     await tenant.store_cohort(older, groups=[{"action_id": 5}])
     await tenant.store_cohort(static, is_static=True, filters=odd)
 

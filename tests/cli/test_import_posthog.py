@@ -17,35 +17,35 @@ from fanion.ingest.partitioning import cut
 from fanion.runtime.data_dir import lock_data_dir
 from tests.cli.test_transfer import Fanion, expect_refused, fanion
 from tests.support.accept_logs import read_all
-from tests.support.foreign_events import YEAR_2024, ForeignEvents, Habits, event
-from tests.support.scripted_source import Answer, Asked, Script, scripted
+from tests.support.foreign_events import YEAR_2024, ForeignEvents, ServerBehaviour, event
+from tests.support.scripted_source import ReceivedRequest, Script, ScriptedAnswer, scripted_server
 
 __all__ = ["fanion"]
 
 BYTES = 2**30
 ADDRESS = ("--host", "http://127.0.0.1:9")
-COUNTING = Habits(counts="HogQLQuery")
+COUNTING = ServerBehaviour(counts="HogQLQuery")
 SOURCE = ("--personal-key", "phx_key", "--project", "1", "--into", "1")
 EVENTS = [event(n, YEAR_2024 + timedelta(hours=n)) for n in range(3)]
 
 
 def source_script(
-    events: list[Any], *flags: Any, habits: Habits = COUNTING, uncounted: int = 0
+    events: list[Any], *flags: Any, habits: ServerBehaviour = COUNTING, uncounted: int = 0
 ) -> Script:
     """Return a source with these flags and events, and no other objects."""
     listed = ForeignEvents(events, habits, uncounted=uncounted)
 
-    def script(asked: Asked) -> Answer:
+    def script(asked: ReceivedRequest) -> ScriptedAnswer:
         match asked.path.removeprefix("/api/projects/1/"):
             case "":
-                return Answer(200, {"id": 1})
+                return ScriptedAnswer(200, {"id": 1})
             case "feature_flags/":
-                return Answer(200, {"results": flags, "next": None})
+                return ScriptedAnswer(200, {"results": flags, "next": None})
             case "cohorts/":
-                return Answer(200, {"results": [], "next": None})
+                return ScriptedAnswer(200, {"results": [], "next": None})
             case "event_definitions/" | "events/" | "query/":
                 return listed.answer(asked)
-        return Answer(403, {"detail": "No."})
+        return ScriptedAnswer(403, {"detail": "No."})
 
     return script
 
@@ -77,7 +77,7 @@ def test_events_wait_in_the_log_for_the_next_server(
 ) -> None:
     flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
 
-    with scripted(source_script(EVENTS, flag)) as source:
+    with scripted_server(source_script(EVENTS, flag)) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
         again = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--json")
 
@@ -95,11 +95,16 @@ def test_events_wait_in_the_log_for_the_next_server(
     assert event_ids(entries) == [event["id"] for event in EVENTS]
 
 
-COMPARED: list[tuple[Habits, int, int, str]] = [
-    (Habits(counts="TrendsQuery"), 0, 0, "The source counts 3 events."),
-    (Habits(counts="HogQLQuery"), 2, 1, "The source counts 5 events, but 3 were handed in."),
+COMPARED: list[tuple[ServerBehaviour, int, int, str]] = [
+    (ServerBehaviour(counts="TrendsQuery"), 0, 0, "The source counts 3 events."),
     (
-        Habits(),
+        ServerBehaviour(counts="HogQLQuery"),
+        2,
+        1,
+        "The source counts 5 events, but 3 were handed in.",
+    ),
+    (
+        ServerBehaviour(),
         0,
         0,
         "The source's own count is not known: the source responds to /api/projects/1/query/ with "
@@ -110,9 +115,9 @@ COMPARED: list[tuple[Habits, int, int, str]] = [
 
 @pytest.mark.parametrize(("habits", "uncounted", "exit_code", "said"), COMPARED)
 def test_the_number_is_compared_with_the_count_of_the_source(
-    fanion: Fanion, habits: Habits, uncounted: int, exit_code: int, said: str
+    fanion: Fanion, habits: ServerBehaviour, uncounted: int, exit_code: int, said: str
 ) -> None:
-    with scripted(source_script(EVENTS, habits=habits, uncounted=uncounted)) as source:
+    with scripted_server(source_script(EVENTS, habits=habits, uncounted=uncounted)) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
     assert (done.exit_code, done.stderr) == (exit_code, "")
@@ -122,7 +127,7 @@ def test_the_number_is_compared_with_the_count_of_the_source(
 
 
 def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
-    with scripted(source_script(EVENTS)) as source:
+    with scripted_server(source_script(EVENTS)) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--dry-run")
 
     assert (done.exit_code, accepted_entries(records_url, tmp_path)) == (0, [])
@@ -132,7 +137,7 @@ def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Pa
 def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
     between = ("--since", "2024-01-01T01:00:00", "--until", "2024-01-01T03:00:00+01:00")
 
-    with scripted(source_script(EVENTS)) as source:
+    with scripted_server(source_script(EVENTS)) as source:
         fanion("import-posthog", "--host", source.url, *SOURCE, "--events", *between)
 
     assert event_ids(accepted_entries(records_url, tmp_path)) == [EVENTS[1]["id"]]
@@ -141,12 +146,12 @@ def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_pa
 def test_a_copy_that_ends_early_reports_what_was_done(fanion: Fanion) -> None:
     flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
 
-    def script(asked: Asked) -> Answer | None:
+    def script(asked: ReceivedRequest) -> ScriptedAnswer | None:
         if asked.path.endswith("/events/"):
-            return Answer(401, {"detail": "The key has ended."})
+            return ScriptedAnswer(401, {"detail": "The key has ended."})
         return source_script([], flag)(asked)
 
-    with scripted(script) as source:
+    with scripted_server(script) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
     assert done.exit_code == 2
@@ -189,7 +194,7 @@ def test_what_makes_no_sense_is_refused(fanion: Fanion, arguments: list[str], sa
 def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
-    with scripted(source_script(EVENTS)) as source, lock_data_dir(Settings(data=tmp_path)):
+    with scripted_server(source_script(EVENTS)) as source, lock_data_dir(Settings(data=tmp_path)):
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
     if records_url.startswith("sqlite"):

@@ -16,7 +16,7 @@ from fanion.db.migrate import REVISIONS, alembic_config, migrate
 from tests.cli.test_import_posthog import EVENTS, SOURCE, source_script
 from tests.cli.test_transfer import Fanion, write_document
 from tests.cli.test_transfer import fanion as fanion  # the fixture
-from tests.support.scripted_source import scripted
+from tests.support.scripted_source import scripted_server
 
 # Colours, hiding and showing the cursor, and erasing lines.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -37,7 +37,7 @@ def export_document(fanion: Fanion, folder: Path) -> Result:
 
 
 def copy_events(fanion: Fanion, folder: Path) -> Result:
-    with scripted(source_script(EVENTS)) as source:
+    with scripted_server(source_script(EVENTS)) as source:
         return fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
 

@@ -28,11 +28,11 @@ from tests.support.proxies import (
     PUBLIC,
     SHARED,
     TRUSTING,
-    Behind,
-    checked,
+    ProxiedServer,
     nginx_configuration,
+    open_proxied_server,
     program,
-    proxied,
+    run_checked,
     scheme_of,
     started_proxy,
 )
@@ -54,28 +54,32 @@ FIELDS = set(Settings.__struct_fields__)
 @pytest.fixture(scope="module", params=[NGINX_SAMPLES[0], CADDY_SAMPLES[0]])
 def behind(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Behind]:
+) -> Iterator[ProxiedServer]:
     """Run a server behind a proxy, with an address for management."""
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
     settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}", **TRUSTING}
-    with proxied(request.param, PUBLIC, "/_health", folder, ports, settings) as proxy:
+    with open_proxied_server(request.param, PUBLIC, "/_health", folder, ports, settings) as proxy:
         yield proxy
 
 
 @pytest.fixture(scope="module", params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
 def below(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Behind]:
+) -> Iterator[ProxiedServer]:
     """Run a server below a path, without the console: browsers get the landing page."""
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
     settings = {"FANION_CONSOLE": "off", **TRUSTING}
-    with proxied(request.param, SHARED, "/fanion/_health", folder, ports, settings) as proxy:
+    with open_proxied_server(
+        request.param, SHARED, "/fanion/_health", folder, ports, settings
+    ) as proxy:
         yield proxy
 
 
-def test_the_address_of_an_event_is_its_clients_whatever_headers_it_sends(behind: Behind) -> None:
+def test_the_address_of_an_event_is_its_clients_whatever_headers_it_sends(
+    behind: ProxiedServer,
+) -> None:
     body = {
         "api_key": behind.keys.project_api_key,
         "event": "came through a proxy",
@@ -98,7 +102,7 @@ def test_the_address_of_an_event_is_its_clients_whatever_headers_it_sends(behind
     assert [event["properties"]["$ip"] for event in events] == [CLIENT]
 
 
-def test_links_lead_through_the_proxy_that_was_asked(behind: Behind) -> None:
+def test_links_lead_through_the_proxy_that_was_asked(behind: ProxiedServer) -> None:
     with behind.client(MANAGEMENT) as client:
         client.post("/api/projects/", json={"name": "b"}, headers=behind.bearer)
         page = client.get("/api/projects/?limit=1", headers=behind.bearer | CLAIMED).json()
@@ -106,7 +110,7 @@ def test_links_lead_through_the_proxy_that_was_asked(behind: Behind) -> None:
     assert page["next"].startswith(f"{behind.scheme}://{MANAGEMENT}/api/projects/?")
 
 
-def test_below_a_path_every_link_leads_there(below: Behind) -> None:
+def test_below_a_path_every_link_leads_there(below: ProxiedServer) -> None:
     base = f"{below.scheme}://{SHARED}/fanion"
     with below.client(SHARED) as client:
         client.post("/fanion/api/projects/", json={"name": "b"}, headers=below.bearer)
@@ -129,7 +133,7 @@ def test_below_a_path_every_link_leads_there(below: Behind) -> None:
     assert without_slash.headers["location"].endswith("/fanion/")
 
 
-def test_below_a_path_sdks_and_streams_are_answered(below: Behind) -> None:
+def test_below_a_path_sdks_and_streams_are_answered(below: ProxiedServer) -> None:
     key = {"api_key": below.keys.project_api_key}
     files = {"csv": ("members.csv", b"x" * 22_000_000, "text/csv")}
     base = f"/fanion/api/projects/{below.keys.project_id}"
@@ -165,12 +169,14 @@ def test_below_a_path_sdks_and_streams_are_answered(below: Behind) -> None:
         (MANAGEMENT, "/metrics/", 404),
     ],
 )
-def test_each_name_shows_what_it_is_for(behind: Behind, host: str, path: str, status: int) -> None:
+def test_each_name_shows_what_it_is_for(
+    behind: ProxiedServer, host: str, path: str, status: int
+) -> None:
     with behind.client(host) as client:
         assert client.get(path, headers=behind.bearer).status_code == status
 
 
-def test_a_batch_may_be_as_large_as_the_server_takes(behind: Behind) -> None:
+def test_a_batch_may_be_as_large_as_the_server_takes(behind: ProxiedServer) -> None:
     event = {"event": "large", "distinct_id": "cid", "properties": {"x": "x" * 900_000}}
     body = {"api_key": behind.keys.project_api_key, "batch": [event] * 22}
     with behind.client(PUBLIC) as client:
@@ -181,7 +187,7 @@ def test_a_batch_may_be_as_large_as_the_server_takes(behind: Behind) -> None:
     assert (taken.status_code, refused.status_code) == (200, 413)
 
 
-def test_a_file_of_members_may_be_larger_than_a_batch(behind: Behind) -> None:
+def test_a_file_of_members_may_be_larger_than_a_batch(behind: ProxiedServer) -> None:
     files = {"csv": ("members.csv", b"x" * 22_000_000, "text/csv")}
     form = {"name": "many", "is_static": "true"}
     path = f"/api/projects/{behind.keys.project_id}/cohorts/"
@@ -193,7 +199,7 @@ def test_a_file_of_members_may_be_larger_than_a_batch(behind: Behind) -> None:
 
 
 @pytest.mark.parametrize("host", [PUBLIC, MANAGEMENT])
-def test_a_stream_is_not_held_back(behind: Behind, host: str) -> None:
+def test_a_stream_is_not_held_back(behind: ProxiedServer, host: str) -> None:
     path = f"/api/projects/{behind.keys.project_id}/feature_flags/stream/"
     with (
         behind.client(host) as client,
@@ -205,7 +211,7 @@ def test_a_stream_is_not_held_back(behind: Behind, host: str) -> None:
     assert b"data:" in first
 
 
-def test_live_events_are_not_held_back(behind: Behind) -> None:
+def test_live_events_are_not_held_back(behind: ProxiedServer) -> None:
     path = f"/api/projects/{behind.keys.project_id}/events/stream/?event=live"
     event = {"api_key": behind.keys.project_api_key, "event": "live", "distinct_id": "u"}
     with (
@@ -327,7 +333,7 @@ def test_nginx_accepts_its_sample(tmp_path: Path, sample: str) -> None:
     ports = {name: 20_000 + number for number, name in enumerate(names)}
     nginx = program("nginx")
 
-    reported = checked(
+    reported = run_checked(
         *(nginx, "-t", "-p", str(tmp_path)),
         *("-c", str(nginx_configuration(tmp_path, ports, sample))),
     )
@@ -339,7 +345,7 @@ def test_nginx_accepts_its_sample(tmp_path: Path, sample: str) -> None:
 def test_caddy_accepts_its_sample(tmp_path: Path, sample: str) -> None:
     caddy, path, home = program("caddy"), str(DEPLOY / sample), str(tmp_path)
 
-    reported = checked(
+    reported = run_checked(
         *(caddy, "validate", "--config", path, "--adapter", "caddyfile"),
         HOME=home,
         XDG_DATA_HOME=home,
@@ -354,7 +360,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     text = (DEPLOY / "fanion.service").read_text()
     unit.write_text(text.replace("/opt/fanion/.venv/bin/fanion", shutil.which("true") or ""))
 
-    reported = checked(program("systemd-analyze"), "verify", "--man=no", str(unit))
+    reported = run_checked(program("systemd-analyze"), "verify", "--man=no", str(unit))
 
     assert [line for line in reported.splitlines() if "fanion" in line] == []
 

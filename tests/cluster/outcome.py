@@ -7,7 +7,7 @@ import httpx
 
 from tests.cluster.load import ITEMS, Load
 from tests.support.awaited import has_caught_up, until_soon
-from tests.support.outcome import events, get
+from tests.support.outcome import all_events, get_json
 
 Json = dict[str, Any]
 
@@ -18,13 +18,13 @@ async def check(http: httpx.AsyncClient, load: Load) -> None:
 
     async def all_are_stored() -> bool:
         # Events are visible before they are counted, and duplicates are counted too.
-        totals = (await get(http, "/ingestion/"))["totals"]
+        totals = (await get_json(http, "/ingestion/"))["totals"]
         if totals["stored"] + totals["duplicates"] < due.total():
             return False
         return has_caught_up((await http.get(http.base_url.join("/metrics"))).text)
 
     await until_soon(all_are_stored, "not everything that was accepted is stored")
-    stored = await events(http)
+    stored = await all_events(http)
     assert Counter(event["properties"]["name"] for event in stored) == due
     await check_ledger(http, load)
     await check_persons(http, load, stored)
@@ -32,20 +32,20 @@ async def check(http: httpx.AsyncClient, load: Load) -> None:
 
 async def check_ledger(http: httpx.AsyncClient, load: Load) -> None:
     """Check the counts. Items of requests without an answer may be duplicates."""
-    totals = (await get(http, "/ingestion/"))["totals"]
+    totals = (await get_json(http, "/ingestion/"))["totals"]
     assert totals["stored"] == load.acknowledged * ITEMS, totals
     assert totals["accepted"] == totals["stored"] + totals["duplicates"], totals
 
 
 async def check_persons(http: httpx.AsyncClient, load: Load, stored: list[Json]) -> None:
-    listed = (await get(http, "/persons/", limit=10_000))["results"]
+    listed = (await get_json(http, "/persons/", limit=10_000))["results"]
     persons = {frozenset(person["distinct_ids"]): person for person in listed}
 
     assert persons.keys() == {frozenset(ids) for ids in load.persons()}
     for ids, person in persons.items():
         last = {f"of {distinct_id}": load.last_of(distinct_id) for distinct_id in ids}
         assert person["properties"] == {name: value for name, value in last.items() if value}
-        of_person = await events(http, person_id=person["id"])
+        of_person = await all_events(http, person_id=person["id"])
         names = {event["properties"]["name"] for event in of_person}
         due = {e["properties"]["name"] for e in stored if e["distinct_id"] in ids}
         assert names == due, (sorted(ids), person["id"], names - due, due - names)

@@ -17,7 +17,7 @@ from tests.cluster.load import Load, persons_of
 from tests.support import plain_http
 from tests.support.awaited import until_soon
 from tests.support.clickhouse.server import ClickHouse, clickhouse
-from tests.support.outcome import events, get
+from tests.support.outcome import all_events, get_json
 from tests.support.postgres import NoPostgres, Postgres, private_postgres
 from tests.support.server import Keys, RealServer, project_client
 
@@ -168,7 +168,7 @@ async def person_of(http: httpx.AsyncClient, distinct_id: str) -> Json:
     persons: list[Json] = []
 
     async def is_there() -> bool:
-        persons.extend((await get(http, "/persons/", distinct_id=distinct_id))["results"])
+        persons.extend((await get_json(http, "/persons/", distinct_id=distinct_id))["results"])
         return bool(persons)
 
     await until_soon(is_there, f"{distinct_id} has no person")
@@ -191,7 +191,7 @@ async def erase(http: httpx.AsyncClient, distinct_id: str) -> None:
 
 async def all_is_ingested(http: httpx.AsyncClient) -> None:
     async def is_ingested() -> bool:
-        waiting = (await get(http, "/ingestion/"))["waiting"]
+        waiting = (await get_json(http, "/ingestion/"))["waiting"]
         return waiting is not None and waiting["requests"] == 0
 
     await until_soon(is_ingested, "the log is not ingested")
@@ -199,8 +199,8 @@ async def all_is_ingested(http: httpx.AsyncClient) -> None:
 
 async def check_persons(http: httpx.AsyncClient, log: Log) -> None:
     loads = log.live, log.imported
-    stored = await events(http)
-    listed = (await get(http, "/persons/", limit=10_000))["results"]
+    stored = await all_events(http)
+    listed = (await get_json(http, "/persons/", limit=10_000))["results"]
     ours = {name for load in loads for writer in load.writers for name in writer.sent}
     persons = {
         frozenset(person["distinct_ids"]): person
@@ -214,7 +214,7 @@ async def check_persons(http: httpx.AsyncClient, log: Log) -> None:
     assert persons.keys() == {frozenset(ids) for ids in persons_of(loads)}
     for ids, person in persons.items():
         assert person["properties"] == properties_of(loads, ids)
-        of_person = {event["id"] for event in await events(http, person_id=person["id"])}
+        of_person = {event["id"] for event in await all_events(http, person_id=person["id"])}
         assert of_person == {event["id"] for event in stored if event["distinct_id"] in ids}
 
 
@@ -229,10 +229,10 @@ def properties_of(loads: Sequence[Load], ids: frozenset[str]) -> Mapping[str, st
 
 async def check_deleted(http: httpx.AsyncClient) -> None:
     for name in DELETED:
-        assert (await get(http, "/persons/", distinct_id=name))["results"] == []
+        assert (await get_json(http, "/persons/", distinct_id=name))["results"] == []
 
         async def are_gone(name: str = name) -> bool:
-            return await events(http, distinct_id=name) == []
+            return await all_events(http, distinct_id=name) == []
 
         await until_soon(are_gone, f"events of {name} are left")
 
@@ -240,12 +240,12 @@ async def check_deleted(http: httpx.AsyncClient) -> None:
 async def check_groups(http: httpx.AsyncClient) -> None:
     """Check that there are as many types as allowed, each with its own index, and all changes."""
     types = {
-        one["group_type"]: one["group_type_index"] for one in await get(http, "/groups_types/")
+        one["group_type"]: one["group_type_index"] for one in await get_json(http, "/groups_types/")
     }
     assert len(types) == GROUP_TYPES_MAX
     assert sorted(types.values()) == list(range(GROUP_TYPES_MAX))
     for group_type, index in types.items():
-        groups = (await get(http, "/groups/", group_type_index=index))["results"]
+        groups = (await get_json(http, "/groups/", group_type_index=index))["results"]
         assert {group["group_key"] for group in groups} == {
             f"{group_type} {key}" for key in range(GROUPS_OF_TYPE)
         }

@@ -9,18 +9,18 @@ from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     ALONE,
     UNKNOWN,
-    all_of,
-    change,
-    create,
-    did,
+    all_conditions,
+    change_cohort,
+    cohort_members,
+    create_cohort,
     event,
     in_cohort,
-    members,
+    performed,
     person,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
-    upload,
+    upload_cohort,
 )
 
 MIXED = "Property list cannot contain both PropertyGroup and Property objects"
@@ -35,11 +35,11 @@ async def test_a_person_condition_without_an_operator_is_exact(tenant: Tenant) -
     await three_persons(tenant)
     leaf = {"type": "person", "key": "plan", "value": "pro"}
 
-    cohort = await create(tenant, filters=all_of(leaf))
+    cohort = await create_cohort(tenant, filters=all_conditions(leaf))
     await tenant.server.calculated()
 
-    assert cohort["filters"] == all_of(leaf)
-    assert await members(tenant, cohort) == ["ann", "cid"]
+    assert cohort["filters"] == all_conditions(leaf)
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
 
 
 async def test_relative_dates_count_back_from_each_calculation(tenant: Tenant) -> None:
@@ -51,14 +51,14 @@ async def test_relative_dates_count_back_from_each_calculation(tenant: Tenant) -
     )
     leaf = person_is("signed_up", "-30d", operator="is_date_after")
 
-    cohort = await create(tenant, filters=all_of(leaf))
+    cohort = await create_cohort(tenant, filters=all_conditions(leaf))
     await tenant.server.calculated()
-    before = await members(tenant, cohort)
+    before = await cohort_members(tenant, cohort)
     tenant.server.clock.move(days=30)
     await tenant.server.calculated()
 
     assert before == ["new", "unix"]
-    assert await members(tenant, cohort) == []
+    assert await cohort_members(tenant, cohort) == []
 
 
 async def test_versions_are_compared_in_cohorts_and_flags_alike(tenant: Tenant) -> None:
@@ -67,12 +67,12 @@ async def test_versions_are_compared_in_cohorts_and_flags_alike(tenant: Tenant) 
     )
     leaf = person_is("app", "1.9.9", operator="semver_gte")
 
-    cohort = await create(tenant, filters=all_of(leaf))
+    cohort = await create_cohort(tenant, filters=all_conditions(leaf))
     await tenant.create_flag(key="app", filters={"groups": [{"properties": [leaf]}]})
     await tenant.server.calculated()
     decided = {who: await tenant.decide(who) for who in ("ann", "bob", "cid", "dan")}
 
-    assert await members(tenant, cohort) == ["ann", "cid"]
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
     assert [who for who, answer in decided.items() if answer["featureFlags"]["app"]] == [
         "ann",
         "cid",
@@ -82,30 +82,30 @@ async def test_versions_are_compared_in_cohorts_and_flags_alike(tenant: Tenant) 
 async def test_empty_filters_are_none_given(tenant: Tenant) -> None:
     await three_persons(tenant)
 
-    empty = await create(tenant, filters={})
-    grouped = await create(tenant, filters={}, groups=[{"properties": {"plan": "pro"}}])
-    kept = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    same = await change(tenant, kept, filters={}, name="Payers")
+    empty = await create_cohort(tenant, filters={})
+    grouped = await create_cohort(tenant, filters={}, groups=[{"properties": {"plan": "pro"}}])
+    kept = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
+    same = await change_cohort(tenant, kept, filters={}, name="Payers")
     await tenant.server.calculated()
 
     assert empty["filters"] == {"properties": {}}
-    assert await members(tenant, empty) == []
-    assert await members(tenant, grouped) == ["ann", "cid"]
+    assert await cohort_members(tenant, empty) == []
+    assert await cohort_members(tenant, grouped) == ["ann", "cid"]
     assert same["filters"] == kept["filters"]
-    assert await members(tenant, kept) == ["ann", "cid"]
+    assert await cohort_members(tenant, kept) == ["ann", "cid"]
 
 
 @pytest.mark.every_engine
 async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> None:
     await three_persons(tenant)
-    filters = all_of(person_is("plan", ["pro"]))
+    filters = all_conditions(person_is("plan", ["pro"]))
 
-    made = await create(tenant, name="Payers", filters=filters, count=7, id=1)
+    made = await create_cohort(tenant, name="Payers", filters=filters, count=7, id=1)
     await tenant.server.calculated()
-    done = await retrieve(tenant, made)
-    renamed = await change(tenant, made, name="Paying")
+    done = await retrieve_cohort(tenant, made)
+    renamed = await change_cohort(tenant, made, name="Paying")
     await tenant.server.calculated()
-    deleted = await change(tenant, made, deleted=True)
+    deleted = await change_cohort(tenant, made, deleted=True)
 
     assert {name: made[name] for name in made if name not in ("id", "created_by")} == {
         "name": "Payers",
@@ -130,29 +130,29 @@ async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> Non
     }
     assert renamed == {**done, "name": "Paying", "is_calculating": True}
     assert deleted == {**done, "name": "Paying", "deleted": True}
-    assert await retrieve(tenant, made) == deleted
-    assert await members(tenant, made) == ["ann", "cid"]
+    assert await retrieve_cohort(tenant, made) == deleted
+    assert await cohort_members(tenant, made) == ["ann", "cid"]
     assert (await tenant.get("/cohorts/"))["results"] == []
 
 
 async def test_a_restored_cohort_is_calculated_again(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
     await tenant.server.calculated()
-    deleted = await change(tenant, cohort, deleted=True)
+    deleted = await change_cohort(tenant, cohort, deleted=True)
     await tenant.capture(person("ann", plan="free"))
     tenant.server.clock.move(hours=1)
     await tenant.server.calculated()
-    meanwhile = await retrieve(tenant, cohort)
+    meanwhile = await retrieve_cohort(tenant, cohort)
 
-    restored = await change(tenant, cohort, deleted=False)
+    restored = await change_cohort(tenant, cohort, deleted=False)
     await tenant.server.calculated()
-    done = await retrieve(tenant, cohort)
+    done = await retrieve_cohort(tenant, cohort)
 
     assert meanwhile == deleted
     assert restored == {**deleted, "deleted": False}
     assert done == {**restored, "count": 2, "last_calculation": "2024-03-01T13:00:00Z"}
-    assert await members(tenant, cohort) == ["ann", "bob"]
+    assert await cohort_members(tenant, cohort) == ["ann", "bob"]
 
 
 @pytest.mark.parametrize("cohort_id", ["1", "999999", "none"])
@@ -164,8 +164,8 @@ async def test_hard_deletion_is_refused_for_any_id(tenant: Tenant, cohort_id: st
 
 @pytest.mark.every_engine
 async def test_the_list_shows_the_newest_first(tenant: Tenant) -> None:
-    first, second, gone = [await create(tenant, name=name) for name in ("a", "b", "c")]
-    await change(tenant, gone, deleted=True)
+    first, second, gone = [await create_cohort(tenant, name=name) for name in ("a", "b", "c")]
+    await change_cohort(tenant, gone, deleted=True)
 
     page = await tenant.get("/cohorts/", limit=1)
 
@@ -181,12 +181,22 @@ async def test_the_list_shows_the_newest_first(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        (all_of(did("opened")), ["bob"]),
-        (all_of(did("opened", time_value="60")), ["bob", "cid"]),
-        (all_of(person_is("plan", "pro"), did("opened", time_value=60, negation=True)), ["ann"]),
+        (all_conditions(performed("opened")), ["bob"]),
+        (all_conditions(performed("opened", time_value="60")), ["bob", "cid"]),
+        (
+            all_conditions(
+                person_is("plan", "pro"), performed("opened", time_value=60, negation=True)
+            ),
+            ["ann"],
+        ),
         ({"properties": [person_is("plan", "pro")]}, ["ann", "cid"]),
         ({"properties": {}}, []),
-        (all_of(did("seen", event_filters=[{"type": "event", "key": "n", "value": 5}])), ["ann"]),
+        (
+            all_conditions(
+                performed("seen", event_filters=[{"type": "event", "key": "n", "value": 5}])
+            ),
+            ["ann"],
+        ),
     ],
 )
 async def test_criteria_select_the_expected_members(
@@ -195,28 +205,28 @@ async def test_criteria_select_the_expected_members(
     await three_persons(tenant)
     await tenant.capture(event("ann", "seen", n=5), event("bob", "seen", n="55"))
 
-    cohort = await create(tenant, filters=filters)
+    cohort = await create_cohort(tenant, filters=filters)
     await tenant.server.calculated()
 
-    assert await members(tenant, cohort) == expected
-    assert (await retrieve(tenant, cohort))["count"] == len(expected)
+    assert await cohort_members(tenant, cohort) == expected
+    assert (await retrieve_cohort(tenant, cohort))["count"] == len(expected)
 
 
 async def test_criteria_that_cannot_be_calculated_count_as_an_error(tenant: Tenant) -> None:
     await three_persons(tenant)
 
-    broken = await create(tenant, filters=all_of(ALONE))
-    sound = await create(tenant, filters=all_of(person_is("plan", "free")))
+    broken = await create_cohort(tenant, filters=all_conditions(ALONE))
+    sound = await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
     await tenant.server.calculated()
 
-    cohort = await retrieve(tenant, broken)
+    cohort = await retrieve_cohort(tenant, broken)
     assert (cohort["is_calculating"], cohort["count"], cohort["errors_calculating"]) == (
         False,
         None,
         1,
     )
     assert "Negated conditions must be combined" in cohort["last_error_message"]
-    assert await members(tenant, sound) == ["bob"]
+    assert await cohort_members(tenant, sound) == ["bob"]
 
 
 @pytest.mark.every_engine
@@ -224,55 +234,57 @@ async def test_a_failed_calculation_keeps_the_members_until_the_criteria_are_fix
     tenant: Tenant,
 ) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
     await tenant.server.calculated()
 
-    await change(tenant, cohort, filters=all_of(ALONE))
+    await change_cohort(tenant, cohort, filters=all_conditions(ALONE))
     await tenant.server.calculated()
-    failed, held = await retrieve(tenant, cohort), await members(tenant, cohort)
-    await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
+    failed, held = await retrieve_cohort(tenant, cohort), await cohort_members(tenant, cohort)
+    await change_cohort(tenant, cohort, filters=all_conditions(person_is("plan", "free")))
     await tenant.server.calculated()
-    mended = await retrieve(tenant, cohort)
+    mended = await retrieve_cohort(tenant, cohort)
 
     assert (failed["errors_calculating"], failed["count"], held) == (1, 2, ["ann", "cid"])
     assert (mended["errors_calculating"], mended["last_error_message"]) == (0, None)
-    assert await members(tenant, cohort) == ["bob"]
+    assert await cohort_members(tenant, cohort) == ["bob"]
 
 
 async def test_a_cohort_is_calculated_again_after_a_while(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
     await tenant.server.calculated()
 
     await tenant.capture(person("bob", plan="pro"))
-    before = await members(tenant, cohort)
+    before = await cohort_members(tenant, cohort)
     tenant.server.clock.move(minutes=15)
     await tenant.server.calculated()
 
     assert before == ["ann", "cid"]
-    assert await members(tenant, cohort) == ["ann", "bob", "cid"]
-    assert (await retrieve(tenant, cohort))["last_calculation"] == "2024-03-01T12:15:00Z"
+    assert await cohort_members(tenant, cohort) == ["ann", "bob", "cid"]
+    assert (await retrieve_cohort(tenant, cohort))["last_calculation"] == "2024-03-01T12:15:00Z"
 
 
 @pytest.mark.every_engine
 async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(tenant: Tenant) -> None:
     await three_persons(tenant)
-    static = await upload(tenant, "ann\nbob\n")
-    pro = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    static = await upload_cohort(tenant, "ann\nbob\n")
+    pro = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
     await tenant.server.calculated()
 
-    both = await create(tenant, filters=all_of(in_cohort(static["id"]), in_cohort(str(pro["id"]))))
-    rest = await create(
-        tenant, filters=all_of(in_cohort(pro["id"]), in_cohort(static["id"], negation=True))
+    both = await create_cohort(
+        tenant, filters=all_conditions(in_cohort(static["id"]), in_cohort(str(pro["id"])))
     )
-    unknown = await create(tenant)
-    await tenant.store_cohort(unknown, filters=all_of(in_cohort(UNKNOWN)))
+    rest = await create_cohort(
+        tenant, filters=all_conditions(in_cohort(pro["id"]), in_cohort(static["id"], negation=True))
+    )
+    unknown = await create_cohort(tenant)
+    await tenant.store_cohort(unknown, filters=all_conditions(in_cohort(UNKNOWN)))
     await tenant.server.calculated()
 
-    assert await members(tenant, both) == ["ann"]
-    assert await members(tenant, rest) == ["cid"]
-    assert await members(tenant, unknown) == []
-    assert (await retrieve(tenant, unknown))["count"] == 0
+    assert await cohort_members(tenant, both) == ["ann"]
+    assert await cohort_members(tenant, rest) == ["cid"]
+    assert await cohort_members(tenant, unknown) == []
+    assert (await retrieve_cohort(tenant, unknown))["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -280,8 +292,13 @@ async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(tenant: Ten
     [
         ({"filters": []}, "invalid_input", NOT_FILTERS, "filters"),
         ({"filters": {"x": 1}}, "invalid_input", NOT_FILTERS, "filters"),
-        ({"filters": all_of(in_cohort(UNKNOWN))}, "invalid_input", NO_COHORT, None),
-        ({"filters": all_of(A, {"type": "OR", "values": [A]})}, "invalid_input", MIXED, "filters"),
+        ({"filters": all_conditions(in_cohort(UNKNOWN))}, "invalid_input", NO_COHORT, None),
+        (
+            {"filters": all_conditions(A, {"type": "OR", "values": [A]})},
+            "invalid_input",
+            MIXED,
+            "filters",
+        ),
         ({"name": "n" * 401}, "max_length", TOO_LONG.format(400), "name"),
         ({"description": None}, "null", "This field may not be null.", "description"),
         ({"description": "d" * 1001}, "max_length", TOO_LONG.format(1000), "description"),
@@ -292,34 +309,36 @@ async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(tenant: Ten
 async def test_a_refused_change_changes_nothing(
     tenant: Tenant, fields: Json, code: str, detail: str, attr: str | None
 ) -> None:
-    cohort = await create(tenant, name="a", filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, name="a", filters=all_conditions(person_is("plan", "pro")))
 
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json=fields)
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", code, detail, attr)
-    assert await retrieve(tenant, cohort) == cohort
+    assert await retrieve_cohort(tenant, cohort) == cohort
 
 
 async def test_loops_are_refused_and_diamonds_are_not(tenant: Tenant) -> None:
-    inner = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    left = await create(tenant, filters=all_of(in_cohort(inner["id"])))
-    right = await create(tenant, filters=all_of(in_cohort(inner["id"])))
-    outer = await create(tenant, filters=all_of(in_cohort(left["id"]), in_cohort(right["id"])))
+    inner = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
+    left = await create_cohort(tenant, filters=all_conditions(in_cohort(inner["id"])))
+    right = await create_cohort(tenant, filters=all_conditions(in_cohort(inner["id"])))
+    outer = await create_cohort(
+        tenant, filters=all_conditions(in_cohort(left["id"]), in_cohort(right["id"]))
+    )
 
     loop = await tenant.api.patch(
-        f"/cohorts/{inner['id']}/", json={"filters": all_of(in_cohort(outer["id"]))}
+        f"/cohorts/{inner['id']}/", json={"filters": all_conditions(in_cohort(outer["id"]))}
     )
     itself = await tenant.api.patch(
         f"/cohorts/{inner['id']}/",
-        json={"filters": all_of({**in_cohort(0), "value": str(inner["id"])})},
+        json={"filters": all_conditions({**in_cohort(0), "value": str(inner["id"])})},
     )
     await tenant.server.calculated()
 
     for answer in (loop, itself):
         assert answer.status_code == 400
         assert answer.json() == error("validation_error", "invalid_input", LOOP)
-    assert (await retrieve(tenant, outer))["errors_calculating"] == 0
+    assert (await retrieve_cohort(tenant, outer))["errors_calculating"] == 0
 
 
 @pytest.mark.every_engine
@@ -337,7 +356,7 @@ async def test_unknown_cohorts_are_not_found(tenant: Tenant) -> None:
 async def test_groups_are_completed_and_converted_to_filters(tenant: Tenant) -> None:
     entry = {"event_id": "opened", "days": 3, "count": 2, "count_operator": "gte"}
 
-    cohort = await create(tenant, groups=[entry, {"properties": {"plan": "pro"}}])
+    cohort = await create_cohort(tenant, groups=[entry, {"properties": {"plan": "pro"}}])
 
     empty = dict.fromkeys(GROUP_KEYS)
     leaf = {"key": "plan", "type": "person", "value": "pro"}
@@ -370,7 +389,7 @@ async def test_groups_are_completed_and_converted_to_filters(tenant: Tenant) -> 
 async def test_groups_are_calculated_like_filters(tenant: Tenant) -> None:
     await three_persons(tenant)
 
-    cohort = await create(
+    cohort = await create_cohort(
         tenant,
         groups=[
             {"properties": [{"key": "plan", "value": "free"}]},
@@ -379,7 +398,7 @@ async def test_groups_are_calculated_like_filters(tenant: Tenant) -> None:
     )
     await tenant.server.calculated()
 
-    assert await members(tenant, cohort) == ["ann", "bob"]
+    assert await cohort_members(tenant, cohort) == ["ann", "bob"]
 
 
 @pytest.mark.parametrize("groups", [[{"colour": 1}], [{"days": 3}], ["x"]])
@@ -397,18 +416,18 @@ async def test_a_malformed_group_is_refused(tenant: Tenant, groups: Any) -> None
 async def test_a_file_of_distinct_ids_makes_a_static_cohort(tenant: Tenant) -> None:
     await three_persons(tenant)
 
-    cohort = await upload(tenant, '"ann"\n\n nobody \nann,z\n')
+    cohort = await upload_cohort(tenant, '"ann"\n\n nobody \nann,z\n')
     await tenant.server.calculated()
-    done, first = await retrieve(tenant, cohort), await members(tenant, cohort)
-    again = await upload(tenant, "cid\nann\n", cohort)
+    done, first = await retrieve_cohort(tenant, cohort), await cohort_members(tenant, cohort)
+    again = await upload_cohort(tenant, "cid\nann\n", cohort)
     await tenant.server.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (True, None)
     assert (done["count"], done["errors_calculating"], first) == (1, 0, ["ann"])
     assert (done["is_calculating"], again["is_calculating"]) == (False, True)
     assert done["last_calculation"] is not None
-    assert await members(tenant, cohort) == ["ann", "cid"]
-    assert (await retrieve(tenant, cohort))["count"] == 2
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 2
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
@@ -418,24 +437,24 @@ async def test_a_file_from_a_spreadsheet_is_read_in_any_language(
     await three_persons(tenant)
     rows = ["Distinct_ID\tE-Mail", "ann\tann@corp.example", "cid\t"]
 
-    cohort = await upload(tenant, "\r\n".join(rows).replace("\t", separator))
+    cohort = await upload_cohort(tenant, "\r\n".join(rows).replace("\t", separator))
     await tenant.server.calculated()
 
-    assert await members(tenant, cohort) == ["ann", "cid"]
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
 
 
 async def test_the_header_of_a_file_names_the_kind_of_its_ids(tenant: Tenant) -> None:
     await three_persons(tenant)
     bob = (await tenant.person("bob"))["uuid"]
 
-    ids = await upload(tenant, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
-    person_names = await upload(tenant, f"person_id\n{bob}\nnot-a-uuid\n")
-    emails = await upload(tenant, "E-Mail\nANN@corp.example\n")
+    ids = await upload_cohort(tenant, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
+    person_names = await upload_cohort(tenant, f"person_id\n{bob}\nnot-a-uuid\n")
+    emails = await upload_cohort(tenant, "E-Mail\nANN@corp.example\n")
     await tenant.server.calculated()
 
-    assert await members(tenant, ids) == ["cid"]
-    assert await members(tenant, person_names) == ["bob"]
-    assert await members(tenant, emails) == ["ann"]
+    assert await cohort_members(tenant, ids) == ["cid"]
+    assert await cohort_members(tenant, person_names) == ["bob"]
+    assert await cohort_members(tenant, emails) == ["ann"]
 
 
 @pytest.mark.every_engine
@@ -443,21 +462,21 @@ async def test_a_cohort_restored_within_a_week_keeps_its_members_but_not_later(
     tenant: Tenant,
 ) -> None:
     await three_persons(tenant)
-    cohort = await upload(tenant, "ann\nbob\n")
+    cohort = await upload_cohort(tenant, "ann\nbob\n")
     await tenant.server.calculated()
 
-    await change(tenant, cohort, deleted=True)
+    await change_cohort(tenant, cohort, deleted=True)
     tenant.server.clock.move(days=6)
     await tenant.server.calculated()
-    await change(tenant, cohort, deleted=False)
-    restored = await members(tenant, cohort)
-    await change(tenant, cohort, deleted=True)
+    await change_cohort(tenant, cohort, deleted=False)
+    restored = await cohort_members(tenant, cohort)
+    await change_cohort(tenant, cohort, deleted=True)
     tenant.server.clock.move(days=7)
     await tenant.server.calculated()
-    again = await change(tenant, cohort, deleted=False)
+    again = await change_cohort(tenant, cohort, deleted=False)
 
     assert restored == ["ann", "bob"]
-    assert (again["count"], await members(tenant, cohort)) == (None, [])
+    assert (again["count"], await cohort_members(tenant, cohort)) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -488,43 +507,45 @@ async def test_a_file_without_members_is_refused(tenant: Tenant, raw: bytes, det
 
 
 async def test_a_static_cohort_without_a_file_is_empty(tenant: Tenant) -> None:
-    cohort = await create(tenant, is_static=True, name="later")
+    cohort = await create_cohort(tenant, is_static=True, name="later")
     await tenant.server.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (False, None)
-    assert await members(tenant, cohort) == []
+    assert await cohort_members(tenant, cohort) == []
 
 
 async def test_the_kind_of_a_cohort_may_change(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await upload(tenant, "bob\n")
+    cohort = await upload_cohort(tenant, "bob\n")
     await tenant.server.calculated()
 
-    dynamic = await change(
-        tenant, cohort, is_static=False, filters=all_of(person_is("plan", "pro"))
+    dynamic = await change_cohort(
+        tenant, cohort, is_static=False, filters=all_conditions(person_is("plan", "pro"))
     )
     await tenant.server.calculated()
-    names = await members(tenant, cohort)
-    static = await change(tenant, cohort, is_static=True)
+    names = await cohort_members(tenant, cohort)
+    static = await change_cohort(tenant, cohort, is_static=True)
 
     assert dynamic["is_calculating"] is True
     assert names == ["ann", "cid"]
-    assert (static["is_calculating"], await members(tenant, cohort)) == (False, [])
+    assert (static["is_calculating"], await cohort_members(tenant, cohort)) == (False, [])
 
 
 async def test_members_are_copied_to_a_static_cohort(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, name="Payers", filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(
+        tenant, name="Payers", filters=all_conditions(person_is("plan", "pro"))
+    )
     await tenant.server.calculated()
 
     copy = await tenant.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
-    await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
+    await change_cohort(tenant, cohort, filters=all_conditions(person_is("plan", "free")))
     await tenant.server.calculated()
     again = await tenant.api.get(f"/cohorts/{copy['id']}/duplicate_as_static_cohort/")
 
     assert (copy["name"], copy["is_static"]) == ("Payers (static copy)", True)
-    assert await members(tenant, copy) == ["ann", "cid"]
-    assert (await retrieve(tenant, copy))["count"] == 2
+    assert await cohort_members(tenant, copy) == ["ann", "cid"]
+    assert (await retrieve_cohort(tenant, copy))["count"] == 2
     assert again.status_code == 400
     assert again.json() == error(
         "validation_error", "invalid_input", "Cannot duplicate a static cohort as a static cohort."
@@ -539,7 +560,7 @@ async def test_members_are_copied_to_a_static_cohort(tenant: Tenant) -> None:
 async def test_the_name_of_a_static_copy_is_cut_to_its_limit(
     tenant: Tenant, name: str | None, copied: str
 ) -> None:
-    cohort = await create(tenant, name=name)
+    cohort = await create_cohort(tenant, name=name)
 
     copy = await tenant.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
 

@@ -21,13 +21,13 @@ from fanion.projects.store import ProjectStore
 from tests.support.application import Tenant
 from tests.support.cohorts import (
     ALONE,
-    all_of,
-    change,
-    create,
-    did,
-    members,
+    all_conditions,
+    change_cohort,
+    cohort_members,
+    create_cohort,
+    performed,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
 )
 from tests.support.stored_cohorts import cohort_store
@@ -55,34 +55,39 @@ def calculator(
 async def test_a_nul_in_the_criteria_is_an_error_of_the_cohort(tenant: Tenant) -> None:
     await three_persons(tenant)
 
-    broken = await create(tenant)
-    await tenant.store_cohort(broken, filters=all_of(did("x", explicit_datetime="1\0\n")))
-    sound = await create(tenant, filters=all_of(person_is("plan", "free")))
+    broken = await create_cohort(tenant)
+    await tenant.store_cohort(
+        broken, filters=all_conditions(performed("x", explicit_datetime="1\0\n"))
+    )
+    sound = await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
     await tenant.server.calculated()
 
-    cohort = await retrieve(tenant, broken)
+    cohort = await retrieve_cohort(tenant, broken)
     assert (cohort["is_calculating"], cohort["errors_calculating"]) == (False, 1)
     assert cohort["last_error_message"].endswith(r"explicit_datetime cannot be read: '1\x00'")
-    assert await members(tenant, sound) == ["bob"]
+    assert await cohort_members(tenant, sound) == ["bob"]
 
 
 async def test_a_deleted_cohort_is_not_tried_again(tenant: Tenant) -> None:
-    cohort = await create(tenant, filters=all_of(ALONE))
-    await change(tenant, cohort, deleted=True)
+    cohort = await create_cohort(tenant, filters=all_conditions(ALONE))
+    await change_cohort(tenant, cohort, deleted=True)
 
-    await change(tenant, cohort, name="asks for a calculation")
+    await change_cohort(tenant, cohort, name="asks for a calculation")
     await tenant.server.calculated()
     tenant.server.clock.move(hours=1)
     await tenant.server.calculated()
 
-    stored = await retrieve(tenant, cohort)
+    stored = await retrieve_cohort(tenant, cohort)
     assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
 
 
 async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(tenant: Tenant) -> None:
     await tenant.server.calculated()
     await three_persons(tenant)
-    cohorts = [await create(tenant, filters=all_of(person_is("plan", "free"))) for _ in range(2)]
+    cohorts = [
+        await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
+        for _ in range(2)
+    ]
 
     tenant.server.events.is_down = True
     try:
@@ -92,27 +97,27 @@ async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(tenant: Tenant) ->
         assert not await tenant.server.calculator.work_once()
     finally:
         tenant.server.events.is_down = False
-    waiting = [await retrieve(tenant, cohort) for cohort in cohorts]
+    waiting = [await retrieve_cohort(tenant, cohort) for cohort in cohorts]
     tenant.server.clock.move(seconds=OUTAGE_BACKOFF_S)
     await tenant.server.calculated()
 
     assert waiting == cohorts
     for cohort in cohorts:
-        assert await members(tenant, cohort) == ["bob"]
+        assert await cohort_members(tenant, cohort) == ["bob"]
 
 
 async def test_a_cohort_deleted_during_an_outage_is_not_tried_again(tenant: Tenant) -> None:
     await tenant.server.calculated()
-    cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
     work = CohortLeaseStore(tenant.server.records, lease_s=60)
     claim = await work.claim_cohort(tenant.server.clock.now(), "me")
     assert claim is not None
 
-    deleted = await change(tenant, cohort, deleted=True)
+    deleted = await change_cohort(tenant, cohort, deleted=True)
     await work.postpone(claim, tenant.server.clock.now())
     await tenant.server.calculated()
 
-    assert await retrieve(tenant, cohort) == deleted
+    assert await retrieve_cohort(tenant, cohort) == deleted
 
 
 class FailingEvents:
@@ -143,12 +148,12 @@ async def test_a_statement_that_the_engine_refuses_is_a_failure_of_its_cohort(
     tenant: Tenant, statement: str, problem: str
 ) -> None:
     await tenant.server.calculated()
-    cohort = await create(tenant, filters=all_of(person_is("plan", "free")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
     failing = cast(EventStore, FailingEvents(tenant.server.events, statement))
 
     await calculator(tenant, tenant.server.clock.now, events=failing).work_once()
 
-    stored = await retrieve(tenant, cohort)
+    stored = await retrieve_cohort(tenant, cohort)
     assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
     assert problem in stored["last_error_message"]
 
@@ -169,7 +174,7 @@ class ObservedEvents:
 
 
 async def test_an_unexpected_error_does_not_end_the_worker(tenant: Tenant) -> None:
-    await create(tenant, filters=all_of(person_is("plan", "free")))
+    await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
     failed, observed = asyncio.Event(), ObservedEvents(tenant.server.events)
 
     def now() -> datetime:
@@ -198,16 +203,16 @@ async def running(working: Calculator) -> AsyncGenerator[Calculator]:
 
 async def test_malformed_criteria_are_no_server_error(tenant: Tenant) -> None:
     odd = {"properties": {"type": "AND", "values": [{"type": [], "value": 1}]}}
-    older = await create(tenant)
+    older = await create_cohort(tenant)
     await tenant.store_cohort(older, groups=[{"properties": {"values": 1}}])
-    cohort = await create(tenant)
+    cohort = await create_cohort(tenant)
     await tenant.store_cohort(cohort, filters=odd)
     changed = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": odd})
     await tenant.server.calculated()
 
     assert changed.status_code == 200
     for malformed in (older, cohort):
-        stored = await retrieve(tenant, malformed)
+        stored = await retrieve_cohort(tenant, malformed)
         assert (stored["is_calculating"], stored["errors_calculating"]) == (False, 1)
         assert stored["last_error_message"].startswith("The criteria cannot be read: ")
     assert (await tenant.get("/cohorts/"))["count"] == 2

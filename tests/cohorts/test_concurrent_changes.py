@@ -16,13 +16,13 @@ from tests.support.stored_cohorts import (
     AUTHOR,
     LEASE_S,
     NOW,
-    claimed,
+    claim_cohort,
     cohort,
     cohort_store,
-    finish,
     make_persons,
     names_in,
-    uploaded,
+    publish_members,
+    store_upload,
 )
 
 pytestmark = pytest.mark.every_engine
@@ -46,17 +46,17 @@ async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
 ) -> None:
     made = await make_persons(records, "a", "b")
     work, dynamic = CohortLeaseStore(records, LEASE_S), await cohort(records)
-    first = await claimed(work)
+    first = await claim_cohort(work)
     await work.change_members(first, [], [made["a"][0]], NOW)
-    await finish(work, first, NOW)
-    running = await claimed(work)
+    await publish_members(work, first, NOW)
+    running = await claim_cohort(work)
     await work.change_members(running, [], [made["a"][0]], NOW)
 
     static = await change(records, dynamic, is_static=True)
     with pytest.raises(LeaseLost):
         await work.change_members(running, [], [made["b"][0]], NOW)
     with pytest.raises(LeaseLost):
-        await finish(work, running)
+        await publish_members(work, running)
     await work.record_failure(running, "too late", NOW, RUN)
 
     assert (static.is_calculating, static.count) == (False, None)
@@ -67,17 +67,17 @@ async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
 
 async def test_an_import_writes_nothing_into_a_cohort_that_became_dynamic(records: Records) -> None:
     made = await make_persons(records, "a", "b")
-    static = await cohort(records, await uploaded(records, "a"), is_static=True)
+    static = await cohort(records, await store_upload(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
-    running = await claimed(work)
+    running = await claim_cohort(work)
     await work.add_members(running, by_distinct_id(running.project_id, ["a"]), NOW)
 
     await change(records, static, is_static=False)
     with pytest.raises(LeaseLost):
-        await finish(work, running)
-    calculation = await claimed(work, lease="another")
+        await publish_members(work, running)
+    calculation = await claim_cohort(work, lease="another")
     await work.change_members(calculation, [], [made["b"][0]], NOW)
-    await finish(work, calculation)
+    await publish_members(work, calculation)
 
     assert await ImportStore(work.records, lambda: NOW).pending_imports(static.id) == []
     assert await names_in(records, static.id) == ["b"]
@@ -85,10 +85,10 @@ async def test_an_import_writes_nothing_into_a_cohort_that_became_dynamic(record
 
 async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> None:
     work, dynamic = CohortLeaseStore(records, LEASE_S), await cohort(records)
-    await finish(work, await claimed(work))
+    await publish_members(work, await claim_cohort(work))
 
     with pytest.raises(Invalid):
-        await change(records, dynamic, await uploaded(records, "a"), name="b")
+        await change(records, dynamic, await store_upload(records, "a"), name="b")
     await change(records, dynamic, is_static=True)
 
     assert await ImportStore(work.records, lambda: NOW).pending_imports(dynamic.id) == []
@@ -97,14 +97,14 @@ async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> Non
 
 async def test_pending_imports_continue_when_a_cohort_is_restored(records: Records) -> None:
     await make_persons(records, "a")
-    static = await cohort(records, await uploaded(records, "a"), is_static=True)
+    static = await cohort(records, await store_upload(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
 
     await change(records, static, deleted=True)
     await change(records, static, name="still deleted")
     idle = await work.claim_cohort(NOW, "me")
     await change(records, static, deleted=False)
-    claim = await claimed(work)
+    claim = await claim_cohort(work)
 
     assert idle is None
     assert [
@@ -126,11 +126,11 @@ async def test_a_restored_cohort_without_pending_imports_is_not_calculated(
 
 async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None:
     work, dynamic = CohortLeaseStore(records, LEASE_S), await cohort(records)
-    await finish(work, await claimed(work))
+    await publish_members(work, await claim_cohort(work))
 
     await change(records, dynamic, deleted=True)
     idle = await work.claim_cohort(NOW, "me")
     await change(records, dynamic, deleted=False)
 
     assert idle is None
-    assert (await claimed(work)).cohort_id == dynamic.id
+    assert (await claim_cohort(work)).cohort_id == dynamic.id

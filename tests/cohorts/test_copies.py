@@ -15,13 +15,13 @@ from tests.cohorts.test_concurrent_changes import change
 from tests.support.stored_cohorts import (
     LEASE_S,
     NOW,
-    claimed,
+    claim_cohort,
     cohort,
     cohort_store,
-    finish,
     make_persons,
     merge,
     names_in,
+    publish_members,
 )
 
 pytestmark = pytest.mark.every_engine
@@ -38,9 +38,9 @@ async def original(records: Records, work: CohortLeaseStore) -> StoredCohort:
     """Create a dynamic cohort with the members a and b."""
     await make_persons(records, "a", "b", "c")
     dynamic = await cohort(records)
-    claim = await claimed(work)
+    claim = await claim_cohort(work)
     await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
-    await finish(work, claim)
+    await publish_members(work, claim)
     return dynamic
 
 
@@ -86,16 +86,16 @@ async def test_a_calculation_that_runs_already_does_not_change_the_copy(
 ) -> None:
     source = await original(records, work)
     await change(records, source, name="due")
-    running = await claimed(work)
+    running = await claim_cohort(work)
     copy = await copy_of(records, source)
 
     await work.change_members(running, [await number_of(records, "a")], [], NOW)
     await work.add_members(running, by_distinct_id(running.project_id, ["c"]), NOW)
-    await finish(work, running)
+    await publish_members(work, running)
     while await work.delete_old_rows(source.id):
         pass
     held = await rows_of(records, source)
-    await fill(work, await claimed(work))
+    await fill(work, await claim_cohort(work))
 
     assert await names_in(records, copy.id) == ["a", "b"]
     assert await names_in(records, source.id) == ["b", "c"]
@@ -107,14 +107,14 @@ async def test_a_person_merged_after_leaving_the_original_is_in_the_copy(
 ) -> None:
     source = await original(records, work)
     await change(records, source, name="due")
-    running = await claimed(work)
+    running = await claim_cohort(work)
     copy = await copy_of(records, source)
     await work.change_members(running, [await number_of(records, "a")], [], NOW)
-    await finish(work, running)
+    await publish_members(work, running)
 
     await merge(records, await number_of(records, "a"), await number_of(records, "c"))
     waiting = await names_in(records, copy.id)
-    await fill(work, await claimed(work))
+    await fill(work, await claim_cohort(work))
 
     assert waiting == []
     assert await names_in(records, copy.id) == ["a", "b"]
@@ -127,13 +127,13 @@ async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
 ) -> None:
     made = await make_persons(records, "first", "second", "third")
     source = await cohort(records)
-    calculation = await claimed(work)
+    calculation = await claim_cohort(work)
     await work.add_members(
         calculation, by_distinct_id(calculation.project_id, ["second", "third"]), NOW
     )
-    await finish(work, calculation)
+    await publish_members(work, calculation)
     copy = await copy_of(records, source)
-    claim = await claimed(work)
+    claim = await claim_cohort(work)
     [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(claim.cohort_id)
 
     await merge(records, made["third"][1], made["first"][1])
@@ -149,13 +149,13 @@ async def test_a_person_merged_after_a_copy_crashed_is_in_the_next_one(
 ) -> None:
     source = await original(records, work)
     copy = await copy_of(records, source)
-    died = await claimed(work)
+    died = await claim_cohort(work)
     [waiting] = await ImportStore(work.records, lambda: NOW).pending_imports(died.cohort_id)
     await work.copy_members(died, waiting, 0, NOW)
 
     await merge(records, await number_of(records, "a"), await number_of(records, "c"))
     await work.release_lease(died)
-    await fill(work, await claimed(work, lease="another"))
+    await fill(work, await claim_cohort(work, lease="another"))
 
     assert await names_in(records, copy.id) == ["a", "b"]
 
@@ -175,7 +175,7 @@ async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
         moves = [{"gone": a, "survivor": c}, {"gone": c, "survivor": d}]
         await connection.run_sync(move_memberships, moves)
         await connection.execute(persons.delete().where(persons.c.id.in_([a, c])))
-    await fill(work, await claimed(work))
+    await fill(work, await claim_cohort(work))
 
     assert await counted(records, copy) == 2
     assert await memberships(records, [(1, "a"), (1, "b")]) == {
@@ -190,10 +190,10 @@ async def test_the_original_is_calculated_after_it_was_copied(
     copy = await copy_of(records, source)
     await change(records, source, name="due too")
 
-    first = await claimed(work)
+    first = await claim_cohort(work)
     nothing_yet = await work.claim_cohort(NOW, "another")
     await fill(work, first)
-    second = await claimed(work)
+    second = await claim_cohort(work)
 
     assert (first.cohort_id, nothing_yet, second.cohort_id) == (copy.id, None, source.id)
     assert await names_in(records, copy.id) == ["a", "b"]
@@ -206,11 +206,11 @@ async def test_a_failed_copy_does_not_block_other_cohorts(
     copy = await copy_of(records, source)
     await change(records, source, name="due too")
 
-    first = await claimed(work)
+    first = await claim_cohort(work)
     await work.record_failure(first, "broken", NOW, RUN)
 
     assert first.cohort_id == copy.id
-    claims = {(await claimed(work, lease=f"{n}")).cohort_id for n in range(2)}
+    claims = {(await claim_cohort(work, lease=f"{n}")).cohort_id for n in range(2)}
     assert claims == {source.id, copy.id}
 
 
@@ -222,7 +222,7 @@ async def test_an_original_that_becomes_static_is_copied_all_the_same(
 
     await change(records, source, is_static=True)
     hidden = await names_in(records, source.id)
-    await fill(work, await claimed(work))
+    await fill(work, await claim_cohort(work))
 
     assert hidden == await names_in(records, source.id) == []
     assert await names_in(records, copy.id) == ["a", "b"]

@@ -7,7 +7,15 @@ from sqlalchemy import func, select, update
 
 from fanion.db.schema.cohorts import cohort_recounts, cohorts
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import all_of, create, members, person, person_is, retrieve, upload
+from tests.support.cohorts import (
+    all_conditions,
+    cohort_members,
+    create_cohort,
+    person,
+    person_is,
+    retrieve_cohort,
+    upload_cohort,
+)
 
 pytestmark = pytest.mark.every_engine
 
@@ -15,9 +23,9 @@ pytestmark = pytest.mark.every_engine
 async def static_cohort_of(tenant: Tenant, *names: str) -> Json:
     """Create a static cohort of these persons, who have events."""
     await tenant.capture(*(person(name, email=f"{name}@corp.example") for name in names))
-    cohort = await upload(tenant, "distinct_id\n" + "\n".join(names) + "\n")
+    cohort = await upload_cohort(tenant, "distinct_id\n" + "\n".join(names) + "\n")
     await tenant.server.calculated()
-    return await retrieve(tenant, cohort)
+    return await retrieve_cohort(tenant, cohort)
 
 
 async def notes(tenant: Tenant) -> int:
@@ -39,8 +47,8 @@ async def test_the_count_follows_deletions(tenant: Tenant, query: str) -> None:
         assert answer.status_code in (202, 204)
     await tenant.server.calculated()
 
-    assert (cohort["count"], (await retrieve(tenant, cohort))["count"]) == (3, 1)
-    assert await members(tenant, cohort) == ["cid"]
+    assert (cohort["count"], (await retrieve_cohort(tenant, cohort))["count"]) == (3, 1)
+    assert await cohort_members(tenant, cohort) == ["cid"]
     assert await notes(tenant) == 0
 
 
@@ -50,10 +58,10 @@ async def test_the_count_follows_merges_of_two_members(tenant: Tenant) -> None:
     await tenant.capture(merging("ann", "bob"))
     await tenant.server.calculated()
 
-    stored = await retrieve(tenant, cohort)
+    stored = await retrieve_cohort(tenant, cohort)
     assert (stored["count"], stored["is_calculating"]) == (2, False)
     assert stored["last_calculation"] == cohort["last_calculation"]
-    assert len(await members(tenant, cohort)) == 2
+    assert len(await cohort_members(tenant, cohort)) == 2
 
 
 async def test_a_member_that_is_merged_into_another_person_still_counts(tenant: Tenant) -> None:
@@ -63,12 +71,12 @@ async def test_a_member_that_is_merged_into_another_person_still_counts(tenant: 
     await tenant.capture(merging("zoe", "ann"))
     await tenant.server.calculated()
 
-    assert (await retrieve(tenant, cohort))["count"] == 2
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 2
 
 
 async def test_persons_who_are_no_members_cause_no_count(tenant: Tenant) -> None:
     await static_cohort_of(tenant, "ann")
-    await create(tenant, filters=all_of(person_is("email", "zoe@corp.example")))
+    await create_cohort(tenant, filters=all_conditions(person_is("email", "zoe@corp.example")))
     await tenant.capture(person("zoe", email="zoe@corp.example"), person("yan"), person("xul"))
     await tenant.server.calculated()
 
@@ -85,7 +93,7 @@ async def test_each_cohort_of_a_person_is_counted_once(tenant: Tenant) -> None:
     await tenant.capture(merging("ann", "bob"), merging("ann", "cid"), merging("ann", "dan"))
     await tenant.server.calculated()
 
-    counts = [(await retrieve(tenant, cohort))["count"] for cohort in (first, second)]
+    counts = [(await retrieve_cohort(tenant, cohort))["count"] for cohort in (first, second)]
     assert counts == [1, 1]
 
 
@@ -99,7 +107,7 @@ async def test_a_cohort_that_is_gone_or_has_no_count_yet_is_left_as_it_is(tenant
 
     await tenant.server.calculated()
 
-    assert ((await retrieve(tenant, cohort))["count"], await notes(tenant)) == (None, 0)
+    assert ((await retrieve_cohort(tenant, cohort))["count"], await notes(tenant)) == (None, 0)
 
 
 async def test_counts_that_two_servers_make_at_once_agree(tenant: Tenant) -> None:
@@ -108,26 +116,26 @@ async def test_counts_that_two_servers_make_at_once_agree(tenant: Tenant) -> Non
 
     await asyncio.gather(tenant.server.calculated(), tenant.server.calculated())
 
-    assert (await retrieve(tenant, cohort))["count"] == 2
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 2
 
 
 async def test_every_fill_in_the_background_is_calculating_until_it_is_done(tenant: Tenant) -> None:
     await tenant.capture(person("ann", plan="pro"), person("bob"))
-    pro = all_of(person_is("plan", "pro"))
-    original = await create(tenant, name="Payers", filters=pro)
+    pro = all_conditions(person_is("plan", "pro"))
+    original = await create_cohort(tenant, name="Payers", filters=pro)
     await tenant.server.calculated()
     flag = await tenant.create_flag(key="on", filters={"groups": [{"properties": []}]})
 
     copied = await tenant.get(f"/cohorts/{original['id']}/duplicate_as_static_cohort/")
-    from_criteria = await create(tenant, is_static=True, filters=pro)
+    from_criteria = await create_cohort(tenant, is_static=True, filters=pro)
     path = f"/feature_flags/{flag['id']}/create_static_cohort_for_flag/"
     from_flag = (await tenant.api.post(path)).json()["cohort"]
-    from_file = await upload(tenant, "ann\n")
+    from_file = await upload_cohort(tenant, "ann\n")
 
     made = [copied, from_criteria, from_flag, from_file]
-    waiting = [await retrieve(tenant, cohort) for cohort in made]
+    waiting = [await retrieve_cohort(tenant, cohort) for cohort in made]
     await tenant.server.calculated()
-    done = [await retrieve(tenant, cohort) for cohort in made]
+    done = [await retrieve_cohort(tenant, cohort) for cohort in made]
     assert [cohort["is_calculating"] for cohort in [*made, *waiting]] == [True] * 8
     assert [cohort["count"] for cohort in made] == [None] * 4
     assert [(cohort["is_calculating"], cohort["count"]) for cohort in done] == [

@@ -2,21 +2,21 @@
 
 from tests.support.application import Tenant
 from tests.support.cohorts import (
-    all_of,
-    change,
-    create,
-    did,
+    all_conditions,
+    change_cohort,
+    create_cohort,
+    performed,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
-    upload,
+    upload_cohort,
 )
 
 
 async def test_a_cohort_is_explained_in_english_and_sql(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(
-        tenant, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
+    cohort = await create_cohort(
+        tenant, filters=all_conditions(person_is("plan", "pro"), performed("opened", time_value=60))
     )
     await tenant.server.calculated()
 
@@ -34,9 +34,11 @@ async def test_criteria_can_be_tried_without_storing_them(tenant: Tenant) -> Non
     await three_persons(tenant)
 
     answer = await tenant.api.post(
-        "/cohorts/preview/", json={"filters": all_of(person_is("plan", "pro"))}
+        "/cohorts/preview/", json={"filters": all_conditions(person_is("plan", "pro"))}
     )
-    broken = await tenant.api.post("/cohorts/preview/", json={"filters": all_of(did("x", value=1))})
+    broken = await tenant.api.post(
+        "/cohorts/preview/", json={"filters": all_conditions(performed("x", value=1))}
+    )
 
     tried = answer.json()
     assert answer.status_code == 200
@@ -51,25 +53,25 @@ async def test_a_preview_does_not_count_deleted_persons(tenant: Tenant) -> None:
     """The events of the deleted person are still stored."""
     await three_persons(tenant)
     gone = (await tenant.person("bob"))["id"]
-    tree = all_of(did("opened", time_value=60))
+    tree = all_conditions(performed("opened", time_value=60))
 
     before = (await tenant.api.post("/cohorts/preview/", json={"filters": tree})).json()
     answer = await tenant.api.delete(f"/persons/{gone}/")
     after = (await tenant.api.post("/cohorts/preview/", json={"filters": tree})).json()
-    cohort = await create(tenant, filters=tree)
+    cohort = await create_cohort(tenant, filters=tree)
     await tenant.server.calculated()
 
     assert answer.status_code == 204
     assert (before["count"], after["count"]) == (2, 1)
     assert len(after["sample"]) == 1
-    assert (await retrieve(tenant, cohort))["count"] == 1
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 1
 
 
 async def test_the_activity_records_cohorts(tenant: Tenant) -> None:
-    cohort = await create(tenant, name="a", filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, name="a", filters=all_conditions(person_is("plan", "pro")))
     await tenant.server.calculated()
-    await change(tenant, cohort, name="b")
-    await change(tenant, cohort, name="b")
+    await change_cohort(tenant, cohort, name="b")
+    await change_cohort(tenant, cohort, name="b")
 
     reported = await tenant.get(f"/cohorts/{cohort['id']}/activity/")
 
@@ -81,8 +83,8 @@ async def test_the_activity_records_cohorts(tenant: Tenant) -> None:
 
 
 async def test_the_activity_records_imports(tenant: Tenant) -> None:
-    cohort = await upload(tenant, "ann\n")
-    await upload(tenant, "bob\n", cohort)
+    cohort = await upload_cohort(tenant, "ann\n")
+    await upload_cohort(tenant, "bob\n", cohort)
     await tenant.server.calculated()
 
     reported = await tenant.get(f"/cohorts/{cohort['id']}/activity/")

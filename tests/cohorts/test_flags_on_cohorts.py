@@ -4,16 +4,16 @@ import pytest
 
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
-    all_of,
-    change,
-    create,
-    did,
+    all_conditions,
+    change_cohort,
+    create_cohort,
     flag_on,
     in_cohort,
+    performed,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
-    upload,
+    upload_cohort,
 )
 
 A = person_is("plan", "pro")
@@ -21,11 +21,11 @@ A = person_is("plan", "pro")
 
 async def test_flags_test_a_dynamic_cohort_live(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
 
     key = await flag_on(tenant, cohort)
     ann, bob = [(await tenant.decide(name))["featureFlags"][key] for name in ("ann", "bob")]
-    await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
+    await change_cohort(tenant, cohort, filters=all_conditions(person_is("plan", "free")))
 
     assert (ann, bob) == (True, False)
     assert (await tenant.decide("bob"))["featureFlags"][key] is True
@@ -45,21 +45,21 @@ def in_use(*keys: str) -> Json:
 
 async def test_a_cohort_that_active_flags_use_is_not_deleted(tenant: Tenant) -> None:
     """One flag uses the cohort directly, another one uses it within another cohort."""
-    inner = await create(tenant, filters=all_of(A))
-    outer = await create(tenant, filters=all_of(in_cohort(inner["id"]), A))
+    inner = await create_cohort(tenant, filters=all_conditions(A))
+    outer = await create_cohort(tenant, filters=all_conditions(in_cohort(inner["id"]), A))
     direct, nested = await flag_on(tenant, inner), await flag_on(tenant, outer)
     path = f"/cohorts/{inner['id']}/"
 
     refused = await tenant.api.patch(path, json={"deleted": True})
-    stored = await retrieve(tenant, inner)
-    renamed = await change(tenant, inner, name="n")
+    stored = await retrieve_cohort(tenant, inner)
+    renamed = await change_cohort(tenant, inner, name="n")
 
     assert (refused.status_code, refused.json()) == (400, in_use(direct, nested))
     assert (stored["deleted"], renamed["deleted"]) == (False, False)
 
 
 async def test_a_cohort_that_only_idle_flags_use_is_deleted(tenant: Tenant) -> None:
-    cohort = await create(tenant, filters=all_of(A))
+    cohort = await create_cohort(tenant, filters=all_conditions(A))
     keys = [await flag_on(tenant, cohort), "second"]
     groups = [{"properties": [in_cohort(cohort["id"])]}]
     second = await tenant.create_flag(key="second", filters={"groups": groups}, active=False)
@@ -81,8 +81,8 @@ async def test_a_cohort_that_only_idle_flags_use_is_deleted(tenant: Tenant) -> N
 @pytest.mark.every_engine
 async def test_flags_look_up_static_and_behavioural_members(tenant: Tenant) -> None:
     await three_persons(tenant)
-    static = await upload(tenant, "ann\n")
-    behavioural = await create(tenant, filters=all_of(did("opened")))
+    static = await upload_cohort(tenant, "ann\n")
+    behavioural = await create_cohort(tenant, filters=all_conditions(performed("opened")))
     await tenant.server.calculated()
 
     picked, opened = await flag_on(tenant, static), await flag_on(tenant, behavioural)
@@ -98,14 +98,14 @@ async def test_flags_look_up_static_and_behavioural_members(tenant: Tenant) -> N
 
 async def test_a_cohort_in_a_flag_may_get_criteria_on_events(tenant: Tenant) -> None:
     await three_persons(tenant)
-    inner = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    outer = await create(tenant, filters=all_of(in_cohort(inner["id"])))
+    inner = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
+    outer = await create_cohort(tenant, filters=all_conditions(in_cohort(inner["id"])))
     keys = [await flag_on(tenant, cohort) for cohort in (inner, outer)]
 
-    changed = await change(tenant, inner, filters=all_of(did("opened")))
+    changed = await change_cohort(tenant, inner, filters=all_conditions(performed("opened")))
     await tenant.server.calculated()
 
-    assert changed["filters"] == all_of(did("opened"))
+    assert changed["filters"] == all_conditions(performed("opened"))
     for distinct_id, expected in (("bob", True), ("ann", False)):
         flags = (await tenant.decide(distinct_id))["featureFlags"]
         assert [flags[key] for key in keys] == [expected, expected]

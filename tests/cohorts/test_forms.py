@@ -8,19 +8,19 @@ from fanion.cohorts.calculation.worker import ERRORS_MAX
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     ALONE,
-    all_of,
-    change,
-    create,
-    members,
+    all_conditions,
+    change_cohort,
+    cohort_members,
+    create_cohort,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
 )
 
 
 async def test_put_leaves_omitted_fields_unchanged(tenant: Tenant) -> None:
-    cohort = await create(
-        tenant, name="a", description="b", filters=all_of(person_is("plan", "pro"))
+    cohort = await create_cohort(
+        tenant, name="a", description="b", filters=all_conditions(person_is("plan", "pro"))
     )
     await tenant.server.calculated()
 
@@ -41,7 +41,7 @@ async def test_put_leaves_omitted_fields_unchanged(tenant: Tenant) -> None:
 
 async def test_put_adds_the_members_of_a_file(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, is_static=True)
+    cohort = await create_cohort(tenant, is_static=True)
 
     answer = await tenant.api.put(
         f"/cohorts/{cohort['id']}/", files={"csv": ("a.csv", b"ann\nbob\n", "text/csv")}
@@ -49,13 +49,13 @@ async def test_put_adds_the_members_of_a_file(tenant: Tenant) -> None:
     await tenant.server.calculated()
 
     assert answer.status_code == 200
-    assert await members(tenant, cohort) == ["ann", "bob"]
+    assert await cohort_members(tenant, cohort) == ["ann", "bob"]
 
 
 @pytest.mark.parametrize("parts", [False, True], ids=["urlencoded", "multipart"])
 async def test_a_form_holds_criteria_as_json(tenant: Tenant, parts: bool) -> None:
     await three_persons(tenant)
-    filters, groups = all_of(person_is("plan", "pro")), [{"event_id": "opened", "days": 60}]
+    filters, groups = all_conditions(person_is("plan", "pro")), [{"event_id": "opened", "days": 60}]
     fields = {
         "name": "Payers",
         "is_static": "false",
@@ -73,7 +73,7 @@ async def test_a_form_holds_criteria_as_json(tenant: Tenant, parts: bool) -> Non
     assert answer.status_code == 201, answer.text
     assert (cohort["name"], cohort["is_static"], cohort["filters"]) == ("Payers", False, filters)
     assert cohort["groups"][0]["event_id"] == "opened"
-    assert await members(tenant, cohort) == ["ann", "cid"]
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
 
 
 @pytest.mark.parametrize("text", ["true", "True", "1"])
@@ -97,25 +97,25 @@ async def test_a_form_that_cannot_be_read_is_refused(
 
 async def test_a_cohort_that_fails_is_tried_less_and_less_often(tenant: Tenant) -> None:
     """Each wait is at least 15 minutes, longer than the first backoffs of 1, 2, 4 and 8."""
-    cohort = await create(tenant, filters=all_of(ALONE))
+    cohort = await create_cohort(tenant, filters=all_conditions(ALONE))
     await tenant.server.calculated()
     waits_min = [15, 15, 15, 15, 16, 32, 64, 128, 256, 512, 1024, *[1440] * 9]
 
     for failures, wait in enumerate(waits_min, start=1):
-        assert (await retrieve(tenant, cohort))["errors_calculating"] == failures
+        assert (await retrieve_cohort(tenant, cohort))["errors_calculating"] == failures
         tenant.server.clock.move(minutes=wait, seconds=-1)
         await tenant.server.calculated()
-        assert (await retrieve(tenant, cohort))["errors_calculating"] == failures
+        assert (await retrieve_cohort(tenant, cohort))["errors_calculating"] == failures
         tenant.server.clock.move(seconds=1)
         await tenant.server.calculated()
-    given_up = await retrieve(tenant, cohort)
+    given_up = await retrieve_cohort(tenant, cohort)
     tenant.server.clock.move(days=30)
     await tenant.server.calculated()
-    still = await retrieve(tenant, cohort)
-    await change(tenant, cohort, filters=all_of(person_is("plan", "pro")))
+    still = await retrieve_cohort(tenant, cohort)
+    await change_cohort(tenant, cohort, filters=all_conditions(person_is("plan", "pro")))
     await tenant.server.calculated()
 
     assert given_up["errors_calculating"] == still["errors_calculating"] == ERRORS_MAX + 1
-    mended = await retrieve(tenant, cohort)
+    mended = await retrieve_cohort(tenant, cohort)
     assert (mended["errors_calculating"], mended["last_error_message"]) == (0, None)
     assert mended["last_calculation"] is not None

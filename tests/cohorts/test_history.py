@@ -8,13 +8,13 @@ from fanion.cohorts.model import RUNS_MAX, UNMATCHED_MAX
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     ALONE,
-    all_of,
-    change,
-    create,
+    all_conditions,
+    change_cohort,
+    create_cohort,
     person,
     person_is,
     three_persons,
-    upload,
+    upload_cohort,
 )
 
 pytestmark = pytest.mark.every_engine
@@ -33,10 +33,10 @@ async def uploaded(tenant: Tenant, cohort: Json) -> Json:
 
 async def test_calculations_are_listed_newest_first(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
     before = await history(tenant, cohort)
     await tenant.server.calculated()
-    await change(tenant, cohort, filters=all_of(ALONE))
+    await change_cohort(tenant, cohort, filters=all_conditions(ALONE))
     tenant.server.clock.move(hours=1)
     await tenant.server.calculated()
 
@@ -65,9 +65,9 @@ async def test_calculations_are_listed_newest_first(tenant: Tenant) -> None:
 
 async def test_the_last_success_is_explained_after_failures(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
     await tenant.server.calculated()
-    await change(tenant, cohort, filters=all_of(ALONE))
+    await change_cohort(tenant, cohort, filters=all_conditions(ALONE))
     await tenant.server.calculated()
 
     explanation = await tenant.get(f"/cohorts/{cohort['id']}/explain/")
@@ -76,7 +76,7 @@ async def test_the_last_success_is_explained_after_failures(tenant: Tenant) -> N
 
 
 async def test_the_history_is_limited_and_listed_by_page(tenant: Tenant) -> None:
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
     for _ in range(RUNS_MAX + 2):
         await tenant.server.calculated()
         tenant.server.clock.move(minutes=15)
@@ -90,7 +90,7 @@ async def test_the_history_is_limited_and_listed_by_page(tenant: Tenant) -> None
 
 
 async def test_a_run_stored_by_an_older_version_is_one_calculation(tenant: Tenant) -> None:
-    cohort = await create(tenant, name="old")
+    cohort = await create_cohort(tenant, name="old")
     await tenant.server.calculated()
     run = {"started_at": "2024-02-01T00:00:00Z", "seconds": 1.5, "rows_read": 7, "members": 3}
     await tenant.store_cohort(cohort, last_run=run)
@@ -110,7 +110,7 @@ async def test_an_upload_reports_how_many_rows_matched_and_the_others(tenant: Te
         {"event": "$create_alias", "distinct_id": "ann", "properties": {"alias": "anna"}}
     )
 
-    cohort = await upload(tenant, "ann\nnobody\nann\nanna\nNobody\nnobody\nbob\n")
+    cohort = await upload_cohort(tenant, "ann\nnobody\nann\nanna\nNobody\nnobody\nbob\n")
     await tenant.server.calculated()
 
     assert await uploaded(tenant, cohort) == {
@@ -127,7 +127,7 @@ async def test_where_every_row_matches_none_are_listed_as_unmatched(
 ) -> None:
     await three_persons(tenant)
 
-    cohort = await upload(tenant, "\n".join(ids))
+    cohort = await upload_cohort(tenant, "\n".join(ids))
     await tenant.server.calculated()
 
     rows = len(ids)
@@ -143,7 +143,9 @@ async def test_rows_with_emails_match_the_persons_that_have_them(tenant: Tenant)
     await three_persons(tenant)
     await tenant.capture(person("eve", email="ann@corp.example"))
 
-    cohort = await upload(tenant, "name,email\na,ANN@corp.example\nb,x@y\nc,ann@Corp.example\n")
+    cohort = await upload_cohort(
+        tenant, "name,email\na,ANN@corp.example\nb,x@y\nc,ann@Corp.example\n"
+    )
     await tenant.server.calculated()
 
     report = await uploaded(tenant, cohort)
@@ -158,7 +160,7 @@ async def test_rows_with_merged_persons_match_the_survivors(tenant: Tenant) -> N
     bob = (await tenant.person("bob"))["uuid"]
     anonymous = "00000000-0000-0000-0000-000000000007"
 
-    cohort = await upload(
+    cohort = await upload_cohort(
         tenant, f"person_id\n{ann}\n{bob}\n{cid.upper()}\nno uuid\n{anonymous}\n{ann}\n"
     )
     await tenant.server.calculated()
@@ -172,7 +174,7 @@ async def test_some_of_many_unmatched_rows_are_listed_and_all_are_counted(tenant
     await three_persons(tenant)
     strangers = [f"nobody-{n}" for n in range(UNMATCHED_MAX + 5)]
 
-    cohort = await upload(tenant, "\n".join([*strangers, "x" * 2_000, "ann"]))
+    cohort = await upload_cohort(tenant, "\n".join([*strangers, "x" * 2_000, "ann"]))
     await tenant.server.calculated()
 
     report = await uploaded(tenant, cohort)
@@ -183,9 +185,9 @@ async def test_some_of_many_unmatched_rows_are_listed_and_all_are_counted(tenant
 
 async def test_only_the_newest_import_lists_unmatched_rows(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await upload(tenant, "ann\nfirst\n")
+    cohort = await upload_cohort(tenant, "ann\nfirst\n")
     await tenant.server.calculated()
-    await upload(tenant, "second\n", cohort)
+    await upload_cohort(tenant, "second\n", cohort)
     await tenant.server.calculated()
 
     newest, oldest = (await history(tenant, cohort))["results"]

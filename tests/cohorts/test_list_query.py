@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from tests.support.application import Json, Tenant, error
-from tests.support.cohorts import all_of, change, create, did, in_cohort, person_is
+from tests.support.cohorts import (
+    all_conditions,
+    change_cohort,
+    create_cohort,
+    in_cohort,
+    performed,
+    person_is,
+)
 
 pytestmark = pytest.mark.every_engine
 
@@ -16,14 +23,18 @@ async def listed(tenant: Tenant, **query: Any) -> list[str]:
 
 async def listed_cohorts(tenant: Tenant) -> None:
     """Create cohorts, of which the newest is "Static Ünits"."""
-    inner = await create(tenant, name="did", filters=all_of(did("opened")))
-    outer = await create(tenant, name="around did", filters=all_of(in_cohort(inner["id"])))
-    await create(tenant, name="around both", filters=all_of(in_cohort(str(outer["id"]))))
-    await create(tenant, name="old did", groups=[{"event_id": "opened"}])
-    await create(tenant, name="plan 100%", filters=all_of(person_is("plan", "pro")))
-    gone = await create(tenant, name="gone", is_static=True)
-    await change(tenant, gone, deleted=True)
-    await create(tenant, is_static=True, name="Static Ünits")
+    inner = await create_cohort(tenant, name="did", filters=all_conditions(performed("opened")))
+    outer = await create_cohort(
+        tenant, name="around did", filters=all_conditions(in_cohort(inner["id"]))
+    )
+    await create_cohort(
+        tenant, name="around both", filters=all_conditions(in_cohort(str(outer["id"])))
+    )
+    await create_cohort(tenant, name="old did", groups=[{"event_id": "opened"}])
+    await create_cohort(tenant, name="plan 100%", filters=all_conditions(person_is("plan", "pro")))
+    gone = await create_cohort(tenant, name="gone", is_static=True)
+    await change_cohort(tenant, gone, deleted=True)
+    await create_cohort(tenant, is_static=True, name="Static Ünits")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +73,7 @@ async def test_total_and_links_are_those_of_the_filtered_list(tenant: Tenant) ->
 
 
 async def test_cohorts_are_filtered_by_their_creator(tenant: Tenant) -> None:
-    mine = await create(tenant, name="mine")
+    mine = await create_cohort(tenant, name="mine")
     creator = mine["created_by"]["id"]
 
     assert await listed(tenant, created_by_id=creator) == ["mine"]
@@ -70,7 +81,7 @@ async def test_cohorts_are_filtered_by_their_creator(tenant: Tenant) -> None:
 
 
 async def test_basic_leaves_out_the_criteria(tenant: Tenant) -> None:
-    cohort = await create(tenant, name="c", filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, name="c", filters=all_conditions(person_is("plan", "pro")))
 
     [basic] = (await tenant.get("/cohorts/", basic="true"))["results"]
     [whole] = (await tenant.get("/cohorts/", basic="false"))["results"]

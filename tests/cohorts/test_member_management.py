@@ -11,15 +11,15 @@ from fanion.cohorts.import_store import by_person_id
 from fanion.cohorts.member_management_store import NAMED_MAX, PERSONS_MAX
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
-    all_of,
-    create,
+    all_conditions,
+    cohort_members,
+    create_cohort,
     flag_on,
-    members,
     person,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
-    upload,
+    upload_cohort,
 )
 
 pytestmark = pytest.mark.every_engine
@@ -45,12 +45,12 @@ async def remove(tenant: Tenant, cohort: Json, who: str) -> httpx.Response:
 async def test_persons_are_added_and_removed_at_once(tenant: Tenant) -> None:
     await three_persons(tenant)
     ann, bob, cid = [await uuid_of(tenant, name) for name in ("ann", "bob", "cid")]
-    cohort = await create(tenant, is_static=True, name="picked")
+    cohort = await create_cohort(tenant, is_static=True, name="picked")
 
     added = await add(tenant, cohort, ann, bob, ann)
-    first = await members(tenant, cohort)
+    first = await cohort_members(tenant, cohort)
     await add(tenant, cohort, bob, cid)
-    counted = await retrieve(tenant, cohort)
+    counted = await retrieve_cohort(tenant, cohort)
     removed = await remove(tenant, cohort, bob)
     again = await remove(tenant, cohort, bob)
 
@@ -62,49 +62,49 @@ async def test_persons_are_added_and_removed_at_once(tenant: Tenant) -> None:
         404,
         error("invalid_request", "not_found", "Person is not in this cohort."),
     )
-    assert await members(tenant, cohort) == ["ann", "cid"]
-    assert (await retrieve(tenant, cohort))["count"] == 2
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 2
 
 
 async def test_a_removed_person_can_be_added_again(tenant: Tenant) -> None:
     await three_persons(tenant)
     ann = await uuid_of(tenant, "ann")
-    cohort = await upload(tenant, "ann\nbob\n")
+    cohort = await upload_cohort(tenant, "ann\nbob\n")
     await tenant.server.calculated()
 
     await remove(tenant, cohort, ann)
-    without = await members(tenant, cohort)
+    without = await cohort_members(tenant, cohort)
     await add(tenant, cohort, ann)
-    with_ann = await members(tenant, cohort)
+    with_ann = await cohort_members(tenant, cohort)
     await remove(tenant, cohort, ann)
-    await upload(tenant, "ann\n", cohort)
+    await upload_cohort(tenant, "ann\n", cohort)
     await tenant.server.calculated()
 
     assert (without, with_ann) == (["bob"], ["ann", "bob"])
-    assert await members(tenant, cohort) == ["ann", "bob"]
-    assert (await retrieve(tenant, cohort))["count"] == 2
+    assert await cohort_members(tenant, cohort) == ["ann", "bob"]
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 2
 
 
 async def test_a_pending_import_adds_to_members_changed_meanwhile(tenant: Tenant) -> None:
     await three_persons(tenant)
     ann, cid = [await uuid_of(tenant, name) for name in ("ann", "cid")]
-    cohort = await upload(tenant, "ann\nbob\n")
+    cohort = await upload_cohort(tenant, "ann\nbob\n")
 
     await add(tenant, cohort, ann, cid)
     await remove(tenant, cohort, cid)
-    waiting = await retrieve(tenant, cohort)
+    waiting = await retrieve_cohort(tenant, cohort)
     await tenant.server.calculated()
 
     assert (waiting["count"], waiting["is_calculating"]) == (1, True)
-    assert await members(tenant, cohort) == ["ann", "bob"]
-    done = await retrieve(tenant, cohort)
+    assert await cohort_members(tenant, cohort) == ["ann", "bob"]
+    done = await retrieve_cohort(tenant, cohort)
     assert (done["count"], done["is_calculating"]) == (2, False)
 
 
 async def test_unknown_persons_are_listed_and_the_others_added(tenant: Tenant) -> None:
     await three_persons(tenant)
     ann = await uuid_of(tenant, "ann")
-    cohort = await create(tenant, is_static=True)
+    cohort = await create_cohort(tenant, is_static=True)
 
     some = await add(tenant, cohort, UNKNOWN, ann)
     none = await add(tenant, cohort, UNKNOWN)
@@ -114,7 +114,7 @@ async def test_unknown_persons_are_listed_and_the_others_added(tenant: Tenant) -
         400,
         error("validation_error", "invalid_input", "No valid users to add to cohort", "person_ids"),
     )
-    assert await members(tenant, cohort) == ["ann"]
+    assert await cohort_members(tenant, cohort) == ["ann"]
 
 
 async def test_merged_persons_stand_for_the_survivors(tenant: Tenant) -> None:
@@ -122,21 +122,21 @@ async def test_merged_persons_stand_for_the_survivors(tenant: Tenant) -> None:
     ann = await uuid_of(tenant, "ann")
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
     await tenant.capture(merge)
-    cohort = await create(tenant, is_static=True)
+    cohort = await create_cohort(tenant, is_static=True)
 
     await add(tenant, cohort, ann)
-    count = (await retrieve(tenant, cohort))["count"]
+    count = (await retrieve_cohort(tenant, cohort))["count"]
     gone = await remove(tenant, cohort, ann)
 
     assert count == 1
     assert gone.status_code == 200
-    assert await members(tenant, cohort) == []
+    assert await cohort_members(tenant, cohort) == []
 
 
 async def test_flags_use_the_current_members(tenant: Tenant) -> None:
     await three_persons(tenant)
     ann = await uuid_of(tenant, "ann")
-    cohort = await create(tenant, is_static=True)
+    cohort = await create_cohort(tenant, is_static=True)
     key = await flag_on(tenant, cohort)
 
     await add(tenant, cohort, ann)
@@ -150,7 +150,7 @@ async def test_flags_use_the_current_members(tenant: Tenant) -> None:
 async def test_persons_can_only_be_added_to_static_cohorts(tenant: Tenant) -> None:
     await three_persons(tenant)
     ann = await uuid_of(tenant, "ann")
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
 
     for answer, word in (
         (await add(tenant, cohort, ann), "add"),
@@ -169,7 +169,7 @@ async def test_changes_of_members_are_refused_during_an_import(tenant: Tenant) -
     await tenant.server.calculated()
     await three_persons(tenant)
     ann = await uuid_of(tenant, "ann")
-    cohort = await upload(tenant, "bob\n")
+    cohort = await upload_cohort(tenant, "bob\n")
     now = tenant.server.clock.now()
     claim = await CohortLeaseStore(tenant.server.records, lease_s=60).claim_cohort(
         now, "another server"
@@ -185,14 +185,14 @@ async def test_changes_of_members_are_refused_during_an_import(tenant: Tenant) -
         assert answer.status_code == 503
         assert answer.json() == error("server_error", "unavailable", BUSY)
     assert free.status_code == 200
-    assert await members(tenant, cohort) == ["ann", "bob"]
+    assert await cohort_members(tenant, cohort) == ["ann", "bob"]
 
 
 async def test_rows_of_a_failed_import_stay_invisible(tenant: Tenant) -> None:
     await tenant.server.calculated()
     await three_persons(tenant)
     ann, bob = [await uuid_of(tenant, name) for name in ("ann", "bob")]
-    cohort = await upload(tenant, "cid\n")
+    cohort = await upload_cohort(tenant, "cid\n")
     now, work = tenant.server.clock.now(), CohortLeaseStore(tenant.server.records, lease_s=60)
     claim = await work.claim_cohort(now, "broken")
     assert claim is not None
@@ -201,8 +201,8 @@ async def test_rows_of_a_failed_import_stay_invisible(tenant: Tenant) -> None:
 
     await add(tenant, cohort, ann)
 
-    assert await members(tenant, cohort) == ["ann"]
-    assert (await retrieve(tenant, cohort))["count"] == 1
+    assert await cohort_members(tenant, cohort) == ["ann"]
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 1
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ async def test_rows_of_a_failed_import_stay_invisible(tenant: Tenant) -> None:
 async def test_a_malformed_list_of_persons_is_refused(
     tenant: Tenant, sent: Json, code: str, detail: str, attr: str
 ) -> None:
-    cohort = await create(tenant, is_static=True)
+    cohort = await create_cohort(tenant, is_static=True)
 
     answer = await tenant.api.patch(
         f"/cohorts/{cohort['id']}/add_persons_to_static_cohort/", json=sent
@@ -242,7 +242,7 @@ async def test_a_malformed_list_of_persons_is_refused(
     ("sent", "attr"), [({}, "person_id"), ({"person_id": 5}, "person_id"), ({"id": "x"}, "id")]
 )
 async def test_a_malformed_person_id_is_refused(tenant: Tenant, sent: Any, attr: str) -> None:
-    cohort = await create(tenant, is_static=True)
+    cohort = await create_cohort(tenant, is_static=True)
 
     answer = await tenant.api.patch(
         f"/cohorts/{cohort['id']}/remove_person_from_static_cohort/", json=sent
@@ -263,7 +263,7 @@ async def test_unknown_cohorts_are_not_found(tenant: Tenant) -> None:
 async def test_the_activity_records_who_was_added_and_removed(tenant: Tenant) -> None:
     await tenant.capture(*(person(f"p{n}") for n in range(NAMED_MAX + 2)))
     persons = [await uuid_of(tenant, f"p{n}") for n in range(NAMED_MAX + 2)]
-    cohort = await create(tenant, is_static=True, name="picked")
+    cohort = await create_cohort(tenant, is_static=True, name="picked")
 
     await add(tenant, cohort, *persons, str(uuid4()))
     await remove(tenant, cohort, persons[0])

@@ -11,21 +11,21 @@ from fanion.cohorts.csv_export import COLUMNS_MAX
 from fanion.persons.list_store import PORTION_ROWS_MIN
 from tests.support.application import Json, Tenant
 from tests.support.cohorts import (
-    all_of,
-    create,
-    did,
+    all_conditions,
+    cohort_members,
+    create_cohort,
     event,
-    members,
+    performed,
     person,
     person_is,
     three_persons,
-    upload,
+    upload_cohort,
 )
 
 
 async def test_members_are_listed_as_persons_page_by_page(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(did("seen", time_value=99)))
+    cohort = await create_cohort(tenant, filters=all_conditions(performed("seen", time_value=99)))
     await tenant.capture(event("bob"), event("cid"))
     await tenant.server.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
@@ -44,18 +44,20 @@ async def test_members_are_listed_as_persons_page_by_page(tenant: Tenant) -> Non
 @pytest.mark.every_engine
 async def test_members_can_be_searched(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
+    cohort = await create_cohort(
+        tenant, filters=all_conditions(person_is("plan", "", operator="is_set"))
+    )
     await tenant.server.calculated()
     cid = await tenant.person("cid")
     conditions = json.dumps([person_is("plan", "pro")])
 
-    assert await members(tenant, cohort, search="bob") == ["bob"]
-    assert await members(tenant, cohort, search=cid["uuid"]) == ["cid"]
-    assert await members(tenant, cohort, search="CORP") == ["ann"]
-    assert await members(tenant, cohort, distinct_id="ann") == ["ann"]
-    assert await members(tenant, cohort, email="ann@corp.example") == ["ann"]
-    assert await members(tenant, cohort, properties=conditions) == ["ann", "cid"]
-    assert len(await members(tenant, cohort, properties=conditions, limit=1, offset=1)) == 1
+    assert await cohort_members(tenant, cohort, search="bob") == ["bob"]
+    assert await cohort_members(tenant, cohort, search=cid["uuid"]) == ["cid"]
+    assert await cohort_members(tenant, cohort, search="CORP") == ["ann"]
+    assert await cohort_members(tenant, cohort, distinct_id="ann") == ["ann"]
+    assert await cohort_members(tenant, cohort, email="ann@corp.example") == ["ann"]
+    assert await cohort_members(tenant, cohort, properties=conditions) == ["ann", "cid"]
+    assert len(await cohort_members(tenant, cohort, properties=conditions, limit=1, offset=1)) == 1
 
 
 @pytest.mark.every_engine
@@ -66,7 +68,9 @@ async def test_following_next_lists_every_member_once(
     """The first events of some members have the same time."""
     person_names = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
     await tenant.capture(*person_names)
-    cohort = await create(tenant, filters=all_of(person_is("n", "", operator="is_set")))
+    cohort = await create_cohort(
+        tenant, filters=all_conditions(person_is("n", "", operator="is_set"))
+    )
     await tenant.server.calculated()
     query = {"limit": 2} | ({"properties": json.dumps(conditions)} if conditions else {})
     page = await tenant.get(f"/cohorts/{cohort['id']}/persons/", **query)
@@ -84,7 +88,9 @@ async def test_following_next_lists_every_member_once(
 
 async def test_a_page_after_a_deleted_person_is_found_by_its_offset(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
+    cohort = await create_cohort(
+        tenant, filters=all_conditions(person_is("plan", "", operator="is_set"))
+    )
     await tenant.server.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
@@ -113,17 +119,19 @@ async def test_filters_of_members_compare_as_everywhere(
     tenant: Tenant, properties: list[Json], expected: list[str]
 ) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, filters=all_of(person_is("plan", "", operator="is_set")))
+    cohort = await create_cohort(
+        tenant, filters=all_conditions(person_is("plan", "", operator="is_set"))
+    )
     await tenant.server.calculated()
 
-    assert await members(tenant, cohort, properties=json.dumps(properties)) == expected
+    assert await cohort_members(tenant, cohort, properties=json.dumps(properties)) == expected
 
 
 @pytest.mark.parametrize(
     "properties", ["{", "7", "[7]", "{}x", '[{"type":"cohort","value":1}]', "[" * 5_000]
 )
 async def test_conditions_that_cannot_be_read_are_refused(tenant: Tenant, properties: str) -> None:
-    cohort = await create(tenant, name="x")
+    cohort = await create_cohort(tenant, name="x")
 
     answer = await tenant.api.get(
         f"/cohorts/{cohort['id']}/persons/", params={"properties": properties}
@@ -135,8 +143,8 @@ async def test_conditions_that_cannot_be_read_are_refused(tenant: Tenant, proper
 @pytest.mark.every_engine
 async def test_members_are_exported_as_csv(tenant: Tenant) -> None:
     await tenant.capture(person("ann", plan="pro", email="ann@corp.example", deep={"a": [1]}))
-    cohort = await create(tenant, filters=all_of(person_is("plan", "pro")))
-    empty = await create(tenant, filters=all_of(person_is("plan", "free")))
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
+    empty = await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
     await tenant.server.calculated()
     ann = await tenant.person("ann")
 
@@ -156,7 +164,9 @@ async def test_a_long_table_lists_every_member_once_with_the_columns_of_all(tena
     count = PORTION_ROWS_MIN * 2 + 50
     own: list[Json] = [{"n": n, f"only{n % 7}": n} for n in range(count)]
     await tenant.capture(*(person(f"p{n}", days_ago=n, **own[n]) for n in range(count)))
-    cohort = await create(tenant, filters=all_of(person_is("n", "", operator="is_set")))
+    cohort = await create_cohort(
+        tenant, filters=all_conditions(person_is("n", "", operator="is_set"))
+    )
     await tenant.server.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
@@ -179,7 +189,9 @@ async def test_a_table_has_a_limit_of_columns_and_counts_the_others(tenant: Tena
     many: Json = {f"p{n:05}": n for n in range(COLUMNS_MAX)}
     await tenant.capture(person("ann", **many))
     await tenant.capture(person("bob", days_ago=2, p00000="=1+1"))
-    cohort = await create(tenant, filters=all_of(person_is("p00000", "", operator="is_set")))
+    cohort = await create_cohort(
+        tenant, filters=all_conditions(person_is("p00000", "", operator="is_set"))
+    )
     await tenant.server.calculated()
 
     table = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
@@ -194,7 +206,7 @@ async def test_a_table_has_a_limit_of_columns_and_counts_the_others(tenant: Tena
 @pytest.mark.every_engine
 async def test_a_merge_of_persons_changes_members_at_once(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await upload(tenant, "ann\nbob\n")
+    cohort = await upload_cohort(tenant, "ann\nbob\n")
     await tenant.server.calculated()
 
     await tenant.capture(

@@ -3,7 +3,13 @@
 import pytest
 
 from tests.support.application import Tenant
-from tests.support.cohorts import all_of, change, create, person_is, three_persons
+from tests.support.cohorts import (
+    all_conditions,
+    change_cohort,
+    create_cohort,
+    person_is,
+    three_persons,
+)
 
 PATH = "/persons/cohorts/"
 
@@ -11,14 +17,16 @@ PATH = "/persons/cohorts/"
 @pytest.mark.every_engine
 async def test_the_cohorts_of_a_person_are_listed_newest_first(tenant: Tenant) -> None:
     await three_persons(tenant)
-    pro = await create(tenant, name="pro", filters=all_of(person_is("plan", "pro")))
-    anyone = await create(
-        tenant, name="any", filters=all_of(person_is("plan", "", operator="is_set"))
+    pro = await create_cohort(tenant, name="pro", filters=all_conditions(person_is("plan", "pro")))
+    anyone = await create_cohort(
+        tenant, name="any", filters=all_conditions(person_is("plan", "", operator="is_set"))
     )
-    await create(tenant, name="free", filters=all_of(person_is("plan", "free")))
-    gone = await create(tenant, name="gone", filters=all_of(person_is("plan", "pro")))
+    await create_cohort(tenant, name="free", filters=all_conditions(person_is("plan", "free")))
+    gone = await create_cohort(
+        tenant, name="gone", filters=all_conditions(person_is("plan", "pro"))
+    )
     await tenant.server.calculated()
-    await change(tenant, gone, deleted=True)
+    await change_cohort(tenant, gone, deleted=True)
     ann = await tenant.person("ann")
 
     cohorts = (await tenant.get(PATH, person_id=ann["uuid"]))["results"]
@@ -30,12 +38,12 @@ async def test_the_cohorts_of_a_person_are_listed_newest_first(tenant: Tenant) -
 
 async def test_a_member_that_left_is_not_listed(tenant: Tenant) -> None:
     await three_persons(tenant)
-    await create(tenant, filters=all_of(person_is("plan", "pro")))
+    await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
     await tenant.server.calculated()
     ann = await tenant.person("ann")
     cohort = (await tenant.get(PATH, person_id=ann["uuid"]))["results"][0]
 
-    await change(tenant, cohort, filters=all_of(person_is("plan", "free")))
+    await change_cohort(tenant, cohort, filters=all_conditions(person_is("plan", "free")))
     await tenant.server.calculated()
 
     assert (await tenant.get(PATH, person_id=ann["uuid"]))["results"] == []

@@ -5,9 +5,17 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import all_of, change, create, did, in_cohort, person_is, retrieve
+from tests.support.cohorts import (
+    all_conditions,
+    change_cohort,
+    create_cohort,
+    in_cohort,
+    performed,
+    person_is,
+    retrieve_cohort,
+)
 
-PRO = all_of(person_is("plan", "pro"))
+PRO = all_conditions(person_is("plan", "pro"))
 # The value of another cohort, or nonsense, for every field that is not written.
 MAINTAINED: Json = {
     "id": "x",
@@ -28,22 +36,24 @@ Maker = Callable[[Tenant], Awaitable[Json]]
 
 
 async def nested(tenant: Tenant) -> Json:
-    inner = await create(tenant, name="inner", filters=PRO)
-    return await create(tenant, filters=all_of(in_cohort(inner["id"])))
+    inner = await create_cohort(tenant, name="inner", filters=PRO)
+    return await create_cohort(tenant, filters=all_conditions(in_cohort(inner["id"])))
 
 
 async def deleted(tenant: Tenant) -> Json:
-    return await change(tenant, await create(tenant, filters=PRO), deleted=True)
+    return await change_cohort(tenant, await create_cohort(tenant, filters=PRO), deleted=True)
 
 
 MAKERS: dict[str, Maker] = {
-    "dynamic": lambda tenant: create(tenant, name="c", description="d", filters=PRO),
-    "by events": lambda tenant: create(tenant, filters=all_of(did("opened"))),
-    "by groups": lambda tenant: create(tenant, groups=[{"properties": [person_is("plan", "pro")]}]),
+    "dynamic": lambda tenant: create_cohort(tenant, name="c", description="d", filters=PRO),
+    "by events": lambda tenant: create_cohort(tenant, filters=all_conditions(performed("opened"))),
+    "by groups": lambda tenant: create_cohort(
+        tenant, groups=[{"properties": [person_is("plan", "pro")]}]
+    ),
     "nested": nested,
-    "static": lambda tenant: create(tenant, is_static=True),
-    "static, with criteria": lambda tenant: create(tenant, is_static=True, filters=PRO),
-    "without criteria": lambda tenant: create(tenant, name="nobody"),
+    "static": lambda tenant: create_cohort(tenant, is_static=True),
+    "static, with criteria": lambda tenant: create_cohort(tenant, is_static=True, filters=PRO),
+    "without criteria": lambda tenant: create_cohort(tenant, name="nobody"),
     "deleted": deleted,
 }
 
@@ -53,7 +63,7 @@ MAKERS: dict[str, Maker] = {
 async def test_a_cohort_is_sent_back_whole(tenant: Tenant, kind: str, method: str) -> None:
     made = await MAKERS[kind](tenant)
     await tenant.server.calculated()
-    cohort = await retrieve(tenant, made)
+    cohort = await retrieve_cohort(tenant, made)
     path = f"/cohorts/{cohort['id']}/"
 
     same = await tenant.api.request(method, path, json=cohort)
@@ -61,5 +71,5 @@ async def test_a_cohort_is_sent_back_whole(tenant: Tenant, kind: str, method: st
     await tenant.server.calculated()
 
     assert (same.status_code, odd.status_code) == (200, 200), (same.text, odd.text)
-    stored = await retrieve(tenant, cohort)
+    stored = await retrieve_cohort(tenant, cohort)
     assert stored == {**cohort, "last_calculation": stored["last_calculation"]}

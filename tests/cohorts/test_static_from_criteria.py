@@ -7,55 +7,55 @@ import pytest
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     UNKNOWN,
-    all_of,
-    change,
-    create,
-    did,
+    all_conditions,
+    change_cohort,
+    cohort_members,
+    create_cohort,
     in_cohort,
-    members,
+    performed,
     person,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
 )
 
-PRO = all_of(person_is("plan", "pro"))
+PRO = all_conditions(person_is("plan", "pro"))
 FIXED = "The criteria of a static cohort cannot be changed."
 
 
 async def test_criteria_of_a_static_cohort_are_evaluated_once(tenant: Tenant) -> None:
     await three_persons(tenant)
 
-    cohort = await create(tenant, name="then", is_static=True, filters=PRO)
+    cohort = await create_cohort(tenant, name="then", is_static=True, filters=PRO)
     await tenant.server.calculated()
     await tenant.capture(person("bob", plan="pro"))
     tenant.server.clock.move(hours=1)
     await tenant.server.calculated()
 
     assert (cohort["is_static"], cohort["filters"]) == (True, PRO)
-    assert await members(tenant, cohort) == ["ann", "cid"]
-    assert (await retrieve(tenant, cohort))["count"] == 2
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
+    assert (await retrieve_cohort(tenant, cohort))["count"] == 2
 
 
 async def test_criteria_on_events_and_cohorts_are_evaluated_once_too(tenant: Tenant) -> None:
     await three_persons(tenant)
-    pro = await create(tenant, filters=PRO)
-    tree = {"type": "OR", "values": [did("opened"), in_cohort(pro["id"])]}
+    pro = await create_cohort(tenant, filters=PRO)
+    tree = {"type": "OR", "values": [performed("opened"), in_cohort(pro["id"])]}
 
-    cohort = await create(tenant, is_static=True, filters={"properties": tree})
+    cohort = await create_cohort(tenant, is_static=True, filters={"properties": tree})
     await tenant.server.calculated()
 
-    assert await members(tenant, cohort) == ["ann", "bob", "cid"]
+    assert await cohort_members(tenant, cohort) == ["ann", "bob", "cid"]
 
 
 @pytest.mark.parametrize("properties", [{}, [], {"type": "AND", "values": []}])
 async def test_without_conditions_a_static_cohort_is_empty(
     tenant: Tenant, properties: Json
 ) -> None:
-    cohort = await create(tenant, is_static=True, filters={"properties": properties})
+    cohort = await create_cohort(tenant, is_static=True, filters={"properties": properties})
     await tenant.server.calculated()
 
-    assert (await retrieve(tenant, cohort))["count"] is None
+    assert (await retrieve_cohort(tenant, cohort))["count"] is None
 
 
 async def test_criteria_sent_with_a_file_are_stored_and_not_evaluated(tenant: Tenant) -> None:
@@ -67,15 +67,15 @@ async def test_criteria_sent_with_a_file_are_stored_and_not_evaluated(tenant: Te
 
     assert answer.status_code == 201, answer.text
     assert answer.json()["filters"] == PRO
-    assert await members(tenant, answer.json()) == ["bob"]
+    assert await cohort_members(tenant, answer.json()) == ["bob"]
 
 
 @pytest.mark.parametrize(
     ("filters", "attr"),
     [
-        (all_of(person_is("plan", "x", operator="less")), "filters"),
-        (all_of(did("opened", time_valeu=3)), "filters"),
-        (all_of(in_cohort(UNKNOWN)), None),
+        (all_conditions(person_is("plan", "x", operator="less")), "filters"),
+        (all_conditions(performed("opened", time_valeu=3)), "filters"),
+        (all_conditions(in_cohort(UNKNOWN)), None),
     ],
 )
 async def test_criteria_of_a_static_cohort_are_validated(
@@ -90,7 +90,7 @@ async def test_criteria_of_a_static_cohort_are_validated(
 @pytest.mark.parametrize(
     ("sent", "attr"),
     [
-        ({"filters": all_of(person_is("plan", "free"))}, "filters"),
+        ({"filters": all_conditions(person_is("plan", "free"))}, "filters"),
         ({"filters": None}, "filters"),
         ({"filters": {"properties": {}}}, "filters"),
         ({"groups": [{"event_id": "opened"}]}, "groups"),
@@ -100,36 +100,36 @@ async def test_criteria_of_a_static_cohort_cannot_be_changed(
     tenant: Tenant, sent: Json, attr: str
 ) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, is_static=True, filters=PRO)
+    cohort = await create_cohort(tenant, is_static=True, filters=PRO)
     await tenant.server.calculated()
-    before = await retrieve(tenant, cohort)
+    before = await retrieve_cohort(tenant, cohort)
 
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n", **sent})
 
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", FIXED, attr)
-    assert await retrieve(tenant, cohort) == before
+    assert await retrieve_cohort(tenant, cohort) == before
 
 
 async def test_a_static_cohort_may_be_sent_back_as_it_was_read(tenant: Tenant) -> None:
-    with_criteria = await create(tenant, is_static=True, filters=PRO)
-    empty = await create(tenant, is_static=True)
+    with_criteria = await create_cohort(tenant, is_static=True, filters=PRO)
+    empty = await create_cohort(tenant, is_static=True)
     nothing: Json = {"properties": {"type": "AND", "values": []}}
 
     for cohort in (with_criteria, empty):
-        same = await change(tenant, cohort, **{**cohort, "name": "n"})
+        same = await change_cohort(tenant, cohort, **{**cohort, "name": "n"})
         assert (same["name"], same["filters"]) == ("n", cohort["filters"])
-    cleared = await change(tenant, empty, filters=nothing, groups=[])
+    cleared = await change_cohort(tenant, empty, filters=nothing, groups=[])
     assert cleared["filters"] == empty["filters"]
 
 
 async def test_a_static_cohort_becomes_dynamic_with_other_criteria(tenant: Tenant) -> None:
     await three_persons(tenant)
-    cohort = await create(tenant, is_static=True, filters=PRO)
-    free = all_of(person_is("plan", "free"))
+    cohort = await create_cohort(tenant, is_static=True, filters=PRO)
+    free = all_conditions(person_is("plan", "free"))
 
-    changed = await change(tenant, cohort, is_static=False, filters=free)
+    changed = await change_cohort(tenant, cohort, is_static=False, filters=free)
     await tenant.server.calculated()
 
     assert changed["filters"] == free
-    assert await members(tenant, cohort) == ["bob"]
+    assert await cohort_members(tenant, cohort) == ["bob"]

@@ -7,46 +7,46 @@ import pytest
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     UNKNOWN,
-    all_of,
-    change,
-    create,
-    did,
+    all_conditions,
+    change_cohort,
+    create_cohort,
     in_cohort,
+    performed,
     person_is,
-    retrieve,
+    retrieve_cohort,
     three_persons,
 )
 
 INVALID: dict[str, tuple[Json, str | None, str]] = {
-    "filtres": ({"filtres": all_of()}, "filtres", 'Did you mean "filters"?'),
+    "filtres": ({"filtres": all_conditions()}, "filtres", 'Did you mean "filters"?'),
     "isStatic": ({"isStatic": True}, "isStatic", 'Did you mean "is_static"?'),
     "tags": ({"tags": ["a"]}, "tags", 'Unknown field "tags"'),
     "an operator": (
-        {"filters": all_of(person_is("age", "5", operator="less"))},
+        {"filters": all_conditions(person_is("age", "5", operator="less"))},
         "filters",
         'Unknown operator "less"',
     ),
     "an interval": (
-        {"filters": all_of(did("opened", time_interval="fortnight"))},
+        {"filters": all_conditions(performed("opened", time_interval="fortnight"))},
         "filters",
         "minute, hour, day, week, month, year",
     ),
     "a field of a condition": (
-        {"filters": all_of(did("opened", time_valeu=3))},
+        {"filters": all_conditions(performed("opened", time_valeu=3))},
         "filters",
         'Did you mean "time_value"?',
     ),
     "a date": (
-        {"filters": all_of(person_is("born", "soon", operator="is_date_after"))},
+        {"filters": all_conditions(person_is("born", "soon", operator="is_date_after"))},
         "filters",
         '"soon"',
     ),
     "a cohort": (
-        {"filters": all_of(in_cohort(UNKNOWN))},
+        {"filters": all_conditions(in_cohort(UNKNOWN))},
         None,
         f"Invalid Cohort ID in filter: {UNKNOWN}",
     ),
-    "field next to properties": ({"filters": {**all_of(), "name": 1}}, "filters", '"name"'),
+    "field next to properties": ({"filters": {**all_conditions(), "name": 1}}, "filters", '"name"'),
     "a field of a group": ({"groups": [{"event_id": "a", "dayz": 1}]}, "groups", '"days"'),
     "a cohort in a group": (
         {"groups": [{"properties": [in_cohort(UNKNOWN)]}]},
@@ -76,13 +76,13 @@ async def test_an_invalid_request_creates_no_cohort(tenant: Tenant, name: str) -
 @pytest.mark.parametrize("name", INVALID)
 async def test_an_invalid_request_changes_no_cohort(tenant: Tenant, name: str) -> None:
     sent, attr, _ = INVALID[name]
-    cohort = await create(tenant, name="c", filters=all_of(person_is("plan", "pro")))
+    cohort = await create_cohort(tenant, name="c", filters=all_conditions(person_is("plan", "pro")))
 
     for method in ("PATCH", "PUT"):
         answer = await tenant.api.request(method, f"/cohorts/{cohort['id']}/", json=sent)
         assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
-    assert await retrieve(tenant, cohort) == cohort
+    assert await retrieve_cohort(tenant, cohort) == cohort
 
 
 @pytest.mark.parametrize("name", ["an operator", "a date", "a cohort", "field next to properties"])
@@ -96,7 +96,9 @@ async def test_an_invalid_preview_is_refused(tenant: Tenant, name: str) -> None:
 
 
 async def test_an_unknown_field_of_a_preview_is_refused(tenant: Tenant) -> None:
-    answer = await tenant.api.post("/cohorts/preview/", json={"filters": all_of(), "limit": 3})
+    answer = await tenant.api.post(
+        "/cohorts/preview/", json={"filters": all_conditions(), "limit": 3}
+    )
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "limit")
 
@@ -105,7 +107,7 @@ async def test_older_conditions_without_an_operator_can_be_tried(tenant: Tenant)
     await three_persons(tenant)
     leaf = {"type": "person", "key": "plan", "value": "pro"}
 
-    answer = await tenant.api.post("/cohorts/preview/", json={"filters": all_of(leaf)})
+    answer = await tenant.api.post("/cohorts/preview/", json={"filters": all_conditions(leaf)})
 
     assert answer.json()["count"] == 2
 
@@ -129,8 +131,8 @@ async def test_field_names_of_every_api_version_are_accepted(tenant: Tenant) -> 
         "_create_static_person_ids": [],
     }
 
-    cohort = await create(tenant, name="c", **returned)
-    changed = await change(tenant, cohort, **returned)
+    cohort = await create_cohort(tenant, name="c", **returned)
+    changed = await change_cohort(tenant, cohort, **returned)
 
     assert cohort["id"] != 7
     assert (changed["count"], changed["errors_calculating"]) == (None, 0)
@@ -149,7 +151,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("path", QUERIES)
 async def test_an_unknown_query_parameter_is_refused(tenant: Tenant, path: str) -> None:
-    cohort = await create(tenant, name="c")
+    cohort = await create_cohort(tenant, name="c")
     attr = QUERIES[path]
 
     answer = await tenant.api.get(path.replace("COHORT", str(cohort["id"])))
@@ -160,7 +162,7 @@ async def test_an_unknown_query_parameter_is_refused(tenant: Tenant, path: str) 
 
 
 async def test_known_query_parameters_are_accepted_everywhere(tenant: Tenant) -> None:
-    cohort = await create(tenant, name="c")
+    cohort = await create_cohort(tenant, name="c")
     common = f"token={tenant.token}&format=json&_=1700000000"
 
     for path in ("", "persons/", "activity/", "explain/"):
@@ -187,7 +189,7 @@ async def test_known_query_parameters_are_accepted_everywhere(tenant: Tenant) ->
 async def test_query_parameters_of_members_are_validated(
     tenant: Tenant, query: dict[str, str], attr: str
 ) -> None:
-    cohort = await create(tenant, name="c")
+    cohort = await create_cohort(tenant, name="c")
 
     answer = await tenant.api.get(f"/cohorts/{cohort['id']}/persons/", params=query)
 
@@ -234,7 +236,7 @@ async def test_unsupported_fields_of_a_query_are_refused(
 
 # ── Cohorts stored before ────────────────────────────────────────────────────────────────
 
-OLD: Json = all_of(
+OLD: Json = all_conditions(
     {"type": "person", "key": "plan", "value": "pro"},
     {"type": "AND", "values": []},
     person_is("age", "5", operator="less", colour=1),
@@ -243,9 +245,9 @@ OLD: Json = all_of(
 
 
 async def test_an_invalid_cohort_stored_before_still_works(tenant: Tenant) -> None:
-    cohort = await create(tenant, name="c")
+    cohort = await create_cohort(tenant, name="c")
     await tenant.store_cohort(cohort, filters=OLD)
-    returned = await retrieve(tenant, cohort)
+    returned = await retrieve_cohort(tenant, cohort)
     leaves: list[Any] = OLD["properties"]["values"]
 
     answers = [
@@ -254,7 +256,7 @@ async def test_an_invalid_cohort_stored_before_still_works(tenant: Tenant) -> No
             returned,
             {"name": "n"},
             {"filters": OLD},
-            {"filters": all_of(*leaves[2:], person_is("plan", "pro"))},
+            {"filters": all_conditions(*leaves[2:], person_is("plan", "pro"))},
             {"deleted": True},
             {"deleted": False},
         )
@@ -264,9 +266,9 @@ async def test_an_invalid_cohort_stored_before_still_works(tenant: Tenant) -> No
 
 
 async def test_a_new_error_in_an_old_cohort_is_refused(tenant: Tenant) -> None:
-    cohort = await create(tenant, name="c")
+    cohort = await create_cohort(tenant, name="c")
     await tenant.store_cohort(cohort, filters=OLD)
-    worse = all_of(in_cohort(UNKNOWN), in_cohort(UNKNOWN + 1))
+    worse = all_conditions(in_cohort(UNKNOWN), in_cohort(UNKNOWN + 1))
 
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": worse})
 
@@ -274,15 +276,15 @@ async def test_a_new_error_in_an_old_cohort_is_refused(tenant: Tenant) -> None:
     assert answer.json() == error(
         "validation_error", "invalid_input", f"Invalid Cohort ID in filter: {UNKNOWN + 1}"
     )
-    assert (await retrieve(tenant, cohort))["filters"] == OLD
+    assert (await retrieve_cohort(tenant, cohort))["filters"] == OLD
 
 
 async def test_filters_converted_from_groups_may_be_sent_back(tenant: Tenant) -> None:
     """The cohort keeps its groups, which could otherwise not be changed any more."""
-    cohort = await create(tenant, groups=[{"properties": {"plan": "pro"}}])
+    cohort = await create_cohort(tenant, groups=[{"properties": {"plan": "pro"}}])
 
-    same = await change(tenant, cohort, filters=cohort["filters"], name="n")
-    changed = await change(tenant, cohort, groups=[{"properties": {"plan": "free"}}])
+    same = await change_cohort(tenant, cohort, filters=cohort["filters"], name="n")
+    changed = await change_cohort(tenant, cohort, groups=[{"properties": {"plan": "free"}}])
 
     assert same["filters"] == cohort["filters"]
     [leaf] = changed["filters"]["properties"]["values"][0]["values"]
@@ -292,7 +294,7 @@ async def test_filters_converted_from_groups_may_be_sent_back(tenant: Tenant) ->
 async def test_criteria_of_a_static_cohort_are_validated_when_it_becomes_dynamic(
     tenant: Tenant,
 ) -> None:
-    cohort = await create(tenant, name="c", is_static=True)
+    cohort = await create_cohort(tenant, name="c", is_static=True)
     await tenant.store_cohort(cohort, filters=OLD)
 
     stays = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n"})

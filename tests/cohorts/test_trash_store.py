@@ -14,13 +14,13 @@ from tests.cohorts.test_concurrent_changes import change
 from tests.support.stored_cohorts import (
     LEASE_S,
     NOW,
-    claimed,
+    claim_cohort,
     cohort,
     cohort_store,
-    finish,
     make_persons,
     names_in,
-    uploaded,
+    publish_members,
+    store_upload,
 )
 
 pytestmark = pytest.mark.every_engine
@@ -42,12 +42,12 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
     await make_persons(records, "a", "b", "c")
     work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
     deleted_one, other = [
-        await cohort(records, await uploaded(records, "a"), is_static=True) for _ in range(2)
+        await cohort(records, await store_upload(records, "a"), is_static=True) for _ in range(2)
     ]
     for _ in (deleted_one, other):
-        claim = await claimed(work)
+        claim = await claim_cohort(work)
         await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b", "c"]), NOW)
-        await finish(work, claim)
+        await publish_members(work, claim)
 
     await change(records, deleted_one, deleted=True)
     early = await deleted.purge_members(LATER - timedelta(seconds=1))
@@ -66,13 +66,13 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
 async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     await make_persons(records, "a")
     work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
-    static = await cohort(records, await uploaded(records, "a"), is_static=True)
+    static = await cohort(records, await store_upload(records, "a"), is_static=True)
 
     await change(records, static, deleted=True)
     await change(records, static, deleted=False)
-    claim = await claimed(work)
+    claim = await claim_cohort(work)
     await work.add_members(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
-    await finish(work, claim)
+    await publish_members(work, claim)
 
     assert not await deleted.purge_members(LATER)
     assert await names_in(records, static.id) == ["a"]
@@ -83,18 +83,18 @@ async def test_a_cohort_restored_during_removal_shows_no_partial_members(records
     work = CohortLeaseStore(records, LEASE_S)
     deleted = CohortTrashStore(records, RETENTION, members_max=1)
     dynamic = await cohort(records)
-    claim = await claimed(work)
+    claim = await claim_cohort(work)
     await work.add_members(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
-    await finish(work, claim)
+    await publish_members(work, claim)
     await change(records, dynamic, deleted=True)
 
     more = await deleted.purge_members(LATER)
     half = await remaining_rows(records)
     await change(records, dynamic, deleted=False)
     returned, idle = await names_in(records, dynamic.id), await deleted.purge_members(LATER)
-    again = await claimed(work)
+    again = await claim_cohort(work)
     await work.add_members(again, by_distinct_id(again.project_id, ["b"]), NOW)
-    await finish(work, again)
+    await publish_members(work, again)
 
     assert (more, half, returned, idle) == (True, (1, 0), [], False)
     assert await names_in(records, dynamic.id) == ["b"]

@@ -12,7 +12,13 @@ from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
 from fanion.events.storage.store import EventStore
 from tests.support.application import Json, Tenant, error, open_app_server, open_tenant
-from tests.support.cohorts import create, members, retrieve, three_persons, upload
+from tests.support.cohorts import (
+    cohort_members,
+    create_cohort,
+    retrieve_cohort,
+    three_persons,
+    upload_cohort,
+)
 from tests.support.management import NOW, Clock
 
 BODY_MAX = 20_000
@@ -46,15 +52,15 @@ async def test_a_file_may_be_larger_than_other_bodies(small: Tenant) -> None:
     await three_persons(small)
     anonymous = [f"nobody-{number}" for number in range(2 * IDS_MAX)]
 
-    cohort = await upload(small, "\n".join(["ann", *anonymous, "bob"]))
+    cohort = await upload_cohort(small, "\n".join(["ann", *anonymous, "bob"]))
     waiting = await stored(small.server.records)
     await small.server.calculated()
-    await upload(small, "\n".join(["distinct_id", *anonymous, "cid"]), cohort)
+    await upload_cohort(small, "\n".join(["distinct_id", *anonymous, "cid"]), cohort)
     await small.server.calculated()
 
     assert waiting == (1, 3)
-    assert await members(small, cohort) == ["ann", "bob", "cid"]
-    assert (await retrieve(small, cohort))["count"] == 3
+    assert await cohort_members(small, cohort) == ["ann", "bob", "cid"]
+    assert (await retrieve_cohort(small, cohort))["count"] == 3
     assert await stored(small.server.records) == (0, 0)
 
 
@@ -163,7 +169,7 @@ NOT_STATIC = error(
 
 
 async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Tenant) -> None:
-    dynamic = await create(small, name="dynamic")
+    dynamic = await create_cohort(small, name="dynamic")
     files = {"csv": ("a.csv", b"ann\n", "text/csv")}
 
     changed = await small.api.patch(f"/cohorts/{dynamic['id']}/", files=files)

@@ -18,7 +18,7 @@ from fanion.events.turns.gate_service import Gate, GateLimits
 from fanion.events.turns.turns_service import Turns
 from tests.support.application import Json, Tenant
 from tests.support.awaited import SOON_S, until_soon
-from tests.support.cohorts import all_of, create, did, person
+from tests.support.cohorts import all_conditions, create_cohort, performed, person
 from tests.support.exchange import MemoryRequest
 
 REGEX = json.dumps([{"key": "plan", "operator": "regex", "value": "p.*o", "type": "event"}])
@@ -42,7 +42,7 @@ READS: dict[str, tuple[str, str, Json | None]] = {
     "values of groups": ("GET", "/groups/property_values?group_type_index=0&key=a", None),
     "members of a cohort": ("GET", "/cohorts/{cohort}/persons", None),
     "a table of members": ("GET", "/cohorts/{cohort}/persons?format=csv", None),
-    "a preview": ("POST", "/cohorts/preview/", {"filters": all_of(did("seen"))}),
+    "a preview": ("POST", "/cohorts/preview/", {"filters": all_conditions(performed("seen"))}),
     "a trend": ("POST", "/query/", {"query": TREND}),
     "the ingestion report": ("GET", "/ingestion/", None),
     "dead letters": ("GET", "/ingestion/dead_letters", None),
@@ -57,7 +57,7 @@ READS: dict[str, tuple[str, str, Json | None]] = {
 async def places(tenant: Tenant) -> dict[str, str]:
     """Return the parts of paths that differ."""
     await tenant.capture(person("p0"))
-    cohort = await create(tenant, filters=all_of(did("seen")))
+    cohort = await create_cohort(tenant, filters=all_conditions(performed("seen")))
     first_person = (await tenant.api.get("/persons/")).json()["results"][0]
     definitions = (await tenant.api.get("/event_definitions/")).json()["results"]
     return {

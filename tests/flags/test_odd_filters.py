@@ -11,7 +11,7 @@ from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import build_flag_set
 from fanion.flags.engine.model import Subject
 from fanion.flags.validation.filters import check_filters
-from tests.support.odd_values import all_odd
+from tests.support.odd_values import all_odd_values
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 PLAN = {"key": "plan", "type": "person", "value": "pro", "operator": "exact"}
@@ -57,7 +57,7 @@ SUBJECTS = [
 @pytest.mark.parametrize("filters", [BY_PERSON, BY_GROUP], ids=["person", "group"])
 def test_what_is_accepted_is_computed(filters: dict[str, Any]) -> None:
     accepted = 0
-    for odd in all_odd(filters):
+    for odd in all_odd_values(filters):
         if not isinstance(odd, dict):
             continue
         try:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.support.awaited import until, until_soon
-from tests.support.server import Keys, RealServer, created, project_client
+from tests.support.server import Keys, RealServer, expect_created, project_client
 
 PLACE = "/feature_flags/preview_change/"
 # The client of a question disconnects after 0.2 s.
@@ -40,7 +40,7 @@ async def client(server: RealServer) -> AsyncIterator[httpx.AsyncClient]:
     keys: Keys = server.setup()
     server.start()
     async with project_client(server, keys) as client:
-        await created(client, "/feature_flags/", key="f")
+        await expect_created(client, "/feature_flags/", key="f")
         assert (await counted(client))["total_persons"] == 0
         yield client
 

@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 from fanion.db.engine import open_records
 from fanion.db.schema.flags import scheduled_changes
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import RealServer, created, project_client
+from tests.support.server import RealServer, expect_created, project_client
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
 
@@ -39,10 +39,10 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
         for hours, percentage in ((1, 10), (2, 60))
     ]
     async with project_client(server, keys, "/feature_flags") as http:
-        flag = await created(http, "/", key="beta")
+        flag = await expect_created(http, "/", key="beta")
         path = f"/{flag['id']}/scheduled_changes/"
         payload = {"operation": "update_rollout_percentage", "steps": steps}
-        change = await created(http, path, payload=payload)
+        change = await expect_created(http, path, payload=payload)
     server.kill()
     await let_hours_pass(server, 3)
 

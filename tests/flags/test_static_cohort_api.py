@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.application import Json, Tenant, error
-from tests.support.cohorts import members, person, person_is, retrieve
+from tests.support.cohorts import cohort_members, person, person_is, retrieve_cohort
 
 PLACE = "/feature_flags/{}/create_static_cohort_for_flag/"
 
@@ -40,8 +40,8 @@ async def test_a_static_cohort_is_created_from_a_flag(tenant: Tenant) -> None:
     assert cohort["name"] == "Users with feature flag beta enabled at 2024-03-01 12:00:00"
     assert (cohort["is_static"], cohort["is_calculating"], cohort["count"]) == (True, True, None)
     assert cohort["created_by"]["email"] == tenant.owner["email"]
-    assert await members(tenant, cohort) == ["ann", "cid"]
-    retrieved = await retrieve(tenant, cohort)
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
+    retrieved = await retrieve_cohort(tenant, cohort)
     assert (retrieved["count"], retrieved["errors_calculating"], retrieved["is_calculating"]) == (
         2,
         0,
@@ -60,7 +60,7 @@ async def test_later_changes_do_not_reach_the_cohort(tenant: Tenant) -> None:
     await tenant.capture(person("ann", plan="free"))
     await tenant.server.calculated()
 
-    assert await members(tenant, cohort) == ["ann", "cid"]
+    assert await cohort_members(tenant, cohort) == ["ann", "cid"]
 
 
 async def test_rollouts_and_variants_count_as_they_are_decided(tenant: Tenant) -> None:
@@ -70,7 +70,7 @@ async def test_rollouts_and_variants_count_as_they_are_decided(tenant: Tenant) -
     filters = {"groups": [{"rollout_percentage": 50}], "multivariate": {"variants": variants}}
     flag = await tenant.create_flag(key="beta-feature", filters=filters)
 
-    assert await members(tenant, await created_cohort(tenant, flag)) == ["example_id"]
+    assert await cohort_members(tenant, await created_cohort(tenant, flag)) == ["example_id"]
 
 
 async def test_an_identity_that_was_stored_over_the_login_counts(tenant: Tenant) -> None:
@@ -86,8 +86,8 @@ async def test_an_identity_that_was_stored_over_the_login_counts(tenant: Tenant)
     after = await created_cohort(tenant, flag)
 
     assert decided["featureFlags"] == {"beta-feature": True}
-    assert await members(tenant, before) == []
-    assert await members(tenant, after) == ["other_id"]
+    assert await cohort_members(tenant, before) == []
+    assert await cohort_members(tenant, after) == ["other_id"]
 
 
 async def test_conditions_on_cohorts_and_other_flags_are_followed(tenant: Tenant) -> None:
@@ -101,7 +101,7 @@ async def test_conditions_on_cohorts_and_other_flags_are_followed(tenant: Tenant
         filters={"groups": [{"properties": [in_cohort, {**after, "value": True}]}]},
     )
 
-    assert await members(tenant, await created_cohort(tenant, second)) == ["ann", "cid"]
+    assert await cohort_members(tenant, await created_cohort(tenant, second)) == ["ann", "cid"]
 
 
 @pytest.mark.parametrize("how", ["active", "deleted", "group"])
@@ -118,9 +118,9 @@ async def test_flags_that_are_on_for_no_person_give_an_empty_cohort(
 
     cohort = await created_cohort(tenant, flag)
 
-    retrieved = await retrieve(tenant, cohort)
+    retrieved = await retrieve_cohort(tenant, cohort)
     assert (retrieved["count"], retrieved["errors_calculating"]) == (0, 0)
-    assert await members(tenant, cohort) == []
+    assert await cohort_members(tenant, cohort) == []
 
 
 @pytest.mark.every_engine

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import plain_http
 from tests.support.awaited import until
-from tests.support.load import Answer, Load, asked_after
+from tests.support.load import Load, LoadAnswer, requested_after
 from tests.support.postgres import NoPostgres, Postgres, private_postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
@@ -108,14 +108,14 @@ def check_load(load: Load) -> None:
     refuses events with an error after which clients retry.
     """
     decided, captured = len(load.decided), len(load.captured)
-    until(lambda: len(asked_after(load.decided, decided)) >= REQUESTS, "flags do not go on")
+    until(lambda: len(requested_after(load.decided, decided)) >= REQUESTS, "flags do not go on")
     until(lambda: 503 in statuses(load.captured, captured), "capture does not answer")
 
-    for answer in asked_after(load.decided, decided):
+    for answer in requested_after(load.decided, decided):
         assert answer.status == 200
         assert answer.body["featureFlags"] == {"static": True}
         assert answer.body["errorsWhileComputingFlags"] is True
-    for answer in asked_after(load.captured, captured):
+    for answer in requested_after(load.captured, captured):
         assert answer.status == 503
         assert answer.body["code"] == "unavailable"
         assert "retry-after" in answer.headers
@@ -138,8 +138,8 @@ def check_stored(outage: ServerOnPostgres, load: Load) -> None:
     until(lambda: not missing(), "an acknowledged event is not stored")
 
 
-def statuses(answers: list[Answer], after: int = 0) -> set[int]:
-    return {answer.status for answer in asked_after(answers, after)}
+def statuses(answers: list[LoadAnswer], after: int = 0) -> set[int]:
+    return {answer.status for answer in requested_after(answers, after)}
 
 
 def check_static(outage: ServerOnPostgres) -> None:

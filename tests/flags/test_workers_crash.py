@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, RealServer, created, project_client
+from tests.support.server import Keys, RealServer, expect_created, project_client
 
 pytestmark = pytest.mark.long("starts real servers")
 
@@ -45,8 +45,8 @@ async def test_a_flag_is_rolled_back_while_the_server_runs(server: RealServer) -
     keys = server.setup()
     server.start()
     async with project_client(server, keys, "/feature_flags") as http:
-        flag = await created(http, "/", key="beta", rollback_conditions=[NEVER_PAID])
-        stored = await created(
+        flag = await expect_created(http, "/", key="beta", rollback_conditions=[NEVER_PAID])
+        stored = await expect_created(
             http, "/", key="kept", rollback_conditions=[{**NEVER_PAID, "threshold": 0}]
         )
         give_up = time.monotonic() + DONE_S
@@ -69,7 +69,7 @@ async def test_evaluations_are_written_down_when_the_server_ends(server: RealSer
     keys = server.setup()
     server.start()
     async with project_client(server, keys, "/feature_flags") as http:
-        flag = await created(http, "/", key="beta")
+        flag = await expect_created(http, "/", key="beta")
     for _ in range(3):
         assert await decided(server, keys) == {"beta": True}
 

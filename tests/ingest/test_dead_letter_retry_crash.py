@@ -17,7 +17,7 @@ from fanion.ingest.ledger.dead_letters_store import (
     insert_dead_letter,
 )
 from tests.support.awaited import SOON_S
-from tests.support.outcome import check
+from tests.support.outcome import check_outcome
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, project_client
 from tests.support.traffic import AGE_ROUNDS, Request, Traffic
@@ -52,7 +52,7 @@ async def test_dead_letters_are_there_once_after_12_kills(server: PreloadedServe
 
     async with project_client(server, keys) as http:
         await no_letter_is_marked(server)
-        await check(http, traffic)
+        await check_outcome(http, traffic)
 
 
 async def store_dead_letters(

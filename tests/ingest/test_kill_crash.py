@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.awaited import until_soon
-from tests.support.outcome import ENOUGH, check
+from tests.support.outcome import ENOUGH, check_outcome
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import project_client
 from tests.support.traffic import Traffic
@@ -46,7 +46,7 @@ async def test_what_was_acknowledged_is_there_once_after_kills(
     server.start()
 
     async with project_client(server, keys) as http:
-        await check(http, traffic)
+        await check_outcome(http, traffic)
 
 
 async def acknowledged(traffic: Traffic, number: int) -> None:
@@ -71,4 +71,4 @@ async def test_sigterm_drains_and_exits_with_0(server: PreloadedServer) -> None:
 
     assert code == 0
     async with project_client(server, keys) as http:
-        await check(http, traffic)
+        await check_outcome(http, traffic)

@@ -17,7 +17,7 @@ import pytest
 from fanion.ingest.pipeline.reader import BATCH_BYTES_MAX
 from tests.support import plain_http
 from tests.support.awaited import until
-from tests.support.outcome import caught_up, events
+from tests.support.outcome import all_events, until_caught_up
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, project_client
 
@@ -98,8 +98,8 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
             until(partial(have_ended, left), "a process is left over")
         server.start()
         async with project_client(server, keys) as http:
-            await caught_up(http)
-            stored = await events(http)
+            await until_caught_up(http)
+            stored = await all_events(http)
             persons = (await http.get("/persons/?limit=1000")).json()["results"]
             totals = (await http.get("/ingestion/")).json()["totals"]
         assert server.stop() == 0

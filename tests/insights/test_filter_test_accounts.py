@@ -12,7 +12,7 @@ from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.service import RollingAverage
 from fanion.projects.model import Project
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import members
+from tests.support.cohorts import cohort_members
 from tests.support.management import NOW
 
 STAFF: Json = {"key": "email", "type": "person", "operator": "not_icontains", "value": "@our.org"}
@@ -150,7 +150,7 @@ async def test_the_cohort_of_a_trends_actors_has_none_of_them(
     assert answer.status_code == 201, answer.text
     await shop.server.calculated()
 
-    assert len(await members(shop, answer.json())) == wanted
+    assert len(await cohort_members(shop, answer.json())) == wanted
 
 
 async def test_the_average_of_a_rollback_leaves_them_out(shop: Tenant) -> None:

@@ -18,7 +18,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.squash_worker import SquashWorker
 from fanion.persons.merge import person_uuid
 from tests.support.application import AppServer, Json, Tenant, open_app_server, open_tenant
-from tests.support.cohorts import all_of, create, did, members
+from tests.support.cohorts import all_conditions, cohort_members, create_cohort, performed
 from tests.support.events_engine import next_project
 
 SILENT = {"$process_person_profile": False}
@@ -181,14 +181,16 @@ async def test_a_visitor_is_counted_once_and_is_nobody_until_then(tenant: Tenant
 
 async def test_only_persons_become_members_of_a_cohort(tenant: Tenant) -> None:
     await tenant.capture(visit(who="nobody"), visit())
-    cohort = await create(tenant, name="Visitors", filters=all_of(did("$pageview")))
+    cohort = await create_cohort(
+        tenant, name="Visitors", filters=all_conditions(performed("$pageview"))
+    )
     await tenant.server.calculated()
-    assert await members(tenant, cohort) == []
+    assert await cohort_members(tenant, cohort) == []
 
     await tenant.capture(IDENTIFY)
     tenant.server.clock.move(days=1)  # it is calculated again
     await tenant.server.calculated()
-    assert await members(tenant, cohort) == [USER]
+    assert await cohort_members(tenant, cohort) == [USER]
 
 
 async def test_a_visit_counts_for_the_properties_of_the_person(tenant: Tenant) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.application import Json, Tenant, error
-from tests.support.cohorts import members, upload
+from tests.support.cohorts import cohort_members, upload_cohort
 
 UNKNOWN = "0190d0a6-0000-7000-8000-000000000000"
 
@@ -180,13 +180,13 @@ async def test_persons_are_found_by_a_part_of_the_name(
         "none": {"name": 7, "username": None, "x": {"y": "z"}},
     }
     await tenant.capture(*(event(name, **{"$set": given}) for name, given in properties.items()))
-    cohort = await upload(tenant, "\n".join(properties))
+    cohort = await upload_cohort(tenant, "\n".join(properties))
     await tenant.server.calculated()
 
     listed = (await tenant.get("/persons/", search=search))["results"]
 
     assert sorted(person["distinct_ids"][0] for person in listed) == expected
-    assert await members(tenant, cohort, search=search) == expected
+    assert await cohort_members(tenant, cohort, search=search) == expected
 
 
 @pytest.mark.every_engine
@@ -194,13 +194,13 @@ async def test_a_person_is_found_by_its_id_and_by_one_that_it_had(tenant: Tenant
     await tenant.capture(event("visitor"), event("ann"), event("bob"))
     old, ann = await tenant.person("visitor"), await tenant.person("ann")
     await tenant.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
-    cohort = await upload(tenant, "ann\nbob\n")
+    cohort = await upload_cohort(tenant, "ann\nbob\n")
     await tenant.server.calculated()
 
     for search in (ann["uuid"], ann["uuid"].upper(), f" {ann['uuid']} ", old["uuid"]):
         [person] = (await tenant.get("/persons/", search=search))["results"]
         assert person["uuid"] == ann["uuid"]
-        assert await members(tenant, cohort, search=search) == ["ann"]
+        assert await cohort_members(tenant, cohort, search=search) == ["ann"]
     assert (await tenant.get("/persons/", search=str(UUID(int=7))))["results"] == []
 
 

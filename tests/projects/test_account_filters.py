@@ -7,7 +7,7 @@ import pytest
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.properties.operators import VALUES_MAX
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import create
+from tests.support.cohorts import create_cohort
 from tests.support.team import Team
 
 STAFF: Json = {"key": "email", "type": "person", "operator": "not_icontains", "value": "@our.org"}
@@ -21,7 +21,7 @@ async def change(tenant: Tenant, conditions: Any) -> Any:
 
 @pytest.mark.every_engine
 async def test_conditions_are_stored_as_sent(tenant: Tenant) -> None:
-    members = await create(tenant, name="Staff")
+    members = await create_cohort(tenant, name="Staff")
     outside = {"key": "id", "type": "cohort", "operator": "not_in", "value": members["id"]}
     ours = {
         "key": "name",
@@ -83,7 +83,7 @@ async def test_the_number_of_conditions_is_limited(tenant: Tenant) -> None:
 async def test_conditions_on_a_cohort_that_was_deleted_since_can_be_sent_back(
     tenant: Tenant,
 ) -> None:
-    members = await create(tenant, name="Staff")
+    members = await create_cohort(tenant, name="Staff")
     outside = {"key": "id", "type": "cohort", "operator": "not_in", "value": members["id"]}
     assert (await change(tenant, [outside])).status_code == 200
     gone = await tenant.api.patch(f"/cohorts/{members['id']}/", json={"deleted": True})

@@ -5,10 +5,10 @@ from typing import Any
 from uuid import uuid4
 
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import create, members, retrieve
+from tests.support.cohorts import cohort_members, create_cohort, retrieve_cohort
 
 
-def did(distinct_id: str, at: str, name: str = "seen", **properties: Any) -> Json:
+def event_of(distinct_id: str, at: str, name: str = "seen", **properties: Any) -> Json:
     """Return an event.
 
     Args:
@@ -23,46 +23,48 @@ def did(distinct_id: str, at: str, name: str = "seen", **properties: Any) -> Jso
     }
 
 
-def events(*names: str, **more: Any) -> str:
+def event_series(*names: str, **more: Any) -> str:
     return json.dumps([{"id": name, "type": "events", **more} for name in names])
 
 
-def where(key: str, value: Any, **more: Any) -> Json:
+def event_condition(key: str, value: Any, **more: Any) -> Json:
     return {"key": key, "value": value, "operator": "exact", "type": "event", **more}
 
 
-async def ask(tenant: Tenant, body: Json, **query: str) -> Any:
+async def post_cohort(tenant: Tenant, body: Json, **query: str) -> Any:
     return await tenant.api.post("/cohorts/", params=query, json=body)
 
 
-async def stored(tenant: Tenant, **query: str) -> Json:
+async def stored_cohort(tenant: Tenant, **query: str) -> Json:
     """Return the new cohort as the API returned it, once its members have been imported."""
-    answer = await ask(tenant, {"name": "Behind", "is_static": True}, **query)
+    answer = await post_cohort(tenant, {"name": "Behind", "is_static": True}, **query)
     assert answer.status_code == 201, answer.text
     await tenant.server.calculated()
     cohort: Json = answer.json()
     return cohort
 
 
-async def behind(tenant: Tenant, **query: str) -> list[str]:
+async def members_behind(tenant: Tenant, **query: str) -> list[str]:
     """Return the first distinct ids of the members of a new cohort."""
-    cohort = await stored(tenant, **query)
-    retrieved = await retrieve(tenant, cohort)
+    cohort = await stored_cohort(tenant, **query)
+    retrieved = await retrieve_cohort(tenant, cohort)
     assert (retrieved["errors_calculating"], retrieved["last_error_message"]) == (0, None)
-    names = await members(tenant, cohort)
+    names = await cohort_members(tenant, cohort)
     assert retrieved["count"] == len(names)
     return names
 
 
-async def trend(tenant: Tenant, **query: str) -> list[str]:
-    return await behind(tenant, **{"insight": "TRENDS", "events": events("seen"), **query})
+async def members_of_trend(tenant: Tenant, **query: str) -> list[str]:
+    return await members_behind(
+        tenant, **{"insight": "TRENDS", "events": event_series("seen"), **query}
+    )
 
 
-async def of_query(tenant: Tenant, *leaves: Json) -> list[str]:
+async def members_of_query(tenant: Tenant, *leaves: Json) -> list[str]:
     query = {"kind": "ActorsQuery", "properties": list(leaves)}
-    cohort = await create(tenant, name="Asked", is_static=True, query=query)
+    cohort = await create_cohort(tenant, name="Asked", is_static=True, query=query)
     await tenant.server.calculated()
-    retrieved = await retrieve(tenant, cohort)
-    names = await members(tenant, cohort)
+    retrieved = await retrieve_cohort(tenant, cohort)
+    names = await cohort_members(tenant, cohort)
     assert (retrieved["count"], retrieved["is_static"]) == (len(names), True)
     return names

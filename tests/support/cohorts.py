@@ -13,7 +13,7 @@ def person_is(key: str, value: Any, **more: Any) -> Json:
     return {"type": "person", "key": key, "value": value, "operator": "exact", **more}
 
 
-def did(event: str, **more: Any) -> Json:
+def performed(event: str, **more: Any) -> Json:
     return {
         "type": "behavioral",
         "key": event,
@@ -29,7 +29,7 @@ def in_cohort(cohort_id: int | str, **more: Any) -> Json:
     return {"type": "cohort", "key": "id", "value": cohort_id, **more}
 
 
-def all_of(*leaves: Json) -> Json:
+def all_conditions(*leaves: Json) -> Json:
     return {"properties": {"type": "AND", "values": list(leaves)}}
 
 
@@ -43,26 +43,26 @@ def person(distinct_id: str, name: str = "seen", days_ago: float = 1, **properti
     return {**event(distinct_id, name, days_ago), "$set": properties}
 
 
-async def create(tenant: Tenant, **cohort: Any) -> Json:
+async def create_cohort(tenant: Tenant, **cohort: Any) -> Json:
     answer = await tenant.api.post("/cohorts/", json=cohort)
     assert answer.status_code == 201, answer.text
     created: Json = answer.json()
     return created
 
 
-async def change(tenant: Tenant, cohort: Json, **fields: Any) -> Json:
+async def change_cohort(tenant: Tenant, cohort: Json, **fields: Any) -> Json:
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json=fields)
     assert answer.status_code == 200, answer.text
     changed: Json = answer.json()
     return changed
 
 
-async def retrieve(tenant: Tenant, cohort: Json) -> Json:
+async def retrieve_cohort(tenant: Tenant, cohort: Json) -> Json:
     retrieved: Json = await tenant.get(f"/cohorts/{cohort['id']}/")
     return retrieved
 
 
-async def members(tenant: Tenant, cohort: Json, **query: Any) -> list[str]:
+async def cohort_members(tenant: Tenant, cohort: Json, **query: Any) -> list[str]:
     """Return the first distinct id of each member, sorted."""
     page = await tenant.get(f"/cohorts/{cohort['id']}/persons/", **query)
     return sorted(person["distinct_ids"][0] for person in page["results"])
@@ -76,10 +76,10 @@ async def three_persons(tenant: Tenant) -> None:
     )
 
 
-ALONE = did("x", negation=True)
+ALONE = performed("x", negation=True)
 
 
-async def upload(tenant: Tenant, text: str | bytes, cohort: Json | None = None) -> Json:
+async def upload_cohort(tenant: Tenant, text: str | bytes, cohort: Json | None = None) -> Json:
     raw = text.encode() if isinstance(text, str) else text
     files = {"csv": ("people.csv", raw, "text/csv")}
     if cohort is None:

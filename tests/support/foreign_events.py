@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import json
 
-from tests.support.scripted_source import Answer, Asked
+from tests.support.scripted_source import ReceivedRequest, ScriptedAnswer
 
 Json = dict[str, Any]
 DAY = timedelta(days=1)
@@ -28,7 +28,7 @@ def event(number: int, time: datetime, name: str = "e", **properties: Any) -> Js
 
 
 @dataclass(frozen=True)
-class Habits:
+class ServerBehaviour:
     """The ways in which a server answers.
 
     Attributes:
@@ -60,30 +60,30 @@ class ForeignEvents:
     """
 
     events: list[Json]
-    habits: Habits = field(default_factory=Habits)
+    habits: ServerBehaviour = field(default_factory=ServerBehaviour)
     queries: list[dict[str, str]] = field(default_factory=list)
     uncounted: int = 0
 
-    def answer(self, request: Asked) -> Answer:
+    def answer(self, request: ReceivedRequest) -> ScriptedAnswer:
         """Answer a request for events, their names, or their number."""
         if request.path.endswith("/query/"):
             return self._counted(json.decode(request.body)["query"])
         if request.path.endswith("/event_definitions/"):
             names = [{"name": name} for name in self.names()]
-            return Answer(200, {"count": len(names), "results": names, "next": None})
+            return ScriptedAnswer(200, {"count": len(names), "results": names, "next": None})
         return self.page(request.query)
 
     def names(self) -> list[str]:
         return sorted({event["event"] for event in self.events})
 
-    def page(self, query: dict[str, str]) -> Answer:
+    def page(self, query: dict[str, str]) -> ScriptedAnswer:
         self.queries.append(query)
         before = datetime.fromisoformat(query["before"])
         after = datetime.fromisoformat(query["after"]) if "after" in query else None
         if self.habits.looks_back:
             after = before - DAY if after is None else after
             if before - after > 366 * DAY:
-                return Answer(400, {"detail": "The range is too long."})
+                return ScriptedAnswer(400, {"detail": "The range is too long."})
         is_ascending = json.decode(query.get("orderBy", '["-timestamp"]')) == ["timestamp"]
         events = self._listed(query, after, before)
         if not is_ascending:
@@ -92,7 +92,7 @@ class ForeignEvents:
         rows = events[offset:][: min(int(query["limit"]), self.habits.cap)]
         has_more = len(events) > offset + len(rows)
         link = self._link(query, rows, is_ascending) if has_more and self.habits.links else None
-        return Answer(200, {"results": rows, "next": link})
+        return ScriptedAnswer(200, {"results": rows, "next": link})
 
     def _listed(
         self, query: dict[str, str], after: datetime | None, before: datetime
@@ -126,10 +126,10 @@ class ForeignEvents:
         cursor = {"cursor": rows[-1]["id"]} if self.habits.cursors else {}
         return f"https://elsewhere.example/?{urlencode({**query, **position, **cursor})}"
 
-    def _counted(self, query: Json) -> Answer:
+    def _counted(self, query: Json) -> ScriptedAnswer:
         if query["kind"] != self.habits.counts:
-            return Answer(400, {"detail": f"{query['kind']} is not known."})
+            return ScriptedAnswer(400, {"detail": f"{query['kind']} is not known."})
         count = len(self.events) + self.uncounted
         if query["kind"] == "HogQLQuery":
-            return Answer(200, {"results": [[count]]})
-        return Answer(200, {"results": [{"aggregated_value": count}]})
+            return ScriptedAnswer(200, {"results": [[count]]})
+        return ScriptedAnswer(200, {"results": [{"aggregated_value": count}]})

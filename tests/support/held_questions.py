@@ -12,7 +12,7 @@ from tests.support.application import Tenant
 from tests.support.awaited import SOON_S
 
 
-class Held:
+class HoldingQuestionStore:
     """An event store in which questions wait until they are cancelled or released.
 
     Attributes:
@@ -47,11 +47,11 @@ class Held:
 
 
 @contextmanager
-def held(tenant: Tenant, answered: int = 0) -> Iterator[Held]:
+def hold_questions(tenant: Tenant, answered: int = 0) -> Iterator[HoldingQuestionStore]:
     """Replace the real store, whose moment of an end cannot be known, until the block ends."""
     statements = tenant.server.running.questions.statements
     real = statements.events
-    store = Held(real, answered)
+    store = HoldingQuestionStore(real, answered)
     statements.events = store
     try:
         yield store
@@ -60,7 +60,7 @@ def held(tenant: Tenant, answered: int = 0) -> Iterator[Held]:
         statements.events = real
 
 
-async def asked(store: Held) -> None:
+async def wait_until_asked(store: HoldingQuestionStore) -> None:
     """Wait until a question waits in the store."""
     async with asyncio.timeout(SOON_S):
         await store.asked.acquire()

@@ -18,7 +18,7 @@ FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Answer:
+class LoadAnswer:
     """An answer to one of the clients.
 
     Attributes:
@@ -42,8 +42,8 @@ class Load:
 
     url: str
     token: str
-    decided: list[Answer] = field(default_factory=list)
-    captured: list[Answer] = field(default_factory=list)
+    decided: list[LoadAnswer] = field(default_factory=list)
+    captured: list[LoadAnswer] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -58,7 +58,7 @@ class Load:
                 place = len(self.decided)
                 answer = client.post(f"{self.url}/decide?v=3", json=body)
                 self.decided.append(
-                    Answer(place, answer.status_code, answer.json(), answer.headers)
+                    LoadAnswer(place, answer.status_code, answer.json(), answer.headers)
                 )
 
     def capture(self) -> None:
@@ -67,7 +67,9 @@ class Load:
                 place, event = len(self.captured), self._event()
                 answer = client.post(f"{self.url}/capture/", json=event)
                 self.captured.append(
-                    Answer(place, answer.status_code, answer.json(), answer.headers, event["event"])
+                    LoadAnswer(
+                        place, answer.status_code, answer.json(), answer.headers, event["event"]
+                    )
                 )
 
     def _event(self) -> dict[str, Any]:
@@ -95,6 +97,6 @@ class Load:
             client.result()
 
 
-def asked_after(answers: list[Answer], place: int) -> list[Answer]:
+def requested_after(answers: list[LoadAnswer], place: int) -> list[LoadAnswer]:
     """Return answers to requests that were sent after the first `place` answers had arrived."""
     return [answer for answer in answers if answer.place > place]

@@ -33,18 +33,18 @@ ODD: list[Any] = [
 Place = tuple[str | int, ...]
 
 
-def places(value: Any, at: Place = ()) -> Iterator[Place]:
+def places_in(value: Any, at: Place = ()) -> Iterator[Place]:
     """Yield the place of the value itself, and of everything in it."""
     yield at
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from places(inner, (*at, key))
+            yield from places_in(inner, (*at, key))
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from places(inner, (*at, number))
+            yield from places_in(inner, (*at, number))
 
 
-def put(value: Any, at: Place, odd: Any) -> Any:
+def with_value_at(value: Any, at: Place, odd: Any) -> Any:
     """Return a copy with another value at one place."""
     if not at:
         return odd
@@ -56,16 +56,16 @@ def put(value: Any, at: Place, odd: Any) -> Any:
     return copy
 
 
-def all_odd(value: Any) -> Iterator[Any]:
-    for at in places(value):
+def all_odd_values(value: Any) -> Iterator[Any]:
+    for at in places_in(value):
         for odd in ODD:
-            yield put(value, at, odd)
+            yield with_value_at(value, at, odd)
 
 
-def some_odd(value: Any, each: int) -> Iterator[Any]:
+def some_odd_values(value: Any, each: int) -> Iterator[Any]:
     """Yield `each` odd values for each place; the next place continues the list of odd values."""
     turn = 0
-    for at in places(value):
+    for at in places_in(value):
         for _ in range(each):
-            yield put(value, at, ODD[turn % len(ODD)])
+            yield with_value_at(value, at, ODD[turn % len(ODD)])
             turn += 1

@@ -34,7 +34,7 @@ async def on_loopback(_: str, __: int) -> Sequence[str]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     headers: dict[str, str]
@@ -69,7 +69,7 @@ class FakeProvider:
     answers: dict[str, bytes] = field(default_factory=dict)
     hold: set[str] = field(default_factory=set)
     let_go: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReceivedRequest] = field(default_factory=list)
     published: list[Json] = field(default_factory=list)
     token: str | None = None
     expected: Json = field(default_factory=dict)
@@ -144,7 +144,7 @@ class FakeProvider:
         finally:
             writer.close()
 
-    def _answer(self, request: Asked) -> tuple[int, Any]:
+    def _answer(self, request: ReceivedRequest) -> tuple[int, Any]:
         match request.path:
             case "/.well-known/openid-configuration":
                 return 200, self.configuration()
@@ -156,7 +156,7 @@ class FakeProvider:
                 return self._tokens(request)
         return 404, {"error": "not_found"}
 
-    def _tokens(self, request: Asked) -> tuple[int, Any]:
+    def _tokens(self, request: ReceivedRequest) -> tuple[int, Any]:
         """Return tokens for a code.
 
         Source: RFC 6749 section 4.1.3; RFC 7636 section 4.6.
@@ -185,7 +185,7 @@ def raw_answer(body: bytes, status: int = 200, headers: str = "") -> bytes:
     return head.encode() + body
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked:
+async def _read(reader: asyncio.StreamReader) -> ReceivedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     headers = {
         name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:-2])
@@ -193,7 +193,7 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
     method, path, _ = head[0].split(" ")
-    return Asked(method, path.partition("?")[0], headers, form)
+    return ReceivedRequest(method, path.partition("?")[0], headers, form)
 
 
 @asynccontextmanager

@@ -15,10 +15,10 @@ CATCH_UP_S = 120
 Json = dict[str, Any]
 
 
-async def check(http: httpx.AsyncClient, traffic: Traffic) -> None:
+async def check_outcome(http: httpx.AsyncClient, traffic: Traffic) -> None:
     """Check everything that can be read, once ingestion has caught up."""
-    await caught_up(http)
-    stored = await events(http)
+    await until_caught_up(http)
+    stored = await all_events(http)
     arrived = check_events(traffic, stored)
     due = expected(arrived)
     await check_persons(http, due)
@@ -27,7 +27,7 @@ async def check(http: httpx.AsyncClient, traffic: Traffic) -> None:
     await check_ledger(http, traffic, stored)
 
 
-async def caught_up(http: httpx.AsyncClient) -> None:
+async def until_caught_up(http: httpx.AsyncClient) -> None:
     async with asyncio.timeout(CATCH_UP_S):
         while True:
             metrics = (await http.get(str(http.base_url.join("/metrics")))).text
@@ -36,17 +36,17 @@ async def caught_up(http: httpx.AsyncClient) -> None:
             await asyncio.sleep(0.05)
 
 
-async def get(http: httpx.AsyncClient, path: str, **query: Any) -> Any:
+async def get_json(http: httpx.AsyncClient, path: str, **query: Any) -> Any:
     answer = await http.get(path, params=query or None)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def events(http: httpx.AsyncClient, **query: Any) -> list[Json]:
-    page = await get(http, "/events/", limit=5000, **query)
+async def all_events(http: httpx.AsyncClient, **query: Any) -> list[Json]:
+    page = await get_json(http, "/events/", limit=5000, **query)
     events: list[Json] = page["results"]
     while page["next"] is not None:
-        page = await get(http, page["next"])
+        page = await get_json(http, page["next"])
         events += page["results"]
     return events
 
@@ -69,7 +69,7 @@ def check_events(traffic: Traffic, stored: list[Json]) -> list[Request]:
 
 async def check_persons(http: httpx.AsyncClient, due: Expected) -> None:
     """Check that persons, with their events, are as a plain reading of the reference makes them."""
-    listed = (await get(http, "/persons/", limit=10_000))["results"]
+    listed = (await get_json(http, "/persons/", limit=10_000))["results"]
     persons = {tuple(sorted(one["distinct_ids"])): one for one in listed}
 
     assert persons.keys() == {tuple(sorted(one.distinct_ids)) for one in due.identities.persons}
@@ -78,17 +78,19 @@ async def check_persons(http: httpx.AsyncClient, due: Expected) -> None:
         assert person["properties"] == one.properties
         assert person["is_identified"] == one.is_identified
         assert person["created_at"] == one.created_at.isoformat().replace("+00:00", "Z")
-        of_person = await events(http, person_id=person["id"])
+        of_person = await all_events(http, person_id=person["id"])
         assert {event["properties"]["name"] for event in of_person} == one.events
 
 
 async def check_groups(http: httpx.AsyncClient, due: Expected, stored: list[Json]) -> None:
-    types = await get(http, "/groups_types/")
+    types = await get_json(http, "/groups_types/")
     names = {one["group_type_index"]: one["group_type"] for one in types}
     groups = {
         (names[index], group["group_key"]): group["group_properties"]
         for index in names
-        for group in (await get(http, "/groups/", group_type_index=index, limit=10_000))["results"]
+        for group in (await get_json(http, "/groups/", group_type_index=index, limit=10_000))[
+            "results"
+        ]
     }
 
     assert groups == due.groups
@@ -100,7 +102,7 @@ async def check_groups(http: httpx.AsyncClient, due: Expected, stored: list[Json
 
 
 async def check_definitions(http: httpx.AsyncClient, stored: list[Json]) -> None:
-    definitions = (await get(http, "/event_definitions/"))["results"]
+    definitions = (await get_json(http, "/event_definitions/"))["results"]
 
     assert sorted(definition["name"] for definition in definitions) == sorted(
         {event["event"] for event in stored}
@@ -109,7 +111,7 @@ async def check_definitions(http: httpx.AsyncClient, stored: list[Json]) -> None
 
 async def check_ledger(http: httpx.AsyncClient, traffic: Traffic, stored: list[Json]) -> None:
     """Check the totals of all items that arrived, however often they were sent."""
-    totals = (await get(http, "/ingestion/"))["totals"]
+    totals = (await get_json(http, "/ingestion/"))["totals"]
 
     sent = sum(len(request.items) * request.tries for request in traffic.requests)
     acknowledged = sum(len(request.items) * request.acknowledged for request in traffic.requests)

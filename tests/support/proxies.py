@@ -31,7 +31,7 @@ TRUSTING = {f"{PREFIX}TRUSTED_PROXIES": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
-class Behind:
+class ProxiedServer:
     """A server behind a proxy.
 
     Attributes:
@@ -69,7 +69,7 @@ def program(name: str) -> str:
     return path
 
 
-def checked(*arguments: str, **environment: str) -> str:
+def run_checked(*arguments: str, **environment: str) -> str:
     """Return what a program says about a sample that it accepts."""
     done = subprocess.run(
         arguments,
@@ -86,7 +86,7 @@ def checked(*arguments: str, **environment: str) -> str:
 def nginx_configuration(folder: Path, ports: dict[str, int], name: str = NGINX_SAMPLES[0]) -> Path:
     """Return a whole configuration with the sample, adapted to this machine."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
-    checked(
+    run_checked(
         *(program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
         *("-subj", f"/CN={PUBLIC}", "-keyout", str(key), "-out", str(certificate)),
     )
@@ -143,7 +143,7 @@ def caddy_configuration(
     return whole
 
 
-def command_of(sample: str, folder: Path, ports: dict[str, int], host: str) -> list[str]:
+def proxy_command(sample: str, folder: Path, ports: dict[str, int], host: str) -> list[str]:
     if sample in NGINX_SAMPLES:
         configuration = nginx_configuration(folder, ports, sample)
         return [program("nginx"), "-p", str(folder), "-c", str(configuration)]
@@ -152,14 +152,14 @@ def command_of(sample: str, folder: Path, ports: dict[str, int], host: str) -> l
 
 
 @contextmanager
-def proxied(
+def open_proxied_server(
     sample: str,
     host: str,
     health: str,
     folder: Path,
     ports: dict[str, int],
     settings: dict[str, str],
-) -> Iterator[Behind]:
+) -> Iterator[ProxiedServer]:
     """Run a server behind a proxy.
 
     Args:
@@ -168,7 +168,7 @@ def proxied(
     server = PreloadedServer(folder / "data", settings)
     keys = server.setup()
     server.start()
-    behind = Behind(server, keys, scheme_of(sample), ports["proxy"])
+    behind = ProxiedServer(server, keys, scheme_of(sample), ports["proxy"])
     try:
         with started_proxy(sample, folder, ports | {"server": server.port}):
             until(lambda: is_up(behind, host, health), "the proxy does not answer")
@@ -192,7 +192,7 @@ def started_proxy(
         host: The name that Caddy answers to, in place of the sample's; nginx answers to any.
     """
     program("nginx" if sample in NGINX_SAMPLES else "caddy")
-    command = command_of(sample, folder, ports, host)
+    command = proxy_command(sample, folder, ports, host)
     environment = os.environ | {"HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     log = folder / "proxy.log"
     with log.open("wb") as file:
@@ -207,7 +207,7 @@ def started_proxy(
     finally:
         # The signal that ends each of them without waiting for open streams.
         proxy.send_signal(signal.SIGTERM if sample in NGINX_SAMPLES else signal.SIGQUIT)
-        end(proxy)
+        end_process(proxy)
 
 
 def is_listening(port: int) -> bool:
@@ -215,7 +215,7 @@ def is_listening(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def end(proxy: "subprocess.Popen[bytes]") -> None:
+def end_process(proxy: "subprocess.Popen[bytes]") -> None:
     try:
         proxy.wait(timeout=CHECK_S)
     except subprocess.TimeoutExpired:
@@ -224,7 +224,7 @@ def end(proxy: "subprocess.Popen[bytes]") -> None:
         raise
 
 
-def is_up(behind: Behind, host: str, health: str) -> bool:
+def is_up(behind: ProxiedServer, host: str, health: str) -> bool:
     try:
         with behind.client(host) as client:
             return client.get(health).status_code == 200

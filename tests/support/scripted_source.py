@@ -12,7 +12,7 @@ from msgspec import json
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     path: str
     query: dict[str, str]
     headers: Mapping[str, str]
@@ -20,7 +20,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ScriptedAnswer:
     """A scripted answer.
 
     Attributes:
@@ -32,7 +32,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Script = Callable[[Asked], Answer | None]
+Script = Callable[[ReceivedRequest], ScriptedAnswer | None]
 
 
 @dataclass
@@ -44,12 +44,12 @@ class ScriptedSource:
     """
 
     url: str
-    asked: list[Asked]
+    asked: list[ReceivedRequest]
 
 
 @contextmanager
-def scripted(script: Script) -> Iterator[ScriptedSource]:
-    requests: list[Asked] = []
+def scripted_server(script: Script) -> Iterator[ScriptedSource]:
+    requests: list[ReceivedRequest] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -58,7 +58,7 @@ def scripted(script: Script) -> Iterator[ScriptedSource]:
             parts = urlsplit(self.path)
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Asked(parts.path, dict(parse_qsl(parts.query)), headers, body)
+            request = ReceivedRequest(parts.path, dict(parse_qsl(parts.query)), headers, body)
             requests.append(request)
             answer = script(request)
             if answer is None:

@@ -201,7 +201,7 @@ def project_client(server: RealServer, keys: Keys, path: str = "") -> httpx.Asyn
     )
 
 
-async def created(http: httpx.AsyncClient, path: str, **body: Any) -> dict[str, Any]:
+async def expect_created(http: httpx.AsyncClient, path: str, **body: Any) -> dict[str, Any]:
     answer = await http.post(path, json=body)
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()

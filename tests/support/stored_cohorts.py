@@ -71,19 +71,21 @@ async def cohort(
     return await cohort_store(records).create_cohort(AUTHOR, values, members)
 
 
-async def uploaded(records: Records, *ids: str) -> MembersImport:
+async def store_upload(records: Records, *ids: str) -> MembersImport:
     """Store an upload of distinct ids that no cohort has yet."""
     async with records.write() as connection:
         return await connection.run_sync(store_uploaded_ids, 1, "distinct_id", ids, NOW)
 
 
-async def claimed(work: CohortLeaseStore, now: datetime = NOW, lease: str = "me") -> CohortClaim:
+async def claim_cohort(
+    work: CohortLeaseStore, now: datetime = NOW, lease: str = "me"
+) -> CohortClaim:
     claim = await work.claim_cohort(now, lease)
     assert claim is not None
     return claim
 
 
-async def finish(
+async def publish_members(
     work: CohortLeaseStore, claim: CohortClaim, again_at: datetime | None = None
 ) -> int:
     return await work.publish_version(claim, NOW, again_at, RUN)

@@ -19,7 +19,13 @@ from fanion.transfer.posthog.client import (
 )
 from fanion.transfer.posthog.reader import read_source
 from fanion.transfer.report import ObjectOutcome, Report
-from tests.support.scripted_source import Answer, Asked, Script, ScriptedSource, scripted
+from tests.support.scripted_source import (
+    ReceivedRequest,
+    Script,
+    ScriptedAnswer,
+    ScriptedSource,
+    scripted_server,
+)
 
 KEY = "phx_secret"
 Opened = tuple[Source, ScriptedSource, list[float]]
@@ -33,12 +39,12 @@ async def opened(script: Script, path: str = "") -> AsyncIterator[Opened]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    with scripted(script) as server:
+    with scripted_server(script) as server:
         async with open_source(server.url + path, KEY, "1", sleep) as source:
             yield source, server, waited
 
 
-def in_turn(*answers: Answer | None) -> Script:
+def in_turn(*answers: ScriptedAnswer | None) -> Script:
     waiting = iter(answers)
     return lambda _: next(waiting)
 
@@ -49,12 +55,12 @@ async def all_rows(source: Source) -> list[Any]:
 
 async def test_a_throttled_request_waits_as_long_as_the_server_asks() -> None:
     script = in_turn(
-        Answer(429, {"detail": "slowly"}, {"retry-after": "7"}),
-        Answer(503, b"", {"retry-after": "99999"}),
-        Answer(429, b"", {"retry-after": "soon"}),
-        Answer(500, b"oops"),
+        ScriptedAnswer(429, {"detail": "slowly"}, {"retry-after": "7"}),
+        ScriptedAnswer(503, b"", {"retry-after": "99999"}),
+        ScriptedAnswer(429, b"", {"retry-after": "soon"}),
+        ScriptedAnswer(500, b"oops"),
         None,
-        Answer(200, {"a": 1}),
+        ScriptedAnswer(200, {"a": 1}),
     )
     async with opened(script) as (source, server, waited):
         body = await source.get("/api/x/")
@@ -66,7 +72,9 @@ async def test_a_throttled_request_waits_as_long_as_the_server_asks() -> None:
 
 async def test_a_time_to_wait_for_may_be_a_date() -> None:
     then = datetime.now(UTC) + timedelta(seconds=30)
-    script = in_turn(Answer(429, b"", {"retry-after": format_datetime(then)}), Answer())
+    script = in_turn(
+        ScriptedAnswer(429, b"", {"retry-after": format_datetime(then)}), ScriptedAnswer()
+    )
     async with opened(script) as (source, _, waited):
         await source.get("/api/x/")
 
@@ -74,7 +82,11 @@ async def test_a_time_to_wait_for_may_be_a_date() -> None:
 
 
 async def test_it_is_given_up_in_the_end() -> None:
-    async with opened(lambda _: Answer(429, {"detail": "slowly"})) as (source, server, waited):
+    async with opened(lambda _: ScriptedAnswer(429, {"detail": "slowly"})) as (
+        source,
+        server,
+        waited,
+    ):
         with pytest.raises(SourceError) as refused:
             await source.get("/api/x/")
 
@@ -93,15 +105,15 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     assert len(server.asked) == TRIES_MAX
 
 
-REFUSALS: list[tuple[Answer, str]] = [
+REFUSALS: list[tuple[ScriptedAnswer, str]] = [
     (
-        Answer(401, {"detail": "Invalid Personal API key."}),
+        ScriptedAnswer(401, {"detail": "Invalid Personal API key."}),
         "the source responds to /api/x/ with 401: Invalid Personal API key.",
     ),
-    (Answer(404, b"<html>"), "the source responds to /api/x/ with 404"),
-    (Answer(403, [1]), "the source responds to /api/x/ with 403"),
+    (ScriptedAnswer(404, b"<html>"), "the source responds to /api/x/ with 404"),
+    (ScriptedAnswer(403, [1]), "the source responds to /api/x/ with 403"),
     (
-        Answer(301, b"", {"location": "https://elsewhere.example/"}),
+        ScriptedAnswer(301, b"", {"location": "https://elsewhere.example/"}),
         "the source responds to /api/x/ with 301: it redirects to https://elsewhere.example/; "
         "give that address",
     ),
@@ -109,7 +121,7 @@ REFUSALS: list[tuple[Answer, str]] = [
 
 
 @pytest.mark.parametrize(("answer", "said"), REFUSALS)
-async def test_what_does_not_help_is_not_asked_again(answer: Answer, said: str) -> None:
+async def test_what_does_not_help_is_not_asked_again(answer: ScriptedAnswer, said: str) -> None:
     async with opened(lambda _: answer) as (source, server, waited):
         with pytest.raises(SourceStatusError) as refused:
             await source.get("/api/x/")
@@ -119,7 +131,7 @@ async def test_what_does_not_help_is_not_asked_again(answer: Answer, said: str) 
 
 
 async def test_what_is_not_json_is_said_to_be_so() -> None:
-    async with opened(lambda _: Answer(200, b"<html>Welcome</html>")) as (source, _, _):
+    async with opened(lambda _: ScriptedAnswer(200, b"<html>Welcome</html>")) as (source, _, _):
         with pytest.raises(SourceError) as refused:
             await source.get("/api/x/")
 
@@ -127,12 +139,12 @@ async def test_what_is_not_json_is_said_to_be_so() -> None:
 
 
 async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None:
-    def script(request: Asked) -> Answer:
+    def script(request: ReceivedRequest) -> ScriptedAnswer:
         offset = int(request.query.get("offset", 0))
         following = f"https://thief.example/steal/?limit=100&offset={offset + 2}"
         more = following if offset < 4 else None
         rows = [offset, offset + 1] if offset < 6 else []
-        return Answer(200, {"next": more, "results": rows})
+        return ScriptedAnswer(200, {"next": more, "results": rows})
 
     async with opened(script, "/prefix") as (source, server, _):
         read = await all_rows(source)
@@ -164,13 +176,15 @@ class Pages:
     counts: bool = False
     offsets: bool = True
 
-    def __call__(self, request: Asked) -> Answer:
+    def __call__(self, request: ReceivedRequest) -> ScriptedAnswer:
         start = int(request.query.get("offset", 0)) if self.offsets else 0
         end = start + min(int(request.query["limit"]), self.cap)
         link = f"{self.links}?limit={self.cap}&offset={end}" if end < self.rows else None
         counted = {"count": self.rows} if self.counts else {}
         rows = list(range(self.rows))[start:end]
-        return Answer(200, {**counted, "next": link if self.links else None, "results": rows})
+        return ScriptedAnswer(
+            200, {**counted, "next": link if self.links else None, "results": rows}
+        )
 
 
 LISTINGS = [
@@ -219,7 +233,7 @@ LISTS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("page", "said"), LISTS)
 async def test_a_list_that_does_not_end_is_given_up(page: Any, said: str) -> None:
-    async with opened(lambda _: Answer(200, page)) as (source, _, _):
+    async with opened(lambda _: ScriptedAnswer(200, page)) as (source, _, _):
         with pytest.raises(SourceError) as refused:
             await all_rows(source)
 
@@ -251,21 +265,23 @@ async def test_what_is_no_address_key_or_project_is_refused(
             pass
 
 
-def project(settings: dict[str, Any] | None = None, **lists: Any) -> Callable[[Asked], Answer]:
+def project(
+    settings: dict[str, Any] | None = None, **lists: Any
+) -> Callable[[ReceivedRequest], ScriptedAnswer]:
     """Return a server with these lists, and nothing else.
 
     Args:
         settings: Fields in the body of the project.
     """
 
-    def script(request: Asked) -> Answer:
+    def script(request: ReceivedRequest) -> ScriptedAnswer:
         if request.path == "/api/projects/1/":
-            return Answer(200, {"id": 1, "organization": "o", **(settings or {})})
+            return ScriptedAnswer(200, {"id": 1, "organization": "o", **(settings or {})})
         name = request.path.removeprefix("/api/projects/1/").strip("/")
         listed = lists.get(name)
         if listed is None:
-            return Answer(404, {"detail": "Not found."})
-        return Answer(
+            return ScriptedAnswer(404, {"detail": "Not found."})
+        return ScriptedAnswer(
             200, listed if isinstance(listed, dict) else {"results": listed, "next": None}
         )
 

@@ -19,8 +19,8 @@ from fanion.transfer.posthog.copy_progress import LATE, OLDEST, CopyProgress, Co
 from fanion.transfer.posthog.event_pages import EventPages
 from fanion.transfer.posthog.instant_events import Instants
 from fanion.transfer.posthog.sink_client import ProgressStore
-from tests.support.foreign_events import ForeignEvents, Habits, event
-from tests.support.scripted_source import Answer, Asked, scripted
+from tests.support.foreign_events import ForeignEvents, ServerBehaviour, event
+from tests.support.scripted_source import ReceivedRequest, ScriptedAnswer, scripted_server
 
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 UNTIL = datetime(2025, 1, 1, tzinfo=UTC)
@@ -66,10 +66,10 @@ class DirectSource:
     events: ForeignEvents
 
     async def get(self, path: str, query: Sequence[tuple[str, str]]) -> Any:
-        return self._answer(Asked(path, dict(query), {}))
+        return self._answer(ReceivedRequest(path, dict(query), {}))
 
     async def post(self, path: str, body: Any) -> Any:
-        return self._answer(Asked(path, {}, {}, json.encode(body)))
+        return self._answer(ReceivedRequest(path, {}, {}, json.encode(body)))
 
     async def list_rows(self, _: str) -> Any:
         for name in self.events.names():
@@ -78,7 +78,7 @@ class DirectSource:
     def project_path(self, path: str) -> str:
         return path
 
-    def _answer(self, request: Asked) -> Any:
+    def _answer(self, request: ReceivedRequest) -> Any:
         answer = self.events.answer(request)
         if answer.status != 200:
             raise SourceStatusError(answer.status, str(answer.body))
@@ -110,11 +110,11 @@ TIMES = st.lists(
 
 
 HABITS = [
-    Habits(),
-    Habits(links=False),
-    Habits(looks_back=True, narrows=True),
-    Habits(looks_back=True, narrows=True, links=False, offsets=True),
-    Habits(cursors=True),
+    ServerBehaviour(),
+    ServerBehaviour(links=False),
+    ServerBehaviour(looks_back=True, narrows=True),
+    ServerBehaviour(looks_back=True, narrows=True, links=False, offsets=True),
+    ServerBehaviour(cursors=True),
 ]
 
 
@@ -126,7 +126,7 @@ HABITS = [
     st.sampled_from(HABITS),
 )
 def test_every_event_is_handed_in_once_in_the_order_of_time(
-    micros: list[int], cap: int, name: str, habits: Habits
+    micros: list[int], cap: int, name: str, habits: ServerBehaviour
 ) -> None:
     events = [
         event(number, FIRST + timedelta(microseconds=at), name if number % 2 else "e")
@@ -157,7 +157,7 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
 
 @pytest.mark.parametrize("habits", HABITS)
 @pytest.mark.parametrize("cap", [20, 100, 1_000])
-def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
+def test_a_long_history_is_copied_whole(habits: ServerBehaviour, cap: int) -> None:
     """Some events are old, and many lie in few days, which newest-first pages would not show."""
     old = [event(n, FIRST - timedelta(days=5_000, hours=n)) for n in range(30)]
     dense = [event(n, FIRST + timedelta(seconds=72 * n, microseconds=n)) for n in range(100, 4_000)]
@@ -175,7 +175,7 @@ def test_a_long_history_is_copied_whole(habits: Habits, cap: int) -> None:
 @given(TIMES, st.integers(0, 60))
 def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at: int) -> None:
     events = [event(n, FIRST + timedelta(microseconds=micro)) for n, micro in enumerate(micros)]
-    habits = Habits(cap=5, cursors=True, counts="HogQLQuery")
+    habits = ServerBehaviour(cap=5, cursors=True, counts="HogQLQuery")
     source, memory = ForeignEvents(events, habits), ProgressInMemory()
     broken, rest = CollectingSink(fails_after=at), CollectingSink()
 
@@ -229,14 +229,14 @@ async def test_progress_is_stored_by_project_and_source(records: Records) -> Non
 
 
 async def copied_from(
-    script: Callable[[Asked], Answer | None], heap: CollectingSink, **more: Any
+    script: Callable[[ReceivedRequest], ScriptedAnswer | None], heap: CollectingSink, **more: Any
 ) -> tuple[Copied, list[float]]:
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    with scripted(script) as server:
+    with scripted_server(script) as server:
         async with open_source(server.url, "phx_key", "1", sleep) as source:
             return await copy_of(source, heap, ProgressInMemory(), **more).run(), waited
 
@@ -245,7 +245,7 @@ async def test_over_http_a_throttled_source_is_waited_for() -> None:
     listed = ForeignEvents([event(n, FIRST + timedelta(hours=n)) for n in range(30)])
     statuses = iter([429, 503, 429] + [200] * 1000)
 
-    def script(request: Asked) -> Answer:
+    def script(request: ReceivedRequest) -> ScriptedAnswer:
         answer = listed.answer(request)
         return (
             answer
@@ -285,7 +285,9 @@ async def test_more_of_one_name_and_time_than_can_be_listed_is_reported() -> Non
     events = [event(n, FIRST) for n in range(9)] + [event(n, FIRST, "few") for n in range(9, 11)]
     heap = CollectingSink()
 
-    copied = await copy_of(ForeignEvents(events, Habits(cap=4)), heap, ProgressInMemory()).run()
+    copied = await copy_of(
+        ForeignEvents(events, ServerBehaviour(cap=4)), heap, ProgressInMemory()
+    ).run()
 
     assert copied.incomplete == ["2024-01-01T00:00:00+00:00 e"]
     assert not copied.is_complete
@@ -309,7 +311,7 @@ async def test_a_source_without_events_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("habits", HABITS)
-async def test_events_of_the_oldest_time_are_found(habits: Habits) -> None:
+async def test_events_of_the_oldest_time_are_found(habits: ServerBehaviour) -> None:
     heap = CollectingSink()
 
     copied = await copy_of(
@@ -325,7 +327,7 @@ COUNTS = [("HogQLQuery", 0, False), ("TrendsQuery", 0, False), ("HogQLQuery", 2,
 @pytest.mark.parametrize(("kind", "uncounted", "differs"), COUNTS)
 async def test_the_source_says_how_many_there_are(kind: str, uncounted: int, differs: bool) -> None:
     events = [event(n, FIRST + timedelta(hours=n)) for n in range(5)]
-    source = ForeignEvents(events, Habits(counts=kind), uncounted=uncounted)
+    source = ForeignEvents(events, ServerBehaviour(counts=kind), uncounted=uncounted)
 
     copied = await copy_of(source, CollectingSink(), ProgressInMemory()).run()
 
@@ -334,7 +336,7 @@ async def test_the_source_says_how_many_there_are(kind: str, uncounted: int, dif
 
 
 async def test_events_that_arrive_during_a_copy_are_no_difference() -> None:
-    source = ForeignEvents([event(1, FIRST)], Habits(counts="HogQLQuery"))
+    source = ForeignEvents([event(1, FIRST)], ServerBehaviour(counts="HogQLQuery"))
 
     def arrive(*_: object) -> None:
         source.uncounted += 1
@@ -360,10 +362,10 @@ async def test_what_cannot_be_read_is_counted() -> None:
     odd: list[Any] = [{"id": "no", "timestamp": FIRST.isoformat()}, 7, None]
     last = event(1, FIRST + timedelta(hours=1))
 
-    def script(request: Asked) -> Answer:
+    def script(request: ReceivedRequest) -> ScriptedAnswer:
         page = ForeignEvents([last]).answer(request)
         if request.query.get("after", "") < FIRST.isoformat() and "before" in request.query:
-            return Answer(200, {**page.body, "results": [*odd, *page.body["results"]]})
+            return ScriptedAnswer(200, {**page.body, "results": [*odd, *page.body["results"]]})
         return page
 
     heap = CollectingSink()
@@ -376,31 +378,35 @@ async def test_a_source_in_another_order_ends_the_copy() -> None:
     rows = [event(n, FIRST + timedelta(hours=9 - n)) for n in range(3)]
 
     with pytest.raises(SourceError, match="ascending"):
-        await copied_from(lambda _: Answer(200, {"results": rows}), CollectingSink(), since=FIRST)
+        await copied_from(
+            lambda _: ScriptedAnswer(200, {"results": rows}), CollectingSink(), since=FIRST
+        )
 
 
 async def test_a_page_outside_of_the_range_ends_the_copy() -> None:
     rows = [event(1, FIRST - timedelta(hours=1))]
 
     with pytest.raises(SourceError, match="another time"):
-        await copied_from(lambda _: Answer(200, {"results": rows}), CollectingSink(), since=FIRST)
+        await copied_from(
+            lambda _: ScriptedAnswer(200, {"results": rows}), CollectingSink(), since=FIRST
+        )
 
 
 @pytest.mark.parametrize("page", [{"results": 1}, [], {"results": [1] * 5, "next": "?x"}])
 async def test_a_list_that_is_none_ends_the_copy(page: Any) -> None:
     with pytest.raises(SourceError):
-        await copied_from(lambda _: Answer(200, page), CollectingSink(), since=FIRST)
+        await copied_from(lambda _: ScriptedAnswer(200, page), CollectingSink(), since=FIRST)
 
 
 async def test_a_source_that_always_has_more_ends_the_copy() -> None:
     """The source answers every query with one event of that time, and a next page."""
 
-    def script(request: Asked) -> Answer:
+    def script(request: ReceivedRequest) -> ScriptedAnswer:
         if "event_definitions" in request.path:
-            return Answer(200, {"results": [{"name": "e"}], "next": None})
+            return ScriptedAnswer(200, {"results": [{"name": "e"}], "next": None})
         after = request.query.get("after", "2024-01-01T00:00:00+00:00")
         time = datetime.fromisoformat(after) + timedelta(microseconds=1)
-        return Answer(200, {"results": [event(1, time)], "next": "?more"})
+        return ScriptedAnswer(200, {"results": [event(1, time)], "next": "?more"})
 
     with pytest.raises(SourceError, match="cannot list its events"):
         await copied_from(script, CollectingSink(), since=FIRST)

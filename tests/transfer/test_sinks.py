@@ -25,7 +25,7 @@ from fanion.transfer.posthog.sink_client import (
 from tests.support import plain_http
 from tests.support.accept_logs import everywhere
 from tests.support.management import NOW
-from tests.support.scripted_source import Answer, Script, ScriptedSource, scripted
+from tests.support.scripted_source import Script, ScriptedAnswer, ScriptedSource, scripted_server
 
 pytestmark = pytest.mark.every_engine
 
@@ -123,7 +123,7 @@ async def http_sink(
     script: Script, body_max: int = BODY_MAX
 ) -> AsyncIterator[tuple[HttpSink, ScriptedSource, list[float]]]:
     waiting = RecordedSleep()
-    with scripted(script) as server:
+    with scripted_server(script) as server:
         async with plain_http.AsyncClient(base_url=server.url, trust_env=False) as client:
             yield HttpSink(client, PROJECT, body_max, waiting.sleep), server, waiting.seconds
 
@@ -133,7 +133,7 @@ def numbers(server: ScriptedSource) -> list[Sequence[int]]:
 
 
 async def test_a_server_is_sent_an_import() -> None:
-    async with http_sink(lambda _: Answer(200)) as (sink, server, _):
+    async with http_sink(lambda _: ScriptedAnswer(200)) as (sink, server, _):
         too_large = await sink.write_events(items(2))
 
     [request] = server.asked
@@ -147,8 +147,13 @@ async def test_a_server_is_sent_an_import() -> None:
 
 async def test_a_server_that_is_busy_is_waited_for() -> None:
     slowly, later = {"retry-after": "5"}, {"retry-after": "900"}
-    busy = [Answer(503, b"", slowly), Answer(429, b"", later), None, Answer(500)]
-    answers = iter([*busy, Answer(200)])
+    busy = [
+        ScriptedAnswer(503, b"", slowly),
+        ScriptedAnswer(429, b"", later),
+        None,
+        ScriptedAnswer(500),
+    ]
+    answers = iter([*busy, ScriptedAnswer(200)])
     async with http_sink(lambda _: next(answers)) as (sink, server, waited):
         await sink.write_events(items(2))
 
@@ -157,7 +162,9 @@ async def test_a_server_that_is_busy_is_waited_for() -> None:
 
 
 async def test_a_batch_that_is_too_large_is_halved() -> None:
-    async with http_sink(lambda request: Answer(413 if b'"n":2' in request.body else 200)) as (
+    async with http_sink(
+        lambda request: ScriptedAnswer(413 if b'"n":2' in request.body else 200)
+    ) as (
         sink,
         server,
         _,
@@ -169,7 +176,7 @@ async def test_a_batch_that_is_too_large_is_halved() -> None:
 
 
 async def test_a_server_that_refuses_ends_the_copy() -> None:
-    async with http_sink(lambda _: Answer(401, b"no such key")) as (sink, _, _):
+    async with http_sink(lambda _: ScriptedAnswer(401, b"no such key")) as (sink, _, _):
         with pytest.raises(SinkError) as refused:
             await sink.write_events(items(1))
 
@@ -177,7 +184,7 @@ async def test_a_server_that_refuses_ends_the_copy() -> None:
 
 
 async def test_a_server_that_never_has_time_is_given_up() -> None:
-    async with http_sink(lambda _: Answer(503, b"busy")) as (sink, _, waited):
+    async with http_sink(lambda _: ScriptedAnswer(503, b"busy")) as (sink, _, waited):
         with pytest.raises(SinkError, match="no success within 900 s"):
             await sink.write_events(items(1))
 
@@ -188,10 +195,10 @@ METRICS = b"\nfanion_log_lag_envelopes %s\nother 1\n"
 
 
 async def test_what_was_sent_is_waited_for() -> None:
-    answers = iter([Answer(200, METRICS % b"3.0"), Answer(200, METRICS % b"0.0")])
+    answers = iter([ScriptedAnswer(200, METRICS % b"3.0"), ScriptedAnswer(200, METRICS % b"0.0")])
     async with http_sink(lambda _: next(answers)) as (sink, _, waited):
         assert await sink.await_ingestion() is True
-    async with http_sink(lambda _: Answer(200, METRICS % b"3.0")) as (busy, _, long_waited):
+    async with http_sink(lambda _: ScriptedAnswer(200, METRICS % b"3.0")) as (busy, _, long_waited):
         assert await busy.await_ingestion() is False
     async with http_sink(lambda _: None) as (gone, _, _):
         assert await gone.await_ingestion() is False

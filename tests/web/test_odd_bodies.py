@@ -10,7 +10,7 @@ import pytest
 from msgspec import json
 
 from tests.support.application import Json, Tenant
-from tests.support.odd_values import some_odd
+from tests.support.odd_values import some_odd_values
 
 pytestmark = pytest.mark.every_engine
 
@@ -154,7 +154,7 @@ async def test_no_body_causes_a_server_error(tenant: Tenant, target: str) -> Non
 
     statuses = {
         (await send_request(tenant, path, odd)).status_code
-        for odd in some_odd(BODIES[target], EACH)
+        for odd in some_odd_values(BODIES[target], EACH)
     }
 
     assert 400 in statuses
@@ -172,7 +172,7 @@ async def test_every_flag_that_is_accepted_is_computed(tenant: Tenant) -> None:
     body["filters"]["groups"][0]["properties"][3]["value"] = cohort.json()["id"]
     accepted = 0
 
-    for number, odd in enumerate(some_odd(body, EACH)):
+    for number, odd in enumerate(some_odd_values(body, EACH)):
         if isinstance(odd, dict) and odd.get("key") == "KEY":
             odd["key"] = f"flag-{number}"
         accepted += (await send_request(tenant, "POST /feature_flags/", odd)).status_code == 201

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.preloaded import PreloadedServer
 from tests.support.receiver import open_receiver
-from tests.support.server import RealServer, created, free_port, project_client
+from tests.support.server import RealServer, expect_created, free_port, project_client
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
 
@@ -30,9 +30,9 @@ async def test_what_was_changed_before_a_kill_is_delivered_after_it(server: Real
     keys, port = server.setup(), free_port()
     server.start()
     async with project_client(server, keys) as http:
-        webhook = await created(http, "/webhooks/", url=f"http://127.0.0.1:{port}/in")
+        webhook = await expect_created(http, "/webhooks/", url=f"http://127.0.0.1:{port}/in")
         for number in range(3):
-            await created(http, "/feature_flags/", key=f"flag-{number}")
+            await expect_created(http, "/feature_flags/", key=f"flag-{number}")
     server.kill()
 
     async with open_receiver(port=port) as receiver:

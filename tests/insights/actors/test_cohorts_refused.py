@@ -2,9 +2,23 @@
 
 import pytest
 
-from tests.support.actors_cohorts import ask, did, events, of_query, stored, where
+from tests.support.actors_cohorts import (
+    event_condition,
+    event_of,
+    event_series,
+    members_of_query,
+    post_cohort,
+    stored_cohort,
+)
 from tests.support.application import Json, Tenant, error
-from tests.support.cohorts import create, in_cohort, members, person, person_is, retrieve
+from tests.support.cohorts import (
+    cohort_members,
+    create_cohort,
+    in_cohort,
+    person,
+    person_is,
+    retrieve_cohort,
+)
 
 REQUIRED = "This field is required."
 
@@ -13,7 +27,7 @@ async def test_persons_who_match_a_query_now_become_a_static_cohort(tenant: Tena
     await tenant.capture(
         person("ann", plan="pro", town="Ulm"), person("bob", plan="free"), person("cid", plan="pro")
     )
-    static = await create(
+    static = await create_cohort(
         tenant,
         is_static=True,
         query={"kind": "ActorsQuery", "properties": [person_is("plan", "pro")]},
@@ -22,13 +36,15 @@ async def test_persons_who_match_a_query_now_become_a_static_cohort(tenant: Tena
     await tenant.capture(person("ann", plan="free"))
     await tenant.server.calculated()
 
-    assert await members(tenant, static) == ["ann", "cid"]
-    assert await of_query(tenant, person_is("plan", "pro")) == ["cid"]
-    assert await of_query(tenant, in_cohort(static["id"]), person_is("town", "Ulm")) == ["ann"]
+    assert await cohort_members(tenant, static) == ["ann", "cid"]
+    assert await members_of_query(tenant, person_is("plan", "pro")) == ["cid"]
+    assert await members_of_query(tenant, in_cohort(static["id"]), person_is("town", "Ulm")) == [
+        "ann"
+    ]
 
 
 async def refused(tenant: Tenant, body: Json, **query: str) -> Json:
-    answer = await ask(tenant, body, **query)
+    answer = await post_cohort(tenant, body, **query)
     assert answer.status_code == 400, answer.text
     assert (await tenant.get("/cohorts/"))["count"] == 0
     reported: Json = answer.json()
@@ -39,11 +55,11 @@ def wrong(detail: str, attr: str, code: str = "invalid_input") -> Json:
     return error("validation_error", code, detail, attr)
 
 
-SEEN = events("seen")
+SEEN = event_series("seen")
 STICKY = {"insight": "STICKINESS", "events": SEEN}
 LIVED = {"insight": "LIFECYCLE", "events": SEEN}
 RETAINED = {"insight": "RETENTION", "target_entity": '{"id": "seen"}'}
-FUNNEL = {"insight": "FUNNELS", "events": events("seen", "opened")}
+FUNNEL = {"insight": "FUNNELS", "events": event_series("seen", "opened")}
 BAD: list[tuple[dict[str, str], Json]] = [
     (
         {"insight": "PATHS"},
@@ -174,7 +190,7 @@ NOT_STATIC = wrong(
         ),
         (
             {
-                "query": {"kind": "ActorsQuery", "properties": [where("page", "a")]},
+                "query": {"kind": "ActorsQuery", "properties": [event_condition("page", "a")]},
                 "is_static": True,
             },
             wrong(
@@ -210,33 +226,33 @@ async def test_an_insight_only_creates_static_cohorts_and_excludes_other_sources
 
 
 async def test_an_insight_that_fails_later_is_reported_and_tried_again(tenant: Tenant) -> None:
-    await tenant.capture(did("ann", "02-28T10:00"))
+    await tenant.capture(event_of("ann", "02-28T10:00"))
     asked = {"insight": "TRENDS", "events": SEEN, "date_from": "all", "date_to": "2024-02-10"}
-    cohort = await stored(tenant, **asked)
-    failed = await retrieve(tenant, cohort)
+    cohort = await stored_cohort(tenant, **asked)
+    failed = await retrieve_cohort(tenant, cohort)
 
-    await tenant.capture(did("bob", "02-08T10:00"))
+    await tenant.capture(event_of("bob", "02-08T10:00"))
     tenant.server.clock.move(minutes=2)
     await tenant.server.calculated()
 
     assert (failed["errors_calculating"], failed["count"]) == (1, None)
     assert failed["last_error_message"] == "date_from must be before date_to."
-    found = await retrieve(tenant, cohort)
+    found = await retrieve_cohort(tenant, cohort)
     assert (found["errors_calculating"], found["last_error_message"], found["count"]) == (
         0,
         None,
         1,
     )
-    assert await members(tenant, cohort) == ["bob"]
+    assert await cohort_members(tenant, cohort) == ["bob"]
 
 
 async def test_a_change_takes_no_query(tenant: Tenant) -> None:
-    cohort = await create(tenant, is_static=True)
+    cohort = await create_cohort(tenant, is_static=True)
 
     answer = await tenant.api.patch(f"/cohorts/{cohort['id']}/", json={"query": PRO})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "query")
-    assert (await retrieve(tenant, cohort))["count"] is None
+    assert (await retrieve_cohort(tenant, cohort))["count"] is None
 
 
 async def test_the_parameters_of_an_insight_are_documented(tenant: Tenant) -> None:

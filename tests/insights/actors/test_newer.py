@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import members, retrieve
+from tests.support.cohorts import cohort_members, retrieve_cohort
 
 EVENT = {"kind": "EventsNode", "event": "seen"}
 RETENTION: Json = {
@@ -138,8 +138,8 @@ async def test_a_static_cohort_is_made_of_all_of_them(shop: Tenant) -> None:
     await shop.server.calculated()
 
     assert answer.status_code == 201, answer.text
-    assert await members(shop, answer.json()) == ["a", "b", "c"]
-    assert (await retrieve(shop, answer.json()))["errors_calculating"] == 0
+    assert await cohort_members(shop, answer.json()) == ["a", "b", "c"]
+    assert (await retrieve_cohort(shop, answer.json()))["errors_calculating"] == 0
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.actors_cohorts import ask, behind, did, events
+from tests.support.actors_cohorts import event_of, event_series, members_behind, post_cohort
 from tests.support.application import Tenant, error
 
 # The fields that the interface adds to every question.
 COMMON = {
-    "events": events("seen", math="total", name="seen", order=0),
+    "events": event_series("seen", math="total", name="seen", order=0),
     "interval": "day",
     "properties": "[]",
     "filter_test_accounts": "false",
@@ -63,7 +63,9 @@ LINKS: dict[str, tuple[str, dict[str, str], list[str]]] = {
 
 async def visits(tenant: Tenant) -> None:
     await tenant.capture(
-        did("ann", "02-28T10:00"), did("ann", "02-29T10:00"), did("bob", "02-28T10:00")
+        event_of("ann", "02-28T10:00"),
+        event_of("ann", "02-29T10:00"),
+        event_of("bob", "02-28T10:00"),
     )
 
 
@@ -79,11 +81,13 @@ async def test_a_link_lists_the_persons_and_makes_a_cohort_of_them(
 
     people = [one for page in listed["results"] for one in page["people"]]
     assert sorted(one["distinct_ids"][0] for one in people) == expected
-    assert await behind(tenant, **link) == expected
+    assert await members_behind(tenant, **link) == expected
 
 
 async def test_a_cohort_of_a_part_of_the_persons_is_refused(tenant: Tenant) -> None:
-    answer = await ask(tenant, {"is_static": True}, insight="TRENDS", **COMMON, search="ann")
+    answer = await post_cohort(
+        tenant, {"is_static": True}, insight="TRENDS", **COMMON, search="ann"
+    )
 
     detail = "A cohort contains all actors behind a number. Leave it out."
     assert (answer.status_code, answer.json()) == (
@@ -93,7 +97,9 @@ async def test_a_cohort_of_a_part_of_the_persons_is_refused(tenant: Tenant) -> N
 
 
 async def test_a_misspelt_name_of_a_link_is_refused(tenant: Tenant) -> None:
-    answer = await ask(tenant, {"is_static": True}, insight="TRENDS", **COMMON, lable="seen")
+    answer = await post_cohort(
+        tenant, {"is_static": True}, insight="TRENDS", **COMMON, lable="seen"
+    )
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "lable")
     assert answer.json()["detail"] == 'Unknown query parameter "lable". Did you mean "label"?'

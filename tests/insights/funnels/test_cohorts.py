@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.application import Json, Tenant
-from tests.support.cohorts import create, event, members, person, person_is
+from tests.support.cohorts import cohort_members, create_cohort, event, person, person_is
 
 STEPS = [{"id": "seen"}, {"id": "opened"}]
 
@@ -26,7 +26,7 @@ async def shop(tenant: Tenant) -> Tenant:
 
 
 async def test_each_cohort_has_a_funnel(shop: Tenant) -> None:
-    pro = await create(shop, name="Pro", groups=[{"properties": [person_is("plan", "pro")]}])
+    pro = await create_cohort(shop, name="Pro", groups=[{"properties": [person_is("plan", "pro")]}])
     await shop.server.calculated()
 
     answer = await shop.api.post(
@@ -91,4 +91,4 @@ async def test_those_behind_a_number_become_a_cohort(
     assert answer.status_code == 201, answer.text
     await shop.server.calculated()
     cohort: Json = answer.json()
-    assert await members(shop, cohort) == wanted
+    assert await cohort_members(shop, cohort) == wanted

@@ -7,16 +7,16 @@ import asyncio
 
 from tests.support.application import Json, Tenant, error
 from tests.support.awaited import until_soon
-from tests.support.held_questions import asked, held
+from tests.support.held_questions import hold_questions, wait_until_asked
 
 QUERY: Json = {"kind": "TrendsQuery", "series": [{"kind": "EventsNode", "event": "seen"}]}
 
 
 async def test_a_query_is_cancelled_by_its_name(tenant: Tenant) -> None:
-    with held(tenant) as found:
+    with hold_questions(tenant) as found:
         sent = {"query": QUERY, "client_query_id": "mine"}
         asking = asyncio.create_task(tenant.api.post("/query/", json=sent))
-        await asked(found)
+        await wait_until_asked(found)
 
         cancelled = await tenant.api.delete("/query/mine/")
         answer = await asking
@@ -29,10 +29,10 @@ async def test_a_query_is_cancelled_by_its_name(tenant: Tenant) -> None:
 
 
 async def test_what_another_waits_for_too_is_answered(tenant: Tenant) -> None:
-    with held(tenant) as found:
+    with hold_questions(tenant) as found:
         mine = {"query": QUERY, "client_query_id": "mine"}
         asking = asyncio.create_task(tenant.api.post("/query/", json=mine))
-        await asked(found)
+        await wait_until_asked(found)
         other = asyncio.create_task(tenant.api.post("/query/", json={"query": QUERY}))
         cache = tenant.server.running.questions.insights.results
 

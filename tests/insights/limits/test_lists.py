@@ -12,9 +12,16 @@ from fanion.events.storage.compiled_query import QuestionLimits
 from fanion.events.turns.gate_service import Gate, GateLimits
 from tests.support.application import Json, Tenant
 from tests.support.awaited import SOON_S, until_soon
-from tests.support.cohorts import all_of, create, did, members, person, retrieve
+from tests.support.cohorts import (
+    all_conditions,
+    cohort_members,
+    create_cohort,
+    performed,
+    person,
+    retrieve_cohort,
+)
 from tests.support.exchange import MemoryRequest
-from tests.support.held_questions import asked, held
+from tests.support.held_questions import hold_questions, wait_until_asked
 
 SERIES = [{"kind": "EventsNode", "event": "seen"}]
 TREND: Json = {"kind": "TrendsQuery", "series": SERIES, "dateRange": {"date_from": "-1d"}}
@@ -27,7 +34,7 @@ ASKED = {
     "a list": ("/persons/trends/", LISTED),
     "a table": ("/persons/trends/", {**LISTED, "format": "csv"}),
     "a list by query": ("/query/", {"query": {"kind": "ActorsQuery", "source": BEHIND}}),
-    "a preview": ("/cohorts/preview/", {"filters": all_of(did("seen"))}),
+    "a preview": ("/cohorts/preview/", {"filters": all_conditions(performed("seen"))}),
 }
 every_way = pytest.mark.parametrize("way", ASKED)
 
@@ -113,9 +120,9 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Tenant, answered:
         dict(shop.api.headers),
         "127.0.0.1:50000",
     )
-    with held(shop, answered) as found:
+    with hold_questions(shop, answered) as found:
         answering = asyncio.ensure_future(shop.server.application.answer(request))
-        await asked(found)
+        await wait_until_asked(found)
         assert shop.server.running.questions.statements.turns.gate.running == 1
         assert request.begun.is_set() == bool(answered)
 
@@ -129,9 +136,9 @@ async def test_a_table_whose_client_left_frees_its_place(shop: Tenant, answered:
 
 async def test_a_list_by_query_is_cancelled_by_its_name(shop: Tenant) -> None:
     path, body = ASKED["a list by query"]
-    with held(shop) as found:
+    with hold_questions(shop) as found:
         asking = asyncio.create_task(shop.api.post(path, json={**body, "client_query_id": "mine"}))
-        await asked(found)
+        await wait_until_asked(found)
 
         await shop.api.delete("/query/mine/")
         answer = await asking
@@ -141,7 +148,7 @@ async def test_a_list_by_query_is_cancelled_by_its_name(shop: Tenant) -> None:
 
 
 async def test_cohorts_do_not_wait_for_people(shop: Tenant) -> None:
-    dynamic = await create(shop, filters=all_of(did("seen")))
+    dynamic = await create_cohort(shop, filters=all_conditions(performed("seen")))
     query = {"insight": "TRENDS", "events": json.dumps(LISTED["events"])}
     made = await shop.api.post("/cohorts/", params=query, json={"is_static": True})
 
@@ -149,5 +156,5 @@ async def test_cohorts_do_not_wait_for_people(shop: Tenant) -> None:
         await shop.server.calculated()
 
     for cohort in (dynamic, made.json()):
-        assert (await retrieve(shop, cohort))["errors_calculating"] == 0
-        assert await members(shop, cohort) == ["p0", "p1", "p2"]
+        assert (await retrieve_cohort(shop, cohort))["errors_calculating"] == 0
+        assert await cohort_members(shop, cohort) == ["p0", "p1", "p2"]

@@ -18,7 +18,7 @@ from fanion.events.turns.gate_service import GateLimits
 from fanion.events.turns.places_store import SharedPlaces
 from tests.support.application import Json, Tenant, error, open_app_server, open_tenant
 from tests.support.awaited import until_soon
-from tests.support.held_questions import asked, held
+from tests.support.held_questions import hold_questions, wait_until_asked
 
 pytestmark = pytest.mark.postgresql
 
@@ -43,10 +43,10 @@ async def homes(
 async def test_a_query_is_cancelled_through_another_server(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
     cancellations = here.server.running.questions.insights.cancellations
-    with held(here) as found:
+    with hold_questions(here) as found:
         sent = {"query": QUERY, "client_query_id": "mine"}
         asking = asyncio.create_task(here.api.post("/query/", json=sent))
-        await asked(found)
+        await wait_until_asked(found)
 
         cancelled = await there.api.delete("/query/mine/")
         await cancellations.look()
@@ -65,10 +65,10 @@ async def test_a_cancellation_ends_no_later_query_of_that_name(
     cancellations = here.server.running.questions.insights.cancellations
     await there.api.delete("/query/mine/")
     await cancellations.look()
-    with held(here) as found:
+    with hold_questions(here) as found:
         sent = {"query": QUERY, "client_query_id": "mine"}
         asking = asyncio.create_task(here.api.post("/query/", json=sent))
-        await asked(found)
+        await wait_until_asked(found)
 
         await cancellations.look()
         found.go.set()
@@ -92,13 +92,13 @@ async def test_a_question_waits_for_one_of_another_server(homes: tuple[Tenant, T
     here, there = homes
     own = SharedPlaces(here.server.records, "asked", here.server.events.people.gate.limits)
     places = [await own.take_place(here.project_id) for _ in range(2)]
-    with held(there) as found:
+    with hold_questions(there) as found:
         asking = asyncio.create_task(there.api.post("/query/", json={"query": QUERY}))
         await asyncio.wait([asking], timeout=0.5)
         reached_the_store = not found.asked.locked()
 
         own.leave_place(places[0])
-        await asked(found)
+        await wait_until_asked(found)
         found.go.set()
         answer = await asking
     own.leave_place(places[1])

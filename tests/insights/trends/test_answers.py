@@ -11,7 +11,7 @@ from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.result import URLS_MAX, has_more
 from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, series
 from tests.support.application import Tenant
-from tests.support.cohorts import create, person, person_is
+from tests.support.cohorts import create_cohort, person, person_is
 from tests.support.histories import Analyst, History, history_event
 
 NONE = "$$_posthog_breakdown_null_$$"
@@ -245,8 +245,8 @@ async def test_an_answer_with_too_many_numbers_is_refused(analyst: Analyst) -> N
 
 async def test_a_breakdown_by_cohort_has_one_entry_for_each(tenant: Tenant) -> None:
     await tenant.capture(person("ann", plan="pro"), person("bob", plan="free"), person("cid"))
-    pro = await create(tenant, name="Pro", filters={"properties": all_of(("pro",))})
-    some = await create(tenant, name="Some", filters={"properties": all_of(("pro", "free"))})
+    pro = await create_cohort(tenant, name="Pro", filters={"properties": all_of(("pro",))})
+    some = await create_cohort(tenant, name="Some", filters={"properties": all_of(("pro", "free"))})
     await tenant.server.calculated()
     asked = {
         "events": [{"id": "seen", "math": "dau"}],
