@@ -223,7 +223,7 @@ async def test_each_role_does_its_part(
 
     await until_soon(is_counted, "the cohort is not calculated")
     viewer = await Viewer.open(api, keys)
-    watching = asyncio.create_task(viewer.upto("live"))
+    watching = asyncio.create_task(viewer.messages_until("live"))
 
     async def is_shown() -> bool:
         """Capture an event until the stream shows one stored after its first look."""

@@ -87,7 +87,7 @@ async def test_of_a_burst_a_sample_is_sent_and_all_are_counted(
             received.append(await viewer.next())
         of_rare = await rare.next()
         await send(server, keys, named("last"))
-        received += await viewer.upto("last")
+        received += await viewer.messages_until("last")
     viewer.close()
     rare.close()
 
@@ -116,7 +116,7 @@ async def test_a_slow_reader_is_told_what_it_missed(
         for _ in range(rounds):
             await send(server, keys, *[named("heavy", text=text)] * of_round)
         await send(server, keys, named("done"))
-        await quick.upto("done")
+        await quick.messages_until("done")
         counted, skipped = 0, 0
         while counted < rounds * of_round:
             message = await slow.next()
@@ -141,11 +141,11 @@ async def test_a_broken_connection_goes_on_where_it_was(
     async with asyncio.timeout(SOON_S):
         first = await Viewer.open(server, keys, "?distinct_id=ann")
         await send(server, keys, named("one"), named("two"))
-        seen = await first.upto("one")
+        seen = await first.messages_until("one")
         first.writer.transport.abort()
         await send(server, keys, named("three"))
         again = await Viewer.open(server, keys, "?distinct_id=ann", last=seen[-1].id)
-        received = await again.upto("three")
+        received = await again.messages_until("three")
         again.close()
 
     assert [message.data["event"] for message in received] == ["two", "three"]
@@ -158,10 +158,10 @@ async def test_a_place_that_is_not_kept_any_more_is_told(
     async with asyncio.timeout(SOON_S):
         first = await Viewer.open(server, keys)
         await send(server, keys, named("old"))
-        old = (await first.upto("old"))[-1].id
+        old = (await first.messages_until("old"))[-1].id
         await send(server, keys, *[named("many")] * 1_500)
         await send(server, keys, named("new"))
-        await first.upto("new")
+        await first.messages_until("new")
         again = await Viewer.open(server, keys, last=old)
         message = await again.next()
         first.close()

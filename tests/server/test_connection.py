@@ -116,7 +116,7 @@ class Client:
         assert len(headers) == len(lines) - 1, lines
         return int(lines[0].split()[1]), headers
 
-    async def asked(self, sent: bytes) -> Any:
+    async def fetch_echo(self, sent: bytes) -> Any:
         """Return the request as the application saw it."""
         self.writer.write(sent)
         status, _, body = await self.answer()
@@ -198,8 +198,8 @@ async def test_a_chunked_body_is_joined_and_its_trailers_are_not_headers() -> No
     )
 
     async with serving() as (_, client):
-        shown = await client.asked(request)
-        again = await client.asked(b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
+        shown = await client.fetch_echo(request)
+        again = await client.fetch_echo(b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert (shown["body"], shown["headers"]["x-a"]) == ("abcde", "head")
     assert again["path"] == "/next"
@@ -207,7 +207,7 @@ async def test_a_chunked_body_is_joined_and_its_trailers_are_not_headers() -> No
 
 async def test_a_header_that_is_sent_twice_is_a_list() -> None:
     async with serving() as (_, client):
-        shown = await client.asked(
+        shown = await client.fetch_echo(
             b"GET / HTTP/1.1\r\nHost: x\r\n"
             b"X-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\n\r\n"
         )
@@ -217,8 +217,8 @@ async def test_a_header_that_is_sent_twice_is_a_list() -> None:
 
 async def test_an_absolute_target_is_read_as_its_path() -> None:
     async with serving() as (_, client):
-        shown = await client.asked(b"GET http://home/a/?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
-        bare = await client.asked(b"GET http://home HTTP/1.1\r\nHost: x\r\n\r\n")
+        shown = await client.fetch_echo(b"GET http://home/a/?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
+        bare = await client.fetch_echo(b"GET http://home HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert (shown["path"], shown["query"], bare["path"]) == ("/a/", "b=c", "/")
 
@@ -315,7 +315,7 @@ async def test_a_client_that_expects_100_continue_gets_it_before_it_sends_its_bo
             b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
         )
         interim = await client.head()
-        shown = await client.asked(b"body")
+        shown = await client.fetch_echo(b"body")
 
     assert interim == (100, {})
     assert shown["body"] == "body"
@@ -369,7 +369,7 @@ async def test_an_upgrade_is_ignored_and_the_connection_stays_open() -> None:
     upgrade = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
     async with serving() as (_, client):
-        shown = [await client.asked(upgrade) for _ in range(2)]
+        shown = [await client.fetch_echo(upgrade) for _ in range(2)]
         client.writer.write(b"\x81\x05hello")
         refused = await client.answer()
 
@@ -540,7 +540,7 @@ async def test_a_response_that_fails_midway_closes_the_connection() -> None:
 async def test_idle_clients_are_disconnected() -> None:
     async with serving() as (stub, client):
         stub.check_timeouts(IDLE_S_MAX - 1)
-        shown = await client.asked(b"GET /in-time HTTP/1.1\r\nHost: x\r\n\r\n")
+        shown = await client.fetch_echo(b"GET /in-time HTTP/1.1\r\nHost: x\r\n\r\n")
         stub.check_timeouts(IDLE_S_MAX + 1)
 
         assert shown["path"] == "/in-time"
@@ -609,10 +609,10 @@ async def test_a_slow_endpoint_does_not_time_out() -> None:
 
 async def test_a_connection_over_the_limit_is_refused() -> None:
     async with serving(connections_max=1) as (stub, first):
-        await first.asked(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await first.fetch_echo(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         second = await stub.client()
         status, headers, body = await second.answer()
-        again = await first.asked(b"GET /still HTTP/1.1\r\nHost: x\r\n\r\n")
+        again = await first.fetch_echo(b"GET /still HTTP/1.1\r\nHost: x\r\n\r\n")
 
     error = Overloaded("Too many connections are open. Please retry.")
     assert (status, body) == (503, shape(error))

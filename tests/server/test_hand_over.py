@@ -30,13 +30,13 @@ class Process:
     name: str
     http: HttpServer
     other: "Process | None" = None
-    asked: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
     adopting: list["asyncio.Task[None]"] = field(default_factory=list)
     is_held: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, request: Request) -> None:
         body = await request.read(BODY_MAX)
-        self.asked.append(request.path)
+        self.requested_paths.append(request.path)
         if request.path.endswith("/held"):
             await self.is_held.wait()
         received = [self.name, request.path, body.decode(), request.peer]
@@ -74,7 +74,7 @@ class Client:
             received: list[str] = json.loads(await self.reader.readexactly(int(length)))
             return received
 
-    async def asked(self, *parts: bytes) -> list[str]:
+    async def send_request(self, *parts: bytes) -> list[str]:
         """Send parts, and return the names of the processes that answered.
 
         Args:
@@ -123,7 +123,7 @@ async def processes() -> AsyncIterator[Processes]:
 async def test_a_connection_is_handed_to_the_process_that_answers(processes: Processes) -> None:
     client = await processes.client()
 
-    received = [await client.asked(request) for request in (BEN, BEN, ANN, BEN, ANN, ANN)]
+    received = [await client.send_request(request) for request in (BEN, BEN, ANN, BEN, ANN, ANN)]
 
     ann, ben = ["ann", "/ann", "", client.address], ["ben", "/ben", "body", client.address]
     assert received == [ben, ben, ann, ben, ann, ann]
@@ -132,8 +132,8 @@ async def test_a_connection_is_handed_to_the_process_that_answers(processes: Pro
 async def test_a_request_in_pieces_is_handed_over_whole(processes: Processes) -> None:
     client = await processes.client()
 
-    first = await client.asked(BEN[:3], BEN[3:7], BEN[7:30], BEN[30:-3], BEN[-3:])
-    second = await client.asked(ANN[:6], ANN[6:])
+    first = await client.send_request(BEN[:3], BEN[3:7], BEN[7:30], BEN[30:-3], BEN[-3:])
+    second = await client.send_request(ANN[:6], ANN[6:])
 
     assert (first[:3], second[:3]) == (["ben", "/ben", "body"], ["ann", "/ann", ""])
 
@@ -155,10 +155,10 @@ async def test_a_pipelined_request_is_handed_to_the_process_that_answers(
     client = await processes.client()
 
     client.writer.write(b"GET /ben/held HTTP/1.1\r\nhost: a\r\n\r\n" + ANN + BEN)
-    await until(lambda: bool(processes.ben.asked))
+    await until(lambda: bool(processes.ben.requested_paths))
     processes.ben.is_held.set()
     received = [await client.answer() for _ in range(3)]
-    afterwards = await client.asked(ANN)
+    afterwards = await client.send_request(ANN)
 
     assert [(request[0], request[1]) for request in received] == [
         ("ben", "/ben/held"), ("ann", "/ann"), ("ben", "/ben")
@@ -172,12 +172,12 @@ async def test_an_incomplete_request_line_after_a_slow_request_waits_for_its_end
     client = await processes.client()
 
     client.writer.write(b"GET /ben/held HTTP/1.1\r\nhost: a\r\n\r\n")
-    await until(lambda: bool(processes.ben.asked))
+    await until(lambda: bool(processes.ben.requested_paths))
     client.writer.write(ANN[:6])
     await asyncio.sleep(0.05)  # it arrives while the first request is being answered
     processes.ben.is_held.set()
     first = await client.answer()
-    second = await client.asked(ANN[6:])
+    second = await client.send_request(ANN[6:])
 
     assert (first[1], second[:2]) == ("/ben/held", ["ann", "/ann"])
 
@@ -187,9 +187,9 @@ async def test_many_connections_are_handed_over_at_once(processes: Processes) ->
     clients = [await processes.client() for _ in range(40)]
 
     for _ in range(5):
-        received = await asyncio.gather(*(client.asked(BEN) for client in clients))
+        received = await asyncio.gather(*(client.send_request(BEN) for client in clients))
         assert {request[0] for request in received} == {"ben"}
-        received = await asyncio.gather(*(client.asked(ANN) for client in clients))
+        received = await asyncio.gather(*(client.send_request(ANN) for client in clients))
         assert {request[0] for request in received} == {"ann"}
     for client in clients:
         client.writer.close()
@@ -205,7 +205,7 @@ async def test_a_client_that_disconnects_during_the_hand_over_does_no_harm(
         client.writer.write(BEN)
         client.writer.transport.abort()
 
-    assert (await (await processes.client()).asked(BEN))[0] == "ben"
+    assert (await (await processes.client()).send_request(BEN))[0] == "ben"
     await asyncio.gather(*processes.ann.adopting, return_exceptions=True)
 
 

@@ -67,10 +67,10 @@ async def test_over_the_budget_large_requests_are_refused_and_others_are_not() -
         other = await stub.client()
         other.writer.write(POST % 200_000 + b"x" * 200_000)
         refused = await other.answer()
-        small = await (await stub.client()).asked(POST % 5 + b"small")
+        small = await (await stub.client()).fetch_echo(POST % 5 + b"small")
         slow.writer.write(b"x")
         whole = await slow.answer()
-        again = await (await stub.client()).asked(POST % 200_000 + b"x" * 200_000)
+        again = await (await stub.client()).fetch_echo(POST % 200_000 + b"x" * 200_000)
 
     assert (refused[0], json.loads(refused[2])["code"]) == (503, "buffers_full")
     assert (refused[1]["connection"], "retry-after" in refused[1]) == ("close", True)
@@ -362,7 +362,7 @@ async def test_tiny_chunks_are_decoded_with_pauses() -> None:
         other = await stub.client()
         client.writer.write(CHUNKED + body)
         await until(lambda: stub.buffers.held > 0)
-        shown = await other.asked(b"GET /between HTTP/1.1\r\nHost: x\r\n\r\n")
+        shown = await other.fetch_echo(b"GET /between HTTP/1.1\r\nHost: x\r\n\r\n")
         was_reading = stub.open[0].parser.is_in_message
         whole = await client.answer()
 

@@ -37,7 +37,7 @@ class Identities:
     persons: list[Person] = field(default_factory=list)
     anonymous: dict[str, set[str]] = field(default_factory=dict)
 
-    def of(self, distinct_id: str) -> Person | None:
+    def person_of(self, distinct_id: str) -> Person | None:
         return next((person for person in self.persons if distinct_id in person.distinct_ids), None)
 
     def apply(self, item: Mapping[str, Any], name: str) -> None:
@@ -50,17 +50,17 @@ class Identities:
         own, properties = item["distinct_id"], item["properties"]
         at = datetime.fromisoformat(item["timestamp"])
         if properties.get("$process_person_profile") is False:
-            known = self.of(own)
+            known = self.person_of(own)
             (self.anonymous.setdefault(own, set()) if known is None else known.events).add(name)
             return
         other = str(properties.get(OTHER_ID.get(item["event"], ""), ""))
-        person, is_new = self.of(own), False
+        person, is_new = self.person_of(own), False
         if other and other != own and is_legal(own) and is_legal(other):
-            is_new = person is None and self.of(other) is None
-            person = self.joined(own, other, at, item["event"] == "$merge_dangerously")
+            is_new = person is None and self.person_of(other) is None
+            person = self.merge_persons(own, other, at, item["event"] == "$merge_dangerously")
             person.is_identified = True
         elif person is None:
-            person, is_new = self.made(own, at), True
+            person, is_new = self.create_person(own, at), True
         person.events.add(name)
         person.created_at = min(person.created_at, at)
         for distinct_id in person.distinct_ids:
@@ -71,14 +71,14 @@ class Identities:
         for key in () if is_new else properties.get("$unset", ()):
             person.properties.pop(key, None)
 
-    def made(self, distinct_id: str, at: datetime) -> Person:
+    def create_person(self, distinct_id: str, at: datetime) -> Person:
         self.persons.append(Person(at, {distinct_id}))
         return self.persons[-1]
 
-    def joined(self, own: str, other: str, at: datetime, by_force: bool) -> Person:
-        survivor, gone = self.of(own), self.of(other)
+    def merge_persons(self, own: str, other: str, at: datetime, by_force: bool) -> Person:
+        survivor, gone = self.person_of(own), self.person_of(other)
         if survivor is None or gone is None:
-            person = survivor or gone or self.made(own, at)
+            person = survivor or gone or self.create_person(own, at)
             person.distinct_ids |= {own, other}
             return person
         if survivor is not gone and (by_force or not gone.is_identified):

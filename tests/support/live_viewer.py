@@ -42,7 +42,7 @@ class Viewer:
             if message is not None:
                 return message
 
-    async def upto(self, event: str) -> list[Message]:
+    async def messages_until(self, event: str) -> list[Message]:
         """Return all messages up to the first event of this name, which is the last of them."""
         messages = [await self.next()]
         while messages[-1].event != "message" or messages[-1].data["event"] != event:

@@ -69,7 +69,7 @@ class FakeProvider:
     answers: dict[str, bytes] = field(default_factory=dict)
     hold: set[str] = field(default_factory=set)
     let_go: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: list[ReceivedRequest] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     published: list[Json] = field(default_factory=list)
     token: str | None = None
     expected: Json = field(default_factory=dict)
@@ -111,13 +111,13 @@ class FakeProvider:
         named = {name: value for name, value in claims.items() if value is not None}
         return jwt.encode(head, named, self.key, algorithms=[head["alg"]])
 
-    def asked_for(self, path: str) -> int:
-        return sum(request.path == path for request in self.asked)
+    def count_requests(self, path: str) -> int:
+        return sum(request.path == path for request in self.requests)
 
     async def received(self, path: str, number: int = 1) -> None:
         """Wait until the path was requested this often."""
         async with asyncio.timeout(RECEIVED_S), self._came:
-            await self._came.wait_for(lambda: self.asked_for(path) >= number)
+            await self._came.wait_for(lambda: self.count_requests(path) >= number)
 
     def configuration(self) -> Json:
         return {
@@ -133,7 +133,7 @@ class FakeProvider:
         try:
             request = await _read(reader)
             async with self._came:
-                self.asked.append(request)
+                self.requests.append(request)
                 self._came.notify_all()
             if request.path in self.hold:
                 await self.let_go.wait()

@@ -40,11 +40,11 @@ class ScriptedSource:
     """The server.
 
     Attributes:
-        asked: Every request, in order.
+        requests: Every request, in order.
     """
 
     url: str
-    asked: list[ReceivedRequest]
+    requests: list[ReceivedRequest]
 
 
 @contextmanager

@@ -67,7 +67,9 @@ async def test_a_throttled_request_waits_as_long_as_the_server_asks() -> None:
 
     assert body == {"a": 1}
     assert waited == [7.0, client.WAIT_S_MAX, 4.0, 8.0, 16.0]
-    assert [request.headers["authorization"] for request in server.asked] == [f"Bearer {KEY}"] * 6
+    assert [request.headers["authorization"] for request in server.requests] == [
+        f"Bearer {KEY}"
+    ] * 6
 
 
 async def test_a_time_to_wait_for_may_be_a_date() -> None:
@@ -93,7 +95,7 @@ async def test_it_is_given_up_in_the_end() -> None:
     assert str(refused.value) == (
         "the source responds to /api/x/ with 429: slowly; gave up after 6 tries"
     )
-    assert (len(server.asked), len(waited)) == (TRIES_MAX, TRIES_MAX - 1)
+    assert (len(server.requests), len(waited)) == (TRIES_MAX, TRIES_MAX - 1)
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
@@ -102,7 +104,7 @@ async def test_a_server_that_is_not_there_is_named() -> None:
             await source.get("/api/x/")
 
     assert str(refused.value).startswith("the source cannot be reached: ")
-    assert len(server.asked) == TRIES_MAX
+    assert len(server.requests) == TRIES_MAX
 
 
 REFUSALS: list[tuple[ScriptedAnswer, str]] = [
@@ -127,7 +129,7 @@ async def test_what_does_not_help_is_not_asked_again(answer: ScriptedAnswer, sai
             await source.get("/api/x/")
 
     assert str(refused.value) == said
-    assert (len(server.asked), waited) == (1, [])
+    assert (len(server.requests), waited) == (1, [])
 
 
 async def test_what_is_not_json_is_said_to_be_so() -> None:
@@ -150,8 +152,8 @@ async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None
         read = await all_rows(source)
 
     assert read == [0, 1, 2, 3, 4, 5]
-    assert {request.path for request in server.asked} == {"/prefix/api/projects/1/cohorts/"}
-    assert [request.query for request in server.asked] == [
+    assert {request.path for request in server.requests} == {"/prefix/api/projects/1/cohorts/"}
+    assert [request.query for request in server.requests] == [
         {"limit": "100"},
         {"limit": "100", "offset": "2"},
         {"limit": "100", "offset": "4"},
@@ -207,7 +209,7 @@ async def test_a_list_is_read_to_its_end_however_it_is_linked(listing: Pages) ->
         assert await all_rows(source) == list(range(listing.rows))
 
     pages = -(-listing.rows // listing.cap)
-    assert len(server.asked) == max(pages, 1) + (not listing.counts and listing.rows > 0)
+    assert len(server.requests) == max(pages, 1) + (not listing.counts and listing.rows > 0)
 
 
 async def test_rows_that_are_counted_and_not_listed_are_reported() -> None:

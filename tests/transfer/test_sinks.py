@@ -129,14 +129,16 @@ async def http_sink(
 
 
 def numbers(server: ScriptedSource) -> list[Sequence[int]]:
-    return [[item["n"] for item in json.decode(request.body)["batch"]] for request in server.asked]
+    return [
+        [item["n"] for item in json.decode(request.body)["batch"]] for request in server.requests
+    ]
 
 
 async def test_a_server_is_sent_an_import() -> None:
     async with http_sink(lambda _: ScriptedAnswer(200)) as (sink, server, _):
         too_large = await sink.write_events(items(2))
 
-    [request] = server.asked
+    [request] = server.requests
     assert (too_large, request.path) == (0, "/batch/")
     assert json.decode(request.body) == {
         "api_key": PROJECT.api_token,

@@ -251,7 +251,7 @@ async def test_a_wrong_state_is_refused(oidc_workspace: OidcWorkspace, changed: 
         403,
         STATE_INVALID,
     )
-    assert oidc_workspace.fake.asked_for("/token") == 0
+    assert oidc_workspace.fake.count_requests("/token") == 0
 
 
 async def test_a_state_belongs_to_its_browser(oidc_workspace: OidcWorkspace) -> None:
@@ -406,7 +406,7 @@ async def test_a_user_who_does_not_agree_is_not_signed_in(
 
     denied = "The identity provider did not sign you in."
     assert answer == (403, error("authentication_error", "oidc_denied", denied))
-    assert oidc_workspace.fake.asked_for("/token") == 0
+    assert oidc_workspace.fake.count_requests("/token") == 0
 
 
 @pytest.mark.parametrize(

@@ -88,13 +88,13 @@ async def test_a_code_becomes_verified_claims(
     claims = await provider.verify(tokens.id_token, expected(fake, clock))
 
     assert (claims["sub"], claims["email"]) == ("ada", "ada@example.com")
-    assert [(request.method, request.path) for request in fake.asked] == [
+    assert [(request.method, request.path) for request in fake.requests] == [
         ("GET", CONFIGURATION),
         ("POST", "/token"),
         ("GET", "/keys"),
     ]
-    assert fake.asked[1].headers["host"] == f"127.0.0.1:{fake.port}"
-    assert "cookie" not in fake.asked[1].headers
+    assert fake.requests[1].headers["host"] == f"127.0.0.1:{fake.port}"
+    assert "cookie" not in fake.requests[1].headers
 
 
 async def test_the_secret_is_sent_in_the_body_to_those_that_ask_for_it(
@@ -106,9 +106,9 @@ async def test_the_secret_is_sent_in_the_body_to_those_that_ask_for_it(
 
     assert await redeem(provider) == Tokens("a.b.c", "x")
 
-    form = fake.asked[-1].form
+    form = fake.requests[-1].form
     assert (form["client_id"], form["client_secret"]) == (CLIENT_ID, CLIENT_SECRET)
-    assert "authorization" not in fake.asked[-1].headers
+    assert "authorization" not in fake.requests[-1].headers
 
 
 @pytest.mark.parametrize(
@@ -138,20 +138,20 @@ async def test_metadata_and_keys_are_kept_for_an_hour(
     token = fake.sign(fake.claims)
     for _ in range(3):
         await provider.verify(token, expected(fake, clock))
-    known = fake.asked_for(CONFIGURATION), fake.asked_for("/keys")
+    known = fake.count_requests(CONFIGURATION), fake.count_requests("/keys")
 
     clock.move(seconds=KEPT_S)
     await provider.metadata()
 
     assert known == (1, 1)
-    assert fake.asked_for(CONFIGURATION) == 2
+    assert fake.count_requests(CONFIGURATION) == 2
 
 
 async def test_concurrent_sign_ins_share_one_read(fake: FakeProvider, provider: Provider) -> None:
     results = await asyncio.gather(*(provider.metadata() for _ in range(20)))
 
     assert len(set(results)) == 1
-    assert fake.asked_for(CONFIGURATION) == 1
+    assert fake.count_requests(CONFIGURATION) == 1
 
 
 async def test_a_read_goes_on_when_one_who_waits_leaves(
@@ -182,7 +182,7 @@ async def test_new_keys_are_read_when_a_token_has_one(
     claims = await provider.verify(fake.sign(fake.claims), expected(fake, clock))
 
     assert claims["sub"] == "ada"
-    assert fake.asked_for("/keys") == 2
+    assert fake.count_requests("/keys") == 2
 
 
 async def test_unknown_keys_make_the_server_ask_at_a_bounded_rate(
@@ -197,7 +197,7 @@ async def test_unknown_keys_make_the_server_ask_at_a_bounded_rate(
         clock.move(seconds=seconds)
         with pytest.raises(TokenInvalid, match="a key that the provider does not publish"):
             await provider.verify(token, expected(fake, clock))
-        requests.append(fake.asked_for("/keys"))
+        requests.append(fake.count_requests("/keys"))
 
     assert requests == [1, 1, 2, 2, 2]
 
@@ -255,7 +255,7 @@ async def test_after_a_failure_the_provider_is_left_alone_for_a_while(
     for _ in range(5):
         with pytest.raises(ProviderUnavailable):
             await provider.metadata()
-    requests = fake.asked_for(CONFIGURATION)
+    requests = fake.count_requests(CONFIGURATION)
     del fake.answers[CONFIGURATION]
 
     clock.move(seconds=FAILURE_PAUSE_S)
@@ -329,7 +329,7 @@ async def test_user_info_is_of_the_same_user(fake: FakeProvider, provider: Provi
     claims = await provider.user_info("token", "ada")
 
     assert claims == fake.info
-    assert fake.asked[-1].headers["authorization"] == "Bearer token"
+    assert fake.requests[-1].headers["authorization"] == "Bearer token"
     for info in ({"sub": "boss"}, {}, {"sub": None}):
         fake.info = info
         with pytest.raises(ProviderInvalid):
