@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select
 
 from fanion.activity.model import Author
 from fanion.db.engine import Records, open_records
@@ -139,25 +139,6 @@ async def test_what_several_servers_have_counted_is_one_message(records: Records
 
     [message] = await announced(records)
     assert b'"count":55,"since":"2024-03-01T12:00:01Z","until":"2024-03-01T12:00:09Z"' in message
-
-
-@pytest.mark.every_engine
-async def test_what_a_server_of_the_version_before_has_counted_is_in_the_message(
-    records: Records,
-) -> None:
-    await create(records)
-    await define(records, "paid")
-    await captured(records, NOW, paid=1)
-    await announce_due(records, NOW)
-    async with records.write() as connection:
-        counted = {"count": 5, "since": NOW, "until": NOW}
-        await connection.execute(update(event_announcements).values(**counted))
-    await captured(records, NOW + timedelta(seconds=2), paid=2)
-
-    await announce_due(records, NOW + ANNOUNCE_EVERY)
-
-    _, message = await announced(records)
-    assert b'"count":7,"since":"2024-03-01T12:00:00Z","until":"2024-03-01T12:00:02Z"' in message
 
 
 @pytest.mark.postgresql

@@ -104,14 +104,14 @@ def _announce_due(connection: Connection, now: datetime) -> bool:
         .order_by(_definition.id)
     )
     due = connection.execute(definitions).all()
-    counted = _lock_announcements(connection, due, now)
-    for row in _take_counts(connection, counted):
+    locked = _lock_announcements(connection, due, now)
+    counted: dict[UUID, list[Row[Any]]] = {definition_id: [] for definition_id in locked}
+    for row in _take_counts(connection, locked):
         counted[row.definition_id].append(row)
     for definition in due:
         if definition.id in counted:
-            rows = [row for row in counted[definition.id] if row.number]
-            _announce_events(connection, definition, rows, now)
-    return len(counted) == ANNOUNCED_MAX
+            _announce_events(connection, definition, counted[definition.id], now)
+    return len(locked) == ANNOUNCED_MAX
 
 
 def _select_due(now: datetime) -> CompoundSelect[Any]:
@@ -125,14 +125,15 @@ def _select_due(now: datetime) -> CompoundSelect[Any]:
 
 def _lock_announcements(
     connection: Connection, due: Sequence[Row[Any]], now: datetime
-) -> dict[UUID, list[Row[Any]]]:
-    """Lock the due announcements that no other server is writing, and return their rows.
+) -> Sequence[UUID]:
+    """Lock the due announcements that no other server is writing.
 
-    Servers of version 0.7 count events in these rows.
+    Returns:
+        The ids of their definitions.
     """
     if not due:
-        return {}
-    new = {"count": 0, "since": now, "until": now, "due_at": now}
+        return ()
+    new = {"count": 0, "since": now, "until": now, "due_at": now}  # only `due_at` is used
     connection.execute(
         upsert(connection.dialect, event_announcements).on_conflict_do_nothing(),
         [
@@ -141,12 +142,7 @@ def _lock_announcements(
         ],
     )
     statement: Select[Any] = (
-        select(
-            _announced.definition_id,
-            _announced["count"].label("number"),
-            _announced.since,
-            _announced.until,
-        )
+        select(_announced.definition_id)
         .where(
             _announced.definition_id.in_([definition.id for definition in due]),
             _announced.due_at <= now,
@@ -154,7 +150,7 @@ def _lock_announcements(
         .order_by(_announced.definition_id)
         .with_for_update(skip_locked=True)
     )
-    return {row.definition_id: [row] for row in connection.execute(statement)}
+    return connection.scalars(statement).all()
 
 
 def _take_counts(connection: Connection, definitions: Collection[UUID]) -> Sequence[Row[Any]]:
@@ -191,8 +187,8 @@ def _announce_events(
         return
     body = partial(_body, definition, counted)
     enqueue(connection, definition.project_id, "event.captured", body, now)
-    again = {"count": 0, "due_at": now + ANNOUNCE_EVERY}
-    connection.execute(update(event_announcements).where(is_definition).values(**again))
+    next_at = update(event_announcements).where(is_definition).values(due_at=now + ANNOUNCE_EVERY)
+    connection.execute(next_at)
 
 
 def _body(definition: Row[Any], counted: Sequence[Row[Any]]) -> bytes:

@@ -62,8 +62,8 @@ webhook_deliveries = Table(
 )
 
 # Definitions with `post_to_chat` whose events were announced: the next message is sent at `due_at`
-# or later. A row is deleted when nothing more came until then. Versions up to 0.7 count events
-# here.
+# or later. A row is deleted when nothing more came until then. Nothing reads `count`, `since` and
+# `until`.
 event_announcements = Table(
     "event_announcements",
     metadata,
