@@ -60,13 +60,13 @@ def test_texts_are_read_as_what_they_stand_for() -> None:
         "FANION_PORT": "9",
         "FANION_DATA": "/srv/fanion",
         "FANION_SHUTDOWN_S": "1.5",
-        "FANION_TRUST_FORWARDED_FOR": "false",
+        "FANION_WEBHOOKS_ALLOW_PRIVATE": "true",
     }
 
     settings = read_settings(environment)
 
     assert settings == Settings(
-        port=9, data=Path("/srv/fanion"), shutdown_s=1.5, trust_forwarded_for=False
+        port=9, data=Path("/srv/fanion"), shutdown_s=1.5, webhooks_allow_private=True
     )
 
 
@@ -102,8 +102,8 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
     ),
     "no number": ({"FANION_PORT": "http"}, "FANION_PORT: expected int, got 'http'"),
     "no boolean": (
-        {"FANION_TRUST_FORWARDED_FOR": "maybe"},
-        "FANION_TRUST_FORWARDED_FOR: expected bool, got 'maybe'",
+        {"FANION_WEBHOOKS_ALLOW_PRIVATE": "maybe"},
+        "FANION_WEBHOOKS_ALLOW_PRIVATE: expected bool, got 'maybe'",
     ),
     "no proxy": (
         {"FANION_TRUSTED_PROXIES": "10.0.0.0/8, proxy.example, ::1"},
@@ -159,10 +159,6 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
     "a network with bits of a host": (
         {"FANION_TRUSTED_PROXIES": "10.1.0.0/8"},
         "FANION_TRUSTED_PROXIES: '10.1.0.0/8' has bits beyond its mask; did you mean 10.0.0.0/8",
-    ),
-    "both the old and the new setting of proxies": (
-        {"FANION_TRUSTED_PROXIES": "10.0.0.1", "FANION_TRUST_FORWARDED_FOR": "false"},
-        "FANION_TRUST_FORWARDED_FOR is replaced by FANION_TRUSTED_PROXIES; remove the former",
     ),
     "port too large": ({"FANION_PORT": "65536"}, "FANION_PORT must be between 0 and 65535"),
     "port negative": ({"FANION_PORT": "-1"}, "FANION_PORT must be between 0 and 65535"),
@@ -502,17 +498,12 @@ def test_a_public_address_that_is_none_is_refused(url: str) -> None:
         ({"TRUSTED_PROXIES": "10.0.0.1"}, ["10.0.0.1/32"]),
         ({"TRUSTED_PROXIES": "10.0.0.0/8,  ::1 fd00::/8,"}, ["10.0.0.0/8", "::1/128", "fd00::/8"]),
         ({"TRUSTED_PROXIES": "::ffff:10.0.0.0/104"}, ["10.0.0.0/8"]),
-        ({"TRUST_FORWARDED_FOR": "true"}, ["0.0.0.0/0", "::/0"]),
-        ({"TRUST_FORWARDED_FOR": "false"}, []),
     ],
 )
 def test_which_proxies_are_trusted(environment: dict[str, str], networks: list[str]) -> None:
     settings = read_settings({f"{PREFIX}{name}": value for name, value in environment.items()})
 
     assert [str(one) for one in settings.trusted_networks] == networks
-    names = [(old, new) for old, new, _ in settings.replaced]
-    is_old = "TRUST_FORWARDED_FOR" in environment
-    assert names == [("FANION_TRUST_FORWARDED_FOR", "FANION_TRUSTED_PROXIES")] * is_old
 
 
 MAIL_SERVERS: dict[str, tuple[str, str, int, str, str]] = {

@@ -15,7 +15,7 @@ from fanion.db.schema.tables import memberships, users
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.members_store import MemberStore, NewMember
 from fanion.projects.model import Level
-from fanion.server.forwarded import ALL_NETWORKS, BaseUrl, TrustedProxies
+from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from tests.support.management import (
     OWNER_EMAIL,
     OWNER_PASSWORD,
@@ -253,7 +253,7 @@ async def test_a_program_may_sign_in(workspace: Workspace) -> None:
 
 
 async def test_behind_a_trusted_proxy_with_tls_the_cookie_is_secure(records: Records) -> None:
-    base_url = BaseUrl(TrustedProxies(ALL_NETWORKS))
+    base_url = BaseUrl(TrustedProxies(read_networks("0.0.0.0/0 ::/0")))
     forwarded = {"x-forwarded-proto": "https", "x-forwarded-host": "fanion.example"}
     own = {**forwarded, "origin": "https://fanion.example", "x-fanion-console": "1"}
     async with (

@@ -10,7 +10,7 @@ import pytest
 from fanion.db.engine import Records
 from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.model import Level
-from fanion.server.forwarded import ALL_NETWORKS, BaseUrl, TrustedProxies, read_networks
+from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from tests.support.management import (
     BASE_URL,
     NO_WISHES,
@@ -195,7 +195,7 @@ async def test_page_links_name_what_a_trusted_proxy_forwards(
 
 
 async def test_page_links_name_the_operators_address(records: Records) -> None:
-    base_url = BaseUrl(TrustedProxies(ALL_NETWORKS), "https://a.example.com/")
+    base_url = BaseUrl(TrustedProxies(read_networks("0.0.0.0/0 ::/0")), "https://a.example.com/")
     async with open_workspace(records, base_url=base_url) as workspace:
         await workspace.client.post("/api/projects/", json={"name": "Two"})
         response = await workspace.client.get("/api/projects/?limit=1", headers=FORWARDED)

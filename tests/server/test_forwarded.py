@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from fanion.server.forwarded import (
-    ALL_NETWORKS,
     ENTRY_CHARS_MAX,
     HOPS_MAX,
     PREFIX_CHARS_MAX,
@@ -96,7 +95,7 @@ def test_by_default_no_proxy_is_trusted(peer: str) -> None:
 
 
 def test_with_all_networks_trusted_the_first_entry_counts() -> None:
-    proxies = TrustedProxies(ALL_NETWORKS)
+    proxies = TrustedProxies(read_networks("0.0.0.0/0 ::/0"))
 
     for peer in (STRANGER, "[2001:db8::1]:1"):
         assert proxies.client_address(peer, {"x-forwarded-for": "1.2.3.4, 5.6.7.8"}) == "1.2.3.4"
@@ -293,7 +292,7 @@ def request(forwarded: str | None = None, peer: str = PEER) -> Request:
     ],
 )
 def test_a_client_address_is_valid_or_empty(forwarded: str | None, peer: str, address: str) -> None:
-    proxies = TrustedProxies(ALL_NETWORKS)
+    proxies = TrustedProxies(read_networks("0.0.0.0/0 ::/0"))
 
     received = request(forwarded, peer)
 

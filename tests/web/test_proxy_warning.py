@@ -84,23 +84,10 @@ async def test_doctor_names_the_peer_whose_headers_were_ignored(tmp_path: Path) 
     assert mended == Finding("proxies", True, "trusted: 203.0.113.0/24")
 
 
-async def test_doctor_names_the_successor_of_the_old_setting(tmp_path: Path) -> None:
-    finding = await proxies_finding(settings_in(tmp_path, trust_forwarded_for="true"))
-
-    assert finding.text == "trusted: 0.0.0.0/0, ::/0"
-    assert finding.advice == (
-        "FANION_TRUST_FORWARDED_FOR: use FANION_TRUSTED_PROXIES. "
-        "Name your proxies; until then any client may claim any address."
-    )
-
-
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_server_warns_of_a_replaced_setting_and_of_its_proxy(
-    tmp_path: Path, processes: str
-) -> None:
+def test_a_server_warns_of_its_proxy(tmp_path: Path, processes: str) -> None:
     """The header is noted in whichever process it arrives."""
-    settings = {"FANION_PROCESSES": processes, "FANION_TRUST_FORWARDED_FOR": "false"}
-    server = PreloadedServer(tmp_path / "data", settings)
+    server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": processes})
     keys = server.setup()
     IgnoredHeaders(server.data)("198.51.100.7")
     until(lambda: ignored_headers(server.data) is not None, "nothing is noted")
@@ -114,10 +101,7 @@ def test_a_server_warns_of_a_replaced_setting_and_of_its_proxy(
         server.close()
 
     assert all(LOG_TIME.fullmatch(line["timestamp"]) for line in server.log_lines())
-    assert {"setting_replaced", "request"} <= {line["event"] for line in server.log_lines()}
-    log = server.log_path.read_text()
-    assert log.count('"setting_replaced"') == 1
-    assert '"successor":"FANION_TRUSTED_PROXIES"' in log
+    assert "request" in {line["event"] for line in server.log_lines()}
     known = ignored_headers(server.data)
     assert known is not None
     assert known.peer == "127.0.0.1"

@@ -228,15 +228,14 @@ def _clock(now: datetime) -> Finding:
 def _proxies(settings: Settings) -> Finding:
     """Return the finding about proxies. It is never a failure: any client can send such headers."""
     text = f"trusted: {format_networks(settings.trusted_networks)}"
-    advice = " ".join(f"{old}: use {new}. {what}" for old, new, what in settings.replaced)
-    ignored = ignored_headers(settings.data)
+    ignored, advice = ignored_headers(settings.data), ""
     if ignored is not None and not TrustedProxies(settings.trusted_networks).is_trusted(
         ignored.peer
     ):
         at = ignored.at.isoformat(timespec="seconds")
         text += f"; forwarded headers from {ignored.peer} were ignored at {at}"
-        advice = f"{advice} If {ignored.peer} is your proxy, add it to FANION_TRUSTED_PROXIES."
-    return Finding("proxies", True, text, advice.strip())
+        advice = f"If {ignored.peer} is your proxy, add it to FANION_TRUSTED_PROXIES."
+    return Finding("proxies", True, text, advice)
 
 
 def doctor(data: Data = None) -> None:

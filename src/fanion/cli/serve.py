@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import structlog
 import typer
 
 from fanion.cli.output import Data, run_command, settings_of
@@ -100,10 +99,6 @@ async def run_server(
     try:
         with lock_data_dir(settings, settings.local_address):
             forget_ignored_headers(settings.data)
-            for setting, successor, advice in settings.replaced:
-                structlog.get_logger().warning(
-                    "setting_replaced", setting=setting, successor=successor, advice=advice
-                )
             await _serve(settings, announce, to_terminal, lines)
     finally:
         lines.close()

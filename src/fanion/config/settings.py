@@ -13,7 +13,7 @@ import msgspec
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 from fanion.config.roles import Role, read_roles
 from fanion.config.stores import check_events_url, check_records_url, check_stores_of_roles
-from fanion.server.forwarded import ALL_NETWORKS, Network, is_base_url, read_networks
+from fanion.server.forwarded import Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
 # Variables with this prefix are not settings: they configure the test suite.
@@ -71,7 +71,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     decide_per_s: float = 0.0
     decide_burst: int = 500
     trusted_proxies: str = ""
-    trust_forwarded_for: bool | None = None  # accepted for one more version
     cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
     cohort_lease_s: float = 60.0
     deleted_cohorts_kept_days: float = 7.0
@@ -147,10 +146,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             read_networks(self.trusted_proxies)
         except ValueError as error:
             raise ValueError(f"TRUSTED_PROXIES: {error}") from None
-        if self.trusted_proxies and self.trust_forwarded_for is not None:
-            raise ValueError(
-                "TRUST_FORWARDED_FOR is replaced by FANION_TRUSTED_PROXIES; remove the former"
-            )
         _require_base_url("PUBLIC_URL", self.public_url)
         _require_base_url("MANAGEMENT_URL", self.management_url)
         self._require_mail()
@@ -247,21 +242,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def trusted_networks(self) -> tuple[Network, ...]:
         """The networks of the proxies whose forwarded headers are believed."""
-        return ALL_NETWORKS if self.trust_forwarded_for else read_networks(self.trusted_proxies)
-
-    @property
-    def replaced(self) -> tuple[tuple[str, str, str], ...]:
-        """The settings that were given and that the next version will refuse.
-
-        Returns:
-            Name, successor, and advice for each.
-        """
-        if self.trust_forwarded_for is None:
-            return ()
-        names = f"{PREFIX}TRUST_FORWARDED_FOR", f"{PREFIX}TRUSTED_PROXIES"
-        if self.trust_forwarded_for:
-            return ((*names, "Name your proxies; until then any client may claim any address."),)
-        return ((*names, "Remove it: without trusted proxies no forwarded header is believed."),)
+        return read_networks(self.trusted_proxies)
 
     @property
     def answering(self) -> int:

@@ -17,8 +17,6 @@ Network = IPv4Network | IPv6Network
 FOR, HOST = "x-forwarded-for", "x-forwarded-host"
 PROTO, PREFIX = "x-forwarded-proto", "x-forwarded-prefix"
 
-# The meaning of FANION_TRUST_FORWARDED_FOR=true.
-ALL_NETWORKS: tuple[Network, ...] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
 HOPS_MAX = 32  # entries of X-Forwarded-For that are read, from its end
 # The longest address in brackets (47), a zone (15 on Linux, and "%") and a port (6).
 ENTRY_CHARS_MAX = 72
