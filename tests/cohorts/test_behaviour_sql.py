@@ -18,7 +18,7 @@ from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
-from fanion.events.event import NO_PERSON, Event, Override, PersonRow
+from fanion.events.event import Event, Override, PersonRow
 from fanion.events.storage.store import EventStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -269,7 +269,6 @@ async def populate(
         rows += [stored(project, event, ids[index]) for event in person.events]
         rows += [stored(project, event, before) for event in person.merged]
         merges.append(Override(project, before, ids[index], 1))
-    rows.append(stored(project, PersonEvent("a", HOUR), NO_PERSON))
     await events.mirror_persons(
         [
             PersonRow(project, ids[index], json.dumps({"plan": person.plan}).encode(), NOW, 1)

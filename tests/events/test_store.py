@@ -10,7 +10,6 @@ from clickhouse_connect.driver.client import Client
 from msgspec.structs import replace
 
 from fanion.events.event import (
-    NO_PERSON,
     Erasure,
     Event,
     EventQuery,
@@ -24,9 +23,7 @@ from fanion.events.storage.client import READ_SECONDS_MAX
 from fanion.events.storage.encoder import EventEncoder, TextEncoder
 from fanion.events.storage.event_tables import event_tables
 from fanion.events.storage.native_encoder import NativeEncoder
-from fanion.events.storage.schema import COPY, MIGRATIONS
 from fanion.events.storage.store import EventStore, encoder_for, open_events
-from fanion.persons.merge import PERSON_NAMESPACE, person_uuid
 from fanion.properties.filters import Property
 from tests.support.events_engine import CHDB
 
@@ -106,11 +103,6 @@ async def copied(store: EventStore, project_id: int) -> int:
     statement = "SELECT count() FROM events_by_distinct_id WHERE project_id = {project:UInt64}"
     [(count,)] = await store._read(statement, {"project": project_id})
     return int(count)
-
-
-def run_all(client: Client, statements: Sequence[str]) -> None:
-    for statement in statements:
-        client.command(statement)
 
 
 async def page(store: EventStore, project_id: int, **query: object) -> Sequence[Event]:
@@ -419,24 +411,6 @@ async def test_events_of_a_distinct_id_are_the_same_wherever_they_are_read(
         assert all(stored.distinct_id == "ada" for stored in whole)
 
 
-async def test_what_was_stored_before_there_was_a_copy_is_copied(
-    events: EventStore, project_id: int
-) -> None:
-    sent = event(project_id)
-    copying = MIGRATIONS[MIGRATIONS.index(COPY) :]
-    await events._inserts.run(run_all, ["DROP VIEW copy_by_distinct_id"])
-    try:
-        await insert(events, [sent])
-        assert await copied(events, project_id) == 0
-    finally:
-        for _ in range(2):  # a start that is killed in between repeats it
-            await events._inserts.run(run_all, copying)
-
-    assert await page(events, project_id, distinct_id="ada") == [sent]
-    await insert(events, [event(project_id, minutes=1)])
-    assert len(await page(events, project_id, distinct_id="ada")) == 2
-
-
 # More than other tests leave in the store, whose events would otherwise all be rewritten.
 MANY = 50
 
@@ -479,34 +453,6 @@ async def test_squashed_events_count_for_the_survivor_without_an_override(
     assert {row.person_id for row in await page(events, project_id)} == {survivor}
     of_ada = await page(events, project_id, distinct_id="ada")
     assert {row.person_id for row in of_ada} == {survivor}
-
-
-async def test_events_that_earlier_versions_stored_without_a_person_get_one(
-    events: EventStore, project_id: int
-) -> None:
-    owner, other = UUID(int=11), UUID(int=12)
-    strangers = ("anon", "größe 😀", "a'b\\c")
-    sent = [
-        event(project_id, 1, distinct_id="known", person_id=NO_PERSON),
-        event(project_id, 2, distinct_id="known", person_id=other),
-        *(event(project_id, 3, distinct_id=name, person_id=NO_PERSON) for name in strangers),
-    ]
-    await insert(events, sent)
-
-    async def owners(project: int, ids: Sequence[str]) -> dict[str, UUID]:
-        assert project != project_id or set(ids) == {"known", *strangers}
-        return {"known": owner} if project == project_id else {}
-
-    joined = await events.join_anonymous(PERSON_NAMESPACE, owners)
-
-    assert joined >= len({row.distinct_id for row in sent})
-    expected = {row.uuid: person_uuid(project_id, row.distinct_id) for row in sent}
-    expected |= {sent[0].uuid: owner, sent[1].uuid: other}
-    assert {row.uuid: row.person_id for row in await page(events, project_id)} == expected
-    for name in strangers:
-        [row] = await page(events, project_id, distinct_id=name)  # from the other table
-        assert row.person_id == expected[row.uuid]
-    assert await events.join_anonymous(PERSON_NAMESPACE, owners) == 0
 
 
 async def test_a_deletion_may_take_longer_than_a_statement_may(

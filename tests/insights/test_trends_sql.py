@@ -16,7 +16,7 @@ from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import NEVER, cohort_people, cohorts
 from fanion.db.schema.tables import persons
 from fanion.errors import Invalid
-from fanion.events.event import NO_PERSON, Event, Override, PersonRow
+from fanion.events.event import Event, Override, PersonRow
 from fanion.events.storage.store import EventStore
 from fanion.insights.calculation_service import Analysis
 from fanion.insights.dates.intervals import DateRange
@@ -170,26 +170,6 @@ async def test_merged_persons_count_once(project_trends: ProjectTrends) -> None:
     for person in (1, 2, 3):
         await project_trends.happened("2024-05-15T10:00:00", UUID(int=person))
     await project_trends.merged(2, 1)
-
-    assert await project_trends.numbers(math="dau") == [0.0, 0.0, 2.0]
-
-
-async def test_events_without_a_person_are_counted_by_distinct_id(
-    project_trends: ProjectTrends,
-) -> None:
-    for distinct_id in ("a", "a", "b"):
-        project_trends.stored.append(
-            Event(
-                project_trends.project_id,
-                uuid4(),
-                "called",
-                distinct_id,
-                NO_PERSON,
-                NOW,
-                NOW,
-                b"{}",
-            )
-        )
 
     assert await project_trends.numbers(math="dau") == [0.0, 0.0, 2.0]
 

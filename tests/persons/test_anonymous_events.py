@@ -5,17 +5,13 @@ They belong to the person that the visitor turns out to be, in every answer, wha
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import permutations
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.store import EventStore
-from fanion.ingest.squash_worker import SquashWorker
 from fanion.persons.merge import person_uuid
 from tests.support.application import AppServer, Json, Tenant, open_app_server, open_tenant
 from tests.support.cohorts import all_conditions, cohort_members, create_cohort, performed
@@ -256,23 +252,3 @@ async def test_who_returns_after_a_deletion_joins_again(tenant: Tenant) -> None:
     eve = await tenant.person("eve")
     visits = await tenant.events(person_id=eve["uuid"], event="$pageview")
     assert len(visits) == 2  # the earlier one was kept, and is the same visitor's
-
-
-async def test_visits_that_earlier_versions_stored_join_too(
-    tenant: Tenant, events: EventStore
-) -> None:
-    await tenant.capture(IDENTIFY, SIGN_UP)
-    at, body = datetime(2024, 2, 28, 10, tzinfo=UTC), json.dumps(SILENT).encode()
-    stored = [
-        Event(tenant.project_id, uuid4(), "$pageview", who, NO_PERSON, at, at, body)
-        for who in (VISITOR, "later", "nobody")
-    ]
-    await events.insert(events.encoder.batch(stored), uuid4().hex)
-
-    await SquashWorker(tenant.server.records, events).join_anonymous()
-    await tenant.capture(event("$identify", USER, "28T10:03", **{"$anon_distinct_id": "later"}))
-
-    assert await funnel(tenant, "$pageview", "signed up") == [2, 1]
-    assert await users(tenant) == 2
-    person = await tenant.person(USER)
-    assert len(await tenant.events(person_id=person["uuid"], event="$pageview")) == 2

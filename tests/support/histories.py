@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import strategies as st
 
 from fanion.db.engine import Records
-from fanion.events.event import NO_PERSON, Event, GroupRow, Override, PersonRow
+from fanion.events.event import Event, GroupRow, Override, PersonRow
 from fanion.events.storage.store import EventStore
 from fanion.insights.calculation_service import Analysis
 from fanion.insights.kinds_service import Calculator, read_query
@@ -43,7 +43,7 @@ class HistoryEvent:
     """An event of a history.
 
     Attributes:
-        person: The id stored with the event; NO_PERSON as some earlier versions stored.
+        person: The id stored with the event.
     """
 
     uuid: UUID
@@ -77,10 +77,8 @@ class History:
         by_uuid = {event.uuid: event for event in self.happened}
         return sorted(by_uuid.values(), key=lambda event: (event.at, event.uuid))
 
-    def actor(self, event: HistoryEvent) -> UUID | str:
-        """Return whose event it is now: a person, or a distinct id without one."""
-        if event.person == NO_PERSON:
-            return event.distinct_id
+    def actor(self, event: HistoryEvent) -> UUID:
+        """Return the person whose event it is now."""
         return self.merged.get(event.person, event.person)
 
 
@@ -112,7 +110,7 @@ def histories(draw: st.DrawFn, *, events_max: int = 14, days: int = 12) -> Histo
 
 @st.composite
 def _history_events(draw: st.DrawFn, days: int) -> HistoryEvent:
-    who = draw(st.integers(0, len(PERSONS) + 1))
+    who = draw(st.integers(1, len(PERSONS) + 1))
     minutes = draw(st.sampled_from((0, 1, 10, 29, 30, 31)))
     ago = timedelta(
         days=draw(st.integers(0, days)), hours=draw(st.integers(0, 23)), minutes=minutes
@@ -121,7 +119,7 @@ def _history_events(draw: st.DrawFn, days: int) -> HistoryEvent:
         draw(st.uuids(version=4)),
         draw(st.sampled_from(NAMES)),
         f"d{who}",
-        (NO_PERSON, *PERSONS, VISITOR)[who],
+        (*PERSONS, VISITOR)[who - 1],
         NOW.replace(minute=0, second=0) - ago,
         draw(_properties()),
     )

@@ -21,8 +21,7 @@ class Event(Struct, frozen=True, gc=False):
     """An event in the event store. Times are aware, in UTC; properties are a JSON object.
 
     Attributes:
-        person_id: For an event without a person, the person that its distinct id would get;
-            NO_PERSON if an earlier version stored it.
+        person_id: For an event without a person, the person that its distinct id would get.
         values: The decoded properties of an event to be stored. Without them, encoding costs more.
     """
 

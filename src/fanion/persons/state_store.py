@@ -119,7 +119,6 @@ def ids_by_uuid(project_id: int, uuids: Any) -> Select[Any]:
 
 
 STATES = of_distinct_ids(*STATE_COLUMNS)
-_OWNERS = of_distinct_ids(_person.uuid)
 _OVERRIDDEN = (
     select(_override.old_person, _override.new_person, _override.version)
     .where(_override.project_id == bindparam("project_id"))
@@ -204,18 +203,6 @@ def read_state(
     person = PersonState(number, uuid, _decode(text), is_identified, created_at, version)
     person.properties_bytes = text_bytes(text)
     return person
-
-
-def load_owners(
-    connection: Connection, project_id: int, distinct_ids: Sequence[str]
-) -> dict[str, UUID]:
-    """Return the UUIDs of the persons of distinct ids, for ids that have a person."""
-    owners: dict[str, UUID] = {}
-    for some in in_chunks(distinct_ids):
-        bound = {"project_id": project_id, "distinct_ids": some}
-        rows = connection.execute(_OWNERS[connection.dialect.name], bound)
-        owners.update({row.distinct_id: row.uuid for row in rows})
-    return owners
 
 
 def overridden(

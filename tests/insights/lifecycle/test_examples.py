@@ -7,11 +7,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from fanion.errors import Invalid
-from fanion.events.event import NO_PERSON, PersonRow
+from fanion.events.event import PersonRow
 from fanion.insights.lifecycle.service import INTERVALS_MAX
 from fanion.projects.model import Project
 from tests.support.asked_actors import actors
-from tests.support.histories import PERSONS, Analyst, History, HistoryEvent, history_event
+from tests.support.histories import PERSONS, Analyst, History, history_event
 
 ANN, BOB, CID = PERSONS[:3]
 TIMES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 3), (3, 2))
@@ -134,17 +134,6 @@ async def test_groups_begin_with_the_first_event_that_is_looked_at(analyst: Anal
     entries = await analyst.answer(history, **ASKED, aggregation_group_type_index=0)
 
     assert data(entries)["new"] == [2, 1, 0, 0]
-
-
-async def test_an_event_without_a_person_begins_with_the_first_that_is_looked_at(
-    analyst: Analyst,
-) -> None:
-    at = datetime(2024, 3, 2, 10, tzinfo=UTC)
-    one = HistoryEvent(PERSONS[0], "$pageview", "someone", NO_PERSON, at)
-
-    entries = await analyst.answer(History("UTC", [one]), **ASKED)
-
-    assert data(entries)["new"] == [0, 1, 0, 0]
 
 
 async def test_only_events_of_an_explicit_range_and_the_interval_before_count(

@@ -124,8 +124,7 @@ class Trend:
     def _part(self, part: Mapping[str, Any], one: HistoryEvent) -> str:
         properties: Mapping[str, Any] = one.properties
         if part["type"] == "person":
-            person = self.history.actor(one)
-            properties = {} if isinstance(person, str) else self.history.persons.get(person, {})
+            properties = self.history.persons.get(self.history.actor(one), {})
         text = text_of(properties.get(part["property"]))
         if part.get("normalize_url") and text:
             text = text.rstrip("/?#") or "/"

@@ -31,7 +31,6 @@ from fanion.events.ownership_store import (
     is_empty,
     read_installation,
 )
-from fanion.events.storage.anonymous_mutations import OwnersOf, join_anonymous
 from fanion.events.storage.client import (
     Lanes,
     Rows,
@@ -226,7 +225,7 @@ class EventStore:
 
         Raises:
             EventStoreUnavailable: The engine does not answer. The message is one line.
-            SchemaTooNew: A newer version has migrated the tables.
+            SchemaRefused: Another version has made the tables.
             ForeignEventStore: The store belongs to another installation.
             StartRefused: Retrying will not help.
             RecordsUnavailable: The records store failed.
@@ -464,23 +463,6 @@ class EventStore:
             The number of overrides that are no longer needed.
         """
         return await squash(self._reads["jobs"], overrides_min, batches_committed)
-
-    async def join_anonymous(self, namespace: bytes, owners_of: OwnersOf) -> int:
-        """Give a person to events that earlier versions stored without one.
-
-        It is the person that their distinct id has, or would get. This must not run beside a
-        squash.
-
-        Args:
-            namespace: The namespace from which the ids of persons derive.
-
-        Returns:
-            The number of distinct ids. Errors of `owners_of` are raised too.
-
-        Raises:
-            EventStoreUnavailable: The event store failed.
-        """
-        return await join_anonymous(self._reads["jobs"], namespace, owners_of)
 
     async def erase(self, erasure: Erasure) -> None:
         """Delete a person and, if requested, its events. Return when no part has any of the rows.

@@ -32,9 +32,6 @@ from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 NONE: Final = "$$_posthog_breakdown_null_$$"
 OTHER: Final = "$$_posthog_breakdown_other_$$"
 
-# Events that earlier versions stored without a person are counted by their distinct id.
-_PERSON = f"if(person_id = {NO_PERSON}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
-
 # Replaces a person that was merged into another one with that other person.
 _RESOLVED = """
 SELECT {columns},
@@ -164,7 +161,7 @@ class Compiler:
     def who(self) -> str:
         """Return SQL for the actor of an event: stored person as UUID, or group key as text."""
         index = self.context.scope.group_type_index
-        return _PERSON if index is None else group_key(index)
+        return "person_id" if index is None else group_key(index)
 
     def resolved(self, rows: str, columns: Sequence[str]) -> str:
         """Return a SELECT of the rows of `rows` with the current person or group as `actor`.
@@ -178,7 +175,7 @@ class Compiler:
 
     def person(self) -> str:
         """Return SQL for the stored person of a row of `events`, even when groups are counted."""
-        return _PERSON
+        return "person_id"
 
     def resolved_person(self, rows: str, columns: Sequence[str]) -> str:
         """Return a SELECT of the rows of `rows` with the current person as `actor`.
