@@ -1,6 +1,5 @@
 """A snapshot of flags is complete or absent, and taken over where it is newer or has more."""
 
-import os
 import resource
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -116,28 +115,6 @@ async def test_into_a_newer_copy_missing_projects_are_inserted(tmp_path: Path) -
     newer = (9, TAKEN + AN_HOUR)
     assert await versions(offline) == {6: newer, 7: newer, 8: (1, TAKEN)}
     assert await offline.oldest_known_at() == TAKEN
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [(-AN_HOUR, {7: (1, TAKEN)}), (AN_HOUR, {7: (9, TAKEN + AN_HOUR)})],
-    ids=["older", "newer"],
-)
-async def test_a_copy_of_an_earlier_version_is_as_old_as_its_file(
-    tmp_path: Path, changed: timedelta, expected: dict[int, tuple[int, datetime]]
-) -> None:
-    offline = await kept_at(tmp_path, TAKEN, 7)
-    with closing(sqlite3.connect(tmp_path / KEPT)) as file:
-        file.execute("DROP TABLE taken")
-    seconds = (TAKEN + changed).timestamp()
-    os.utime(tmp_path / KEPT, (seconds, seconds))
-
-    offline.add_missing_times()
-    completed = await offline.oldest_known_at()
-    take_over_snapshot(snapshot_of(tmp_path, 7), offline)
-
-    assert completed == TAKEN + changed
-    assert await versions(offline) == expected
 
 
 async def test_only_flags_that_are_known_to_be_current_are_renewed(tmp_path: Path) -> None:

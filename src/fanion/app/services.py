@@ -216,15 +216,13 @@ def open_offline_flags(settings: Settings) -> OfflineFlagStore:
 
 
 def prepare_offline_flags(settings: Settings) -> None:
-    """Complete the offline copy before anything reads it, and take over a configured snapshot.
+    """Take over a configured snapshot of flags before anything reads the offline copy.
 
     Raises:
         SettingsError: The snapshot is broken.
     """
-    offline = open_offline_flags(settings)
-    offline.add_missing_times()
     if settings.flags_snapshot:
-        take_over_snapshot(Path(settings.flags_snapshot), offline)
+        take_over_snapshot(Path(settings.flags_snapshot), open_offline_flags(settings))
 
 
 def build_services(context: AppContext, stores: Stores) -> Services:

@@ -37,7 +37,7 @@ class FolderHolder:
 
     Attributes:
         address: Where it serves; "" if it does not serve.
-        pid: None for an earlier version, which did not write it.
+        pid: None until the process has written it.
     """
 
     address: str
@@ -173,7 +173,7 @@ def require_records(settings: Settings) -> None:
 
 
 def restrict_to_owner(settings: Settings) -> list[Path]:
-    """Remove permissions that earlier versions gave to other users.
+    """Remove permissions that other users have.
 
     Returns:
         The paths that stay readable, because they belong to another user or are shared as /tmp is.

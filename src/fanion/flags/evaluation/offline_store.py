@@ -36,8 +36,7 @@ _SCHEMA = """
   )
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS kept_api_token ON kept (api_token)"
-# When the flags of each project were last known to be current, in seconds since 1970. It is a
-# separate table because earlier versions insert four values into `kept`.
+# When the flags of each project were last known to be current, in seconds since 1970.
 _TAKEN = """
   CREATE TABLE IF NOT EXISTS taken (
     project_id INTEGER PRIMARY KEY,
@@ -139,19 +138,6 @@ class OfflineFlagStore:
         """Return when all projects in the file were last known to be current; None without any."""
         rows = await asyncio.to_thread(self._fetch_rows, _OLDEST, ())
         return _time(rows[0][0]) if rows and rows[0][0] is not None else None
-
-    def add_missing_times(self) -> None:
-        """Add missing times at the start: flags without one are as old as the file.
-
-        Files of earlier versions have no times.
-        """
-        try:
-            changed_at = self._path.stat().st_mtime
-            self._write_change(lambda file: file.execute(_COMPLETE, (changed_at,)))
-        except FileNotFoundError:
-            return  # the server has kept no flags yet
-        except (OSError, sqlite3.Error) as error:
-            self._log.warning("flags_not_kept", reason=str(error))
 
     def take_over(self, rows: Callable[[], Iterable[Row]], taken_at: datetime) -> None:
         """Replace what is older than these rows of another file, and add what is missing.
