@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,11 +25,6 @@ CAUGHT_UP_S = float(os.environ.get("BENCH_BACKLOG_CATCH_UP_S", "120"))
 FILL_S = 5  # seconds of load between two checks
 FILLS_MAX = 200
 
-_HOLD = """
-  UPDATE log_positions SET holder = 'none', held_until = '2999-01-01 00:00:00.000000'
-"""
-_RELEASE = "UPDATE log_positions SET holder = '', held_until = '1970-01-01 00:00:00.000000'"
-
 
 def run() -> Iterator[Row]:
     for waiting in SIZES:
@@ -43,17 +38,14 @@ def run() -> Iterator[Row]:
 
 def _waiting(server: RealServer, keys: Keys, target: int) -> Iterator[Row]:
     empty = _start(server, keys)
-    wait_until_ingested(server)  # until it has created its row of the log's positions
-    server.stop()
-    _set_positions(server, _HOLD)
-    server.start()
-    waiting = _fill(server, keys, target)
-    memory = resident_mb(server.pid)
+    wait_until_ingested(server)
+    with _held(server):
+        waiting = _fill(server, keys, target)
+        memory = resident_mb(server.pid)
+        server.kill()
     name = f"{waiting / 1e6:.1f} M events wait"
     yield Row(f"{name}: memory", f"{memory:.0f} MB", f"{MEMORY_MB:g} MB", MEMORY_MB / memory, 1.0)
 
-    server.kill()
-    _set_positions(server, _RELEASE)
     seconds = _start(server, keys)
     ours = f"{seconds:.1f} s ({empty:.1f} s with an empty log)"
     yield Row(f"{name}: start after kill -9", ours, f"{SERVING_S:g} s", SERVING_S / seconds, 1.0)
@@ -111,10 +103,14 @@ def _post_one(server: RealServer, keys: Keys) -> float:
         return time.perf_counter() - started
 
 
-def _set_positions(server: RealServer, statement: str) -> None:
-    """Set the log's positions; while another server seems to ingest, this one only accepts."""
-    with closing(sqlite3.connect(server.data / "records.db")) as records, records:
-        records.execute(statement)
+@contextmanager
+def _held(server: RealServer) -> Iterator[None]:
+    """Lock the records store against writes, so that the server accepts and does not ingest."""
+    path = server.data / "records.db"
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=60)) as records:
+        records.execute("BEGIN IMMEDIATE")
+        yield
+        records.execute("ROLLBACK")
 
 
 def _metric(server: RealServer, name: str) -> float:

@@ -258,7 +258,14 @@ class Unavailable(AppError):
         return (("retry-after", str(self.retry_after_s)),)
 
 
-class SchemaTooNew(Exception):
+class SchemaRefused(Exception):
+    """A store whose schema this program cannot use, and of which nothing was changed.
+
+    The text is one line that says what to do.
+    """
+
+
+class SchemaTooNew(SchemaRefused):
     """A store changed by a newer version of this program in a way that this version does not know.
 
     Args:
@@ -273,6 +280,23 @@ class SchemaTooNew(Exception):
             f"the {store} have schema {found}, for programs of schema {oldest or found} and newer; "
             f"this program knows {known}. Start the newer version, or restore what was backed up "
             "before the upgrade."
+        )
+
+
+class SchemaTooOld(SchemaRefused):
+    """A store of a version before the first that was published, from which nothing upgrades.
+
+    Args:
+        store: "records" or "events".
+        found: The schema that the store has.
+        oldest: The oldest schema that this program can upgrade.
+    """
+
+    def __init__(self, store: str, found: str, oldest: str) -> None:
+        super().__init__(
+            f"the {store} have schema {found}, which is older than {oldest}, that of version "
+            "0.9.0. No earlier version was published, and its data cannot be upgraded. Start with "
+            "a new data folder and new databases."
         )
 
 

@@ -16,13 +16,13 @@ from fanion.accept_log.sqlite import SqliteLog, open_sqlite_log
 from fanion.accept_log.sqlite_file import LogFileWriter
 from tests.support.accept_logs import (
     BYTES_MAX,
-    LOGS,
     envelope,
     everywhere,
     open_log,
     place_of,
     read_all,
 )
+from tests.support.postgres import ENGINES
 
 pytestmark = pytest.mark.long("kills the process that writes, again and again")
 
@@ -31,7 +31,7 @@ KILLS = 4
 APPENDERS = 16
 
 
-@pytest.fixture(params=LOGS)
+@pytest.fixture(params=ENGINES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return place_of(request.param, request, tmp_path)
 

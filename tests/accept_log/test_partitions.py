@@ -7,9 +7,8 @@ import asyncpg
 import pytest
 from msgspec import json
 
-from fanion.accept_log import postgres_single
 from fanion.accept_log.port import LogFull
-from fanion.accept_log.postgres import PostgresLog, open_partitions, open_postgres_log
+from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.ingest.items import read_items
 from fanion.ingest.partitioning import cut
 from tests.support.accept_logs import (
@@ -18,7 +17,6 @@ from tests.support.accept_logs import (
     envelope,
     everywhere,
     ids,
-    make_single,
     read_all,
 )
 
@@ -191,50 +189,3 @@ async def test_a_read_is_full_also_when_most_of_what_waits_is_in_one_partition(
     assert ids(read) == every[:-1]
     assert ids(few) == busy[5:25]
     assert ids(small) == busy[5:6]
-
-
-# ── A single log that is divided ─────────────────────────────────────────────────────────
-
-
-async def test_a_divided_log_takes_no_append_of_an_older_program(
-    postgres_url: str, connection: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    """Programs started later are included. To such a program the log seems to be full."""
-    await make_single(postgres_url)
-    log = await opened(postgres_url)
-    first = await log.append(envelope(b"1"))
-
-    assert await open_partitions(postgres_url)
-    assert not await open_partitions(postgres_url)
-
-    await connection.execute(postgres_single.LANES)
-    old = await postgres_single.append(connection, [envelope(b"2")], False, BYTES_MAX, 5.0)
-    second = await log.append(envelope(b"3"))
-    assert old == []
-    assert ids(await log.read({0: 0}, 10, BYTES_MAX)) == [first]
-    assert ids(await read_all(log)) == [second]
-    assert (await log.backlog({0: 0, **everywhere(log)})).envelopes == 2
-    await log.trim({0: first})
-    assert (await log.backlog({0: first, **everywhere(log)})).envelopes == 1
-    await log.close()
-
-
-async def test_appends_go_on_while_the_log_is_divided(postgres_url: str) -> None:
-    await make_single(postgres_url)
-    logs = [await opened(postgres_url) for _ in range(2)]
-
-    async def append(log: PostgresLog, who: int) -> list[int]:
-        return [await log.append(envelope(b"%d" % who)) for _ in range(200)]
-
-    appended = [asyncio.create_task(append(log, who)) for who, log in enumerate(logs)]
-    await logs[0].appended({0: 0})
-    assert await open_partitions(postgres_url)
-    given = [entry_id for task in appended for entry_id in await task]
-
-    single = ids(await logs[0].read({0: 0}, 1_000, BYTES_MAX))
-    divided = ids(await read_all(logs[0]))
-    assert sorted(given) == single + divided
-    assert single
-    assert divided
-    for log in logs:
-        await log.close()

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from fanion.accept_log.port import AcceptLog, Backlog, Envelope, LogFull
 from tests.support.accept_logs import (
-    LOGS,
     NOW,
     envelope,
     everywhere,
@@ -19,9 +18,10 @@ from tests.support.accept_logs import (
     place_of,
     read_all,
 )
+from tests.support.postgres import ENGINES
 
 
-@pytest.fixture(params=LOGS)
+@pytest.fixture(params=ENGINES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return place_of(request.param, request, tmp_path / "deep")
 

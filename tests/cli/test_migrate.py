@@ -8,20 +8,21 @@ import pytest
 
 from fanion.cli.migrate import UP_TO_DATE
 from fanion.db.migrate import NEWEST, REVISIONS
-from tests.cli.test_progress import create_old_store
+from tests.cli.test_progress import create_store_without_schema
 from tests.support.awaited import SOON_S
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import free_port
 
-PENDING = f"fanion: migrations are pending: {', '.join(REVISIONS[1:])}\n"
+PENDING = f"fanion: migrations are pending: {', '.join(REVISIONS)}\n"
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> PreloadedServer:
-    """Return a server whose records store has only the first migration."""
+    """Return a server to whose records store no migration has been applied."""
     folder = tmp_path / "old"
     folder.mkdir()
-    return PreloadedServer(folder, {"FANION_DATABASE_URL": create_old_store(folder)})
+    url = create_store_without_schema(folder)
+    return PreloadedServer(folder, {"FANION_DATABASE_URL": url})
 
 
 @pytest.mark.parametrize("option", [["--check"], ["--wait", "--timeout-s", "0"]], ids=" ".join)

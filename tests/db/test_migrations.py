@@ -1,6 +1,7 @@
 """A migrated database is the one the tables describe, on both engines."""
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from functools import partial
@@ -11,31 +12,25 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, delete, func, insert, select, text
+from sqlalchemy import Connection, delete, insert, select, text
 
 from fanion.accept_log.postgres_partitions import PARTITIONS as LOG_PARTITIONS
-from fanion.db.engine import open_records
+from fanion.accept_log.postgres_partitions import SIZE_SLOTS
+from fanion.db.engine import Records, open_records
 from fanion.db.migrate import (
     FOLDER,
     NEWEST,
+    OLDEST,
     migrate,
     oldest_program,
+    pending_migrations,
     schema_is_current,
 )
-from fanion.db.person_partitions import PARTITIONS
-from fanion.db.schema.tables import (
-    log_positions,
-    metadata,
-    personal_api_keys,
-    schema_compatibility,
-)
-from fanion.db.schema.webhooks import webhooks
-from fanion.errors import SchemaTooNew
-from fanion.projects.auth.secret_keys_store import SecretKeyOwner, SecretKeyStore
-from fanion.projects.store import ProjectStore
+from fanion.db.schema.tables import metadata, schema_compatibility
+from fanion.errors import SchemaTooNew, SchemaTooOld
 from tests.support.awaited import until_soon
 from tests.support.postgres import SQLITE, Postgres
-from tests.support.undivided import make_undivided, migrate_from_the_first_version
+from tests.support.schemas import records_schema
 
 pytestmark = pytest.mark.every_engine
 
@@ -54,23 +49,35 @@ async def empty_url(
 
 
 async def test_a_migrated_database_equals_the_tables(empty_url: str, engine: str) -> None:
-    """On PostgreSQL one that was set up before persons had partitions: a new one has the schema
-    that such a one gets by `fanion persons partition`."""
-    if engine == SQLITE:
-        await migrate(empty_url)
-    else:
-        await make_undivided(empty_url)
+    """On PostgreSQL but for what the partitions of `persons` cannot enforce, and `person_keys` does
+    (decision 20)."""
+    await migrate(empty_url)
 
     records = await open_records(empty_url)
     async with records.read() as connection:
         difference = await connection.run_sync(_difference)
     await records.close()
 
-    assert difference == [], 'run: python -m fanion.db.migrations "what changed"'
+    expected = [] if engine == SQLITE else OF_PARTITIONS
+    assert difference == expected, 'run: python -m fanion.db.migrations "what changed"'
 
 
-def _difference(connection: Connection) -> list[object]:
-    return list(compare_metadata(MigrationContext.configure(connection), metadata))
+REFERENCES = ("cohort_people", "flag_continuity", "person_distinct_ids")
+OF_PARTITIONS = [
+    "add_constraint uq_persons_project_id_uuid",
+    *(f"add_fk fk_{table}_person_id" for table in REFERENCES),
+    *(f"remove_fk fk_{table}_person_id" for table in REFERENCES),
+    "remove_index ix_persons_project_id_uuid",
+]
+
+
+def _difference(connection: Connection) -> list[str]:
+    def is_compared(_: object, name: str | None, kind: str, *__: object) -> bool:
+        return kind != "table" or re.fullmatch(r"person_keys|persons_\d\d", name or "") is None
+
+    options = {"include_object": is_compared}
+    found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+    return sorted(f"{kind} {item.name}" for kind, item, *_ in found)
 
 
 def test_the_newest_revision_is_derived_from_the_names_of_the_files() -> None:
@@ -100,7 +107,7 @@ async def bring_to_a_later_schema(url: str, oldest_program: str | None) -> None:
     await records.close()
 
 
-@pytest.mark.parametrize("oldest_program", ["0001", NEWEST])
+@pytest.mark.parametrize("oldest_program", [OLDEST, NEWEST])
 async def test_a_later_schema_that_is_marked_as_compatible_is_left_as_it_is(
     empty_url: str, oldest_program: str
 ) -> None:
@@ -181,14 +188,13 @@ async def test_migrating_notes_which_programs_may_use_the_schema(empty_url: str)
     assert [(mark.revision, mark.oldest_program) for mark in marks] == [(NEWEST, oldest_program())]
 
 
-def test_each_migration_since_then_says_which_programs_go_on() -> None:
+def test_each_migration_says_which_programs_go_on() -> None:
     revisions = list(ScriptDirectory(str(FOLDER)).walk_revisions())
     known = {one.revision for one in revisions}
 
     for one in revisions:
-        if one.revision >= "0005":
-            assert one.module.oldest_program in known
-            assert "0005" <= one.module.oldest_program <= one.revision
+        assert one.module.oldest_program in known
+        assert one.module.oldest_program <= one.revision
 
 
 async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:
@@ -214,55 +220,46 @@ async def test_a_new_file_that_another_process_opens_is_waited_for(tmp_path: Pat
     await migrating
 
 
-# Of the first version, one row of each table that a later one changes.
-FIRST_ROWS = (
-    "INSERT INTO organizations (id, name, created_at) "
-    "VALUES ('00000000000000000000000000000001', 'o', '2024-03-01 12:00:00')",
-    "INSERT INTO users (id, uuid, distinct_id, email, first_name, password_hash, is_active, "
-    "is_email_verified, created_at) VALUES (5, '00000000000000000000000000000002', 'd', "
-    "'a@example.com', 'A', '', true, true, '2024-03-01 12:00:00')",
-    "INSERT INTO projects (id, uuid, organization_id, name, api_token, timezone, created_at) "
-    "VALUES (6, '00000000000000000000000000000004', '00000000000000000000000000000001', 'p', "
-    "'phc_first', 'UTC', '2024-03-01 12:00:00')",
-    "INSERT INTO project_secret_keys (project_id, hash, mask_value, created_at) "
-    "VALUES (6, 'h', 'm', '2024-03-01 12:00:00')",
-    "INSERT INTO webhooks (id, project_id, url, secret, events, active, created_at, updated_at) "
-    "VALUES (7, 6, 'https://a.example/', 'whsec_', '[]', true, '2024-03-01 12:00:00', "
-    "'2024-03-01 12:00:00')",
-    "INSERT INTO personal_api_keys (id, user_id, label, hash, mask_value, created_at) "
-    "VALUES ('00000000000000000000000000000003', 5, 'CI', 'h', 'm', '2024-03-01 12:00:00')",
-)
+@pytest.mark.postgresql
+async def test_the_log_and_persons_have_partitions_on_postgresql(records: Records) -> None:
+    question = """
+    SELECT (SELECT COUNT(*) FROM log_positions WHERE partition BETWEEN 1 AND 64) AS positions,
+           (SELECT COUNT(*) FROM accept_log_sizes WHERE slot BETWEEN 0 AND 63) AS sizes,
+           (SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'persons'::regclass) AS persons
+    """
+
+    [row] = await records.fetch(text(question))
+
+    assert (LOG_PARTITIONS, SIZE_SLOTS) == (64, 64)
+    assert tuple(row) == (2 * LOG_PARTITIONS, 2 * SIZE_SLOTS, 16)
 
 
-async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> None:
-    await migrate_from_the_first_version(empty_url, *FIRST_ROWS)
-
-    records = await open_records(empty_url)
-    [key] = await records.fetch(select(personal_api_keys))
-    [webhook] = await records.fetch(select(webhooks))
-    projects = await ProjectStore(records).by_tokens(["phc_first"])
-    secrets = await SecretKeyStore(records).owners(["h"])
-    await records.close()
-    assert (key.label, key.user_id, key.expires_at) == ("CI", 5, None)
-    assert (webhook.id, webhook.secret, webhook.former_secrets) == (7, "whsec_", None)
-    assert (projects["phc_first"].id, projects["phc_first"].former_tokens) == (6, ())
-    assert secrets == {"h": SecretKeyOwner(6, None)}
-
-
-@pytest.mark.parametrize("is_used", [False, True])
-async def test_a_new_database_on_postgresql_has_partitions_and_a_used_one_does_not(
-    empty_url: str, is_used: bool
+@pytest.mark.parametrize("revision", ["0001", "0024", "0030"])
+async def test_a_schema_from_before_the_first_published_version_is_refused_and_left_as_it_is(
+    empty_url: str, revision: str
 ) -> None:
-    await migrate_from_the_first_version(empty_url, *FIRST_ROWS[:1] if is_used else ())
+    await migrate(empty_url)
+    await write(empty_url, f"UPDATE alembic_version SET version_num = '{revision}'")
+    before = await records_schema(empty_url)
 
-    records = await open_records(empty_url)
-    [row] = await records.fetch(select(func.max(log_positions.c.partition)))
-    of_persons = "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'persons'::regclass"
-    is_server = records.dialect == "postgresql"
-    persons = (await records.fetch(text(of_persons)))[0][0] if is_server else 0
+    for work in (migrate, pending_migrations):
+        with pytest.raises(SchemaTooOld) as refused:
+            await work(empty_url)
+        assert str(refused.value) == (
+            f"the records have schema {revision}, which is older than {OLDEST}, that of version "
+            "0.9.0. No earlier version was published, and its data cannot be upgraded. Start with "
+            "a new data folder and new databases."
+        )
+
+    assert not await schema_is_current(empty_url)
+    assert await records_schema(empty_url) == before
+
+
+async def write(url: str, statement: str) -> None:
+    records = await open_records(url)
+    async with records.write() as connection:
+        await connection.execute(text(statement))
     await records.close()
-    is_divided = is_server and not is_used
-    assert (row[0] or 0, persons) == ((LOG_PARTITIONS, PARTITIONS) if is_divided else (0, 0))
 
 
 @pytest.mark.every_engine

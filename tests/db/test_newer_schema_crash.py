@@ -1,4 +1,4 @@
-"""A server that meets stores of a later version works with them, or refuses in one line."""
+"""A server that meets stores of another version works with them, or refuses in one line."""
 
 import shutil
 import sqlite3
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fanion.db.migrate import NEWEST
-from fanion.events.storage.schema import MIGRATIONS
+from fanion.db.migrate import NEWEST, OLDEST
+from fanion.events.storage.schema import BASELINE_VERSION, VERSION
 from tests.support.preloaded import PreloadedServer
 
 pytestmark = pytest.mark.long("starts real servers")
@@ -23,6 +23,7 @@ import sys
 from clickhouse_connect import get_client
 folder, version, oldest = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 client = get_client(interface="chdb", path=folder)
+client.command("TRUNCATE TABLE schema_version")
 client.command(f"INSERT INTO schema_version (version) SELECT {version}")
 if oldest:
     client.command(f"INSERT INTO schema_compatibility SELECT {version}, {oldest}")
@@ -65,8 +66,14 @@ def bring_events_to_a_later_schema(
     Args:
         oldest_program: The oldest schema whose programs may use it; 0 if that is not stored.
     """
+    write_events_schema(server, events_folder, LATER, oldest_program)
+
+
+def write_events_schema(
+    server: PreloadedServer, events_folder: Path, version: int, oldest_program: int
+) -> None:
     shutil.copytree(events_folder, server.data / "events", symlinks=True)
-    arguments = (str(server.data / "events"), str(LATER), str(oldest_program))
+    arguments = (str(server.data / "events"), str(version), str(oldest_program))
     subprocess.run([sys.executable, "-c", WRITE_VERSION, *arguments], check=True, timeout=60)
 
 
@@ -125,16 +132,41 @@ def test_later_events_are_refused_in_one_line(
     check_refused(
         server,
         f"the events have schema {LATER}, for programs of schema {LATER} and newer; this program "
-        f"knows {len(MIGRATIONS)}. {WHAT_TO_DO}",
+        f"knows {VERSION}. {WHAT_TO_DO}",
     )
 
 
 def test_a_server_starts_on_later_events_that_are_marked_as_compatible(
     server: PreloadedServer, events_folder: Path
 ) -> None:
-    bring_events_to_a_later_schema(server, events_folder, len(MIGRATIONS))
+    bring_events_to_a_later_schema(server, events_folder, VERSION)
 
     server.start()
 
     assert server.stop() == 0
-    check_warned(server, "events", str(len(MIGRATIONS)))
+    check_warned(server, "events", str(VERSION))
+
+
+def test_records_from_before_the_first_published_version_are_refused_in_one_line(
+    server: PreloadedServer,
+) -> None:
+    with closing(sqlite3.connect(server.data / "records.db", isolation_level=None)) as records:
+        records.execute("UPDATE alembic_version SET version_num = '0024'")
+
+    check_refused(server, too_old("records", "0024", OLDEST))
+
+
+def test_events_from_before_the_first_published_version_are_refused_in_one_line(
+    server: PreloadedServer, events_folder: Path
+) -> None:
+    write_events_schema(server, events_folder, BASELINE_VERSION - 1, BASELINE_VERSION - 1)
+
+    check_refused(server, too_old("events", str(BASELINE_VERSION - 1), str(BASELINE_VERSION)))
+
+
+def too_old(store: str, schema: str, oldest: str) -> str:
+    return (
+        f"the {store} have schema {schema}, which is older than {oldest}, that of version 0.9.0. "
+        "No earlier version was published, and its data cannot be upgraded. Start with a new data "
+        "folder and new databases."
+    )

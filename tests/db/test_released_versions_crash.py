@@ -1,5 +1,11 @@
-"""Released versions beside this one, real programs on one PostgreSQL: what a rolling upgrade is."""
+"""Released versions and this one, real programs: side by side on one PostgreSQL, as in a rolling
+upgrade, and one after the other on one store."""
 
+import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,18 +15,19 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from fanion.db.migrate import oldest_program
+from fanion.db.migrate import migrate, oldest_program
 from tests.support import plain_http
 from tests.support.awaited import until
-from tests.support.postgres import Postgres
+from tests.support.postgres import ENGINES, POSTGRESQL, Postgres
 from tests.support.preloaded import PreloadedServer
 from tests.support.releases import COMMITS, checked_out, schema_of
+from tests.support.schemas import records_schema
 from tests.support.server import Keys, RealServer
 
 pytestmark = pytest.mark.postgresql
 
+ROOT = Path(__file__).parents[2]
 KEY = "checkout"
-PARTITIONED = "0021"  # the schema since which persons of a new database have partitions
 
 
 @pytest.fixture
@@ -78,11 +85,6 @@ def check_they_serve_together(released: RealServer, present: RealServer) -> None
         check_changes_are_seen(keys, changed_by=old, seen_by=new)
         check_it_ingests(keys, old, new, "ada")
 
-        # From 0.8.0 on a new database has them from the start.
-        schema = schema_of(Path(released.settings["PYTHONPATH"]))
-        when = "now" if schema < PARTITIONED else "already"
-        assert present.command("persons", "partition") == f"The persons have partitions {when}.\n"
-        check_it_ingests(keys, old, new, "ada")
         check_it_ingests(keys, old, new, "ben")
         check_it_merges_and_deletes(keys, old, new)
 
@@ -133,7 +135,7 @@ def check_it_ingests(keys: Keys, old: httpx.Client, new: httpx.Client, name: str
 
 
 def check_it_merges_and_deletes(keys: Keys, old: httpx.Client, new: httpx.Client) -> None:
-    """The released version, where persons have partitions that it does not know of."""
+    """The released version."""
     [ada], [ben] = _persons(keys, new, "ada"), _persons(keys, new, "ben")
     merge = {
         "event": "$identify",
@@ -177,3 +179,81 @@ def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path)
     oldest = min(version for version, schema in schemas.items() if schema >= oldest_program())
 
     assert f"Versions from {oldest} on go on" in " ".join(text.split())
+
+
+# ── One after the other ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("version", COMMITS)
+@pytest.mark.parametrize("kind", ENGINES)
+async def test_records_of_a_released_version_get_the_schema_of_new_ones(
+    version: str, kind: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    source = checked_out(version, tmp_path / "released")
+    old, new = [await empty_url(kind, postgres, tmp_path / f"{name}.db") for name in ("old", "new")]
+    released = RealServer(tmp_path, {"FANION_DATABASE_URL": old, "PYTHONPATH": str(source)})
+
+    released.command("migrate")
+    await migrate(old)
+    await migrate(new)
+
+    assert await records_schema(old) == await records_schema(new)
+
+
+async def empty_url(kind: str, postgres: Postgres, path: Path) -> str:
+    """Return the URL of an empty records store: of that file, or of a new database, which goes with
+    the PostgreSQL of the tests."""
+    if kind == POSTGRESQL:
+        return postgres.url(await postgres.create_database())
+    await asyncio.to_thread(path.touch)
+    return f"sqlite:///{path}"
+
+
+# Creates the tables of events, or brings them to the schema of the program that runs this.
+OPEN_EVENTS = """
+import sys
+from fanion.events.storage.client import engine_at, open_clients
+open_clients(engine_at(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("version", COMMITS)
+async def test_events_of_a_released_version_get_the_schema_of_new_ones(
+    version: str, tmp_path: Path
+) -> None:
+    source = checked_out(version, tmp_path / "released")
+    old, new = tmp_path / "old", tmp_path / "new"
+
+    open_events(old, str(source))
+    open_events(old)
+    open_events(new)
+
+    assert read_events_schema(old) == read_events_schema(new)
+
+
+def open_events(folder: Path, source: str = "") -> None:
+    run_python(OPEN_EVENTS, f"chdb://{folder}", source)
+
+
+# In a process of its own, for the engine opens one folder in each.
+READ_SCHEMA = """
+import json, sys
+from clickhouse_connect import get_client
+from tests.support.schemas import events_schema
+print(json.dumps(events_schema(get_client(interface="chdb", path=sys.argv[1]))))
+"""
+
+
+def read_events_schema(folder: Path) -> Any:
+    return json.loads(run_python(READ_SCHEMA, str(folder)))
+
+
+def run_python(program: str, argument: str, source: str = "") -> str:
+    """Run it with the packages of a released version, or of this one."""
+    environment = {**os.environ, "PYTHONPATH": source} if source else None
+    command = [sys.executable, "-c", program, argument]
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -97,12 +97,11 @@ class Persons(RuleBasedStateMachine):
         self.store = IngestStore(
             self.shared_records.records,
             "live",
-            "one",
             recent,
             properties,
             Versions(self.shared_records.records),
         )
-        self.position = self.shared_records.run(self.store.acquire_lease(NOW)).at
+        self.position = self.shared_records.run(self.store.single_position()).at
 
     @rule(own=IDS, update=UPDATES, age=AGES)
     def send(self, own: str, update: dict[str, Any], age: int) -> None:
@@ -158,7 +157,7 @@ class Persons(RuleBasedStateMachine):
         resolved = resolution.outcome()
         written = [await self.store.versioned_changes(resolved)]
         span = Span({0: self.position}, {0: batch.last}, {})
-        await self.store.claim_span(span, NOW)
+        await self.store.claim_span(span)
         await self.store.write_batch(written, batch.tally, span, NOW)
         self.persons.update({str(event.uuid): event.person_id for event in events})
         self.position, self.waiting = batch.last, []

@@ -16,7 +16,6 @@ from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE, NotLeaseHolder, Span
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.persons.versions_store import Versions
-from tests.support.accept_logs import make_single
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.postgresql
@@ -55,12 +54,13 @@ class Worker:
         self.join()
 
     def lane(self, lane: str = LIVE) -> IngestStore:
-        versions = Versions(self.records)
-        return IngestStore(self.records, lane, self.name, PersonCache(), PropertyCache(), versions)
+        return IngestStore(
+            self.records, lane, PersonCache(), PropertyCache(), Versions(self.records)
+        )
 
     async def claim(self, upto: Mapping[int, int], lane: str = LIVE) -> None:
         after = dict.fromkeys(upto, 0)
-        await self.lane(lane).claim_span(Span(after, upto, self.epochs), NOW)
+        await self.lane(lane).claim_span(Span(after, upto, self.epochs))
 
 
 async def settle(*workers: Worker) -> list[int]:
@@ -241,11 +241,3 @@ async def test_a_worker_that_leaves_in_a_batch_leaves_it_recognisable(records: R
 
     assert set(b.epochs) == {3, 4}
     assert await settle(b) == [PARTITIONS]
-
-
-async def test_a_log_that_is_not_divided_has_no_members(records: Records, records_url: str) -> None:
-    await make_single(records_url)
-    a = Worker(records, "a")
-
-    assert await settle(a) == [0]
-    assert not a.membership.is_divided

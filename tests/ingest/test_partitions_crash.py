@@ -20,7 +20,6 @@ import pytest
 from msgspec import json
 
 from tests.support import plain_http
-from tests.support.accept_logs import make_single
 from tests.support.awaited import until_soon
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys
@@ -42,7 +41,7 @@ _HOLDERS = """
    WHERE partition > 0 AND consumer LIKE 'live/%' AND holder <> ''
 GROUP BY holder
 """
-_WAITING = "SELECT EXISTS (SELECT FROM accept_log_entries) OR EXISTS (SELECT FROM accept_log)"
+_WAITING = "SELECT EXISTS (SELECT FROM accept_log_entries)"
 _COUNTED = """
 SELECT COALESCE(SUM(items), 0)
   FROM (SELECT project_id, outcome, items FROM ingestion_ledger
@@ -266,37 +265,6 @@ async def test_a_third_server_takes_its_share_and_gives_it_back(installation: In
     await sending
 
     await installation.check()
-
-
-@pytest.mark.parametrize("is_killed", [False, True])
-async def test_a_log_is_divided_while_servers_run(
-    installation: Installation, is_killed: bool
-) -> None:
-    """The old entries are ingested first, also when the server that does so is killed."""
-    first, second = installation.add(), installation.add()
-    await make_single(installation.database)
-    first.start()
-    second.start()
-    assert await installation.holders() == {}
-    alive = [first, second]
-    sending = asyncio.create_task(installation.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
-
-    dividing = asyncio.to_thread(second.command, "log", "open-partitions")
-    if is_killed:
-        alive.remove(first)
-        first.kill()
-    output = await dividing
-    await installation.shared_by(1 if is_killed else 2)
-    divided_at = installation.accepted
-    await until_soon(
-        lambda: has_accepted(installation, divided_at + 200), "nothing more is accepted"
-    )
-    installation.is_sending = False
-    await sending
-
-    await installation.check()
-    assert output == "The accept log has partitions now.\n"
 
 
 async def has_accepted(installation: Installation, number: int) -> bool:

@@ -30,22 +30,14 @@ from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import PersonCache
-from fanion.ingest.pipeline.position_store import (
-    HISTORICAL,
-    LEASE_DURATION,
-    LIVE,
-    NotLeaseHolder,
-    Span,
-)
+from fanion.ingest.pipeline.position_store import LIVE, NotLeaseHolder, Span
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.persons.conflicts_store import PersonsChanged
 from fanion.persons.merge import person_uuid
 from fanion.persons.versions_store import Versions
 from fanion.projects.model import IngestionSettings
-from tests.support.accept_logs import make_single
 from tests.support.application import Json, Tenant, open_app_server, open_tenant
-from tests.support.awaited import until_soon
 from tests.support.management import NOW
 
 PROJECT = 1
@@ -58,91 +50,34 @@ MOMENT = timedelta(seconds=1)
 HIGH = 10**9
 
 
-# ── One lease for both lanes ─────────────────────────────────────────────────────────────
+# ── The position of a lane in SQLite ─────────────────────────────────────────────────────
 
 
-def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
-    """Return the stores of one server's lanes."""
-    recent, properties = PersonCache(), PropertyCache()
-    return {
-        lane: IngestStore(records, lane, holder, recent, properties, Versions(records))
-        for lane in (LIVE, HISTORICAL)
-    }
-
-
-@pytest.mark.every_engine
-async def test_who_ingests_one_lane_keeps_the_idle_one_too(records: Records) -> None:
-    one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire_lease(NOW)
-    await one[HISTORICAL].acquire_lease(NOW)
-
-    await one[LIVE].claim_span(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
-
-    for lane in (LIVE, HISTORICAL):
-        with pytest.raises(NotLeaseHolder):
-            await other[lane].acquire_lease(NOW + LEASE_DURATION + MOMENT)
-    await one[HISTORICAL].claim_span(Span(START, {0: 3}, {}), NOW + LEASE_DURATION + MOMENT)
-
-
-@pytest.mark.every_engine
-async def test_a_lane_is_not_free_before_the_other_one_was_released(records: Records) -> None:
-    one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire_lease(NOW)
-
-    await one[LIVE].release_lease(NOW)
-    with pytest.raises(NotLeaseHolder):
-        await other[LIVE].acquire_lease(NOW + MOMENT)
-    await one[HISTORICAL].release_lease(NOW)
-    await other[HISTORICAL].acquire_lease(NOW + MOMENT)
-
-    with pytest.raises(NotLeaseHolder):
-        await one[LIVE].claim_span(Span(START, {0: 5}, {}), NOW + MOMENT)
-
-
-@pytest.mark.every_engine
-async def test_who_has_nothing_to_ingest_keeps_both_lanes_as_long_as_it_lives(
-    records: Records,
-) -> None:
-    one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire_lease(NOW)
-
-    await one[LIVE].renew_lease(NOW + LEASE_DURATION - MOMENT)
-    with pytest.raises(NotLeaseHolder):
-        await other[HISTORICAL].acquire_lease(NOW + LEASE_DURATION)
-    await other[LIVE].acquire_lease(NOW + 2 * LEASE_DURATION)
-
-    with pytest.raises(NotLeaseHolder):
-        await one[LIVE].renew_lease(NOW + 2 * LEASE_DURATION)
-
-
-@pytest.mark.every_engine
-async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
-    one, other = lanes(records, "one"), lanes(records, "other")
-    await one[LIVE].acquire_lease(NOW)
-    await one[HISTORICAL].acquire_lease(NOW)
-
-    await other[LIVE].acquire_lease(NOW + LEASE_DURATION)
-
-    for lane in (LIVE, HISTORICAL):
-        with pytest.raises(NotLeaseHolder):
-            await one[lane].claim_span(Span(START, {0: 5}, {}), NOW + LEASE_DURATION)
-
-
-@pytest.mark.every_engine
 async def test_what_was_claimed_stays_so_when_the_batch_is_halved(records: Records) -> None:
     """An attempt at the whole batch may have stored events of its second half."""
-    store = lanes(records, "one")[LIVE]
-    await store.acquire_lease(NOW)
-    await store.claim_span(Span(START, {0: 5}, {}), NOW)
+    store = IngestStore(records, LIVE, PersonCache(), PropertyCache(), Versions(records))
+    await store.single_position()
+    await store.claim_span(Span(START, {0: 5}, {}))
 
     first = Span(START, {0: 2}, {})
-    await store.claim_span(first, NOW)
-    halved = await store.acquire_lease(NOW)
+    await store.claim_span(first)
+    halved = await store.single_position()
     await store.write_batch([], Tally(), first, NOW)
-    half_done = await store.acquire_lease(NOW)
+    half_done = await store.single_position()
 
     assert (halved.at, halved.claimed) == (0, 5)
     assert (half_done.at, half_done.claimed) == (2, 5)
+
+
+async def test_nobody_moves_a_position_twice(records: Records) -> None:
+    store = IngestStore(records, LIVE, PersonCache(), PropertyCache(), Versions(records))
+    await store.single_position()
+    await store.write_batch([], Tally(), Span(START, {0: 2}, {}), NOW)
+
+    with pytest.raises(NotLeaseHolder):
+        await store.write_batch([], Tally(), Span(START, {0: 2}, {}), NOW)
+
+    assert (await store.single_position()).at == 2
 
 
 # ── Versions of persons ──────────────────────────────────────────────────────────────────
@@ -153,9 +88,7 @@ class Ingester:
 
     def __init__(self, records: Records) -> None:
         self.recent = PersonCache()
-        self.store = IngestStore(
-            records, LIVE, "one", self.recent, PropertyCache(), Versions(records)
-        )
+        self.store = IngestStore(records, LIVE, self.recent, PropertyCache(), Versions(records))
         self.position = 0
 
     async def ingest(self, *items: Json) -> None:
@@ -174,7 +107,7 @@ class Ingester:
         return (await self.store.load_states(self._batch(*items), NOW))[PROJECT]
 
     async def write(self, written: BatchChanges) -> None:
-        await self.store.acquire_lease(NOW)
+        await self.store.single_position()
         batch = self._batch()
         done = self.position + 1
         span = Span({0: self.position}, {0: done}, {})
@@ -471,18 +404,17 @@ async def pair(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[ServerPair]:
-    """Yield two servers. The first ingests everything, because the log has no partitions.
+    """Yield two servers, of which only the first ingests.
 
     Blocks have one event: the third is made only when the first is stored.
     """
-    await make_single(records_url)
     monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=1))
     halting = HaltingEventStore(events)
     earlier = NOW - timedelta(minutes=1)
     async with (
         open_app_server(records_url, cast(EventStore, halting), tmp_path / "a") as app_server,
         open_tenant(app_server, project_id) as tenant,
-        open_app_server(records_url, events, tmp_path / "b", earlier) as second,
+        open_app_server(records_url, events, tmp_path / "b", earlier, role="api") as second,
         second.client(tenant.key, f"/api/projects/{project_id}") as other,
     ):
         yield ServerPair(tenant, other, halting)
@@ -490,21 +422,6 @@ async def pair(
 
 def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
     return [{**seen(distinct_id, **properties), "event": name} for name in names]
-
-
-@pytest.mark.postgresql
-async def test_an_idle_server_renews_what_it_holds(pair: ServerPair) -> None:
-    app_server = pair.tenant.server
-
-    async def is_held() -> bool:
-        held = select(log_positions.c.held_until).where(log_positions.c.consumer == LIVE)
-        [row] = await app_server.records.fetch(held)
-        return bool(row.held_until == app_server.clock.now() + LEASE_DURATION)
-
-    await until_soon(is_held, "nothing is held")
-    app_server.clock.move(seconds=LEASE_DURATION.total_seconds() - 1)
-
-    await until_soon(is_held, "it is not renewed")
 
 
 @pytest.mark.postgresql

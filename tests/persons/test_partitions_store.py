@@ -1,4 +1,4 @@
-"""Persons in PostgreSQL: what partitions guarantee, and the move to them while others write."""
+"""Persons in PostgreSQL: what their partitions guarantee."""
 
 import asyncio
 import random
@@ -8,54 +8,30 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
-import asyncpg
 import pytest
 from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from fanion.activity.model import Author
-from fanion.db.engine import Records, open_records, unopened_records
-from fanion.db.person_partitions import IS_DIVIDED, NEW, NEW_KEYS, OLD, PARTITIONS
+from fanion.db.engine import Records, unopened_records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.persons import partitions_store
 from fanion.persons.conflicts_store import changed_persons
 from fanion.persons.erasure_store import begin_erasure
 from fanion.persons.merge import Changes, Merged, PersonState
-from fanion.persons.partitions_store import (
-    CannotPartition,
-    cancel_partitioning,
-    partition_persons,
-)
 from fanion.persons.state_store import STATES, load_states, write_changes
 from fanion.persons.store import stored_properties
 from fanion.properties.size import ByteBudget
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
-from tests.support.postgres import Postgres
-from tests.support.undivided import make_undivided
 
 pytestmark = pytest.mark.postgresql
 
 PROJECTS = (1, 2)
 COHORT = 7
-
-
-@pytest.fixture
-async def undivided_url(postgres: Postgres) -> AsyncIterator[str]:
-    name = await postgres.create_database()
-    await make_undivided(postgres.url(name))
-    yield postgres.url(name)
-    await postgres.drop_database(name)
-
-
-@pytest.fixture
-async def undivided(undivided_url: str) -> AsyncIterator[Records]:
-    records = await open_records(undivided_url)
-    yield records
-    await records.close()
+PARTITIONS = 16
 
 
 def author(project_id: int) -> Author:
@@ -199,9 +175,6 @@ async def asked(records: Records, question: str) -> Any:
     return row[0]
 
 
-# ── A new installation ───────────────────────────────────────────────────────────────────
-
-
 async def test_one_project_is_spread_over_all_partitions(records: Records) -> None:
     [writer] = writers(records, 1)
 
@@ -339,214 +312,17 @@ async def test_persons_are_looked_up_in_their_partitions_alone(records: Records)
     assert 1 <= sum("never executed" not in line for line in lines) <= len(names)
 
 
-# ── The move ─────────────────────────────────────────────────────────────────────────────
-
-# Everything but the numbers that PostgreSQL gives to objects.
-_SCHEMA = (
-    """
-    SELECT c.relname::text, c.relkind::text, a.attname::text, a.attnum - (
-             SELECT COUNT(*) FROM pg_attribute AS d
-              WHERE d.attrelid = c.oid AND d.attisdropped AND d.attnum < a.attnum),
-           format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(v.adbin, v.adrelid)
-      FROM pg_class AS c
-      JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
- LEFT JOIN pg_attrdef AS v ON v.adrelid = c.oid AND v.adnum = a.attnum
-     WHERE c.relnamespace = 'public'::regnamespace
-    """,
-    "SELECT conrelid::regclass::text, conname::text, pg_get_constraintdef(oid), convalidated "
-    "FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
-    "SELECT indexdef, tablename::text FROM pg_indexes WHERE schemaname = 'public'",
-    "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
-    "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
-    "SELECT pg_get_serial_sequence('persons', 'id')",
-    "SELECT inhrelid::regclass::text, pg_get_expr(relpartbound, oid) FROM pg_inherits "
-    "JOIN pg_class ON oid = inhrelid WHERE relkind = 'r'",
-)
-
-
-async def schema_of(url: str) -> list[list[tuple[Any, ...]]]:
-    connection = await asyncpg.connect(url)
-    try:
-        return [
-            sorted((tuple(row) for row in await connection.fetch(question)), key=repr)
-            for question in _SCHEMA
-        ]
-    finally:
-        await connection.close()
-
-
-async def test_a_divided_installation_has_the_schema_of_a_new_one(
-    undivided_url: str, postgres_url: str
-) -> None:
-    assert await partition_persons(undivided_url)
-
-    assert await schema_of(undivided_url) == await schema_of(postgres_url)
-    assert not await partition_persons(undivided_url)
-
-
-async def test_nothing_is_lost_or_doubled_while_others_write(
-    undivided: Records, undivided_url: str
-) -> None:
-    some = writers(undivided)
+async def test_nothing_is_lost_or_doubled_by_several_writers(records: Records) -> None:
+    some = writers(records)
     for one in some:
-        await one.create(500)
-    created = await asked(undivided, "SELECT MAX(id) FROM persons")
-    copied: list[int] = []
+        await one.create(20)
 
     async with writing(some):
-        assert await partition_persons(undivided_url, lambda end, *_: copied.append(end), 50)
-        divided_at = [one.version for one in some]
-        await until_soon(lambda: _have_written(some, divided_at), "nobody writes any more")
+        begun_at = [one.version for one in some]
+        await until_soon(lambda: _have_written(some, begun_at), "nobody writes any more")
 
-    await check(undivided, some)
-    assert len(copied) > created / 100
-    assert await asked(undivided, IS_DIVIDED)
+    await check(records, some)
 
 
 async def _have_written(some: Sequence[Writer], since: Sequence[int]) -> bool:
     return all(one.version > before + 20 for one, before in zip(some, since, strict=True))
-
-
-class Interrupted(Exception):
-    pass
-
-
-STEPS = ("_copy", "_refer", "_compare", "_until_free", "_swap", "_clear")
-
-
-@pytest.mark.parametrize("step", STEPS)
-async def test_an_interrupted_move_goes_on(
-    undivided: Records, undivided_url: str, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends before a step. Everything works as before meanwhile."""
-    some = writers(undivided)
-    for one in some:
-        await one.create(100)
-
-    async def interrupt(*_: object) -> None:
-        raise Interrupted
-
-    with monkeypatch.context() as patched, pytest.raises(Interrupted):
-        patched.setattr(partitions_store, step, interrupt)
-        await partition_persons(undivided_url)
-    for one in some:
-        for _ in range(40):
-            await one.write_once()
-    await check(undivided, some)
-    with_rest = await partition_persons(undivided_url)
-
-    await check(undivided, some)
-    assert with_rest
-    assert not await partition_persons(undivided_url)
-    for table in (NEW, NEW_KEYS, OLD, "persons_partitioning"):
-        assert await asked(undivided, f"SELECT to_regclass('{table}') IS NULL")
-
-
-async def test_a_move_that_is_interrupted_while_it_copies_goes_on_from_there(
-    undivided: Records, undivided_url: str
-) -> None:
-    some = writers(undivided)
-    for one in some:
-        await one.create(100)
-    first: list[int] = []
-    second: list[int] = []
-
-    def stop(end: int, upto: int, count: int) -> None:
-        first.append(end)
-        if len(first) == 3:
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        await partition_persons(undivided_url, stop, 50)
-    assert await partition_persons(undivided_url, lambda end, *_: second.append(end), 50)
-
-    assert first == [50, 100, 150]
-    assert second[0] == 200
-    await check(undivided, some)
-
-
-async def test_a_move_that_is_cancelled_leaves_nothing(
-    undivided: Records, undivided_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    some = writers(undivided)
-    for one in some:
-        await one.create(10)
-    before = await schema_of(undivided_url)
-
-    async def interrupt(*_: object) -> None:
-        raise Interrupted
-
-    with monkeypatch.context() as patched, pytest.raises(Interrupted):
-        patched.setattr(partitions_store, "_compare", interrupt)
-        await partition_persons(undivided_url)
-
-    assert await cancel_partitioning(undivided_url)
-    assert not await cancel_partitioning(undivided_url)
-    assert _without_functions(await schema_of(undivided_url)) == _without_functions(before)
-    await check(undivided, some)
-    assert await partition_persons(undivided_url)
-    with pytest.raises(CannotPartition, match="already"):
-        await cancel_partitioning(undivided_url)
-
-
-def _without_functions(schema: list[list[tuple[Any, ...]]]) -> list[list[tuple[Any, ...]]]:
-    """Three that no trigger calls stay."""
-    return [part for part in schema if not any("CREATE OR REPLACE" in str(row) for row in part)]
-
-
-async def test_a_reader_that_began_before_sees_all_persons_to_its_end(
-    undivided: Records, undivided_url: str
-) -> None:
-    """The tables change places behind it, and others write meanwhile."""
-    some = writers(undivided)
-    for one in some:
-        await one.create(50)
-    everyone = await asked(undivided, "SELECT COUNT(*) FROM persons")
-
-    async with writing(some):
-        async with undivided.read() as reader:
-            await reader.execute(text("SELECT 1 FROM person_overrides"))
-            moving = asyncio.create_task(partition_persons(undivided_url))
-            await until_soon(lambda: _is_referred(undivided), "the copy does not end")
-            before = [one.version for one in some]
-            await until_soon(lambda: _have_written(some, before), "nobody writes any more")
-            seen = await reader.scalar(text("SELECT COUNT(*) FROM persons"))
-            assert not moving.done()
-        assert await moving
-
-    assert seen == everyone
-    await check(undivided, some)
-
-
-async def _is_referred(records: Records) -> bool:
-    question = "SELECT COUNT(*) = 3 FROM pg_constraint WHERE conname LIKE 'new_fk_%'"
-    is_added: bool = await asked(records, question)
-    return is_added
-
-
-async def test_a_copy_that_differs_is_not_used(
-    undivided: Records, undivided_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [writer] = writers(undivided, 1)
-    await writer.create(10)
-
-    async def interrupt(*_: object) -> None:
-        raise Interrupted
-
-    with monkeypatch.context() as patched, pytest.raises(Interrupted):
-        patched.setattr(partitions_store, "_refer", interrupt)
-        await partition_persons(undivided_url)
-    await _execute(undivided, f"UPDATE {NEW} SET version = 9 WHERE id = 3")
-
-    with pytest.raises(CannotPartition, match="differs"):
-        await partition_persons(undivided_url)
-    await check(undivided, [writer])
-
-
-async def test_only_one_process_moves_them(undivided_url: str) -> None:
-    other = await asyncpg.connect(undivided_url)
-    await other.execute("SELECT pg_advisory_lock(7238414923)")
-
-    with pytest.raises(CannotPartition, match="Another process"):
-        await partition_persons(undivided_url)
-    await other.close()

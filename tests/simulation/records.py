@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.pool import StaticPool
 
 from fanion.db.engine import Parameters, Records, RecordsUnavailable
-from fanion.db.person_partitions import VIEW
 from fanion.db.schema import (
     accounts,
     activity,
@@ -40,6 +39,7 @@ SCHEMA = (
     *(persons, servers, tables, webhooks),
 )
 
+_VIEW = "CREATE VIEW person_keys AS SELECT id AS person_id, project_id, uuid FROM persons"
 _RENDERINGS = (
     (r"INTERVAL '(\d+) s'", r"\1"),
     (r"BOOL_OR\(", "MAX("),
@@ -211,5 +211,5 @@ def _template() -> sqlite3.Connection:
     file = sqlite3.connect(":memory:", isolation_level=None)
     engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool)
     tables.metadata.create_all(engine)
-    file.execute(VIEW)
+    file.execute(_VIEW)
     return file

@@ -60,7 +60,6 @@ class Server:
                 IngestStore(
                     self.records,
                     HISTORICAL if historical else LIVE,
-                    name,
                     recent,
                     properties,
                     versions,

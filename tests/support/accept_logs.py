@@ -3,57 +3,32 @@
 Programs that tests start again and again load this, so it imports no more than the log needs.
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import asyncpg
-
-from fanion.accept_log.port import AcceptLog, Envelope, LogEntry, Positions
+from fanion.accept_log.port import SINGLE, AcceptLog, Envelope, LogEntry, Positions
 from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.accept_log.postgres_partitions import PARTITIONS
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.ingest.partitioning import cut
-from tests.support.postgres import ENGINES, SQLITE
+from tests.support.postgres import SQLITE
 
 if TYPE_CHECKING:
     import pytest
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
-SINGLE = "postgresql, single"  # the form of databases that were set up by version 0.7 or older
-LOGS = (*ENGINES, SINGLE)
-_JOIN = """
-  DELETE FROM log_positions WHERE partition > 0;
-  DELETE FROM accept_log_sizes;
-  DELETE FROM accept_log_lanes;
-"""
 
 
 def place_of(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str:
-    """Return the URL or path at which `open_log` opens a log.
-
-    Args:
-        engine: One of LOGS.
-    """
+    """Return the URL or path at which `open_log` opens a log of that engine."""
     if engine == SQLITE:
         return str(folder / "accept-log.db")
     url: str = request.getfixturevalue("postgres_url")
-    if engine == SINGLE:
-        asyncio.run(make_single(url))
     return url
-
-
-async def make_single(url: str) -> None:
-    """Turn a log to which nothing has been appended into one without partitions."""
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute(_JOIN)
-    finally:
-        await connection.close()
 
 
 async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
@@ -73,9 +48,9 @@ def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int =
 
 def everywhere(log: AcceptLog, entry_id: int = 0) -> dict[int, int]:
     """Return this position for all partitions that appends go to."""
-    if isinstance(log, PostgresLog) and log.partitions:
+    if isinstance(log, PostgresLog):
         return dict.fromkeys(range(1, log.partitions + 1), entry_id)
-    return {0: entry_id}
+    return {SINGLE: entry_id}
 
 
 def of_one_partition(project_id: int, number: int) -> list[str]:

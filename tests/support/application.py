@@ -51,9 +51,7 @@ PATIENT = RequestWaits(project_s=SOON_S, flags_s=SOON_S, erasure_s=SOON_S)
 # Entries are deleted once they are ingested.
 _REMAINS = text("""
 SELECT EXISTS (SELECT
-                 FROM (SELECT id, historical FROM accept_log_entries
-                        UNION ALL
-                       SELECT id, historical FROM accept_log) AS entry
+                 FROM accept_log_entries
                 WHERE id <= CASE WHEN historical THEN CAST(:historical AS bigint)
                                  ELSE CAST(:live AS bigint) END) AS remains
 """)

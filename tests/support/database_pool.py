@@ -8,10 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import asyncpg
+from alembic.script import ScriptDirectory
 
-from fanion.accept_log.postgres_partitions import OPEN
+from fanion.db.migrate import FOLDER, OLDEST
 from tests.support.postgres import Postgres
 
+# Statements that make the rows of a new accept log.
+_OPEN_LOG = ScriptDirectory(str(FOLDER)).get_revision(OLDEST).module.OPEN_LOG
 # Deleted rows stay on disk (no autovacuum), and every scan of the table reads them.
 KEPT_BYTES_MAX = 8 * 2**20  # the schema itself takes two
 
@@ -87,7 +90,7 @@ class DatabasePool:
         try:
             async with _connected(self.postgres.url(name)) as connection:
                 await connection.execute(_EMPTY)
-                for statement in OPEN:  # the state of a new database
+                for statement in _OPEN_LOG:
                     await connection.execute(statement)
                 schema, size = await connection.fetch(_SCHEMA), await connection.fetchval(_BYTES)
         except asyncpg.PostgresError:  # for example because it accepts no connections

@@ -38,8 +38,7 @@ class LogEntry(msgspec.Struct, frozen=True):
 
     Attributes:
         start: For a piece of an envelope, the number of the envelope's items before this piece.
-        partition: The partition, within which ids follow the order of the appends; 0 in a log
-            without partitions.
+        partition: The partition, within which ids follow the order of the appends; 0 in SQLite.
     """
 
     id: int
@@ -48,9 +47,11 @@ class LogEntry(msgspec.Struct, frozen=True):
     partition: int = 0
 
 
-# An id for each partition concerned. A log without partitions has only partition 0.
+# The only partition of a log in SQLite; those of PostgreSQL are numbered from 1.
+SINGLE = 0
+# An id for each partition concerned.
 Positions = Mapping[int, int]
-START: Positions = {0: 0}  # before all entries of a log without partitions
+START: Positions = {SINGLE: 0}  # before all entries of a log in SQLite
 
 
 class Backlog(msgspec.Struct, frozen=True):

@@ -1,7 +1,6 @@
 """The accept log as tables of the records database, for any number of processes.
 
-The log is a single one, partition 0, or has partitions numbered from 1. A single log can be
-divided once: it then takes no more appends, and what it holds is ingested first.
+The log has partitions, numbered from 1.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from fanion.accept_log import postgres_partitions, postgres_single
+from fanion.accept_log import postgres_partitions
 from fanion.accept_log.group_commit import GroupCommitLog
 from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull, Positions
 
@@ -33,7 +32,7 @@ class PostgresLog(GroupCommitLog):
     """The accept log in PostgreSQL, as one process uses it.
 
     Attributes:
-        partitions: Their number; 0 while the log is a single one, as far as this process knows.
+        partitions: Their number.
     """
 
     def __init__(
@@ -56,13 +55,8 @@ class PostgresLog(GroupCommitLog):
         upto: Positions | None = None,
     ) -> Sequence[LogEntry]:
         async with self._connection() as connection:
-            if 0 not in after:
-                return await postgres_partitions.read(
-                    connection, after, envelopes_max, bytes_max, historical, upto
-                )
-            last = None if upto is None else upto[0]
-            return await postgres_single.read(
-                connection, after[0], envelopes_max, bytes_max, historical, last
+            return await postgres_partitions.read(
+                connection, after, envelopes_max, bytes_max, historical, upto
             )
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
@@ -71,24 +65,12 @@ class PostgresLog(GroupCommitLog):
         is_more = True
         while is_more:
             async with self._connection() as connection:
-                if 0 in upto:
-                    is_more = await postgres_single.trim_some(connection, upto[0], historical)
-                else:
-                    is_more = await postgres_partitions.trim_some(
-                        connection, after, upto, historical
-                    )
+                is_more = await postgres_partitions.trim_some(connection, after, upto, historical)
         trimmed.update(upto)
 
     async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
-        of_partitions = {one: at for one, at in after.items() if one}
         async with self._connection() as connection:
-            first = after.get(0, 0)
-            found = await postgres_single.backlog(connection, first, historical)
-            if not of_partitions:
-                return found
-            rest = await postgres_partitions.backlog(connection, of_partitions, historical)
-        oldest = min((one for one in (found.oldest, rest.oldest) if one), default=None)
-        return Backlog(found.envelopes + rest.envelopes, found.bytes + rest.bytes, oldest)
+            return await postgres_partitions.backlog(connection, after, historical)
 
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
         """Wait for an entry after these positions.
@@ -110,35 +92,24 @@ class PostgresLog(GroupCommitLog):
         await self._pool.close()
 
     async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        limit = self._bytes_max[historical]
-        async with self._connection() as connection:
-            if not self.partitions:
-                ids = await postgres_single.append(
-                    connection, envelopes, historical, limit, APPEND_S
-                )
-                if ids:
-                    return ids
-                # The log is full, or was divided meanwhile.
-                self.partitions = await postgres_partitions.count(connection)
-            ids = await self._append_pieces(connection, envelopes, historical, limit)
-        if not ids:
-            raise LogFull(f"the accept log has reached its limit of {limit} bytes")
-        return ids
+        """Append the pieces of all envelopes in one transaction.
 
-    async def _append_pieces(
-        self, connection: Any, envelopes: Sequence[Envelope], historical: bool, limit: int
-    ) -> list[int]:
-        """Append all pieces in one transaction; return the last id of each envelope."""
-        if not self.partitions:
-            return []
+        Returns:
+            Of each envelope the id of its last piece.
+
+        Raises:
+            LogFull: Nothing was appended.
+        """
+        limit = self._bytes_max[historical]
         if sum(len(envelope.body) for envelope in envelopes) <= CUT_HERE_BYTES_MAX:
             cut = self._cut_all(envelopes)
         else:
             cut = await asyncio.to_thread(self._cut_all, envelopes)
         pieces = [piece for pieces_of_one in cut for piece in pieces_of_one]
-        ids = await postgres_partitions.append(connection, pieces, historical, limit, APPEND_S)
+        async with self._connection() as connection:
+            ids = await postgres_partitions.append(connection, pieces, historical, limit, APPEND_S)
         if not ids:
-            return []
+            raise LogFull(f"the accept log has reached its limit of {limit} bytes")
         last, lasts = -1, []
         for pieces_of_one in cut:
             last += len(pieces_of_one)
@@ -150,8 +121,6 @@ class PostgresLog(GroupCommitLog):
 
     async def _exists(self, after: Positions, historical: bool) -> bool:
         async with self._connection() as connection:
-            if 0 in after:
-                return await postgres_single.exists(connection, after[0], historical)
             return await postgres_partitions.exists(connection, after, historical)
 
     @asynccontextmanager
@@ -184,7 +153,7 @@ async def open_postgres_log(
     Args:
         url: `postgresql://…`, as for the records.
         bytes_max: Size of the bodies at which appends raise LogFull; one group may exceed it.
-        cut: Splits the envelopes that are appended to a log with partitions.
+        cut: Splits the envelopes that are appended into those of each partition.
         connections: The largest number of connections.
 
     Raises:
@@ -208,32 +177,8 @@ async def open_postgres_log(
                 "statement_timeout": f"{STATEMENT_S:.0f}s",
             },
         )
-        await pool.execute(postgres_single.LANES)
         partitions = await postgres_partitions.count(pool)
     return PostgresLog(pool, bytes_max, cut, partitions)
-
-
-async def open_partitions(url: str) -> bool:
-    """Divide the log of a migrated database into partitions, at once for all appending programs.
-
-    Returns:
-        False if it was divided before.
-
-    Raises:
-        OSError: The database cannot be used.
-    """
-    with _store_failures():
-        connection = await asyncpg.connect(_plain(url), timeout=CONNECT_S)
-        try:
-            async with connection.transaction():
-                await connection.execute("LOCK TABLE log_positions IN SHARE ROW EXCLUSIVE MODE")
-                if await postgres_partitions.count(connection):
-                    return False
-                for statement in postgres_partitions.OPEN:
-                    await connection.execute(statement)
-            return True
-        finally:
-            await connection.close()
 
 
 async def _leave(_: Any) -> None:

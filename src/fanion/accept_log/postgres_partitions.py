@@ -1,4 +1,4 @@
-"""The statements of a partitioned accept log in PostgreSQL.
+"""The statements of the accept log in PostgreSQL.
 
 Appends take no lock that another append waits for, so that one flush can serve many of them. An
 id can therefore become visible after a larger one: readers stop before the first id that an
@@ -10,16 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from fanion.accept_log.port import Backlog, Envelope, LogEntry, Positions
-from fanion.accept_log.postgres_single import (
-    CLOSED_BYTES,
-    ROW_BYTES,
-    backlog_of,
-    entry_of,
-    values_of,
-)
 
-PARTITIONS = 64  # in a new log; more than there will ever be workers, since a log keeps its number
+# As the first migration makes them. There will never be more workers, since a log keeps its number.
+PARTITIONS = 64
 SIZE_SLOTS = 64  # connections that append at the same time rarely share one
+ROW_BYTES = 100  # size of an envelope without its body
 # The advisory lock that each append holds, in shared mode so that appends do not delay each other.
 _LOCK_CLASS, _LOCK = 1_179_602_497, 1
 BOUND_POLL_S = 0.002  # an append takes as long as a flush of the disk
@@ -29,27 +24,6 @@ TRIM_ROWS = 5_000  # in one transaction
 _UNEVEN = 2
 
 _COUNT = "SELECT COALESCE(MAX(partition), 0) FROM log_positions"
-# The first statement waits for appends to the single log that are in progress, and refuses later
-# ones.
-OPEN = (
-    f"""
-    INSERT INTO accept_log_lanes (historical, envelopes, bytes)
-    VALUES (FALSE, 0, {CLOSED_BYTES}), (TRUE, 0, {CLOSED_BYTES})
-    ON CONFLICT (historical) DO UPDATE SET bytes = accept_log_lanes.bytes + {CLOSED_BYTES}
-    """,
-    f"""
-    INSERT INTO accept_log_sizes (slot, historical, envelopes, bytes)
-    SELECT slot, historical, 0, 0
-      FROM GENERATE_SERIES(0, {SIZE_SLOTS - 1}) AS slot
-     CROSS JOIN (VALUES (FALSE), (TRUE)) AS lane (historical)
-    """,
-    f"""
-    INSERT INTO log_positions (consumer, partition, position, claimed, holder, held_until)
-    SELECT lane || '/' || partition, partition, 0, 0, '', '1970-01-01T00:00:00Z'
-      FROM GENERATE_SERIES(1, {PARTITIONS}) AS partition
-     CROSS JOIN (VALUES ('live'), ('historical')) AS lane (lane)
-    """,
-)
 # The rows come from the join with `held`, so that the lock is taken before the first id is drawn.
 _INSERT = f"""
 WITH held AS MATERIALIZED (
@@ -170,7 +144,7 @@ SELECT EXISTS (
 
 
 async def count(connection: Any) -> int:
-    """Return the number of partitions; 0 while the log is a single one."""
+    """Return the number of partitions."""
     partitions: int = await connection.fetchval(_COUNT)
     return partitions
 
@@ -184,7 +158,7 @@ async def append(
 ) -> list[int]:
     """Append pieces, each with its partition, and return their ids; none if the log is full."""
     size = sum(len(envelope.body) for _, envelope in pieces) + ROW_BYTES * len(pieces)
-    rows = ((partition, *values_of(envelope)) for partition, envelope in pieces)
+    rows = ((partition, *_values(envelope)) for partition, envelope in pieces)
     columns = map(list, zip(*rows, strict=True))
     drawn = await connection.fetch(
         _INSERT, len(pieces), size, historical, bytes_max, *columns, timeout=wait_s
@@ -211,7 +185,7 @@ async def read(
     rows = await fetch(min(envelopes_max, _UNEVEN * envelopes_max // len(after) + 1))
     if rows and rows[0]["has_room"]:  # most of what waits is in few partitions
         rows = await fetch(envelopes_max)
-    return [entry_of(row[:-1], historical) for row in rows]
+    return [_entry(row[:-1], historical) for row in rows]
 
 
 async def _settled_upto(connection: Any) -> int:
@@ -246,7 +220,7 @@ async def trim_some(connection: Any, after: Positions, upto: Positions, historic
 
 async def backlog(connection: Any, after: Positions, historical: bool) -> Backlog:
     row = await connection.fetchrow(_BACKLOG, historical, *_columns(after), ROW_BYTES)
-    return backlog_of(row)
+    return _backlog(row)
 
 
 async def exists(connection: Any, after: Positions, historical: bool) -> bool:
@@ -256,3 +230,26 @@ async def exists(connection: Any, after: Positions, historical: bool) -> bool:
 
 def _columns(positions: Positions) -> tuple[list[int], list[int]]:
     return list(positions), list(positions.values())
+
+
+def _values(envelope: Envelope) -> tuple[object, ...]:
+    return (
+        envelope.project_id,
+        envelope.received_at,
+        envelope.client_ip,
+        envelope.user_agent,
+        envelope.sent_at,
+        envelope.body,
+    )
+
+
+def _entry(row: Sequence[Any], historical: bool) -> LogEntry:
+    entry_id, project_id, received_at, client_ip, user_agent, sent_at, body, partition = row
+    envelope = Envelope(project_id, received_at, client_ip, user_agent, sent_at, body, historical)
+    return LogEntry(entry_id, envelope, partition=partition)
+
+
+def _backlog(row: Sequence[Any]) -> Backlog:
+    """Return the counts as integers: PostgreSQL's sums of bigint are numeric."""
+    envelopes, size, oldest = row
+    return Backlog(int(envelopes or 0), int(size or 0), oldest)

@@ -113,16 +113,13 @@ def _build_consumers(
     """Build one consumer for each lane."""
     records, flags = public.records, public.flags
     properties = PropertyCache()
-    # Only one process at a time uses the data folder, so the holder is the same after a restart.
-    holder = "embedded" if records.dialect == "sqlite" else uuid4().hex
-    membership = Membership(MembershipStore(records, holder))
+    membership = Membership(MembershipStore(records, uuid4().hex))
     return tuple(
         Consumer(
             public.log,
             IngestStore(
                 records,
                 HISTORICAL if historical else LIVE,
-                holder,
                 recent,
                 properties,
                 versions,

@@ -213,7 +213,7 @@ async def _open_event_store(start: ServerStart, records: Records) -> "AsyncGener
 
     Raises:
         EventStoreUnavailable: The event store can never be opened.
-        SchemaTooNew: A newer version has migrated the event store.
+        SchemaRefused: Another version has made the event store's tables.
         StartRefused: The event store belongs to another installation.
     """
     await import_in_thread("fanion.events.storage.store")
@@ -271,7 +271,7 @@ async def _open_events_with_retries(
         tried: Set after the first attempt.
 
     Raises:
-        SchemaTooNew: A newer version has migrated the event store.
+        SchemaRefused: Another version has made the event store's tables.
         StartRefused: The event store belongs to another installation.
     """
     backoff = Backoff(OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S)

@@ -15,7 +15,6 @@ from fanion.cli.doctor import doctor
 from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
-from fanion.cli.log import log
 from fanion.cli.migrate import migrate
 from fanion.cli.output import (
     NOT_SET_UP,
@@ -29,7 +28,6 @@ from fanion.cli.output import (
     time_text,
     with_records,
 )
-from fanion.cli.persons import persons
 from fanion.cli.serve import HELP, HELP_OPTIONS, serve
 from fanion.cli.stores import stores
 from fanion.cli.transfer import export_project, import_project
@@ -93,8 +91,6 @@ app.add_typer(flags, name="flags")
 app.add_typer(users, name="users")
 app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")
-app.add_typer(log, name="log")
-app.add_typer(persons, name="persons")
 app.add_typer(stores, name="stores")
 
 Email = Annotated[str | None, typer.Option(help="A user's e-mail; the first user by default.")]

@@ -31,8 +31,8 @@ from fanion.cli.doctor_validation import (
 from fanion.config import PREFIX, Role, Settings
 from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
 from fanion.db.file_check import ADVICE, damage_text, find_damage
-from fanion.db.migrate import schema_is_current
-from fanion.errors import SchemaTooNew, StartRefused
+from fanion.db.migrate import pending_migrations, schema_is_current
+from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.ownership_store import (
     GONE_ADVICE,
@@ -134,7 +134,7 @@ async def _not_checked(what: str, setting: str, _: Settings) -> Sequence[Finding
 async def _checked(what: str, check: _Check, settings: Settings) -> Sequence[Finding]:
     try:
         return await check(settings)
-    except (SchemaTooNew, StartRefused) as error:
+    except (SchemaRefused, StartRefused) as error:
         return [Finding(what, False, str(error))]
     except RecordsRefused as error:
         advice = "Correct the user, the password or the database in FANION_DATABASE_URL."
@@ -150,9 +150,10 @@ async def _records(settings: Settings) -> Sequence[Finding]:
         advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
         return [Finding(what, False, f"{records_file(settings)} does not exist", advice)]
     async with _opened(settings) as records:
-        if await schema_is_current(settings.records_url):
-            return [Finding(what, True, f"{records.dialect}, schema up to date")]
-    return [Finding(what, False, "its schema is another version's", "Run `fanion migrate`.")]
+        if pending := await pending_migrations(settings.records_url):
+            text = f"migrations are pending: {', '.join(pending)}"
+            return [Finding(what, False, text, "Run `fanion migrate`.")]
+        return [Finding(what, True, f"{records.dialect}, schema up to date")]
 
 
 @asynccontextmanager
@@ -233,7 +234,7 @@ async def _installation(settings: Settings) -> Installation | None:
     """Return None if the installation cannot be read, which the check of the records reports."""
     if _is_missing(records_file(settings)):
         return None
-    with suppress(RecordsUnavailable, SchemaTooNew):
+    with suppress(RecordsUnavailable):
         if await schema_is_current(settings.records_url):
             async with _opened(settings) as records:
                 return await read_installation(records)

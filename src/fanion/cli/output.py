@@ -18,7 +18,7 @@ from rich.text import Text
 from fanion.config import Settings, SettingsError, read_settings
 from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate as migrate_records
-from fanion.errors import AppError, SchemaTooNew, StartRefused
+from fanion.errors import AppError, SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.data_dir import DataDirLocked, DataDirMissing, require_records
 from fanion.runtime.geoip import GeoIpUnreadable
@@ -74,7 +74,7 @@ def run_command(work: Coroutine[Any, Any, T]) -> T:
         DataDirLocked,
         DataDirMissing,
         GeoIpUnreadable,
-        SchemaTooNew,
+        SchemaRefused,
         SettingsError,
         StartRefused,
     ) as error:

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from fanion.db.drivers import make_parent_folder, parse_url, postgres_engine, sqlite_engine
 from fanion.db.engine import connected
 from fanion.db.schema.tables import schema_compatibility
-from fanion.errors import SchemaTooNew
+from fanion.errors import SchemaRefused, SchemaTooNew, SchemaTooOld
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "migrations"
 # Revisions are numbered, and so are their files.
 REVISIONS = sorted(file.stem for file in (FOLDER / "versions").glob("[0-9]*_*.py"))
-NEWEST = REVISIONS[-1].partition("_")[0]
+OLDEST, NEWEST = (name.partition("_")[0] for name in (REVISIONS[0], REVISIONS[-1]))
 # A number that no other program locks in the same database.
 _LOCK = text("SELECT pg_advisory_xact_lock(7238414921)")
 _VERSIONS = text("SELECT version_num FROM alembic_version")
@@ -45,7 +45,7 @@ async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
 
     Raises:
         RecordsUnavailable: The store does not answer.
-        SchemaTooNew: The schema is newer, and not marked as compatible.
+        SchemaRefused: The schema is newer, and not marked as compatible, or older than OLDEST.
         ValueError: The URL is neither for SQLite nor for PostgreSQL.
     """
     engine = _engine(parse_url(url))
@@ -95,7 +95,7 @@ async def schema_is_current(url: str) -> bool:
     """
     try:
         return not await pending_migrations(url)
-    except SchemaTooNew:
+    except SchemaRefused:
         return False
 
 
@@ -106,8 +106,10 @@ def _is_current(connection: Connection, found: str) -> bool:
         found: The result of `_applied`.
 
     Raises:
-        SchemaTooNew: The schema is newer, and not marked as compatible.
+        SchemaRefused: The schema is newer, and not marked as compatible, or older than OLDEST.
     """
+    if found and found < OLDEST:
+        raise SchemaTooOld("records", found, OLDEST)
     if found <= NEWEST:
         return found == NEWEST
     oldest = _oldest_program(connection, found)
@@ -179,14 +181,11 @@ def _count_pending(config: "Config", connection: Connection) -> int:
 
 
 def oldest_program() -> str:
-    """Return the oldest version that every migration allows to use the store.
-
-    The first migrations do not state one: programs of their time accept only their own schema.
-    """
+    """Return the oldest version that every migration allows to use the store."""
     from alembic.script import ScriptDirectory
 
     revisions = ScriptDirectory(str(FOLDER)).walk_revisions()
-    return max(getattr(revision.module, "oldest_program", "") for revision in revisions)
+    return max(str(revision.module.oldest_program) for revision in revisions)
 
 
 def alembic_config(connection: Connection) -> "Config":

@@ -54,9 +54,9 @@ person_erasures = Table(
     sqlite_autoincrement=True,
 )
 
-# The person of each UUID. This is a view of `persons`, except where that has partitions: there it
-# is a table, with the constraints that partitions cannot have (db/person_partitions). So no
-# migration compares it with this.
+# The person of each UUID. In SQLite this is a view of `persons`; in PostgreSQL it is a table, with
+# the constraints that the partitions of `persons` cannot have (decision 20). So no migration
+# compares it with this.
 person_keys = Table(
     "person_keys",
     MetaData(),

@@ -254,8 +254,8 @@ schema_compatibility = Table(
 )
 
 # How far ingestion has come in the accept log, written together with what it made of the entries.
-# `claimed` is the last id of the current run: a repeat after a crash takes the same run. Of several
-# servers the `holder` ingests; another may take over at `held_until`.
+# `claimed` is the last id of the current run: a repeat after a crash takes the same run. In
+# PostgreSQL the worker `holder` ingests the partition; nothing reads `held_until`.
 log_positions = Table(
     "log_positions",
     metadata,
@@ -264,7 +264,7 @@ log_positions = Table(
     Column("claimed", BigInteger, nullable=False),
     Column("holder", String(64), nullable=False),
     Column("held_until", UtcDateTime, nullable=False),
-    # 0 for a log with one partition. The epoch grows each time a worker takes the partition.
+    # 0 in SQLite. The epoch grows each time a worker takes the partition.
     Column("partition", Integer, nullable=False, server_default="0"),
     Column("epoch", BigInteger, nullable=False, server_default="0"),
 )
@@ -299,8 +299,8 @@ dead_letters = Table(
     sqlite_autoincrement=True,
 )
 
-# The accept log in PostgreSQL when it has one partition, as in databases set up by version 0.7 or
-# older; SQLite keeps it in a file of its own.
+# Nothing writes or reads rows of it. The ids of `accept_log_entries` come from its sequence, and
+# version 0.9.0 selects from it and from `accept_log_lanes`.
 accept_log = Table(
     "accept_log",
     metadata,
@@ -316,8 +316,7 @@ accept_log = Table(
     sqlite_autoincrement=True,
 )
 
-# The contents of each lane of the accept log. Its row is locked while a group is appended, so that
-# ids become visible in order, whichever process appends.
+# Two rows, which the baseline migration inserts so that version 0.9.0 appends to partitions.
 accept_log_lanes = Table(
     "accept_log_lanes",
     metadata,
@@ -326,7 +325,7 @@ accept_log_lanes = Table(
     Column("bytes", BigInteger, nullable=False),
 )
 
-# The accept log in PostgreSQL, in partitions; ids come from the sequence of `accept_log`.
+# The accept log in PostgreSQL, in partitions; SQLite keeps it in a file of its own.
 accept_log_entries = Table(
     "accept_log_entries",
     metadata,

@@ -18,14 +18,17 @@ from clickhouse_connect import get_client
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from fanion.errors import SchemaTooNew, StartRefused
+from fanion.errors import SchemaRefused, SchemaTooNew, SchemaTooOld, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.schema import (
+    BASELINE,
+    BASELINE_VERSION,
     MIGRATIONS,
     OLDEST_PROGRAM,
     SCHEMA_COMPATIBILITY,
     SCHEMA_VERSIONS,
     SESSION_SETTINGS,
+    VERSION,
 )
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
@@ -148,21 +151,22 @@ def open_clients(
 
     Raises:
         EventStoreUnavailable: The engine does not answer. The message is one line.
-        SchemaTooNew: A newer version has migrated the tables.
+        SchemaRefused: Another version has made the tables.
         StartRefused: Retrying will not help.
     """
     clients: list[Client] = []
     try:
         clients.append(connect(engine))
+        version = check_schema(clients[0])
         check(clients[0])
-        _migrate(clients[0])
+        _migrate(clients[0], version)
         clients.extend(engine.connect() for _ in range(INSERT_LANES + reads - 1))
         for client in clients[INSERT_LANES:]:
             _apply_settings(client, {**READ_SETTINGS, **engine.reads})
     except (ClickHouseError, OSError) as error:
         _close(clients)
         raise open_error(engine, error) from None
-    except (SchemaTooNew, StartRefused):
+    except (SchemaRefused, StartRefused):
         _close(clients)
         raise
     return clients[:INSERT_LANES], clients[INSERT_LANES:]
@@ -415,39 +419,48 @@ def _server(parts: SplitResult, *, secure: bool) -> Engine:
     return Engine(connect, where, probe)
 
 
-def _migrate(client: Client) -> None:
-    """Bring the tables up to date.
+def _migrate(client: Client, done: int) -> None:
+    """Bring a store to this program's schema.
 
-    Raises:
-        SchemaTooNew: A newer version has migrated the tables.
+    Args:
+        done: The version of the store's schema, as `check_schema` returns it.
     """
-    known = len(MIGRATIONS)
+    if done >= VERSION:
+        return
     client.command(SCHEMA_VERSIONS)
     client.command(SCHEMA_COMPATIBILITY)
-    [(done,)] = client.query(READ_VERSION).result_rows
-    if done > known:
-        _require_compatible(client, done)
-    if done < known:
-        client.command(WRITE_OLDEST_PROGRAM, {"version": known, "oldest": OLDEST_PROGRAM})
-    for version, statement in enumerate(MIGRATIONS[done:], start=done + 1):
+    client.command(WRITE_OLDEST_PROGRAM, {"version": VERSION, "oldest": OLDEST_PROGRAM})
+    if not done:
+        for statement in BASELINE:
+            client.command(statement)
+        client.command(WRITE_VERSION, {"version": BASELINE_VERSION})
+    missing = MIGRATIONS[max(0, done - BASELINE_VERSION) :]
+    for version, statement in enumerate(missing, start=VERSION - len(missing) + 1):
         client.command(statement)
         client.command(WRITE_VERSION, {"version": version})
 
 
-def check_schema(client: Client) -> None:
-    """Raise SchemaTooNew if a newer version has migrated the tables. Change nothing."""
-    if int(client.command("EXISTS TABLE schema_version")):  # type: ignore[arg-type]  # a number
-        [(done,)] = client.query(READ_VERSION).result_rows
-        if done > len(MIGRATIONS):
-            _require_compatible(client, done)
+def check_schema(client: Client) -> int:
+    """Return the version of the store's schema, or 0 for a store without tables. Change nothing.
+
+    Raises:
+        SchemaRefused: This program cannot use the store.
+    """
+    if not int(client.command("EXISTS TABLE schema_version")):  # type: ignore[arg-type]  # a number
+        return 0
+    [(done,)] = client.query(READ_VERSION).result_rows
+    if 0 < done < BASELINE_VERSION:
+        raise SchemaTooOld("events", str(done), str(BASELINE_VERSION))
+    if done > VERSION:
+        _require_compatible(client, done)
+    return int(done)
 
 
 def _require_compatible(client: Client, stored: int) -> None:
     """Raise SchemaTooNew unless this version can work with a newer schema."""
-    known = len(MIGRATIONS)
     [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": stored}).result_rows
-    if not 0 < oldest <= known:
-        raise SchemaTooNew("events", str(stored), str(oldest or stored), str(known))
+    if not 0 < oldest <= VERSION:
+        raise SchemaTooNew("events", str(stored), str(oldest or stored), str(VERSION))
     structlog.get_logger().warning(
-        "schema_newer", store="events", schema=str(stored), known=str(known)
+        "schema_newer", store="events", schema=str(stored), known=str(VERSION)
     )

@@ -57,7 +57,7 @@ def inspect_event_store(
 
     Raises:
         EventStoreUnavailable: The store does not answer.
-        SchemaTooNew: A newer version has migrated the tables.
+        SchemaRefused: Another version has made the tables.
         StartRefused: The store cannot be used, or belongs to another installation.
     """
     engine = engine_at(url)

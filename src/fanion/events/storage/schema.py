@@ -118,13 +118,6 @@ COPY = f"""
   {COPIED}
 """
 
-# Copies the events that were stored before there was a copy.
-_COPY_STORED = f"""
-  INSERT INTO events_by_distinct_id
-    (project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties)
-  {COPIED}
-"""
-
 _PERSONS = f"""
   CREATE TABLE IF NOT EXISTS persons (
     project_id UInt64,
@@ -185,21 +178,25 @@ _COHORT_INPUTS = """
   SETTINGS ttl_only_drop_parts = 1
 """
 
-# Never edit a released statement: append the next one. Each must allow being run twice.
-MIGRATIONS: Final[tuple[str, ...]] = (
+# The schema of version 0.9.0, the first from which a store can be upgraded.
+BASELINE_VERSION: Final = 8
+BASELINE: Final = (
     _EVENTS,
     _PERSONS,
     _PERSON_OVERRIDES,
     _COHORT_INPUTS,
     _EVENTS_BY_DISTINCT_ID,
     COPY,
-    _COPY_STORED,
     _GROUPS,
 )
+# Each leads to the next version. Never edit one that has been released: append the next. Like those
+# of the baseline each must bear being run twice.
+MIGRATIONS: Final[tuple[str, ...]] = ()
+VERSION: Final = BASELINE_VERSION + len(MIGRATIONS)
 
 # The oldest version of the schema whose program works with this one too. With a migration that does
-# more than add what older programs leave alone, raise it to the number of that migration.
-OLDEST_PROGRAM: Final = 7
+# more than add what older programs leave alone, raise it to the version to which that leads.
+OLDEST_PROGRAM: Final = 8
 
 # The tables that hold events.
 EVENT_TABLES: Final = ("events", "events_by_distinct_id")

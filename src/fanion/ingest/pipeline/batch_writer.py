@@ -158,7 +158,7 @@ class BatchWriter:
                 persons now, so their blocks must not be deduplicated against the stored ones.
         """
         started, now = perf_counter(), self._now()
-        await self._store.claim_span(span, now, self.mirrored)
+        await self._store.claim_span(span, self.mirrored)
         self.mirrored.clear()
         resolutions = await self._resolutions(batch, now)
         if not all(resolution.is_valid for resolution in resolutions):

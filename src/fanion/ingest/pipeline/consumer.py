@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from fanion.accept_log.port import AcceptLog, LogEntry, Positions
+from fanion.accept_log.port import SINGLE, AcceptLog, LogEntry, Positions
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.assignment import Assignment
@@ -28,8 +28,6 @@ from fanion.ingest.pipeline.large_envelope_writer import LargeEnvelopeWriter
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.membership_worker import Membership
 from fanion.ingest.pipeline.position_store import (
-    LONG_AGO,
-    RENEW_EVERY,
     EnvelopeProgress,
     NotLeaseHolder,
     Position,
@@ -46,9 +44,8 @@ from fanion.runtime.change_bus import ChangeBus
 from fanion.runtime.failure_log import FailureLog
 
 STAND_BY_S = 1.0  # between a standby server's attempts to take over
-LOOK_EVERY_S = 1.0  # how often dead letters are looked for and the lease is renewed
+LOOK_EVERY_S = 1.0  # how often dead letters are looked for
 FORGET_S = 0.1  # time to wait for the next batch, whose claim deletes the notes of mirrored changes
-FIRST = (0, 1)  # the first partition; a log has one of these two
 
 
 class Reassigned(Exception):
@@ -90,6 +87,7 @@ class Consumer:
         self._clock = clock
         self._store = store
         self._is_shared = store.is_shared
+        self._first_partition = 1 if store.is_shared else SINGLE
         self._now = now
         self._metrics = metrics
         self.historical = historical
@@ -141,7 +139,6 @@ class Consumer:
         self._assignment = Assignment()
         self.positions: Positions = {}
         self._recalled: frozenset[int] = frozenset()  # partitions whose stored ids are loaded
-        self._renew_at = LONG_AGO
 
     @property
     def is_leading(self) -> bool:
@@ -149,11 +146,13 @@ class Consumer:
 
         Exactly one ingesting server does. It runs the jobs that must run once.
         """
-        return min(self.positions, default=None) in FIRST
+        return self._first_partition in self.positions
 
     @property
     def ingests_all(self) -> bool:
-        return 0 in self.positions or 0 < self._membership.partitions == len(self.positions)
+        if not self._is_shared:
+            return bool(self.positions)
+        return 0 < self._membership.partitions == len(self.positions)
 
     async def run(self) -> None:
         """Ingest until `stop`. The current batch is completed."""
@@ -173,7 +172,8 @@ class Consumer:
                         await self._wait({stopping}, STAND_BY_S)
         finally:
             stopping.cancel()
-        await self._store.release_lease(self._now(), self._writer.mirrored)
+        if self._writer.mirrored:
+            await self._store.forget_mirrored(self._writer.mirrored)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -196,10 +196,8 @@ class Consumer:
                     return
                 if self._membership.assignment.version != self._assignment.version:
                     raise Reassigned
-                if not self.historical:
-                    await self._renew()
                 if self.is_leading and not self.historical:
-                    first = min(self.positions)
+                    first = self._first_partition
                     await self._letters.run_due(self._span({first: self.positions[first]}))
                 if not coming.done():
                     await self._writer.forget_mirrored()
@@ -223,17 +221,6 @@ class Consumer:
         finally:
             changed.cancel()
 
-    async def _renew(self) -> None:
-        """Renew the lease of a log without partitions if other servers might take it over.
-
-        Raises:
-            NotLeaseHolder: Another server has taken over.
-        """
-        is_single = 0 in self.positions
-        if is_single and self._is_shared and (now := self._now()) >= self._renew_at:
-            await self._retry.call(self._store.renew_lease, now)
-            self._renew_at = now + RENEW_EVERY
-
     async def _rest(self, stopping: asyncio.Task[bool], started: float, oldest: datetime) -> None:
         ended = self._clock()
         lag_s = (self._now() - oldest).total_seconds()
@@ -250,7 +237,7 @@ class Consumer:
         Raises:
             NotLeaseHolder: Other servers hold the partitions.
         """
-        held = await self._acquire()
+        held = await self._held()
         await self._recall(held)
         self._store.recent.clear()
         self._large.resume(held)
@@ -270,21 +257,19 @@ class Consumer:
                 await self._ingest(again, None)
         self._membership.follow(self._store.consumer, self._assignment)
 
-    async def _acquire(self) -> Mapping[int, Position]:
+    async def _held(self) -> Mapping[int, Position]:
         """Return the position of each partition assigned to this process.
 
         Raises:
-            NotLeaseHolder: Other servers hold the partitions.
+            NotLeaseHolder: None is assigned, or another server has taken one of them.
         """
         self._assignment = assignment = self._membership.assignment
-        if self._is_shared and self._membership.is_divided:
-            if assignment.epochs:
-                return await self._retry.call(self._store.held_positions, assignment.epochs)
-            self._membership.follow(self._store.consumer, assignment)
-            raise NotLeaseHolder("other servers hold all partitions")
-        if self._is_shared and not assignment.version:
-            raise NotLeaseHolder("it is not known yet whether the log has partitions")
-        return {0: await self._retry.call(lambda: self._store.acquire_lease(self._now()))}
+        if not self._is_shared:
+            return {SINGLE: await self._retry.call(self._store.single_position)}
+        if assignment.epochs:
+            return await self._retry.call(self._store.held_positions, assignment.epochs)
+        self._membership.follow(self._store.consumer, assignment)
+        raise NotLeaseHolder("this process holds no partitions")
 
     async def _recall(self, held: Mapping[int, Position]) -> None:
         """Load the ids that other servers have stored in partitions that were not held before."""

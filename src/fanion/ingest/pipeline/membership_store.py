@@ -1,4 +1,4 @@
-"""The workers that ingest a partitioned accept log, and the leases of the partitions.
+"""The workers that ingest the accept log in PostgreSQL, and the leases of its partitions.
 
 All times are by the database's clock.
 """
@@ -26,18 +26,6 @@ _FORGET = text(f"""
 DELETE FROM log_workers
       WHERE renewed_at < CLOCK_TIMESTAMP() - INTERVAL '{FORGOTTEN_S} s'
         AND id NOT IN (SELECT holder FROM log_positions)
-""")
-# True once every entry of the log without partitions is ingested, and it takes no more.
-_IS_DIVIDED = text("""
-SELECT EXISTS (SELECT FROM log_positions WHERE partition > 0)
-   AND NOT EXISTS (
-       SELECT
-         FROM accept_log AS entry
-        WHERE entry.id > COALESCE(
-              (SELECT position
-                 FROM log_positions
-                WHERE consumer = CASE WHEN entry.historical THEN 'historical' ELSE 'live' END),
-              0))
 """)
 _HOLDINGS = text(f"""
   SELECT held.partition,
@@ -99,10 +87,6 @@ class MembershipStore:
 
     records: Records
     worker: str
-
-    async def is_divided(self) -> bool:
-        """Return whether the log has partitions and everything from before is ingested."""
-        return bool((await self.records.fetch(_IS_DIVIDED))[0][0])
 
     async def renew_membership(self) -> None:
         async with self.records.write() as connection:

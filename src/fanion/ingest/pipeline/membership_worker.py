@@ -1,4 +1,4 @@
-"""The membership of this process in the workers that ingest a partitioned accept log."""
+"""The membership of this process in the workers that ingest the accept log in PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -31,13 +31,15 @@ STUCK_S = 30.0
 class Membership:
     """The balancing of the partitions among workers, between batches.
 
+    It does nothing in SQLite, where one process ingests.
+
     Attributes:
-        is_divided: Whether the log has partitions and everything from before is ingested.
         partitions: Their number.
     """
 
     def __init__(self, store: MembershipStore, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
+        self._is_shared = store.records.dialect == "postgresql"
         self._clock = clock
         self._lanes: dict[str, int] = {}  # lane → version of the assignment that it follows
         self._working: dict[str, float] = {}  # lane → when its batch was begun
@@ -45,14 +47,13 @@ class Membership:
         self._renewed_at = -inf
         self._changed = asyncio.Event()
         self.assignment = Assignment()
-        self.is_divided = False
         self.partitions = 0
 
     @asynccontextmanager
     async def joined(self, lane: str) -> AsyncGenerator[None]:
         """Be a member while a lane is consumed. When no lane is, the partitions are released."""
         self._lanes[lane] = 0
-        if self._task is None and self._store.records.dialect == "postgresql":
+        if self._task is None and self._is_shared:
             self._task = asyncio.create_task(self._run())
         try:
             yield
@@ -83,7 +84,7 @@ class Membership:
         That can be after this process was paused or cut off. Nothing may be inserted then.
         """
         silent_s = self._clock() - self._renewed_at
-        if self.is_divided and silent_s > LOST_S - LATE_S:
+        if self._is_shared and silent_s > LOST_S - LATE_S:
             raise NotLeaseHolder(f"the membership was renewed {silent_s:.1f} s ago")
 
     async def changed_from(self, version: int) -> None:
@@ -103,11 +104,6 @@ class Membership:
         Raises:
             RecordsUnavailable: The records store failed.
         """
-        if not self.is_divided:
-            self.is_divided = await self._store.is_divided()
-            if not self.is_divided:
-                self._publish([])
-                return
         if self._is_stuck():
             return
         if self._clock() >= self._renewed_at + RENEW_EVERY_S:

@@ -1,32 +1,25 @@
 """The committed position of each lane in each partition of the accept log, and its lease.
 
-A worker moves a position only under a lease: one for both lanes of a log without partitions, else
-one for each partition.
+In PostgreSQL a worker moves a position only under the lease of its partition.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, case, select, text, update
+from sqlalchemy import Connection, Row, case, select, text, update
 
-from fanion.accept_log.port import AcceptLog, Backlog, Positions
+from fanion.accept_log.port import SINGLE, START, AcceptLog, Backlog, Positions
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
-from fanion.db.lease import Lease
 from fanion.db.schema.tables import log_positions
 
-# For a log without partitions. A server that has not renewed its lease for this long is taken to be
-# dead, and another one continues.
-LEASE_DURATION = timedelta(seconds=15)
-RENEW_EVERY = LEASE_DURATION / 3  # while idle; each batch renews it too
 LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
-LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
+LANES = (HISTORICAL, LIVE)
+# Of `held_until`, which is never null and which nothing reads: workers renew in `log_workers`.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-# `held_until` is never null: a released lease expires at once.
 _claimed = log_positions.c.claimed
-_LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
 
 # Each row is a fence: it moves only under the lease's epoch, and from the assumed position.
 _MOVE = text("""
@@ -42,12 +35,6 @@ UPDATE log_positions AS held
 _IS_WAITING = text("""
 SELECT EXISTS (
          SELECT
-           FROM accept_log AS entry
-          WHERE entry.historical = :historical AND entry.id <= :upto
-            AND entry.id > COALESCE(
-                (SELECT position FROM log_positions WHERE consumer = :lane), 0))
-    OR EXISTS (
-         SELECT
            FROM log_positions AS held
           WHERE held.partition > 0 AND held.consumer = :lane || '/' || held.partition
             AND EXISTS (SELECT
@@ -59,7 +46,7 @@ SELECT EXISTS (
 
 
 class NotLeaseHolder(Exception):
-    """The error when another server holds the lease of the lanes, or of a partition."""
+    """The error when another server holds the lease of a partition."""
 
 
 # The suffix of a consumer's second row, for an envelope that is ingested in pieces. Its `position`
@@ -109,10 +96,7 @@ async def consumers_before(records: Records, claimed: Mapping[str, int]) -> list
 
 
 async def committed_positions(records: Records, lane: str) -> Positions:
-    """Return every partition's committed position.
-
-    The position of the log without partitions is included, which may still hold entries.
-    """
+    """Return a lane's committed position in every partition."""
     rows = await records.fetch(
         select(log_positions.c.consumer, log_positions.c.partition, log_positions.c.position)
     )
@@ -121,7 +105,7 @@ async def committed_positions(records: Records, lane: str) -> Positions:
         for row in rows
         if row.consumer == consumer_of(lane, row.partition)
     }
-    return {0: 0, **positions}
+    return positions or START
 
 
 async def lane_backlogs(records: Records, log: AcceptLog) -> list[Backlog]:
@@ -169,7 +153,7 @@ class Span:
     """The entries of a batch: in each partition those behind `after`, up to `upto`.
 
     Attributes:
-        epochs: The epochs of the partitions' leases; empty for a log without partitions.
+        epochs: The epochs of the partitions' leases; empty in SQLite.
     """
 
     after: Positions
@@ -179,10 +163,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class PositionHolder:
-    """The server that writes, and the positions that it assumes."""
+    """A lane, and the positions that a server which writes assumes."""
 
     lane: str
-    holder: str
     span: Span
     now: datetime
 
@@ -192,24 +175,13 @@ class PositionHolder:
         return min(self.span.after)
 
 
-def acquire_lease(connection: Connection, lane: str, holder: str, now: datetime) -> Position:
-    """Acquire the lease of both lanes of a log without partitions, since one of them may be idle.
-
-    Raises:
-        NotLeaseHolder: Another server holds the lease.
-    """
-    rows = _lock_lane_rows(connection)
-    if len(rows) < len(LANES):
-        rows = _create_lane_rows(connection)
-    for row in rows.values():
-        if row.holder != holder and row.held_until > now:
-            raise NotLeaseHolder(f"{row.holder} holds the lease until {row.held_until.isoformat()}")
-    connection.execute(
-        update(log_positions)
-        .where(log_positions.c.consumer.in_(LANES))
-        .values(**_LEASE.taken(now + LEASE_DURATION, holder))
-    )
-    return _with_progress(connection, {0: rows[lane]})[0]
+def read_single(connection: Connection, lane: str) -> Position:
+    """Return the position of a lane in SQLite, which is before all entries the first time."""
+    values = {"consumer": lane, "position": 0, "claimed": 0, "holder": "", "held_until": LONG_AGO}
+    begin = upsert(connection.dialect, log_positions).values(values)
+    connection.execute(begin.on_conflict_do_nothing())
+    found = select(log_positions).where(log_positions.c.consumer == lane)
+    return _with_progress(connection, {SINGLE: connection.execute(found).one()})[SINGLE]
 
 
 def read_held(connection: Connection, lane: str, epochs: Mapping[int, int]) -> dict[int, Position]:
@@ -243,65 +215,27 @@ def _with_progress(connection: Connection, rows: Mapping[int, Row[Any]]) -> dict
     return positions
 
 
-def _create_lane_rows(connection: Connection) -> dict[str, Row[Any]]:
-    statement = upsert(connection.dialect, log_positions).values(
-        [
-            {
-                "consumer": lane,
-                "position": 0,
-                "claimed": 0,
-                "holder": "",
-                "held_until": LONG_AGO,
-            }
-            for lane in LANES
-        ]
-    )
-    connection.execute(statement.on_conflict_do_nothing())
-    return _lock_lane_rows(connection)
-
-
-def _lock_lane_rows(connection: Connection) -> dict[str, Row[Any]]:
-    """Return the rows of the lanes, locked until this transaction ends."""
-    statement = (
-        select(log_positions)
-        .where(log_positions.c.consumer.in_(LANES))
-        .order_by(log_positions.c.consumer)
-        .with_for_update()
-    )
-    return {row.consumer: row for row in connection.execute(statement)}
-
-
-def _update_lane(lane: str) -> Update:
-    return update(log_positions).where(log_positions.c.consumer == lane)
-
-
-def release_lease(connection: Connection, lane: str, holder: str, now: datetime) -> None:
-    """Release the lease, so that another server can continue at once."""
-    mine = _update_lane(lane).where(_LEASE.is_held_by(holder))
-    connection.execute(mine.values(**_LEASE.taken(now)))
-
-
 def advance_positions(
-    connection: Connection, holder: PositionHolder, done: Positions, claimed: Positions
+    connection: Connection, lane: str, span: Span, done: Positions, claimed: Positions
 ) -> None:
-    """Move the positions of a span to `done`, with the entries up to `claimed` begun.
+    """Move the positions of a lane to `done`, with the entries up to `claimed` begun.
 
-    This requires the lease and the assumed positions. Otherwise another server has continued from
-    there, and has written already what this batch would write. Entries stay claimed when a batch is
-    halved, because an attempt may have stored events of all of them.
+    This requires the leases and positions that the span assumes. Otherwise another server has
+    continued from there, and has written already what this batch would write. Entries stay claimed
+    when a batch is halved, because an attempt may have stored events of all of them.
 
     Raises:
         NotLeaseHolder: Another server has taken a partition.
     """
-    assumed = holder.span.after
-    if 0 in assumed:
-        _advance_single(connection, holder, done[0], claimed[0])
+    assumed = span.after
+    if SINGLE in assumed:
+        _advance_single(connection, lane, assumed[SINGLE], done[SINGLE], claimed[SINGLE])
         return
     moved = connection.execute(
         _MOVE,
         {
-            "consumers": [consumer_of(holder.lane, partition) for partition in assumed],
-            "epochs": [holder.span.epochs[partition] for partition in assumed],
+            "consumers": [consumer_of(lane, partition) for partition in assumed],
+            "epochs": [span.epochs[partition] for partition in assumed],
             "assumed": list(assumed.values()),
             "positions": [done[partition] for partition in assumed],
             "claimed": [claimed[partition] for partition in assumed],
@@ -312,54 +246,41 @@ def advance_positions(
 
 
 def _advance_single(
-    connection: Connection, holder: PositionHolder, position: int, claimed: int
+    connection: Connection, lane: str, assumed: int, position: int, claimed: int
 ) -> None:
-    assumed = holder.span.after[0]
     moved = connection.execute(
-        _update_lane(holder.lane)
-        .where(_LEASE.is_held_by(holder.holder), log_positions.c.position == assumed)
+        update(log_positions)
+        .where(log_positions.c.consumer == lane, log_positions.c.position == assumed)
         .values(
             position=position,
             claimed=case((_claimed > claimed, _claimed), else_=claimed),
-            **_LEASE.taken(holder.now + LEASE_DURATION),
         )
     )
     if moved.rowcount != 1:
         raise NotLeaseHolder(f"the lane is no longer at position {assumed}")
 
 
-def renew_lease(connection: Connection, lane: str, holder: str, now: datetime) -> None:
-    """Renew the lease of a log without partitions, at whatever position it is.
-
-    Raises:
-        NotLeaseHolder: Another server holds the lease.
-    """
-    mine = _update_lane(lane).where(_LEASE.is_held_by(holder))
-    if connection.execute(mine.values(**_LEASE.taken(now + LEASE_DURATION))).rowcount != 1:
-        raise NotLeaseHolder("another server holds the lease")
-
-
-def require_held(connection: Connection, holder: PositionHolder) -> None:
+def require_held(connection: Connection, lane: str, span: Span) -> None:
     """Lock the rows of a span without entries: only their holder may change persons.
 
     Raises:
         NotLeaseHolder: Another server has taken a partition.
     """
-    advance_positions(connection, holder, holder.span.after, holder.span.after)
+    advance_positions(connection, lane, span, span.after, span.after)
 
 
 def complete_span(
-    connection: Connection, holder: PositionHolder, progress: EnvelopeProgress | None
+    connection: Connection, lane: str, span: Span, progress: EnvelopeProgress | None
 ) -> None:
     """Advance over what this transaction stores: the span, or part of its only envelope."""
     if progress is None:
-        advance_positions(connection, holder, holder.span.upto, holder.span.upto)
+        advance_positions(connection, lane, span, span.upto, span.upto)
         return
-    require_held(connection, holder)
-    [partition] = holder.span.after
+    require_held(connection, lane, span)
+    [partition] = span.after
     values = {"position": progress.entry_id, "claimed": progress.items}
     statement = upsert(connection.dialect, log_positions).values(
-        consumer=consumer_of(holder.lane, partition) + PROGRESS_SUFFIX,
+        consumer=consumer_of(lane, partition) + PROGRESS_SUFFIX,
         holder="",
         held_until=LONG_AGO,
         **values,

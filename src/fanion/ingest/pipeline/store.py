@@ -35,12 +35,10 @@ from fanion.ingest.pipeline.position_store import (
     Position,
     PositionHolder,
     Span,
-    acquire_lease,
     advance_positions,
     complete_span,
     read_held,
-    release_lease,
-    renew_lease,
+    read_single,
     require_held,
 )
 from fanion.ingest.pipeline.resolve import (
@@ -95,13 +93,11 @@ class IngestStore:
 
     Attributes:
         consumer: The name under which the position is stored.
-        holder: The name of this process among those that share the store.
         read_bytes_max: The limit for the properties that one batch reads.
     """
 
     records: Records
     consumer: str
-    holder: str
     recent: PersonCache
     properties: PropertyCache
     versions: Versions
@@ -116,14 +112,10 @@ class IngestStore:
     def letters(self) -> DeadLetters:
         return DeadLetters(self.records)
 
-    async def acquire_lease(self, now: datetime) -> Position:
-        """Acquire the lease of both lanes of a log without partitions; return this one's position.
-
-        Raises:
-            NotLeaseHolder: Another server holds the lease.
-        """
+    async def single_position(self) -> Position:
+        """Return the position in the only partition, in SQLite."""
         async with self.records.write() as connection:
-            return await connection.run_sync(acquire_lease, self.consumer, self.holder, now)
+            return await connection.run_sync(read_single, self.consumer)
 
     async def held_positions(self, epochs: Mapping[int, int]) -> dict[int, Position]:
         """Return the positions in partitions that this process holds.
@@ -134,26 +126,7 @@ class IngestStore:
         async with self.records.read() as connection:
             return await connection.run_sync(read_held, self.consumer, epochs)
 
-    async def renew_lease(self, now: datetime) -> None:
-        """Renew the lease of a log without partitions while idle.
-
-        Raises:
-            NotLeaseHolder: Another server holds the lease.
-        """
-        async with self.records.write() as connection:
-            await connection.run_sync(renew_lease, self.consumer, self.holder, now)
-
-    async def release_lease(self, now: datetime, mirrored: Collection[int] = ()) -> None:
-        """Release the lease, so that another server can continue at once.
-
-        Args:
-            mirrored: As in `claim_span`.
-        """
-        async with self.records.write() as connection:
-            await connection.run_sync(release_lease, self.consumer, self.holder, now)
-            await connection.run_sync(forget_mirrored, mirrored)
-
-    async def claim_span(self, span: Span, now: datetime, mirrored: Collection[int] = ()) -> None:
+    async def claim_span(self, span: Span, mirrored: Collection[int] = ()) -> None:
         """Claim the entries of a span, so that they form the same batch again after a crash.
 
         The claim is flushed to the disk, and with it everything that was appended before.
@@ -165,7 +138,7 @@ class IngestStore:
             NotLeaseHolder: Another server has taken a partition.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(advance_positions, self._at(span, now), span.after, span.upto)
+            await connection.run_sync(advance_positions, self.consumer, span, span.after, span.upto)
             await connection.run_sync(forget_mirrored, mirrored)
 
     async def forget_mirrored(self, versions: Collection[int]) -> None:
@@ -317,7 +290,7 @@ class IngestStore:
             self.properties.add_properties(part.resolved.project_id, part.resolved.properties)
 
     def _at(self, span: Span, now: datetime) -> "PositionHolder":
-        return PositionHolder(self.consumer, self.holder, span, now)
+        return PositionHolder(self.consumer, span, now)
 
 
 def _distinct_ids(batch: PreparedBatch) -> dict[int, list[str]]:
@@ -407,7 +380,7 @@ def _write_batch(
     tally: Tally,
     progress: EnvelopeProgress | None,
 ) -> None:
-    complete_span(connection, holder, progress)
+    complete_span(connection, holder.lane, holder.span, progress)
     _write_parts(connection, written, tally, holder)
     if holder.lane != HISTORICAL:  # imports cause no alerts
         projects = {part.resolved.project_id for part in written}
@@ -423,7 +396,7 @@ def _write_letter(
     tally: Tally,
     holder: PositionHolder,
 ) -> None:
-    require_held(connection, holder)
+    require_held(connection, holder.lane, holder.span)
     tally = joined_tallies(tally, delete_retried(connection, letter))
     _write_parts(connection, written, tally, holder)
 
@@ -476,5 +449,5 @@ def _store_dead_letter(
     error: str,
     progress: EnvelopeProgress | None,
 ) -> None:
-    complete_span(connection, holder, progress)
+    complete_span(connection, holder.lane, holder.span, progress)
     insert_dead_letter(connection, entry, items, error, holder.now)

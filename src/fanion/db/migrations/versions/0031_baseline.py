@@ -1,17 +1,218 @@
-"""Records."""
+"""The schema of version 0.9.0, the first from which a store can be upgraded."""
+
+from collections.abc import Iterator
+from uuid import uuid4
 
 import sqlalchemy as sa
 from alembic import op
 
 from fanion.db.columns import Json, UtcDateTime
 
-revision = "0001"
+revision = "0031"
 down_revision = None
+oldest_program = "0031"
 
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
+# Table, topic, and the column with the id that is fed.
+FED = (
+    ("projects", "project", "id"),
+    ("former_project_tokens", "project", "project_id"),
+    ("flag_versions", "flags", "project_id"),
+)
+# At least so many rows stay. They are trimmed many at a time: the transaction that has deleted rows
+# still looks at them.
+KEPT, TRIMMED = 10_000, 1_000
+# Of the accept log on PostgreSQL: as in `accept_log.postgres_partitions`.
+LOG_PARTITIONS, SIZE_SLOTS = 64, 64
+# Of persons on PostgreSQL. Each statement about many persons opens all of them.
+PERSON_PARTITIONS = 16
+# Versions of persons, groups and overrides are drawn above it.
+FIRST_VERSION = 1_000
+
 
 def upgrade() -> None:
+    _create_tables()
+    is_postgresql = op.get_bind().dialect.name == "postgresql"
+    if is_postgresql:
+        op.execute(_FEED_FUNCTION)
+    for table, topic, column in FED:
+        _feed_changes(table, topic, column)
+    if is_postgresql:
+        op.execute(f"SELECT setval('mirror_versions_version_seq', {FIRST_VERSION})")
+        for statement in OPEN_LOG:
+            op.execute(statement)
+    else:
+        op.execute(f"INSERT INTO mirror_versions VALUES ({FIRST_VERSION})")
+    installation = sa.table("installation", sa.column("id", sa.Uuid()), sa.column("event_store"))
+    op.bulk_insert(installation, [{"id": uuid4(), "event_store": None}])
+
+
+# The lock lasts until the transaction has become visible: numbers are in the order of commits. As
+# the trigger is deferred, the lock is the last that a transaction takes, and is held only for its
+# commit. Nothing is in the feed before its transaction is complete.
+_FEED_FUNCTION = f"""
+CREATE FUNCTION append_to_change_feed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  changed jsonb;
+  appended bigint;
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    changed := to_jsonb(OLD);
+  ELSE
+    changed := to_jsonb(NEW);
+  END IF;
+  PERFORM pg_advisory_xact_lock(7238414922);
+  INSERT INTO change_feed (topic, item_id)
+  VALUES (TG_ARGV[0], (changed ->> TG_ARGV[1])::bigint)
+  RETURNING number INTO appended;
+  IF appended % {TRIMMED} = 0 THEN
+    DELETE FROM change_feed WHERE number <= appended - {KEPT};
+  END IF;
+  RETURN NULL;
+END $$
+"""
+_FEED_TRIGGER = """
+CREATE CONSTRAINT TRIGGER feed_{table}
+AFTER INSERT OR UPDATE OR DELETE ON {table}
+DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION append_to_change_feed('{topic}', '{column}')
+"""
+# SQLite has one writing transaction at a time.
+_SQLITE_FEED_TRIGGER = f"""
+CREATE TRIGGER feed_{{table}}_{{operation}} AFTER {{operation}} ON {{table}}
+BEGIN
+  INSERT INTO change_feed (topic, item_id) VALUES ('{{topic}}', {{row}}.{{column}});
+  DELETE FROM change_feed
+   WHERE last_insert_rowid() % {TRIMMED} = 0 AND number <= last_insert_rowid() - {KEPT};
+END
+"""
+# `accept_log` and its lanes are of a log without partitions, which version 0.9.0 still looks for:
+# full lanes refuse appends to it. The sequence of ids is that of `accept_log`.
+OPEN_LOG = (
+    """
+    INSERT INTO accept_log_lanes (historical, envelopes, bytes)
+    VALUES (FALSE, 0, 4611686018427387904), (TRUE, 0, 4611686018427387904)
+    """,
+    f"""
+    INSERT INTO accept_log_sizes (slot, historical, envelopes, bytes)
+    SELECT slot, historical, 0, 0
+      FROM GENERATE_SERIES(0, {SIZE_SLOTS - 1}) AS slot
+     CROSS JOIN (VALUES (FALSE), (TRUE)) AS lane (historical)
+    """,
+    f"""
+    INSERT INTO log_positions (consumer, partition, position, claimed, holder, held_until)
+    SELECT lane || '/' || partition, partition, 0, 0, '', '1970-01-01T00:00:00Z'
+      FROM GENERATE_SERIES(1, {LOG_PARTITIONS}) AS partition
+     CROSS JOIN (VALUES ('live'), ('historical')) AS lane (lane)
+    """,
+)
+
+
+def _feed_changes(table: str, topic: str, column: str) -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(_FEED_TRIGGER.format(table=table, topic=topic, column=column))
+        return
+    for operation, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+        values = {"table": table, "topic": topic, "column": column, "row": row}
+        op.execute(_SQLITE_FEED_TRIGGER.format(operation=operation, **values))
+
+
+def _create_persons() -> None:
+    """Create `persons`, and `person_keys`, which enforces on PostgreSQL what a partitioned table
+    cannot: the unique UUID of a project, and foreign keys. On SQLite it is a view."""
+    is_postgresql = op.get_bind().dialect.name == "postgresql"
+    unique = sa.UniqueConstraint("project_id", "uuid", name=op.f("uq_persons_project_id_uuid"))
+    op.create_table(
+        "persons",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("uuid", sa.Uuid(), nullable=False),
+        sa.Column("properties", Json(), nullable=False),
+        sa.Column("is_identified", sa.Boolean(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("email", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_persons")),
+        *(() if is_postgresql else (unique,)),
+        sqlite_autoincrement=True,
+        postgresql_partition_by="HASH (id)",
+    )
+    op.create_index(
+        op.f("ix_persons_project_id_created_at"),
+        "persons",
+        ["project_id", "created_at"],
+        unique=False,
+    )
+    op.create_index(
+        op.f("ix_persons_project_id_email"), "persons", ["project_id", "email"], unique=False
+    )
+    if not is_postgresql:
+        op.execute(
+            "CREATE VIEW person_keys AS SELECT id AS person_id, project_id, uuid FROM persons"
+        )
+        return
+    # Nothing reads by it; `person_keys` is searched instead.
+    op.create_index(op.f("ix_persons_project_id_uuid"), "persons", ["project_id", "uuid"])
+    for number in range(PERSON_PARTITIONS):
+        bounds = f"MODULUS {PERSON_PARTITIONS}, REMAINDER {number}"
+        op.execute(
+            f"CREATE TABLE persons_{number:02} PARTITION OF persons FOR VALUES WITH ({bounds})"
+        )
+    for statement in _person_keys():
+        op.execute(statement)
+
+
+def _person_keys() -> Iterator[str]:
+    """Yield the statements that create `person_keys` on PostgreSQL, which triggers of `persons`
+    write, whichever program changes that."""
+    yield """
+    CREATE TABLE person_keys (
+      person_id bigint NOT NULL,
+      project_id bigint NOT NULL,
+      uuid uuid NOT NULL,
+      CONSTRAINT pk_person_keys PRIMARY KEY (person_id),
+      CONSTRAINT uq_person_keys_project_id_uuid UNIQUE (project_id, uuid)
+    )
+    """
+    yield """
+    CREATE FUNCTION record_person_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      INSERT INTO person_keys (person_id, project_id, uuid)
+      SELECT id, project_id, uuid FROM created;
+      RETURN NULL;
+    END $$
+    """
+    yield """
+    CREATE FUNCTION forget_person_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      DELETE FROM person_keys WHERE person_id IN (SELECT id FROM deleted);
+      RETURN NULL;
+    END $$
+    """
+    yield """
+    CREATE FUNCTION keep_person_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION 'id, project_id and uuid of a person do not change';
+    END $$
+    """
+    yield """
+    CREATE TRIGGER record_person_keys AFTER INSERT ON persons REFERENCING NEW TABLE AS created
+    FOR EACH STATEMENT EXECUTE FUNCTION record_person_keys()
+    """
+    yield """
+    CREATE TRIGGER forget_person_keys AFTER DELETE ON persons REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION forget_person_keys()
+    """
+    yield """
+    CREATE TRIGGER keep_person_keys BEFORE UPDATE OF id, project_id, uuid ON persons
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_person_keys()
+    """
+
+
+def _create_tables() -> None:
+    is_postgresql = op.get_bind().dialect.name == "postgresql"
+    person_id = "person_keys.person_id" if is_postgresql else "persons.id"
     op.create_table(
         "accept_log",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -29,11 +230,49 @@ def upgrade() -> None:
         op.f("ix_accept_log_historical_id"), "accept_log", ["historical", "id"], unique=False
     )
     op.create_table(
+        "accept_log_entries",
+        sa.Column("historical", sa.Boolean(), nullable=False),
+        sa.Column("partition", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("received_at", UtcDateTime(), nullable=False),
+        sa.Column("client_ip", sa.Text(), nullable=False),
+        sa.Column("user_agent", sa.Text(), nullable=False),
+        sa.Column("sent_at", UtcDateTime(), nullable=True),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint(
+            "historical", "partition", "id", name=op.f("pk_accept_log_entries")
+        ),
+    )
+    op.create_table(
         "accept_log_lanes",
         sa.Column("historical", sa.Boolean(), nullable=False),
         sa.Column("envelopes", sa.BigInteger(), nullable=False),
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("historical", name=op.f("pk_accept_log_lanes")),
+    )
+    op.create_table(
+        "accept_log_sizes",
+        sa.Column("slot", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("historical", sa.Boolean(), nullable=False),
+        sa.Column("envelopes", sa.BigInteger(), nullable=False),
+        sa.Column("bytes", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("slot", "historical", name=op.f("pk_accept_log_sizes")),
+    )
+    op.create_table(
+        "change_feed",
+        sa.Column("number", Id, autoincrement=True, nullable=False),
+        sa.Column("topic", sa.String(length=32), nullable=False),
+        sa.Column("item_id", Id, nullable=False),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_change_feed")),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "cohort_recounts",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("cohort_id", Id, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_cohort_recounts")),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "dead_letters",
@@ -73,6 +312,8 @@ def upgrade() -> None:
         sa.Column("copied_upto", UtcDateTime(), nullable=False),
         sa.Column("is_finished", sa.Boolean(), nullable=False),
         sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.Column("copied_from", UtcDateTime(), nullable=True),
+        sa.Column("events", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("project_id", "source", name=op.f("pk_event_copies")),
     )
     op.create_table(
@@ -147,6 +388,17 @@ def upgrade() -> None:
         ),
     )
     op.create_table(
+        "ingestion_counts",
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("minute", sa.BigInteger(), nullable=False),
+        sa.Column("outcome", sa.String(length=40), nullable=False),
+        sa.Column("slot", sa.Integer(), nullable=False),
+        sa.Column("items", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint(
+            "project_id", "minute", "outcome", "slot", name=op.f("pk_ingestion_counts")
+        ),
+    )
+    op.create_table(
         "ingestion_examples",
         sa.Column("project_id", Id, nullable=False),
         sa.Column("outcome", sa.String(length=40), nullable=False),
@@ -184,19 +436,55 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_table(
+        "installation",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("event_store", sa.Uuid(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_installation")),
+    )
+    op.create_table(
+        "job_leases",
+        sa.Column("name", sa.String(length=100), nullable=False),
+        sa.Column("holder", sa.String(length=40), nullable=False),
+        sa.Column("held_until", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_job_leases")),
+    )
+    op.create_table(
         "log_positions",
         sa.Column("consumer", sa.String(length=64), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.Column("claimed", sa.BigInteger(), nullable=False),
         sa.Column("holder", sa.String(length=64), nullable=False),
         sa.Column("held_until", UtcDateTime(), nullable=False),
+        sa.Column("partition", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("epoch", sa.BigInteger(), server_default="0", nullable=False),
         sa.PrimaryKeyConstraint("consumer", name=op.f("pk_log_positions")),
+    )
+    op.create_table(
+        "log_workers",
+        sa.Column("id", sa.String(length=64), nullable=False),
+        sa.Column("renewed_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_log_workers")),
+    )
+    op.create_table(
+        "mirror_outbox",
+        sa.Column("version", Id, autoincrement=False, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("persons", sa.LargeBinary(), nullable=False),
+        sa.Column("groups", Json(), nullable=False),
+        sa.PrimaryKeyConstraint("version", name=op.f("pk_mirror_outbox")),
+    )
+    op.create_table(
+        "mirror_versions",
+        sa.Column("version", Id, autoincrement=True, nullable=False),
+        sa.PrimaryKeyConstraint("version", name=op.f("pk_mirror_versions")),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "organizations",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("enforce_2fa", sa.Boolean(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_organizations")),
     )
     op.create_table(
@@ -235,29 +523,7 @@ def upgrade() -> None:
         ["project_id", "new_person"],
         unique=False,
     )
-    op.create_table(
-        "persons",
-        sa.Column("id", Id, autoincrement=True, nullable=False),
-        sa.Column("project_id", Id, nullable=False),
-        sa.Column("uuid", sa.Uuid(), nullable=False),
-        sa.Column("properties", Json(), nullable=False),
-        sa.Column("is_identified", sa.Boolean(), nullable=False),
-        sa.Column("created_at", UtcDateTime(), nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("email", sa.Text(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_persons")),
-        sa.UniqueConstraint("project_id", "uuid", name=op.f("uq_persons_project_id_uuid")),
-        sqlite_autoincrement=True,
-    )
-    op.create_index(
-        op.f("ix_persons_project_id_created_at"),
-        "persons",
-        ["project_id", "created_at"],
-        unique=False,
-    )
-    op.create_index(
-        op.f("ix_persons_project_id_email"), "persons", ["project_id", "email"], unique=False
-    )
+    _create_persons()
     op.create_table(
         "property_definitions",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -271,6 +537,52 @@ def upgrade() -> None:
         ),
     )
     op.create_table(
+        "query_cancellations",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("query_id", sa.Text(), nullable=False),
+        sa.Column("requested_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_query_cancellations")),
+    )
+    op.create_index(
+        op.f("ix_query_cancellations_requested_at"),
+        "query_cancellations",
+        ["requested_at"],
+        unique=False,
+    )
+    op.create_table(
+        "question_places",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("kind", sa.String(length=100), nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("held_until", UtcDateTime(), nullable=False),
+        sa.Column("user_id", Id, server_default=sa.text("0"), nullable=False),
+        sa.Column("is_waiting", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("since", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_question_places")),
+    )
+    op.create_index(op.f("ix_question_places_kind"), "question_places", ["kind"], unique=False)
+    op.create_table(
+        "schema_compatibility",
+        sa.Column("revision", sa.String(length=32), nullable=False),
+        sa.Column("oldest_program", sa.String(length=32), nullable=False),
+        sa.PrimaryKeyConstraint("revision", name=op.f("pk_schema_compatibility")),
+    )
+    op.create_table(
+        "sign_in_attempts",
+        sa.Column("kind", sa.String(length=100), nullable=False),
+        sa.Column("account", sa.String(length=100), nullable=False),
+        sa.Column("network", sa.String(length=200), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("last_at", sa.Float(), nullable=False),
+        sa.Column("until_at", sa.Float(), nullable=False),
+        sa.Column("expires_at", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("kind", "account", "network", name=op.f("pk_sign_in_attempts")),
+    )
+    op.create_index(
+        op.f("ix_sign_in_attempts_expires_at"), "sign_in_attempts", ["expires_at"], unique=False
+    )
+    op.create_table(
         "users",
         sa.Column("id", Id, autoincrement=True, nullable=False),
         sa.Column("uuid", sa.Uuid(), nullable=False),
@@ -282,11 +594,21 @@ def upgrade() -> None:
         sa.Column("is_email_verified", sa.Boolean(), nullable=False),
         sa.Column("current_project_id", Id, nullable=True),
         sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("email_chosen_by_owner", sa.Boolean(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_users")),
         sa.UniqueConstraint("distinct_id", name=op.f("uq_users_distinct_id")),
         sa.UniqueConstraint("email", name=op.f("uq_users_email")),
         sa.UniqueConstraint("uuid", name=op.f("uq_users_uuid")),
         sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "waiting_identities",
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("distinct_id", sa.Text(), nullable=False),
+        sa.Column("hash_keys", Json(), nullable=False),
+        sa.Column("size_bytes", sa.Integer(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("project_id", "distinct_id", name=op.f("pk_waiting_identities")),
     )
     op.create_table(
         "activity_log",
@@ -376,6 +698,21 @@ def upgrade() -> None:
         op.f("ix_dashboards_project_id_name"), "dashboards", ["project_id", "name"], unique=False
     )
     op.create_table(
+        "event_announcement_counts",
+        sa.Column("definition_id", sa.Uuid(), nullable=False),
+        sa.Column("slot", sa.Integer(), nullable=False),
+        sa.Column("count", sa.BigInteger(), nullable=False),
+        sa.Column("since", UtcDateTime(), nullable=False),
+        sa.Column("until", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["definition_id"],
+            ["event_definitions.id"],
+            name=op.f("fk_event_announcement_counts_definition_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("definition_id", "slot", name=op.f("pk_event_announcement_counts")),
+    )
+    op.create_table(
         "event_announcements",
         sa.Column("definition_id", sa.Uuid(), nullable=False),
         sa.Column("project_id", Id, nullable=False),
@@ -451,7 +788,7 @@ def upgrade() -> None:
         sa.Column("hash_key", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(
             ["person_id"],
-            ["persons.id"],
+            [person_id],
             name=op.f("fk_flag_continuity_person_id"),
             ondelete="CASCADE",
         ),
@@ -475,6 +812,7 @@ def upgrade() -> None:
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("last_modified_by_id", Id, nullable=True),
         sa.Column("last_modified_at", UtcDateTime(), nullable=False),
+        sa.Column("query", Json(), nullable=True),
         sa.ForeignKeyConstraint(
             ["created_by_id"], ["users.id"], name=op.f("fk_insights_created_by_id")
         ),
@@ -505,12 +843,91 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_memberships_user_id"), "memberships", ["user_id"], unique=False)
     op.create_table(
+        "oidc_identities",
+        sa.Column("issuer", sa.String(length=500), nullable=False),
+        sa.Column("subject", sa.String(length=255), nullable=False),
+        sa.Column("user_id", Id, nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("last_used_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_oidc_identities_user_id")),
+        sa.PrimaryKeyConstraint("issuer", "subject", name=op.f("pk_oidc_identities")),
+    )
+    op.create_index(
+        op.f("ix_oidc_identities_user_id"), "oidc_identities", ["user_id"], unique=False
+    )
+    op.create_table(
+        "oidc_states",
+        sa.Column("hash", sa.String(length=100), nullable=False),
+        sa.Column("browser_hash", sa.String(length=100), nullable=False),
+        sa.Column("return_path", sa.Text(), nullable=False),
+        sa.Column("user_id", Id, nullable=True),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_oidc_states_user_id")),
+        sa.PrimaryKeyConstraint("hash", name=op.f("pk_oidc_states")),
+    )
+    op.create_index(op.f("ix_oidc_states_expires_at"), "oidc_states", ["expires_at"], unique=False)
+    op.create_table(
+        "organization_invites",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("organization_id", sa.Uuid(), nullable=False),
+        sa.Column("hash", sa.String(length=100), nullable=False),
+        sa.Column("target_email", sa.Text(), nullable=False),
+        sa.Column("first_name", sa.Text(), nullable=False),
+        sa.Column("level", sa.Integer(), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("emailing_attempt_made", sa.Boolean(), nullable=False),
+        sa.Column("created_by_id", Id, nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["created_by_id"], ["users.id"], name=op.f("fk_organization_invites_created_by_id")
+        ),
+        sa.ForeignKeyConstraint(
+            ["organization_id"],
+            ["organizations.id"],
+            name=op.f("fk_organization_invites_organization_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_organization_invites")),
+        sa.UniqueConstraint("hash", name=op.f("uq_organization_invites_hash")),
+        sa.UniqueConstraint(
+            "organization_id",
+            "target_email",
+            name=op.f("uq_organization_invites_organization_id_target_email"),
+        ),
+    )
+    op.create_index(
+        op.f("ix_organization_invites_created_by_id"),
+        "organization_invites",
+        ["created_by_id"],
+        unique=False,
+    )
+    op.create_table(
+        "pending_sign_ins",
+        sa.Column("hash", sa.String(length=100), nullable=False),
+        sa.Column("user_id", Id, nullable=False),
+        sa.Column("method", sa.String(length=20), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name=op.f("fk_pending_sign_ins_user_id")
+        ),
+        sa.PrimaryKeyConstraint("hash", name=op.f("pk_pending_sign_ins")),
+    )
+    op.create_index(
+        op.f("ix_pending_sign_ins_expires_at"), "pending_sign_ins", ["expires_at"], unique=False
+    )
+    op.create_index(
+        op.f("ix_pending_sign_ins_user_id"), "pending_sign_ins", ["user_id"], unique=False
+    )
+    op.create_table(
         "person_distinct_ids",
         sa.Column("project_id", Id, nullable=False),
         sa.Column("distinct_id", sa.Text(), nullable=False),
         sa.Column("person_id", Id, nullable=False),
         sa.ForeignKeyConstraint(
-            ["person_id"], ["persons.id"], name=op.f("fk_person_distinct_ids_person_id")
+            ["person_id"], [person_id], name=op.f("fk_person_distinct_ids_person_id")
         ),
         sa.PrimaryKeyConstraint("project_id", "distinct_id", name=op.f("pk_person_distinct_ids")),
     )
@@ -527,6 +944,7 @@ def upgrade() -> None:
         sa.Column("scopes", Json(), nullable=True),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("last_used_at", UtcDateTime(), nullable=True),
+        sa.Column("expires_at", UtcDateTime(), nullable=True),
         sa.ForeignKeyConstraint(
             ["user_id"], ["users.id"], name=op.f("fk_personal_api_keys_user_id")
         ),
@@ -546,6 +964,9 @@ def upgrade() -> None:
         sa.Column("timezone", sa.String(length=64), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("ingestion", Json(), nullable=True),
+        sa.Column("test_account_filters", Json(), nullable=True),
+        sa.Column("week_start_day", sa.Integer(), nullable=True),
+        sa.Column("path_cleaning_filters", Json(), nullable=True),
         sa.ForeignKeyConstraint(
             ["organization_id"], ["organizations.id"], name=op.f("fk_projects_organization_id")
         ),
@@ -556,6 +977,13 @@ def upgrade() -> None:
     )
     op.create_index(
         op.f("ix_projects_organization_id"), "projects", ["organization_id"], unique=False
+    )
+    op.create_table(
+        "recovery_codes",
+        sa.Column("user_id", Id, nullable=False),
+        sa.Column("hash", sa.String(length=100), nullable=False),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_recovery_codes_user_id")),
+        sa.PrimaryKeyConstraint("user_id", "hash", name=op.f("pk_recovery_codes")),
     )
     op.create_table(
         "resource_access",
@@ -601,6 +1029,60 @@ def upgrade() -> None:
         ),
     )
     op.create_table(
+        "second_factors",
+        sa.Column("user_id", Id, autoincrement=False, nullable=False),
+        sa.Column("secret", sa.String(length=64), nullable=True),
+        sa.Column("confirmed_at", UtcDateTime(), nullable=True),
+        sa.Column("last_step", sa.BigInteger(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("failed_at", UtcDateTime(), nullable=True),
+        sa.Column("pending_secret", sa.String(length=64), nullable=True),
+        sa.Column("pending_until", UtcDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_second_factors_user_id")),
+        sa.PrimaryKeyConstraint("user_id", name=op.f("pk_second_factors")),
+    )
+    op.create_table(
+        "sessions",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("hash", sa.String(length=100), nullable=False),
+        sa.Column("user_id", Id, nullable=False),
+        sa.Column("method", sa.String(length=20), nullable=False),
+        sa.Column("rights", sa.Text(), nullable=False),
+        sa.Column("user_agent", sa.Text(), nullable=False),
+        sa.Column("address", sa.Text(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("last_used_at", UtcDateTime(), nullable=False),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.Column("authenticated_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_sessions_user_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
+        sa.UniqueConstraint("hash", name=op.f("uq_sessions_hash")),
+    )
+    op.create_index(op.f("ix_sessions_expires_at"), "sessions", ["expires_at"], unique=False)
+    op.create_index(op.f("ix_sessions_last_used_at"), "sessions", ["last_used_at"], unique=False)
+    op.create_index(op.f("ix_sessions_user_id"), "sessions", ["user_id"], unique=False)
+    op.create_table(
+        "sign_in_links",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("hash", sa.String(length=100), nullable=False),
+        sa.Column("purpose", sa.String(length=40), nullable=False),
+        sa.Column("user_id", Id, nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_sign_in_links_user_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sign_in_links")),
+        sa.UniqueConstraint("hash", name=op.f("uq_sign_in_links_hash")),
+    )
+    op.create_index(
+        op.f("ix_sign_in_links_expires_at"), "sign_in_links", ["expires_at"], unique=False
+    )
+    op.create_index(
+        op.f("ix_sign_in_links_user_id_purpose"),
+        "sign_in_links",
+        ["user_id", "purpose"],
+        unique=False,
+    )
+    op.create_table(
         "webhooks",
         sa.Column("id", Id, autoincrement=True, nullable=False),
         sa.Column("project_id", Id, nullable=False),
@@ -611,6 +1093,7 @@ def upgrade() -> None:
         sa.Column("created_by_id", Id, nullable=True),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.Column("former_secrets", Json(), nullable=True),
         sa.ForeignKeyConstraint(
             ["created_by_id"], ["users.id"], name=op.f("fk_webhooks_created_by_id")
         ),
@@ -618,6 +1101,37 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index(op.f("ix_webhooks_project_id"), "webhooks", ["project_id"], unique=False)
+    op.create_table(
+        "alerts",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("insight_id", Id, nullable=False),
+        sa.Column("name", sa.String(length=400), nullable=False),
+        sa.Column("series_index", sa.Integer(), nullable=False),
+        sa.Column("condition", sa.String(length=30), nullable=False),
+        sa.Column("threshold", sa.Float(), nullable=False),
+        sa.Column("enabled", sa.Boolean(), nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("value", sa.Float(), nullable=True),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("last_checked_at", UtcDateTime(), nullable=True),
+        sa.Column("due_at", UtcDateTime(), nullable=False),
+        sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.Column("created_by_id", Id, nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.Column("breakdown_value", Json(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["created_by_id"], ["users.id"], name=op.f("fk_alerts_created_by_id")
+        ),
+        sa.ForeignKeyConstraint(
+            ["insight_id"], ["insights.id"], name=op.f("fk_alerts_insight_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_alerts")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(op.f("ix_alerts_due_at"), "alerts", ["due_at"], unique=False)
+    op.create_index(op.f("ix_alerts_project_id"), "alerts", ["project_id"], unique=False)
     op.create_table(
         "cohort_imports",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -656,15 +1170,33 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.ForeignKeyConstraint(
-            ["person_id"],
-            ["persons.id"],
-            name=op.f("fk_cohort_people_person_id"),
-            ondelete="CASCADE",
+            ["person_id"], [person_id], name=op.f("fk_cohort_people_person_id"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("cohort_id", "person_id", name=op.f("pk_cohort_people")),
     )
     op.create_index(
         op.f("ix_cohort_people_person_id"), "cohort_people", ["person_id"], unique=False
+    )
+    op.create_table(
+        "dashboard_refreshes",
+        sa.Column("dashboard_id", Id, autoincrement=False, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("viewed_at", UtcDateTime(), nullable=False),
+        sa.Column("refreshed_at", UtcDateTime(), nullable=False),
+        sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["dashboard_id"],
+            ["dashboards.id"],
+            name=op.f("fk_dashboard_refreshes_dashboard_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("dashboard_id", name=op.f("pk_dashboard_refreshes")),
+    )
+    op.create_index(
+        op.f("ix_dashboard_refreshes_refreshed_at"),
+        "dashboard_refreshes",
+        ["refreshed_at"],
+        unique=False,
     )
     op.create_table(
         "dashboard_tiles",
@@ -740,6 +1272,52 @@ def upgrade() -> None:
         ["checked_at"],
         unique=False,
     )
+    op.create_table(
+        "former_project_tokens",
+        sa.Column("token", sa.String(length=200), nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("valid_until", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["project_id"], ["projects.id"], name=op.f("fk_former_project_tokens_project_id")
+        ),
+        sa.PrimaryKeyConstraint("token", name=op.f("pk_former_project_tokens")),
+    )
+    op.create_index(
+        op.f("ix_former_project_tokens_project_id"),
+        "former_project_tokens",
+        ["project_id"],
+        unique=False,
+    )
+    op.create_table(
+        "former_secret_keys",
+        sa.Column("hash", sa.String(length=100), nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("mask_value", sa.String(length=20), nullable=False),
+        sa.Column("valid_until", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["project_id"], ["projects.id"], name=op.f("fk_former_secret_keys_project_id")
+        ),
+        sa.PrimaryKeyConstraint("hash", name=op.f("pk_former_secret_keys")),
+    )
+    op.create_index(
+        op.f("ix_former_secret_keys_project_id"), "former_secret_keys", ["project_id"], unique=False
+    )
+    op.create_table(
+        "invite_roles",
+        sa.Column("invite_id", sa.Uuid(), nullable=False),
+        sa.Column("role_id", sa.Uuid(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["invite_id"],
+            ["organization_invites.id"],
+            name=op.f("fk_invite_roles_invite_id"),
+            ondelete="CASCADE",
+        ),
+        sa.ForeignKeyConstraint(
+            ["role_id"], ["roles.id"], name=op.f("fk_invite_roles_role_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("invite_id", "role_id", name=op.f("pk_invite_roles")),
+    )
+    op.create_index(op.f("ix_invite_roles_role_id"), "invite_roles", ["role_id"], unique=False)
     op.create_table(
         "project_secret_keys",
         sa.Column("project_id", Id, autoincrement=False, nullable=False),
