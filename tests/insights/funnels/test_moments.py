@@ -80,13 +80,18 @@ async def test_no_event_is_taken_twice(
 async def test_conditions_that_an_event_fulfils_together_need_an_event_each(
     analyst: Analyst, order: str, number: int
 ) -> None:
-    own = {f"p{place}": "yes" for place in range(number)}
+    own: dict[str, Any] = {f"p{place}": "yes" for place in range(number)}
     steps = [{"id": "v", "properties": [{"key": name, "value": "yes"}]} for name in own]
     asked = {"events": steps, "funnel_order_type": order}
 
-    for events in (1, 2, number):
-        found = await counts(analyst, happened(*["v 01"] * events, **own), **asked)
-        assert found == [1] * events + [0] * (number - events)
+    # Three persons, who have one event, two, and as many as there are steps.
+    history = [
+        history_event("v", person, f"{DAY}13:01", **own)
+        for person, events in enumerate((1, 2, number), 1)
+        for _ in range(events)
+    ]
+
+    assert await counts(analyst, history, **asked) == [3, 2] + [1] * (number - 2)
 
 
 @pytest.mark.parametrize("order", ORDERS)
