@@ -275,18 +275,22 @@ async def named_conditions(tenant: Tenant) -> dict[str, Json]:
     }
 
 
+@pytest.fixture
+async def conditions(tenant: Tenant) -> dict[str, Json]:
+    """Return the conditions that all examples use, of ten persons."""
+    await people(tenant, 10)
+    return await named_conditions(tenant)
+
+
 @settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(saved=FLAGS, changed=FLAGS, kept=st.booleans())
 async def test_the_effect_is_what_clients_get_one_by_one(
-    tenant: Tenant, saved: Json, changed: Json, kept: bool
+    tenant: Tenant, conditions: dict[str, Json], saved: Json, changed: Json, kept: bool
 ) -> None:
-    if not (await tenant.get("/persons/"))["results"]:
-        await people(tenant, 10)
     names = sorted(f"user{n}" for n in range(10))
-    conditions = await named_conditions(tenant)
     key = f"flag-{next(_numbers)}"
     flag = await tenant.create_flag(key=key, **written(saved, conditions))
     if kept:
