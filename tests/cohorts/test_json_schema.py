@@ -94,7 +94,7 @@ behaviours = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(behaviours)
 def test_schema_and_validation_agree_on_behavioral_conditions(leaf: Json) -> None:
     require_agreement(leaf)
