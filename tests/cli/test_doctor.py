@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fanion.cli.app import app
-from fanion.cli.doctor import examine
+from fanion.cli.doctor import examine_installation
 from fanion.cli.doctor_stores import Finding
 from fanion.config import Settings, read_settings
 from fanion.db.migrate import migrate
@@ -27,7 +27,7 @@ OPENING = b'{"status":"not ready","checks":{"records":"ok","events":"opening"}}'
 
 
 async def findings(settings: Settings) -> dict[str, Finding]:
-    return {finding.what: finding for finding in await examine(settings, NOW)}
+    return {finding.what: finding for finding in await examine_installation(settings, NOW)}
 
 
 @asynccontextmanager

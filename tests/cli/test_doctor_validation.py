@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, update
 
-from fanion.cli.doctor import examine
+from fanion.cli.doctor import examine_installation
 from fanion.cli.doctor_stores import Finding, definitions_finding
 from fanion.cli.doctor_validation import (
     InvalidRow,
@@ -133,7 +133,7 @@ async def test_the_doctor_checks_flags_cohorts_and_insights(tmp_path: Path) -> N
     settings = read_settings({}, {"data": tmp_path, "events_url": gone})
     await migrate_records(settings.records_url)
 
-    findings = await examine(settings, NOW)
+    findings = await examine_installation(settings, NOW)
 
     for what in ("flags", "cohorts", "insights"):
         assert Finding(what, True, "all are valid") in findings

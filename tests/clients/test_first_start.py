@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from fanion import __version__
 from fanion.__main__ import UMASK
-from fanion.app.first_run import FirstStart, announcement
+from fanion.app.first_run import FirstStart, start_announcement
 from fanion.cli.app import app
 from fanion.cli.serve import app as serve_app
 from fanion.config import Settings
@@ -196,7 +196,7 @@ def test_a_file_that_cannot_be_written_costs_no_start(tmp_path: Path) -> None:
     missing = Settings(data=tmp_path / "none")
 
     with capture_logs() as lines:
-        printed = announcement(missing, FIRST_START, to_terminal=False)
+        printed = start_announcement(missing, FIRST_START, to_terminal=False)
 
     assert (
         "could not be written to a file; create another key with `fanion keys create`, and a link "
@@ -211,7 +211,7 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     elsewhere.write_text("kept")
     (tmp_path / "first-start.txt").symlink_to(elsewhere)
 
-    announcement(Settings(data=tmp_path), FIRST_START, to_terminal=False)
+    start_announcement(Settings(data=tmp_path), FIRST_START, to_terminal=False)
 
     assert elsewhere.read_text() == "kept"
     assert "s3cret" in (tmp_path / "first-start.txt").read_text()

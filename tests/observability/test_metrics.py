@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from fanion.observability.metrics import Measured, Metrics, summed, without_ages
+from fanion.observability.metrics import Measured, Metrics, sum_metrics, without_ages
 from fanion.server.head import path_of
 
 
@@ -69,7 +69,7 @@ def test_alone_a_process_reports_the_same() -> None:
 def test_when_a_number_began_is_not_added() -> None:
     parts: list[Measured] = [{"a": [("a_created", {}, 10.0), ("a_total", {}, 1.0)]}] * 2
 
-    assert summed(parts) == {"a": [("a_created", {}, 10.0), ("a_total", {}, 2.0)]}
+    assert sum_metrics(parts) == {"a": [("a_created", {}, 10.0), ("a_total", {}, 2.0)]}
 
 
 def test_requests_of_other_processes_count_as_answered() -> None:

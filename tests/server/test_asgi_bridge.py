@@ -8,7 +8,7 @@ import pytest
 from litestar import Litestar, get
 
 from fanion.rest.endpoints import Streamed
-from fanion.server.asgi_bridge import ResponseAborted, answer
+from fanion.server.asgi_bridge import ResponseAborted, run_asgi_app
 from fanion.server.errors import ClientDisconnected
 from tests.support.exchange import MemoryRequest
 
@@ -25,7 +25,7 @@ async def test_the_application_gets_the_request_and_the_client_the_headers() -> 
 
     state = {"request_id": "abc-1"}
 
-    status = await answer(
+    status = await run_asgi_app(
         app,
         request,
         state,
@@ -48,7 +48,7 @@ async def test_a_header_that_the_application_sets_is_sent_once() -> None:
     request = MemoryRequest("GET", "/api/x/", "", {}, "127.0.0.1:50000")
     bridge_headers = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
 
-    await answer(app, request, {}, path="/api/x/", headers=bridge_headers)
+    await run_asgi_app(app, request, {}, path="/api/x/", headers=bridge_headers)
 
     assert request.response_headers == [
         ("cache-control", "no-cache"),
@@ -62,7 +62,7 @@ async def answered(
     app: Any, kind: type[MemoryRequest] = MemoryRequest
 ) -> tuple[int, MemoryRequest]:
     request = kind("GET", "/api/table", "", {}, "127.0.0.1:50000")
-    return await answer(app, request, {}, path="/api/table", headers=[]), request
+    return await run_asgi_app(app, request, {}, path="/api/table", headers=[]), request
 
 
 def serving(pieces: Callable[[], AsyncGenerator[bytes]]) -> Any:
@@ -134,7 +134,7 @@ async def test_an_application_that_waits_for_it_is_told_that_the_client_has_left
         await send({"type": "http.response.body", "body": b"too late"})
 
     with pytest.raises(ClientDisconnected):
-        await answer(app, request, {}, path="/api/x", headers=[])
+        await run_asgi_app(app, request, {}, path="/api/x", headers=[])
 
     assert messages == ["http.request", "http.disconnect"]
     assert request.status == 0

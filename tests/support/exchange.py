@@ -98,7 +98,7 @@ class OnlyManagement:
     async def answer(self, request: Request) -> int:
         state = {"is_head": request.method == "HEAD"}
         path = unquote(request.path)
-        return await asgi_bridge.answer(self.app, request, state, path=path, headers=[])
+        return await asgi_bridge.run_asgi_app(self.app, request, state, path=path, headers=[])
 
 
 def management_transport(app: AsgiApp, address: str = "127.0.0.1") -> "MemoryTransport":

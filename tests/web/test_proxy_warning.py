@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from fanion.cli.doctor import examine
+from fanion.cli.doctor import examine_installation
 from fanion.cli.doctor_stores import Finding
 from fanion.config import Settings, read_settings
 from fanion.web.proxy_warning import (
@@ -30,7 +30,11 @@ def settings_in(folder: Path, **given: str) -> Settings:
 
 
 async def proxies_finding(settings: Settings) -> Finding:
-    return next(finding for finding in await examine(settings, NOW) if finding.what == "proxies")
+    return next(
+        finding
+        for finding in await examine_installation(settings, NOW)
+        if finding.what == "proxies"
+    )
 
 
 def test_the_first_ignored_header_of_a_process_is_logged_and_written_to_a_file(

@@ -15,7 +15,7 @@ import zstandard
 
 from fanion.errors import BodyTooLarge, InvalidPayload, NoData
 from fanion.wire.compression import LZ64_BYTES_MAX, decompress_lz64
-from fanion.wire.decoding import DecodedForm, decode_body, is_utf8, loads, parse_query
+from fanion.wire.decoding import DecodedForm, decode_body, is_utf8, parse_json, parse_query
 
 TEXT = '{"event":"x 😀","properties":{"token":"é +&=%"}}'
 JSON = TEXT.encode()
@@ -248,7 +248,7 @@ def test_lz64_stops_at_its_limits() -> None:
     ],
 )
 def test_json_is_read_as_clients_write_it(raw: bytes, value: Any) -> None:
-    assert loads(raw) == value
+    assert parse_json(raw) == value
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_json_is_read_as_clients_write_it(raw: bytes, value: Any) -> None:
 )
 def test_what_is_not_json_is_refused(raw: bytes) -> None:
     with pytest.raises(InvalidPayload) as refused:
-        loads(raw)
+        parse_json(raw)
 
     assert refused.value.detail.startswith("Malformed request data: ")
 

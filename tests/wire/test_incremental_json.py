@@ -10,14 +10,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fanion.errors import AppError, DecodedTooLarge, InvalidPayload
-from fanion.wire.decoding import loads
+from fanion.wire.decoding import parse_json
 from fanion.wire.incremental_json import (
     DECODED_BYTES_MAX,
     WINDOW_BYTES,
     Kind,
     PullParser,
     decoded_bytes,
-    load,
+    parse_large_json,
 )
 
 VALUES = st.recursive(
@@ -62,9 +62,9 @@ def outcome(read: Any, text: bytes) -> Any:
 @example(16, b"[[[[[[[[[[[[]]]]]]]]]]]]")
 @example(31, b"[[[[[[[[[[[[]]]]]]]]]]]],[[[[[[[[[[[1]]]]]]]]]]]]")
 def test_pieces_make_the_value_that_is_read_at_once(size: int, text: bytes) -> None:
-    in_pieces = outcome(lambda read: load(read, window_bytes=size), text)
+    in_pieces = outcome(lambda read: parse_large_json(read, window_bytes=size), text)
 
-    at_once = outcome(loads, text)
+    at_once = outcome(parse_json, text)
     if isinstance(at_once, str) and isinstance(in_pieces, tuple):
         assert longest_number(text) >= size  # only a number has to fit into a window
     else:
@@ -92,7 +92,7 @@ BIG: dict[str, bytes] = {
 def test_no_piece_is_larger_than_a_window(name: str) -> None:
     read = [value for kind, value in PullParser(BIG[name]) if kind is Kind.RUN]
 
-    assert load(BIG[name], 2**30) == loads(BIG[name])
+    assert parse_large_json(BIG[name], 2**30) == parse_json(BIG[name])
     assert max((decoded_bytes(msgspec.json.encode(run)) for run in read), default=0) <= (
         decoded_bytes(b"{}," * (WINDOW_BYTES // 3)) * 1.1
     )
@@ -101,7 +101,7 @@ def test_no_piece_is_larger_than_a_window(name: str) -> None:
 @pytest.mark.parametrize("name", ["objects", "one object", "unclean", "deep and many"])
 def test_many_values_are_refused_before_they_are_held(name: str) -> None:
     with pytest.raises(DecodedTooLarge) as refused:
-        load(BIG[name], 1_000_000)
+        parse_large_json(BIG[name], 1_000_000)
 
     assert (refused.value.status, refused.value.code) == (413, "payload_too_large")
 
@@ -110,7 +110,7 @@ def test_many_values_are_refused_before_they_are_held(name: str) -> None:
 @pytest.mark.parametrize("inner", [b"", b"1," * 100_000 + b"1"])
 def test_nesting_that_could_not_be_read_again_is_refused(depth: int, inner: bytes) -> None:
     with pytest.raises(InvalidPayload) as refused:
-        load(b"[" * depth + inner + b"]" * depth)
+        parse_large_json(b"[" * depth + inner + b"]" * depth)
 
     assert refused.value.detail == "Malformed request data: nested too deeply."
 
@@ -119,7 +119,7 @@ def test_nesting_that_could_not_be_read_again_is_refused(depth: int, inner: byte
 def test_the_estimate_is_no_less_than_what_values_take_up(name: str) -> None:
     tracemalloc.start()
     try:
-        value = load(BIG[name], 2**30)
+        value = parse_large_json(BIG[name], 2**30)
         allocated = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

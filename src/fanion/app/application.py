@@ -191,7 +191,7 @@ def records_check(public: Services) -> Check:
         try:
             await in_time(public.records.ping())
         except (RecordsUnavailable, TimeoutError) as error:
-            return _unreachable(public.context.settings, public.flags, str(error))
+            return _unreachable_result(public.context.settings, public.flags, str(error))
         return OK
 
     return check
@@ -227,12 +227,12 @@ def unreachable_check(settings: Settings, flags: FlagServices) -> Check:
     """Return a check for the time while the records store is known to be unreachable."""
 
     async def check() -> CheckResult:
-        return _unreachable(settings, flags)
+        return _unreachable_result(settings, flags)
 
     return check
 
 
-def _unreachable(settings: Settings, flags: FlagServices, reason: str = "") -> CheckResult:
+def _unreachable_result(settings: Settings, flags: FlagServices, reason: str = "") -> CheckResult:
     """Return the result of a failed check of the records store."""
     is_needed = not answers_from_memory(settings, flags)
     age_s = flags.flag_sets.age_s if Role.WEB in settings.roles else None

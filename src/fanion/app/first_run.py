@@ -49,7 +49,9 @@ async def set_up_first_run(
     return FirstStart(created, link)
 
 
-def announcement(settings: Settings, first_start: FirstStart | None, *, to_terminal: bool) -> str:
+def start_announcement(
+    settings: Settings, first_start: FirstStart | None, *, to_terminal: bool
+) -> str:
     """Return the text to print once everything is served.
 
     Keys go only to a terminal. Otherwise standard output may be a journal that others read, so the
@@ -58,10 +60,12 @@ def announcement(settings: Settings, first_start: FirstStart | None, *, to_termi
     what = "" if settings.roles == ALL else f"{roles_text(settings.roles)} "
     serves = f"Fanion serves {what}on {settings.address}"
     if first_start is None or to_terminal:
-        return serves if first_start is None else f"\n{serves}\n{_secrets(settings, first_start)}"
+        return (
+            serves if first_start is None else f"\n{serves}\n{_secrets_text(settings, first_start)}"
+        )
     path = settings.data.resolve() / FIRST_START_FILE
     try:
-        _write_private(path, f"{serves}\n{_secrets(settings, first_start)}")
+        _write_private(path, f"{serves}\n{_secrets_text(settings, first_start)}")
     except OSError as error:
         structlog.get_logger().error("first_start_not_written", path=str(path), reason=str(error))
         return (
@@ -88,7 +92,7 @@ def _write_private(path: Path, text: str) -> None:
         os.fsync(file)
 
 
-def _secrets(settings: Settings, first_start: FirstStart) -> str:
+def _secrets_text(settings: Settings, first_start: FirstStart) -> str:
     address, created = settings.address, first_start.created
     token = created.project.api_token
     events = f"{settings.operator_url}/api/projects/@current/events/"

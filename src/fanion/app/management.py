@@ -132,10 +132,10 @@ CONTROLLERS = (
 
 def build_management(server: Server) -> AsgiApp:
     """Build the management API; the framework takes 0.2 s for its routes."""
-    return management_app(_management(server))
+    return management_app(_management_config(server))
 
 
-def _management(server: Server) -> Management:
+def _management_config(server: Server) -> Management:
     public, flags = server.public, server.public.flags
     settings = public.context.settings
     return Management(

@@ -127,13 +127,13 @@ def server_application(server: Server) -> Application:
         public.flags,
         public.capture,
         Readiness.SERVING,
-        _checks(server),
+        _store_checks(server),
         partial(measure_lag, public),
         management,
     )
 
 
-def _checks(server: Server) -> Mapping[str, Check]:
+def _store_checks(server: Server) -> Mapping[str, Check]:
     async def check_events() -> CheckResult:
         try:
             await in_time(server.events.ping())

@@ -23,7 +23,7 @@ from fanion.app.application import (
     unreachable_check,
 )
 from fanion.app.clocks import Clock, ahead_s, warn_of_clock
-from fanion.app.first_run import announcement, set_up_first_run
+from fanion.app.first_run import set_up_first_run, start_announcement
 from fanion.app.services import (
     AppContext,
     Services,
@@ -136,7 +136,7 @@ async def _serve_web(start: ServerStart, public: Services) -> None:
     )
     enable_garbage_collection()
     await start.http.answer_with(application)
-    start.announce(announcement(public.context.settings, None, to_terminal=start.to_terminal))
+    start.announce(start_announcement(public.context.settings, None, to_terminal=start.to_terminal))
     await _with_web_workers(start, public)
 
 
@@ -320,10 +320,13 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
     first_start, settings = None, public.context.settings
     if Role.API in start.roles:
         first_start = await set_up_first_run(public.records, public.flags.projects, settings)
-    async with background_tasks(*_background(start, server)), _ingesting(start, server):
+    async with (
+        background_tasks(*_background_tasks(start, server)),
+        _ingest_until_end(start, server),
+    ):
         try:
             await start.http.answer_with(application)
-            start.announce(announcement(settings, first_start, to_terminal=start.to_terminal))
+            start.announce(start_announcement(settings, first_start, to_terminal=start.to_terminal))
             if not events.opened.is_set() and Role.WEB in start.roles:
                 start.announce(WITHOUT_EVENTS)
             if Role.WEB in start.roles:
@@ -334,14 +337,14 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
             start.stop.set()
 
 
-def _background(start: ServerStart, server: "Server") -> list[BackgroundTask]:
+def _background_tasks(start: ServerStart, server: "Server") -> list[BackgroundTask]:
     if Role.API not in start.roles:
         return server.background
     return [*server.background, partial(_at_stop, start.stop, server.live.events.close)]
 
 
 @asynccontextmanager
-async def _ingesting(start: ServerStart, server: "Server") -> AsyncGenerator[None]:
+async def _ingest_until_end(start: ServerStart, server: "Server") -> AsyncGenerator[None]:
     """Ingest once the event store is open, and complete the current batches at the end.
 
     Until then another server ingests, if that one has the event store.

@@ -162,7 +162,7 @@ class WebWorker:
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._metrics = context.metrics
-        self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit)
+        self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit_at_once)
         self._log = log or SqliteAppender(partial(self._send, NeedLogChannel()))
         self._flags = build_flag_services(context, records)
         capture = build_capture(context, self._flags, self._log, self)
@@ -290,7 +290,7 @@ class WebWorker:
         task.add_done_callback(self._tasks.discard)
 
 
-def _exit() -> None:
+def _exit_at_once() -> None:
     """End at once: the server has ended, and with it the connections and the log in use."""
     os._exit(1)
 

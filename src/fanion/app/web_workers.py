@@ -34,7 +34,7 @@ from fanion.app.web_worker import (
     WorkerStart,
 )
 from fanion.db.engine import RecordsUnavailable
-from fanion.observability.metrics import Measured, summed, without_ages
+from fanion.observability.metrics import Measured, sum_metrics, without_ages
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 from fanion.processes.shared_counters import SharedCounters
@@ -64,7 +64,7 @@ async def web_workers(
     with tempfile.TemporaryFile() as file:
         workers = WebWorkers(SharedCounters.create(file.fileno(), count), count, public, http)
         workers.start()
-        ending = asyncio.create_task(_end(workers, stop))
+        ending = asyncio.create_task(_end_workers(workers, stop))
         try:
             yield
         finally:
@@ -72,7 +72,7 @@ async def web_workers(
             await ending
 
 
-async def _end(workers: "WebWorkers", stop: asyncio.Event) -> None:
+async def _end_workers(workers: "WebWorkers", stop: asyncio.Event) -> None:
     await stop.wait()
     await workers.end()
 
@@ -138,7 +138,9 @@ class WebWorkers:
                 if self._is_ending:
                     return
                 self._log.error("web_worker_ended", worker=worker.number, code=code)
-            self._measured_before = summed([self._measured_before, without_ages(worker.measured)])
+            self._measured_before = sum_metrics(
+                [self._measured_before, without_ages(worker.measured)]
+            )
             worker.measured = {}
 
     def _pass_on(self, connection: Connection, path: str, first: bytes) -> bool:

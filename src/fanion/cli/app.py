@@ -202,7 +202,7 @@ def create_key(
         user_id = await user_id_of(records, email)
         if user_id is None:
             refuse(no_user(email) if email else NOT_SET_UP)
-        key, text = await _keys(records).create_key(
+        key, text = await _key_store(records).create_key(
             user_id, label, scope, now, expires_at, by_operator=True
         )
         return {
@@ -245,14 +245,14 @@ def revoke(key_id: str, data: Data = None) -> None:
         refuse(f"{key_id} is not a key id; `fanion keys list` shows them.")
 
     async def work(records: Records) -> bool:
-        return await _keys(records).revoke_key(key_uuid, utc_now())
+        return await _key_store(records).revoke_key(key_uuid, utc_now())
 
     if not with_records(settings_of(data=data), work):
         refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
     print("Revoked.")
 
 
-def _keys(records: Records) -> PersonalKeyStore:
+def _key_store(records: Records) -> PersonalKeyStore:
     return PersonalKeyStore(records)
 
 

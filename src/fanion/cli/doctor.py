@@ -74,7 +74,7 @@ CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
 _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
 
-async def examine(
+async def examine_installation(
     settings: Settings, now: datetime, problems: Mapping[str, str] = MappingProxyType({})
 ) -> list[Finding]:
     """Return the findings of all checks.
@@ -91,14 +91,14 @@ async def examine(
     server, server_finding = await _look_for_server(settings)
     return [
         *(Finding("settings", False, text) for text in problems.values()),
-        _settings(settings),
-        _addresses(settings, server),
-        _versions(),
+        _settings_finding(settings),
+        _addresses_finding(settings, server),
+        _versions_finding(),
         server_finding,
-        _disk(settings),
-        _permissions(settings),
-        _clock(now),
-        _proxies(settings),
+        _disk_finding(settings),
+        _permissions_finding(settings),
+        _clock_finding(now),
+        _proxies_finding(settings),
         *await examine_stores(settings, server, problems),
     ]
 
@@ -110,10 +110,10 @@ async def _look_for_server(settings: Settings) -> tuple[RunningServer, Finding]:
         advice = "Run it as the user that the server runs as."
         text = f"cannot tell whether one runs: {error}"
         return RunningServer(), Finding("server", False, text, advice)
-    return server, _server(server, settings)
+    return server, _server_finding(server, settings)
 
 
-def _server(server: RunningServer, settings: Settings) -> Finding:
+def _server_finding(server: RunningServer, settings: Settings) -> Finding:
     holder = server.holder
     if holder is None:
         return Finding("server", True, "none runs on this folder")
@@ -134,7 +134,7 @@ def _server(server: RunningServer, settings: Settings) -> Finding:
     return Finding("server", True, f"{runs}; ready: {states}", advice)
 
 
-def _settings(settings: Settings) -> Finding:
+def _settings_finding(settings: Settings) -> Finding:
     """Return the settings that differ from their defaults, with only the scheme of secret URLs."""
     defaults = Settings()
     chosen = {
@@ -148,7 +148,7 @@ def _settings(settings: Settings) -> Finding:
     return Finding("settings", True, text or "all have their defaults")
 
 
-def _addresses(settings: Settings, server: RunningServer) -> Finding:
+def _addresses_finding(settings: Settings, server: RunningServer) -> Finding:
     host, port = settings.listen
     listens = f"listens on {host} port {port}"
     if settings.management_listen:
@@ -183,20 +183,20 @@ def _advice_on_mails(settings: Settings) -> str:
     return ""
 
 
-def _versions() -> Finding:
+def _versions_finding() -> Finding:
     python = ".".join(map(str, sys.version_info[:3]))
-    libraries = ", ".join(f"{name} {_version(name)}" for name in _LIBRARIES)
+    libraries = ", ".join(f"{name} {_library_version(name)}" for name in _LIBRARIES)
     return Finding("versions", True, f"Fanion {__version__}, Python {python}, {libraries}")
 
 
-def _version(library: str) -> str:
+def _library_version(library: str) -> str:
     try:
         return version(library)
     except PackageNotFoundError:  # the embedded engine is an extra
         return "not installed"
 
 
-def _disk(settings: Settings) -> Finding:
+def _disk_finding(settings: Settings) -> Finding:
     folder = settings.data.resolve()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(existing).free
@@ -208,7 +208,7 @@ def _disk(settings: Settings) -> Finding:
     )
 
 
-def _permissions(settings: Settings) -> Finding:
+def _permissions_finding(settings: Settings) -> Finding:
     readable = find_readable_by_others(settings)
     if not readable:
         secrets = settings.data.resolve() / FIRST_START_FILE
@@ -219,13 +219,13 @@ def _permissions(settings: Settings) -> Finding:
     return Finding("permissions", False, f"others may read {readable[0]}{more}", advice)
 
 
-def _clock(now: datetime) -> Finding:
+def _clock_finding(now: datetime) -> Finding:
     ok = now >= CLOCK_MIN
     advice = "" if ok else "Set the clock, for example with an NTP client."
     return Finding("clock", ok, now.isoformat(timespec="seconds"), advice)
 
 
-def _proxies(settings: Settings) -> Finding:
+def _proxies_finding(settings: Settings) -> Finding:
     """Return the finding about proxies. It is never a failure: any client can send such headers."""
     text = f"trusted: {format_networks(settings.trusted_networks)}"
     ignored, advice = ignored_headers(settings.data), ""
@@ -247,17 +247,17 @@ def doctor(data: Data = None) -> None:
         settings, problems = read_valid_settings(os.environ, {"data": data})
     except SettingsError as error:
         refuse(str(error))
-    findings = run_command(examine(settings, utc_now(), problems))
-    _show(findings)
+    findings = run_command(examine_installation(settings, utc_now(), problems))
+    _print_findings(findings)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
 
 
-def _show(findings: Sequence[Finding]) -> None:
+def _print_findings(findings: Sequence[Finding]) -> None:
     """Print a table on a terminal; elsewhere a line for each finding and one for its advice."""
     terminal = Console()
     if not terminal.is_terminal:
         for finding in findings:
-            print(f"{_mark(finding)}  {finding.what:14} {printable(finding.text)}")
+            print(f"{_finding_mark(finding)}  {finding.what:14} {printable(finding.text)}")
             if finding.advice:
                 print(f"{'':18} -> {printable(finding.advice)}")
         return
@@ -266,12 +266,12 @@ def _show(findings: Sequence[Finding]) -> None:
     for column in table.columns[2:]:
         column.overflow = "fold"
     for finding in findings:
-        mark = Text(_mark(finding), "green" if finding.ok else "bold red")
+        mark = Text(_finding_mark(finding), "green" if finding.ok else "bold red")
         table.add_row(
             mark, finding.what, Text(printable(finding.text)), Text(printable(finding.advice))
         )
     terminal.print(table)
 
 
-def _mark(finding: Finding) -> str:
+def _finding_mark(finding: Finding) -> str:
     return "ok" if finding.ok else "!!"

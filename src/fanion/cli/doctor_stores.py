@@ -90,48 +90,48 @@ async def examine_stores(
     are_records_named = "database_url" not in problems
     damaged = await _damaged_records(settings) if are_records_named else []
     checks: dict[str, _Check] = {
-        "records store": _records,
-        "flags": partial(_definitions, "flags", find_invalid_flags),
-        "cohorts": partial(_definitions, "cohorts", find_invalid_cohorts),
+        "records store": _check_records,
+        "flags": partial(_check_definitions, "flags", find_invalid_flags),
+        "cohorts": partial(_check_definitions, "cohorts", find_invalid_cohorts),
         # Dashboards are checked with them.
-        "insights": partial(_definitions, "insights", find_invalid_insights),
-        "records clock": _records_clock,
-        "accept log": _accept_log,
+        "insights": partial(_check_definitions, "insights", find_invalid_insights),
+        "records clock": _check_records_clock,
+        "accept log": _check_accept_log,
     }
     if not are_records_named:
         checks = {"records store": partial(_not_checked, "records store", "DATABASE_URL")}
     elif damaged:  # the other checks would read the damaged file
-        checks = {"accept log": _accept_log_alone}
-    checks["event store"] = partial(_events, server, are_records_named and not damaged)
+        checks = {"accept log": _check_accept_log_alone}
+    checks["event store"] = partial(_check_events, server, are_records_named and not damaged)
     if "events_url" in problems:
         checks["event store"] = partial(_not_checked, "event store", "EVENTS_URL")
     findings = damaged
     for what, check in checks.items():
-        findings += await _checked(what, check, settings)
+        findings += await _run_check(what, check, settings)
     return findings
 
 
 async def _damaged_records(settings: Settings) -> list[Finding]:
     """Return a finding if the file of the embedded records store is damaged anywhere."""
     path = records_file(settings)
-    return [] if path is None else await _damage("records store", path)
+    return [] if path is None else await _damage_findings("records store", path)
 
 
-async def _damage(what: str, path: Path) -> list[Finding]:
+async def _damage_findings(what: str, path: Path) -> list[Finding]:
     damage = await asyncio.to_thread(find_damage, path)
     return [Finding(what, False, damage_text(path, damage), ADVICE)] if damage else []
 
 
-async def _accept_log_alone(settings: Settings) -> Sequence[Finding]:
+async def _check_accept_log_alone(settings: Settings) -> Sequence[Finding]:
     """Check the accept log for damage only, because the records cannot say whose it is."""
-    return await _damage("accept log", settings.accept_log_path)
+    return await _damage_findings("accept log", settings.accept_log_path)
 
 
 async def _not_checked(what: str, setting: str, _: Settings) -> Sequence[Finding]:
     return [Finding(what, True, f"not checked: {PREFIX}{setting} is wrong")]
 
 
-async def _checked(what: str, check: _Check, settings: Settings) -> Sequence[Finding]:
+async def _run_check(what: str, check: _Check, settings: Settings) -> Sequence[Finding]:
     try:
         return await check(settings)
     except (SchemaRefused, StartRefused) as error:
@@ -144,12 +144,12 @@ async def _checked(what: str, check: _Check, settings: Settings) -> Sequence[Fin
         return [Finding(what, False, str(error), advice)]
 
 
-async def _records(settings: Settings) -> Sequence[Finding]:
+async def _check_records(settings: Settings) -> Sequence[Finding]:
     what = "records store"
     if _is_missing(records_file(settings)):
         advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
         return [Finding(what, False, f"{records_file(settings)} does not exist", advice)]
-    async with _opened(settings) as records:
+    async with _opened_records(settings) as records:
         if pending := await pending_migrations(settings.records_url):
             text = f"migrations are pending: {', '.join(pending)}"
             return [Finding(what, False, text, "Run `fanion migrate`.")]
@@ -157,7 +157,7 @@ async def _records(settings: Settings) -> Sequence[Finding]:
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncGenerator[Records]:
+async def _opened_records(settings: Settings) -> AsyncGenerator[Records]:
     records = await open_records(settings.records_url)
     try:
         yield records
@@ -170,7 +170,7 @@ def _is_missing(path: Path | None) -> bool:
     return path is not None and not path.exists()
 
 
-async def _definitions(
+async def _check_definitions(
     what: str, find: Callable[[Records], Awaitable[Sequence[InvalidRow]]], settings: Settings
 ) -> Sequence[Finding]:
     """Return a finding about stored definitions, unless the schema is another version's.
@@ -182,7 +182,7 @@ async def _definitions(
         return [Finding(what, True, "not checked: there is no records store")]
     if not await schema_is_current(settings.records_url):
         return [Finding(what, True, "not checked: the schema is another version's")]
-    async with _opened(settings) as records:
+    async with _opened_records(settings) as records:
         return [definitions_finding(what, await find(records))]
 
 
@@ -203,11 +203,11 @@ def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
     return Finding(what, True, "; ".join(listed), advice)
 
 
-async def _records_clock(settings: Settings) -> Sequence[Finding]:
+async def _check_records_clock(settings: Settings) -> Sequence[Finding]:
     """Compare the clocks, except with SQLite, which has no clock of its own."""
     if records_file(settings) is not None:
         return []
-    async with _opened(settings) as records:
+    async with _opened_records(settings) as records:
         found_s = await ahead_of_records_s(records, utc_now)
     return [_clock_finding("records clock", found_s, "PostgreSQL")]
 
@@ -218,30 +218,30 @@ def _clock_finding(what: str, found_s: float, other: str) -> Finding:
     return Finding(what, ok, difference_text(found_s, other), advice)
 
 
-async def _accept_log(settings: Settings) -> Sequence[Finding]:
+async def _check_accept_log(settings: Settings) -> Sequence[Finding]:
     """Check an accept log that is a file; in PostgreSQL it is a part of the records."""
     if records_file(settings) is None or not settings.accept_log_path.exists():
         return []
-    if damaged := await _damage("accept log", settings.accept_log_path):
+    if damaged := await _damage_findings("accept log", settings.accept_log_path):
         return damaged
-    if (installation := await _installation(settings)) is None:
+    if (installation := await _read_own_installation(settings)) is None:
         return []
     check_mark(settings.accept_log_path, str(installation.id))
     return [Finding("accept log", True, "belongs to these records")]
 
 
-async def _installation(settings: Settings) -> Installation | None:
+async def _read_own_installation(settings: Settings) -> Installation | None:
     """Return None if the installation cannot be read, which the check of the records reports."""
     if _is_missing(records_file(settings)):
         return None
     with suppress(RecordsUnavailable):
         if await schema_is_current(settings.records_url):
-            async with _opened(settings) as records:
+            async with _opened_records(settings) as records:
                 return await read_installation(records)
     return None
 
 
-async def _events(
+async def _check_events(
     server: RunningServer, are_records_named: bool, settings: Settings
 ) -> Sequence[Finding]:
     what, folder = "event store", events_folder(settings)
@@ -249,27 +249,27 @@ async def _events(
         return [Finding(what, True, "not checked: the role web needs none")]
     if folder is not None and server.holder is not None:
         return [_events_in_use(server)]
-    installation = await _installation(settings) if are_records_named else None
+    installation = await _read_own_installation(settings) if are_records_named else None
     if folder is not None and is_empty(folder):
         return [_without_events(settings, folder, installation)]
     now = utc_now()
     # Read the ledger first: events are stored before they are counted.
-    counted = None if installation is None else await _ledger(settings, now)
-    inspected, found_s = await _inspected(settings, installation, now)
+    counted = None if installation is None else await _read_own_ledger(settings, now)
+    inspected, found_s = await _inspect_events(settings, installation, now)
     findings = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")]
     if counted is not None and inspected.is_marked:
-        findings.append(_compared(counted, inspected))
+        findings.append(_compare_counts(counted, inspected))
     if folder is None:
         findings.append(_clock_finding("events clock", found_s, "the event store"))
     return findings
 
 
-async def _ledger(settings: Settings, now: datetime) -> Counted:
-    async with _opened(settings) as records:
+async def _read_own_ledger(settings: Settings, now: datetime) -> Counted:
+    async with _opened_records(settings) as records:
         return await read_ledger(records, now)
 
 
-def _compared(counted: Counted, inspected: Inspected) -> Finding:
+def _compare_counts(counted: Counted, inspected: Inspected) -> Finding:
     missing = missing_events(counted, inspected.accepted)
     if missing:
         return Finding("stored events", False, missing_text(counted, missing), ADVICE_ON_LOSS)
@@ -285,7 +285,7 @@ def _without_events(settings: Settings, folder: Path, installation: Installation
     return Finding("event store", False, gone_text(str(folder)), GONE_ADVICE)
 
 
-async def _inspected(
+async def _inspect_events(
     settings: Settings, installation: Installation | None, now: datetime
 ) -> tuple[Inspected, float]:
     """Return what the event store holds, and by how many seconds this machine's clock is ahead."""

@@ -48,7 +48,7 @@ async def find_invalid_flags(records: Records) -> Sequence[InvalidRow]:
         .where(_flag.deleted.is_(False))
         .order_by(_flag.project_id, _flag.id)
     )
-    return await _find(records, statement, lambda row: str(row.key), _check_flag)
+    return await _find_invalid(records, statement, lambda row: str(row.key), _check_flag)
 
 
 async def find_invalid_cohorts(records: Records) -> Sequence[InvalidRow]:
@@ -66,7 +66,9 @@ async def find_invalid_cohorts(records: Records) -> Sequence[InvalidRow]:
         .order_by(_cohort.project_id, _cohort.id)
     )
     check = partial(_check_cohort, known)
-    return await _find(records, statement, lambda row: f"{row.id} ({row.name or ''})", check)
+    return await _find_invalid(
+        records, statement, lambda row: f"{row.id} ({row.name or ''})", check
+    )
 
 
 async def find_invalid_insights(records: Records) -> Sequence[InvalidRow]:
@@ -87,7 +89,7 @@ async def _find_filters(
     statement = (
         select(table).where(columns.deleted.is_(False)).order_by(columns.project_id, columns.id)
     )
-    return await _find(records, statement, lambda row: f"{what} {row.id}", check)
+    return await _find_invalid(records, statement, lambda row: f"{what} {row.id}", check)
 
 
 def _check_insight(row: Row[Any]) -> None:
@@ -101,7 +103,7 @@ def _check_dashboard(row: Row[Any]) -> None:
     check_dashboard_filters(row.filters or {})
 
 
-async def _find(
+async def _find_invalid(
     records: Records, statement: Select[Any], name: Callable[[Row[Any]], str], check: Check
 ) -> Sequence[InvalidRow]:
     """Return the rows that a check refuses.

@@ -36,7 +36,7 @@ def snapshot(
         store, count = FlagStore(records), 0
         try:
             with write_snapshot(out, utc_now()) as add:
-                async for project in _all(records):
+                async for project in _all_projects(records):
                     add(project, await store.definitions(project.id))
                     count += 1
         except OSError as error:
@@ -46,7 +46,7 @@ def snapshot(
     print(f"{with_records(settings_of(data=data), work)} projects: {out}")
 
 
-async def _all(records: Records) -> AsyncIterator[Project]:
+async def _all_projects(records: Records) -> AsyncIterator[Project]:
     ids = [project.id for project in await all_projects(records)]
     for start in range(0, len(ids), READ_KEYS_MAX):
         projects = await ProjectStore(records).by_ids(ids[start : start + READ_KEYS_MAX])

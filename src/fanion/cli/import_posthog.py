@@ -118,7 +118,7 @@ def import_posthog(
         outcome = with_records(settings, work)
     except SourceError as error:
         refuse(printable(str(error)))
-    _show(outcome, options, as_json)
+    _print_outcome(outcome, options, as_json)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class _Import:
         project = await project_of(self.records, options.project_id)
         async with self._sink(project) as sink:
             with progress_bar("Copying events", "events") as bar:
-                report = partial(_reach, bar, options.until)
+                report = partial(_move_bar, bar, options.until)
                 copy = EventCopy(
                     instants, sink, progress, utc_now, options.since, options.until, report
                 )
@@ -179,7 +179,7 @@ class _Import:
         bytes_max = self.settings.body_bytes_max
         is_shared = self.records.dialect == "postgresql"
         async with AsyncExitStack() as stack:
-            serving = None if is_shared else _hold(stack, self.settings)
+            serving = None if is_shared else _lock_data_folder(stack, self.settings)
             if serving is not None:
                 yield await http_sink(stack, serving, project, bytes_max)
                 return
@@ -189,7 +189,7 @@ class _Import:
             yield LogSink(log, project, utc_now, bytes_max, ingested)
 
 
-def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
+def _lock_data_folder(stack: AsyncExitStack, settings: Settings) -> str | None:
     """Lock the data folder, or return the address of the server that has locked it."""
     require_data_dir(settings)
     try:
@@ -236,13 +236,13 @@ def _read_options(
     if (since or until) and not events:
         refuse("--since and --until only apply to events: add --events.")
     now = utc_now()
-    start, end = _time("since", since), _time("until", until) or now
+    start, end = _parse_time("since", since), _parse_time("until", until) or now
     if start is not None and start >= end:
         refuse("--since must be before --until, and before now.")
     return ImportOptions(into, email, dry_run, events, start, min(end, now))
 
 
-def _time(name: str, text: str | None) -> datetime | None:
+def _parse_time(name: str, text: str | None) -> datetime | None:
     """Parse an ISO 8601 time, taken as UTC if it has no zone."""
     if text is None:
         return None
@@ -253,14 +253,14 @@ def _time(name: str, text: str | None) -> datetime | None:
         refuse(f"--{name}: {text!r} is not a time such as 2024-01-31 or 2024-01-31T12:00:00Z.")
 
 
-def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
+def _move_bar(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
     """Move the bar along the time of the events, because their number is not known."""
     if copied.start is not None:
         bar.expect((until - copied.start).total_seconds())
         bar.reach((at - copied.start).total_seconds(), copied.events)
 
 
-def _show(outcome: ImportOutcome, options: ImportOptions, as_json: bool) -> None:
+def _print_outcome(outcome: ImportOutcome, options: ImportOptions, as_json: bool) -> None:
     if as_json:
         report = report_as_json(outcome.report, options.dry_run)
         report["events"] = None if outcome.copied is None else asdict(outcome.copied)

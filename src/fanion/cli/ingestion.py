@@ -84,7 +84,7 @@ def list_letters(
 
     async def work(records: Records) -> list[dict[str, Any]]:
         letters, _ = await DeadLetters(records).read_page(DeadLetterFilter(project), limit, 0)
-        return [_row(letter, ERROR_CHARS) for letter in letters]
+        return [_letter_row(letter, ERROR_CHARS) for letter in letters]
 
     print_result(with_records(settings_of(data=data), work), as_json)
 
@@ -99,7 +99,7 @@ def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> N
         body = await letters.read_body(chosen)
         if not matches or body is None:
             refuse(f"There is no dead letter {letter_id}; `fanion dead-letters list` shows them.")
-        return {**_row(matches[0], None), "body": body.decode(errors="replace")}
+        return {**_letter_row(matches[0], None), "body": body.decode(errors="replace")}
 
     print_result(with_records(settings_of(data=data), work), as_json)
 
@@ -112,7 +112,7 @@ def retry_letters(
 
     Their events get the same ids as at the first attempt: nothing is stored twice.
     """
-    chosen = _chosen(ids, every, project)
+    chosen = _letter_filter(ids, every, project)
 
     async def work(records: Records) -> int:
         return await DeadLetters(records).mark_for_retry(chosen, utc_now())
@@ -125,7 +125,7 @@ def drop_letters(
     ids: Ids = None, every: All = False, project: Project = None, data: Data = None
 ) -> None:
     """Delete dead letters. Their events are lost."""
-    chosen = _chosen(ids, every, project)
+    chosen = _letter_filter(ids, every, project)
 
     async def work(records: Records) -> int:
         return await DeadLetters(records).discard_letters(chosen)
@@ -133,7 +133,7 @@ def drop_letters(
     _print_count(with_records(settings_of(data=data), work), chosen, "dropped")
 
 
-def _chosen(ids: list[int] | None, every: bool, project: int | None) -> DeadLetterFilter:
+def _letter_filter(ids: list[int] | None, every: bool, project: int | None) -> DeadLetterFilter:
     if bool(ids) == every:
         refuse("Give dead-letter ids, or --all.")
     return DeadLetterFilter(project, ids or None)
@@ -146,7 +146,7 @@ def _print_count(count: int, chosen: DeadLetterFilter, action: str) -> None:
     print(f"{count} {action}.")
 
 
-def _row(letter: DeadLetter, error_chars: int | None) -> dict[str, Any]:
+def _letter_row(letter: DeadLetter, error_chars: int | None) -> dict[str, Any]:
     times = ("received_at", "failed_at", "retry_requested_at")
     texts = {name: time_text(getattr(letter, name)) for name in times}
     return {**asdict(letter), **texts, "error": letter.error[:error_chars]}

@@ -40,37 +40,37 @@ def migrate(
         refuse("Give one of --check and --wait.")
     settings = settings_of(data=data)
     if wait:
-        problem = run_command(_wait(settings, timeout_s))
+        problem = run_command(_wait_for_migrations(settings, timeout_s))
     elif check:
-        problem = run_command(_pending(settings))
+        problem = run_command(_pending_migrations(settings))
     else:
-        problem = run_command(_migrate(settings))
+        problem = run_command(_apply_migrations(settings))
     if problem:
         warn(problem)
         raise typer.Exit(1)
     print(UP_TO_DATE)
 
 
-async def _migrate(settings: Settings) -> str:
+async def _apply_migrations(settings: Settings) -> str:
     require_records(settings)
     with progress_bar("Migrating", "migrations") as bar:
-        await migrate_records(settings.records_url, partial(_reach, bar))
+        await migrate_records(settings.records_url, partial(_move_bar, bar))
     return ""
 
 
-def _reach(bar: Bar, applied: int, missing: int) -> None:
+def _move_bar(bar: Bar, applied: int, missing: int) -> None:
     bar.expect(missing)
     bar.reach(applied, applied)
 
 
-async def _pending(settings: Settings) -> str:
+async def _pending_migrations(settings: Settings) -> str:
     """Return what to report, or "" if nothing is pending."""
     require_records(settings)
     names = await pending_migrations(settings.records_url)
     return f"migrations are pending: {', '.join(names)}" if names else ""
 
 
-async def _wait(settings: Settings, timeout_s: float) -> str:
+async def _wait_for_migrations(settings: Settings, timeout_s: float) -> str:
     """Wait until nothing is pending or the time is over, and return what to report.
 
     A store that does not answer yet is waited for too.
@@ -79,7 +79,7 @@ async def _wait(settings: Settings, timeout_s: float) -> str:
     give_up = loop.time() + timeout_s
     while True:
         try:
-            problem = await _pending(settings)
+            problem = await _pending_migrations(settings)
         except RecordsUnavailable as error:
             problem = f"the records store cannot be used: {error}"
         left_s = give_up - loop.time()

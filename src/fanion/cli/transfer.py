@@ -77,7 +77,7 @@ def export_project(
     if output is None:
         write_out(text)
     else:
-        _write(output, text)
+        _write_document(output, text)
 
 
 def import_project(
@@ -96,7 +96,7 @@ def import_project(
     document is checked first, and written in one transaction.
     """
     try:
-        document = read_document(_read(file))
+        document = read_document(_read_document(file))
     except DocumentError as error:
         refuse(printable(str(error)))
 
@@ -116,21 +116,21 @@ async def import_into(
 ) -> Report:
     try:
         with progress_bar("Importing", "objects") as bar:
-            bar.expect(_objects(document))
+            bar.expect(_object_count(document))
             return await import_document(
-                records, author, document, dry_run=dry_run, on_outcome=partial(_advance, bar)
+                records, author, document, dry_run=dry_run, on_outcome=partial(_advance_bar, bar)
             )
     except DocumentError as error:
         refuse("\n".join(printable(line) for line in str(error).split("\n")))
 
 
-def _objects(document: Document) -> int:
+def _object_count(document: Document) -> int:
     """Return the number of objects for which an outcome is reported."""
     members = sum(len(cohort.members) for cohort in document.cohorts if not cohort.deleted)
     return members + sum(len(getattr(document, name)) for name in SECTIONS)
 
 
-def _advance(bar: Bar, outcome: ObjectOutcome) -> None:
+def _advance_bar(bar: Bar, outcome: ObjectOutcome) -> None:
     if outcome.kind in _COUNTED:
         bar.advance(outcome.count)
 
@@ -162,7 +162,7 @@ def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:
 
 def show_report(report: Report, dry_run: bool) -> None:
     counts = report.counts()
-    print_result([_row(kind, results) for kind, results in counts.items()], as_json=False)
+    print_result([_counts_row(kind, results) for kind, results in counts.items()], as_json=False)
     lines = [outcome for outcome in report.outcomes if outcome.result != "unchanged"]
     for outcome in lines[:LINES_SHOWN]:
         number = f"{outcome.count} " if outcome.count > 1 else ""
@@ -174,11 +174,11 @@ def show_report(report: Report, dry_run: bool) -> None:
         print("This was a dry run: nothing was changed.")
 
 
-def _row(kind: str, counts: Any) -> dict[str, Any]:
+def _counts_row(kind: str, counts: Any) -> dict[str, Any]:
     return {"": kind, **{result: counts[result] for result in RESULTS}}
 
 
-def _read(file: Path) -> bytes:
+def _read_document(file: Path) -> bytes:
     """Read the file, but at most one byte more than is allowed: a device may never end."""
     try:
         if str(file) == "-":
@@ -193,7 +193,7 @@ def _read(file: Path) -> bytes:
     return raw
 
 
-def _write(output: Path, text: bytes) -> None:
+def _write_document(output: Path, text: bytes) -> None:
     """Write the whole text or nothing: a former file stays until the new one is complete."""
     partial_file = output.with_name(f".{output.name}.new")
     try:

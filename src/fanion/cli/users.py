@@ -71,12 +71,12 @@ def add_user(
             "--name", read_first_name, email.split("@")[0] if name is None else name
         ),
         level=_read_argument("--level", read_level, level),
-        key_label=_read_argument("--label", _label, label),
+        key_label=_read_argument("--label", _key_label, label),
         key_expires_at=None if expires is None else _read_argument("--expires", expiry, expires),
     )
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        member, key, text = await _members(records).add_member(organization_id, new, now)
+        member, key, text = await _member_store(records).add_member(organization_id, new, now)
         return {
             "id": member.user_id,
             "uuid": str(member.uuid),
@@ -97,7 +97,8 @@ def list_users(data: Data = None, as_json: AsJson = False) -> None:
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
         return [
-            _user_row(member) for member in await _members(records).all_members(organization_id)
+            _user_row(member)
+            for member in await _member_store(records).all_members(organization_id)
         ]
 
     print_result(_run_in_organization(data, work), as_json)
@@ -113,8 +114,8 @@ def set_level(
     new_level = _read_argument("the level", read_level, level)
 
     async def work(records: Records, organization_id: UUID) -> Member:
-        return await _members(records).set_level(
-            organization_id, _normalised(email), new_level, utc_now()
+        return await _member_store(records).set_level(
+            organization_id, _normalised_email(email), new_level, utc_now()
         )
 
     changed = _run_for_user(data, email, work)
@@ -144,7 +145,9 @@ def remove_user(email: Email, data: Data = None) -> None:
     """
 
     async def work(records: Records, organization_id: UUID) -> None:
-        await _members(records).remove_member(organization_id, _normalised(email), utc_now())
+        await _member_store(records).remove_member(
+            organization_id, _normalised_email(email), utc_now()
+        )
 
     _run_for_user(data, email, work)
     print("Removed.")
@@ -155,7 +158,7 @@ def remove_second_factor(email: Email, data: Data = None) -> None:
     """Let a user who lost phone and recovery codes sign in with only the password."""
 
     async def work(records: Records, organization_id: UUID) -> bool:
-        member = await _members(records).find_member(organization_id, _normalised(email))
+        member = await _member_store(records).find_member(organization_id, _normalised_email(email))
         return await SecondFactorStore(records).remove(member.user_id, None, utc_now())
 
     if not _run_for_user(data, email, work):
@@ -172,9 +175,10 @@ def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None
     now, settings = utc_now(), settings_of(data=data)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        members = await _members(records).all_members(organization_id)
+        members = await _member_store(records).all_members(organization_id)
         member = next(
-            (candidate for candidate in members if candidate.email == _normalised(email)), None
+            (candidate for candidate in members if candidate.email == _normalised_email(email)),
+            None,
         )
         if member is None:
             raise NotFound
@@ -195,7 +199,7 @@ def list_roles(data: Data = None, as_json: AsJson = False) -> None:
     """List roles by name, with their members and the flags that they may edit."""
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
-        page, _ = await _roles(records).page(organization_id, ROLES_LISTED_MAX, 0)
+        page, _ = await _role_store(records).page(organization_id, ROLES_LISTED_MAX, 0)
         return [_role_row(role, as_json) for role in page]
 
     print_result(_run_in_organization(data, work), as_json)
@@ -220,7 +224,7 @@ def add_role(
     level = None if access is None else _read_argument("--access", _access_level, access)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        role = await _roles(records).create_role(organization_id, None, name, level, utc_now())
+        role = await _role_store(records).create_role(organization_id, None, name, level, utc_now())
         return _role_row(role, as_json)
 
     print_result(_run_in_organization(data, work), as_json)
@@ -231,8 +235,8 @@ def remove_role(name: RoleName, data: Data = None) -> None:
     """Delete a role, with its memberships and its access to flags."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store = _roles(records)
-        role = await _role(store, organization_id, name)
+        store = _role_store(records)
+        role = await _find_role(store, organization_id, name)
         await store.remove_role(organization_id, role.id, None, utc_now())
 
     _run_in_organization(data, work)
@@ -244,9 +248,9 @@ def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Add a user of the organization to a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, address = _roles(records), _normalised(email)
-        role = await _role(store, organization_id, name)
-        members = await _members(records).all_members(organization_id)
+        store, address = _role_store(records), _normalised_email(email)
+        role = await _find_role(store, organization_id, name)
+        members = await _member_store(records).all_members(organization_id)
         uuid = next((member.uuid for member in members if member.email == address), None)
         if uuid is None:
             raise NotFound
@@ -261,8 +265,8 @@ def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Remove a user from a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, address = _roles(records), _normalised(email)
-        role = await _role(store, organization_id, name)
+        store, address = _role_store(records), _normalised_email(email)
+        role = await _find_role(store, organization_id, name)
         for membership in role.members:
             if membership.user.email == address:
                 await store.remove_member(organization_id, role.id, membership.id, None, utc_now())
@@ -275,21 +279,23 @@ def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
 
 def _set_active(data: Data, email: str, *, is_active: bool) -> Member:
     async def work(records: Records, organization_id: UUID) -> Member:
-        store = _members(records)
-        return await store.set_active(organization_id, _normalised(email), is_active, utc_now())
+        store = _member_store(records)
+        return await store.set_active(
+            organization_id, _normalised_email(email), is_active, utc_now()
+        )
 
     return _run_for_user(data, email, work)
 
 
-def _members(records: Records) -> MemberStore:
+def _member_store(records: Records) -> MemberStore:
     return MemberStore(records)
 
 
-def _roles(records: Records) -> RoleStore:
+def _role_store(records: Records) -> RoleStore:
     return RoleStore(records, revoke_flags_of_role)
 
 
-async def _role(store: RoleStore, organization_id: UUID, name: str) -> Role:
+async def _find_role(store: RoleStore, organization_id: UUID, name: str) -> Role:
     try:
         return await store.find_by_name(organization_id, name)
     except NotFound:
@@ -331,11 +337,11 @@ def _read_argument(what: str, read: Callable[[str], T], text: str) -> T:
         refuse(printable(f"{what}: {error}"))
 
 
-def _normalised(email: str) -> str:
+def _normalised_email(email: str) -> str:
     return email.strip().lower()
 
 
-def _label(text: str) -> str:
+def _key_label(text: str) -> str:
     if not 1 <= len(text) <= KEY_LABEL_CHARS_MAX:
         raise ValueError(f"a label has 1 to {KEY_LABEL_CHARS_MAX} characters.")
     return text

@@ -103,7 +103,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ValueError("PORT must be between 0 and 65535")
-        if self.management_address is not None and _conflict(self.management_address, self.listen):
+        if self.management_address is not None and _addresses_conflict(
+            self.management_address, self.listen
+        ):
             raise ValueError("MANAGEMENT_LISTEN must be another address than HOST and PORT")
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise ValueError("LOG_LEVEL must be debug, info, warning or error")
@@ -247,7 +249,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def answering(self) -> int:
         """The number of processes that answer capture and flags, including the server itself."""
-        return self.processes or min(_cores(), PROCESSES)
+        return self.processes or min(_available_cores(), PROCESSES)
 
     @property
     def address(self) -> str:
@@ -271,7 +273,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         address = self.management_address
         if self.management_url or address is None:
             return self.mail_url
-        return _url(*address)
+        return _listener_url(*address)
 
     @property
     def smtp_server(self) -> SmtpServer | None:
@@ -281,7 +283,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def local_address(self) -> str:
         """The address at which a program on this machine reaches the server."""
-        return _url(self.host, self.port)
+        return _listener_url(self.host, self.port)
 
     def __repr__(self) -> str:
         """Leave out passwords, which URLs may contain too."""
@@ -301,7 +303,7 @@ def read_settings(
     Raises:
         SettingsError: A variable is unknown or a value is wrong.
     """
-    return _convert(_read_values(environment, flags))
+    return _convert_values(_read_values(environment, flags))
 
 
 def read_valid_settings(
@@ -315,7 +317,7 @@ def read_valid_settings(
     values, problems = _read_values(environment, flags), dict[str, str]()
     while True:
         try:
-            return _convert(values), problems
+            return _convert_values(values), problems
         except SettingsError as error:
             names = [word.lower() for word in _NAMES.findall(str(error))]
             wrong = next((name for name in names if name in values), None)
@@ -334,26 +336,26 @@ def _read_values(environment: Mapping[str, str], flags: Mapping[str, Any] | None
     return values | {name: value for name, value in (flags or {}).items() if value is not None}
 
 
-def _convert(values: Mapping[str, Any]) -> Settings:
+def _convert_values(values: Mapping[str, Any]) -> Settings:
     for name in values:
         if name not in Settings.__struct_fields__:
             raise SettingsError(
                 f"{PREFIX}{name.upper()} is not a setting; docs/configuration.md lists them all."
             )
     try:
-        return msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
+        return msgspec.convert(values, Settings, strict=False, dec_hook=_decode_value)
     except msgspec.ValidationError as error:
         raise SettingsError(_setting_error(str(error), values)) from None
 
 
-def _url(host: str, port: int) -> str:
+def _listener_url(host: str, port: int) -> str:
     """Return the address at which a program on this machine reaches the listener."""
     host = "127.0.0.1" if host in _EVERY_ADDRESS else host
     host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{port}"
 
 
-def _conflict(first: tuple[str, int], second: tuple[str, int]) -> bool:
+def _addresses_conflict(first: tuple[str, int], second: tuple[str, int]) -> bool:
     """Return whether the two addresses cannot be listened on at the same time."""
     return first[1] == second[1] and (
         first[0] == second[0] or not _EVERY_ADDRESS.isdisjoint(first + second)
@@ -379,13 +381,13 @@ def _read_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _cores() -> int:
+def _available_cores() -> int:
     """Return the number of cores that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)  # not available on every platform
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
-def _decode(kind: type, value: Any) -> Any:
+def _decode_value(kind: type, value: Any) -> Any:
     if kind is Path:
         return Path(value)
     raise NotImplementedError

@@ -34,13 +34,13 @@ def check_records_url(url: str) -> None:
     Raises:
         ValueError: The URL is wrong. The text repeats nothing that may be a password.
     """
-    name, scheme = "DATABASE_URL", _scheme(url)
+    name, scheme = "DATABASE_URL", _url_scheme(url)
     _require_scheme(name, url, ("sqlite", "postgresql", "postgres"), _RECORDS_OPTIONS)
     if scheme.startswith("sqlite"):
         if not url.partition(":///")[2].partition("?")[0]:
             raise ValueError(f"{name} must name a file: sqlite:////var/lib/fanion/records.db")
     else:
-        _split(name, url)
+        _split_url(name, url)
     _require_options(name, url, _RECORDS_OPTIONS[scheme])
 
 
@@ -50,9 +50,9 @@ def check_events_url(url: str) -> None:
     Raises:
         ValueError: The URL is wrong. The text repeats nothing that may be a password.
     """
-    name, scheme = "EVENTS_URL", _scheme(url)
+    name, scheme = "EVENTS_URL", _url_scheme(url)
     _require_scheme(name, url, ("chdb", "clickhouse", "clickhouses"), _EVENTS_OPTIONS)
-    parts = _split(name, url)
+    parts = _split_url(name, url)
     if scheme == "chdb" and (parts.netloc or not parts.path.startswith("/")):
         raise ValueError(f"{name} must name an absolute folder: chdb:///var/lib/fanion/events")
     if scheme != "chdb" and not parts.hostname:
@@ -71,13 +71,13 @@ def check_stores_of_roles(roles: frozenset[Role], records_url: str, events_url: 
     if roles == ALL:
         return
     named = f"ROLE={roles_text(roles)}"
-    if not records_url or _scheme(records_url).startswith("sqlite"):
+    if not records_url or _url_scheme(records_url).startswith("sqlite"):
         raise ValueError(
             f"{named} needs PostgreSQL in DATABASE_URL: records in SQLite are served by one "
             "process, with all roles"
         )
     missing = _READ_EVENTS - roles
-    is_embedded = not events_url or _scheme(events_url) == "chdb"
+    is_embedded = not events_url or _url_scheme(events_url) == "chdb"
     if is_embedded and missing and missing != _READ_EVENTS:
         raise ValueError(
             f"{named} needs a ClickHouse server in EVENTS_URL: an embedded event store is opened "
@@ -85,18 +85,18 @@ def check_stores_of_roles(roles: frozenset[Role], records_url: str, events_url: 
         )
 
 
-def _scheme(url: str) -> str:
+def _url_scheme(url: str) -> str:
     return url.partition("://")[0]
 
 
 def _require_scheme(name: str, url: str, shown: Sequence[str], known: Collection[str]) -> None:
-    if _scheme(url) not in known or "://" not in url:
+    if _url_scheme(url) not in known or "://" not in url:
         raise ValueError(
             f"{name} must begin with {' or '.join(f'{scheme}://' for scheme in shown)}"
         )
 
 
-def _split(name: str, url: str) -> SplitResult:
+def _split_url(name: str, url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_readable = parts.port != 0 and not parts.fragment

@@ -17,9 +17,9 @@ def read_build(folder: Path = STATIC) -> Build:
 
     If building the current sources failed, the build of former sources is served.
     """
-    failure = _failure(folder)
+    failure = _build_failure(folder)
     try:
-        build = _read(folder)
+        build = _read_build_folder(folder)
     except (OSError, ValueError, KeyError) as error:
         if not isinstance(error, FileNotFoundError):
             structlog.get_logger().error("console_not_read", reason=str(error))
@@ -30,7 +30,7 @@ def read_build(folder: Path = STATIC) -> Build:
     return build
 
 
-def _read(folder: Path) -> Build:
+def _read_build_folder(folder: Path) -> Build:
     """Read the build.
 
     Raises:
@@ -41,14 +41,14 @@ def _read(folder: Path) -> Build:
     known = json.loads((folder / "build.json").read_text())
     return Build(
         index=(folder / "index.html").read_text(),
-        assets=_files(folder / "assets"),
-        sdk=_files(folder / "sdk"),
+        assets=_build_files(folder / "assets"),
+        sdk=_build_files(folder / "sdk"),
         sdk_version=known["posthog_js"],
         missing="",
     )
 
 
-def _files(folder: Path) -> dict[str, File]:
+def _build_files(folder: Path) -> dict[str, File]:
     contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     compressed = tuple(suffix for suffix in CODINGS.values() if suffix)
     return {
@@ -65,7 +65,7 @@ def _files(folder: Path) -> dict[str, File]:
     }
 
 
-def _failure(folder: Path) -> str:
+def _build_failure(folder: Path) -> str:
     """Return the first line of the last build's error, or "" if the build did not fail."""
     try:
         return folder.with_suffix(".failed").read_text().partition("\n")[0]

@@ -15,7 +15,7 @@ def preferred_coding(accept: str, available: Collection[str]) -> str:
 
     Source: RFC 9110 section 12.5.3.
     """
-    qualities = _qualities(accept)
+    qualities = _coding_qualities(accept)
     best, best_quality = "identity", 0.0
     for coding in available:
         if coding != "identity" and (quality := _quality_of(coding, qualities)) > best_quality:
@@ -27,7 +27,7 @@ def _quality_of(coding: str, qualities: dict[str, float]) -> float:
     return qualities.get(coding, qualities.get("*", 0))
 
 
-def _qualities(accept: str) -> dict[str, float]:
+def _coding_qualities(accept: str) -> dict[str, float]:
     qualities: dict[str, float] = {}
     for entry in accept.lower().split(",", ENTRIES_MAX)[:ENTRIES_MAX]:
         coding, _, parameter = entry.partition(";")

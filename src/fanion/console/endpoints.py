@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from fanion.console.build import Build, File
 from fanion.console.content_coding import preferred_coding
-from fanion.console.page import headers, rendered
+from fanion.console.page import console_headers, render_page
 from fanion.console.sdk_script import with_configuration
 from fanion.errors import NotFound
 from fanion.flags.sdk.browser_config_endpoints import BrowserConfig
@@ -55,8 +55,8 @@ class ConsoleEndpoints:
         """Answer with the page, which is the same for all paths: the console reads its own path."""
         nonce = secrets.token_urlsafe(_NONCE_BYTES)
         prefix = urlsplit(self.base_url.of(request.peer, request.headers)).path
-        body = rendered(self.build.index, nonce, prefix)
-        return Response(200, body, headers(nonce), HTML)
+        body = render_page(self.build.index, nonce, prefix)
+        return Response(200, body, console_headers(nonce), HTML)
 
     async def asset(self, request: Request) -> Response:
         file = self.build.assets.get(request.path.removeprefix(ASSETS))

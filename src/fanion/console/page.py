@@ -7,7 +7,7 @@ from fanion.web.security_headers import NOT_STORED, Header, page_headers
 _NONCE, _PREFIX, _ASSETS = "__NONCE__", "__PREFIX__", '="./assets/'
 
 
-def rendered(index: str, nonce: str, prefix: str) -> bytes:
+def render_page(index: str, nonce: str, prefix: str) -> bytes:
     """Return the page with nonce and prefix filled in.
 
     Args:
@@ -23,11 +23,11 @@ def rendered(index: str, nonce: str, prefix: str) -> bytes:
     )
 
 
-def headers(nonce: str) -> tuple[Header, ...]:
-    return (NOT_STORED, *page_headers(_policy(nonce)))
+def console_headers(nonce: str) -> tuple[Header, ...]:
+    return (NOT_STORED, *page_headers(_content_policy(nonce)))
 
 
-def _policy(nonce: str) -> str:
+def _content_policy(nonce: str) -> str:
     """Return the content security policy of one response.
 
     The nonce belongs to that response, so that no script runs that the page does not name, and

@@ -19,12 +19,12 @@ def with_configuration(configuration: bytes, script: File) -> File:
     plain = script.bodies["identity"]
     bodies = {"identity": configuration + plain}
     if packed := script.bodies.get("gzip"):
-        bodies["gzip"] = _joined(configuration, plain, packed)
+        bodies["gzip"] = _join_gzip(configuration, plain, packed)
     digest = sha256(configuration + script.digest.encode()).hexdigest()[:32]
     return File(script.content_type, bodies, digest)
 
 
-def _joined(first: bytes, second: bytes, packed: bytes) -> bytes:
+def _join_gzip(first: bytes, second: bytes, packed: bytes) -> bytes:
     """Return one gzip member of both texts, because browsers read only the first member.
 
     Args:

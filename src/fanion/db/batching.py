@@ -107,7 +107,7 @@ class DataLoader(Generic[K, V]):
 
     async def close(self) -> None:
         """Cancel the reads in progress; callers that wait for them get RecordsUnavailable."""
-        _fail(self._asked, asyncio.CancelledError())
+        _fail_batch(self._asked, asyncio.CancelledError())
         self._asked.clear()
         for read in self._reads:
             read.cancel()
@@ -151,7 +151,7 @@ class DataLoader(Generic[K, V]):
             async with asyncio.timeout(self._limits.timeout_s):
                 values = await self._load(list(batch))
         except BaseException as error:
-            _fail(batch, error)
+            _fail_batch(batch, error)
             if not isinstance(error, Exception):
                 raise
             return
@@ -181,12 +181,14 @@ class DataLoader(Generic[K, V]):
         self, batch: dict[K, list[asyncio.Future[V | None]]], read: asyncio.Task[None]
     ) -> None:
         self._reads.discard(read)
-        _fail(batch, asyncio.CancelledError())  # it may have been cancelled before it began
+        _fail_batch(batch, asyncio.CancelledError())  # it may have been cancelled before it began
         if self._asked:
             self._schedule(read.get_loop())
 
 
-def _fail(batch: Mapping[K, Sequence[asyncio.Future[V | None]]], error: BaseException) -> None:
+def _fail_batch(
+    batch: Mapping[K, Sequence[asyncio.Future[V | None]]], error: BaseException
+) -> None:
     for futures in batch.values():
         for future in futures:
             if future.done():

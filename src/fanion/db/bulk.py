@@ -38,8 +38,8 @@ def insert_rows(
     """
     ending = f" RETURNING {', '.join(returning)}" if returning else ""
     returned: list[tuple[Any, ...]] = []
-    for count, values in _portions(connection.dialect, table, columns, rows):
-        statement = _insert(connection.dialect, table, columns, count) + ending
+    for count, values in _row_portions(connection.dialect, table, columns, rows):
+        statement = _insert_statement(connection.dialect, table, columns, count) + ending
         result = connection.exec_driver_sql(statement, values)
         if returning:
             returned += [tuple(row) for row in result]
@@ -60,8 +60,8 @@ def put_rows(
     """
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
     ending = f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
-    for count, values in _portions(connection.dialect, table, keys + columns, rows):
-        statement = _insert(connection.dialect, table, keys + columns, count) + ending
+    for count, values in _row_portions(connection.dialect, table, keys + columns, rows):
+        statement = _insert_statement(connection.dialect, table, keys + columns, count) + ending
         connection.exec_driver_sql(statement, values)
 
 
@@ -77,17 +77,17 @@ def update_rows(
             lists = _by_column(dialect, table, columns, chunk)
             connection.exec_driver_sql(statement, (*lists, len(chunk)))
         return
-    for count, values in _portions(dialect, table, columns, rows):
-        connection.exec_driver_sql(_update(table, columns, count), values)
+    for count, values in _row_portions(dialect, table, columns, rows):
+        connection.exec_driver_sql(_update_statement(table, columns, count), values)
 
 
 def as_bound(connection: Connection, table: Table, column: str, values: Values) -> Values:
     """Return the values in the form in which the driver takes and gives them."""
-    process = _processor(connection.dialect, table, column)
+    process = _bind_processor(connection.dialect, table, column)
     return values if process is None else [process(value) for value in values]
 
 
-def _portions(
+def _row_portions(
     dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Yield portions of the rows: how many there are, and all their values.
@@ -109,25 +109,25 @@ def _by_column(
     """Return the values of each column in the form that the driver takes."""
     by_column: list[Values] = []
     for name, values in zip(columns, zip(*rows, strict=True), strict=True):
-        process = _processor(dialect, table, name)
+        process = _bind_processor(dialect, table, name)
         by_column.append(values if process is None else [process(value) for value in values])
     return by_column
 
 
 @cache
-def _processor(dialect: Dialect, table: Table, column: str) -> Callable[[Any], Any] | None:
+def _bind_processor(dialect: Dialect, table: Table, column: str) -> Callable[[Any], Any] | None:
     return table.c[column].type.dialect_impl(dialect).bind_processor(dialect)
 
 
 @lru_cache(maxsize=64)
-def _insert(dialect: Dialect, table: Table, columns: tuple[str, ...], rows: int) -> str:
+def _insert_statement(dialect: Dialect, table: Table, columns: tuple[str, ...], rows: int) -> str:
     marks = ["{}"] * len(columns)  # the engine knows the type of each column
     into = f"{table.name} ({', '.join(columns)})"
-    return f"INSERT INTO {into} VALUES {_brackets(dialect, marks, rows)}"
+    return f"INSERT INTO {into} VALUES {_value_brackets(dialect, marks, rows)}"
 
 
 @lru_cache(maxsize=64)
-def _update(table: Table, columns: tuple[str, ...], rows: int) -> str:
+def _update_statement(table: Table, columns: tuple[str, ...], rows: int) -> str:
     """Return SQLite's statement."""
     brackets = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
     return _update_from(table, columns, f"(VALUES {brackets}) AS new")
@@ -154,7 +154,7 @@ def _update_from(table: Table, columns: tuple[str, ...], new: str) -> str:
     return f"UPDATE {table.name} SET {', '.join(others)} FROM {new} WHERE {table.name}.{key}"
 
 
-def _brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:
+def _value_brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:
     """Return one bracket of values for each row.
 
     Args:

@@ -197,25 +197,25 @@ def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine
 
 def translate_errors(engine: Engine) -> None:
     """Make every failing call on the engine's connections raise RecordsUnavailable."""
-    event.listen(engine, "handle_error", _translate)
+    event.listen(engine, "handle_error", _translate_error)
 
 
-def _translate(context: ExceptionContext) -> BaseException | None:
+def _translate_error(context: ExceptionContext) -> BaseException | None:
     error = context.original_exception
     if not isinstance(error, Exception):  # a cancelled task must learn that it is cancelled
         return None
     if context.is_disconnect or is_store_failure(error):
-        return unavailable(error)
+        return records_unavailable(error)
     return None
 
 
-def unavailable(error: BaseException) -> RecordsUnavailable:
+def records_unavailable(error: BaseException) -> RecordsUnavailable:
     """Return the exception that a store failure is reported as."""
     state = str(getattr(error, "sqlstate", None) or "")
     if state in _CONFLICTS:
-        return TransactionConflict(reason(error))
+        return TransactionConflict(error_reason(error))
     kind = RecordsRefused if state.startswith(_REFUSALS) else RecordsUnavailable
-    return kind(reason(error))
+    return kind(error_reason(error))
 
 
 def is_store_failure(error: BaseException) -> bool:
@@ -244,7 +244,7 @@ def is_store_failure(error: BaseException) -> bool:
     return isinstance(error, OSError | InternalClientError)
 
 
-def reason(error: BaseException) -> str:
+def error_reason(error: BaseException) -> str:
     """Return the error in one line, without the statement, whose values may be private."""
     if isinstance(error, DBAPIError):
         error = error.orig or error

@@ -22,9 +22,9 @@ from fanion.db.drivers import (
     make_parent_folder,
     parse_url,
     postgres_engine,
+    records_unavailable,
     sqlite_engine,
     sqlite_reading_engine,
-    unavailable,
 )
 
 __all__ = ["Records", "RecordsRefused", "RecordsUnavailable", "open_records"]
@@ -106,7 +106,7 @@ class Records:
     async def read(self) -> AsyncGenerator[AsyncConnection]:
         """Open a transaction that only reads, with one snapshot for all its statements."""
         with self._timed():
-            async with connected(self._reads) as connection, connection.begin():
+            async with pooled_connection(self._reads) as connection, connection.begin():
                 yield connection
 
     @asynccontextmanager
@@ -117,7 +117,7 @@ class Records:
         """
         try:
             with self._timed():
-                async with connected(self._writes) as connection, connection.begin():
+                async with pooled_connection(self._writes) as connection, connection.begin():
                     yield connection
         finally:
             if self._is_counted_here:
@@ -145,7 +145,7 @@ class Records:
 
 
 @asynccontextmanager
-async def connected(engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
+async def pooled_connection(engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
     """Yield a connection from the pool.
 
     Raises:
@@ -161,7 +161,7 @@ async def connected(engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
         ) from None
     except Exception as error:
         if is_store_failure(error):
-            raise unavailable(error) from error
+            raise records_unavailable(error) from error
         raise
     try:
         yield connection
@@ -210,7 +210,7 @@ class PostgresFetch:
     async def __call__(
         self, statement: Executable, parameters: Parameters | None
     ) -> Sequence[Row[Any]]:
-        async with connected(self._engine) as connection:
+        async with pooled_connection(self._engine) as connection:
             return (await connection.execute(statement, parameters)).all()
 
     async def close(self) -> None:

@@ -23,7 +23,7 @@ def find_damage(path: Path) -> str:
 def find_damage_at_start(path: Path, checked_bytes_max: int = CHECKED_AT_START_BYTES_MAX) -> str:
     """Return what is wrong with a SQLite file, in one line, as far as a quick check can tell."""
     if path.exists() and path.stat().st_size > checked_bytes_max:
-        return _shortened(path) or _find_damage(path, "SELECT MIN('ok') FROM sqlite_master")
+        return _shortened_file(path) or _find_damage(path, "SELECT MIN('ok') FROM sqlite_master")
     return _find_damage(path, "PRAGMA quick_check(1)")
 
 
@@ -45,10 +45,10 @@ def _find_damage(path: Path, check: str) -> str:
     except sqlite3.Error as error:
         is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
         return str(error) if is_damaged else ""  # other errors: it cannot be opened or read
-    return "" if text in ("ok", None) else _line(text)
+    return "" if text in ("ok", None) else _first_complaint(text)
 
 
-def _shortened(path: Path) -> str:
+def _shortened_file(path: Path) -> str:
     """Return a complaint if the file is shorter than its header says.
 
     Source: https://www.sqlite.org/fileformat.html, "The Database Header".
@@ -61,7 +61,7 @@ def _shortened(path: Path) -> str:
     return "" if actual >= expected else f"it has {actual} bytes and should have {expected}"
 
 
-def _line(text: str) -> str:
+def _first_complaint(text: str) -> str:
     """Return the first complaint; `*** in database main ***` may precede it."""
     lines = [line for line in text.splitlines() if not line.startswith("***")]
     return lines[0] if lines else text

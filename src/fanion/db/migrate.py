@@ -13,7 +13,7 @@ from sqlalchemy import URL, Connection, delete, insert, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from fanion.db.drivers import make_parent_folder, parse_url, postgres_engine, sqlite_engine
-from fanion.db.engine import connected
+from fanion.db.engine import pooled_connection
 from fanion.db.schema.tables import schema_compatibility
 from fanion.errors import SchemaRefused, SchemaTooNew, SchemaTooOld
 
@@ -50,7 +50,7 @@ async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
     """
     engine = _engine(parse_url(url))
     try:
-        async with connected(engine) as connection, connection.begin():
+        async with pooled_connection(engine) as connection, connection.begin():
             found = await connection.run_sync(_applied)
             if await connection.run_sync(_is_current, found):
                 return found
@@ -78,7 +78,7 @@ async def pending_migrations(url: str) -> list[str]:
     """
     engine = _engine(parse_url(url))
     try:
-        async with connected(engine) as connection:
+        async with pooled_connection(engine) as connection:
             found = await connection.run_sync(_applied)
             if await connection.run_sync(_is_current, found):
                 return []

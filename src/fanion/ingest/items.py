@@ -7,15 +7,15 @@ from uuid import UUID
 
 from msgspec import ValidationError, convert
 
-from fanion.wire.decoding import loads
+from fanion.wire.decoding import parse_json
 from fanion.wire.incremental_json import (
     DECODED_BYTES_MAX,
     WINDOW_BYTES,
     Kind,
     Piece,
     PullParser,
-    build,
-    load,
+    build_container,
+    parse_large_json,
 )
 from fanion.wire.json_outline import add_members, outline_object, outline_value
 
@@ -36,7 +36,7 @@ def read_items(body: bytes) -> list[dict[str, Any]]:
     Raises:
         InvalidPayload: The body is nested too deeply for the stack on which it is read.
     """
-    items = items_of(loads(body))
+    items = items_of(parse_json(body))
     return items if isinstance(items, list) else []
 
 
@@ -57,7 +57,7 @@ def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list
     if outline.batch_at is not None:
         yield from _items_at(body, outline.batch_at, bytes_max)
     elif outline.items and outline.first is outline.top:
-        yield [load(body, bytes_max)]
+        yield [parse_large_json(body, bytes_max)]
     elif outline.items:
         yield outline.top["batch"]
 
@@ -188,7 +188,7 @@ def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str
         elif kind is Kind.CLOSE:
             return
         else:
-            yield [value if kind is Kind.VALUE else build(pieces, rest, value, bytes_max)]
+            yield [value if kind is Kind.VALUE else build_container(pieces, rest, value, bytes_max)]
 
 
 def items_of(value: Any) -> Any:

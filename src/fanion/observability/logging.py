@@ -149,7 +149,7 @@ def _line_of(record: logging.LogRecord) -> dict[str, object]:
 def open_logs(level: str, stream: BinaryIO | None = None) -> LineWriter:
     """Point structlog and `logging` at a new writer, which the caller closes last."""
     writer = LineWriter(stream or sys.stderr.buffer)
-    _configure(level, writer)
+    _configure_structlog(level, writer)
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, LibraryLines)]:
         root.removeHandler(handler)
@@ -159,10 +159,10 @@ def open_logs(level: str, stream: BinaryIO | None = None) -> LineWriter:
 
 def open_command_logs() -> None:
     """Point structlog at standard error."""
-    _configure("info", StderrLines())
+    _configure_structlog("info", StderrLines())
 
 
-def _configure(level: str, lines: Lines) -> None:
+def _configure_structlog(level: str, lines: Lines) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -208,7 +208,7 @@ def without_ages(measured: Measured) -> Measured:
     return {family: samples for family, samples in measured.items() if family not in _MAXIMA}
 
 
-def summed(parts: Iterable[Measured]) -> Measured:
+def sum_metrics(parts: Iterable[Measured]) -> Measured:
     """Add up the metrics of several processes; of some take the greatest."""
     sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for part in parts:
@@ -243,5 +243,5 @@ class _Sums:
                     {family.name: own},
                     *({family.name: o.get(family.name, [])} for o in self._others),
                 )
-                family.samples = [Sample(*sample) for sample in summed(parts)[family.name]]
+                family.samples = [Sample(*sample) for sample in sum_metrics(parts)[family.name]]
             yield family

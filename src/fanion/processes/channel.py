@@ -129,7 +129,7 @@ class Channel(Generic[T]):
             descriptor: Closed here.
         """
         if not self.is_open:
-            _close(descriptor)
+            _close_descriptor(descriptor)
             return
         content = _encode(message)
         data = HEADER.pack(len(content), descriptor is not None) + content
@@ -150,7 +150,7 @@ class Channel(Generic[T]):
         self._line.close()
         self._reader.close()
         for _, descriptor in self._unsent:
-            _close(descriptor)
+            _close_descriptor(descriptor)
         self._unsent.clear()
 
     def _end(self) -> None:
@@ -175,7 +175,7 @@ class Channel(Generic[T]):
             except OSError:
                 self._end()
                 return
-            _close(descriptor)
+            _close_descriptor(descriptor)
             self._unsent_bytes -= sent
             if sent == len(data):
                 self._unsent.popleft()
@@ -202,7 +202,7 @@ class Channel(Generic[T]):
         try:
             message = self._decode(content)
         except msgspec.DecodeError:
-            _close(descriptor)
+            _close_descriptor(descriptor)
             self._end()
         else:
             self._receive(message, descriptor)
@@ -308,6 +308,6 @@ def socket_to_parent() -> socket.socket:
     return socket.socket(fileno=int(sys.argv[1]))
 
 
-def _close(descriptor: int | None) -> None:
+def _close_descriptor(descriptor: int | None) -> None:
     if descriptor is not None:
         os.close(descriptor)

@@ -19,7 +19,7 @@ class SharedCounters:
 
     def __init__(self, file: int, workers: int) -> None:
         self.file: Final = file
-        self._map = mmap.mmap(file, _size(workers))
+        self._map = mmap.mmap(file, _bytes_of(workers))
         self._words = memoryview(self._map).cast("Q")
 
     @classmethod
@@ -29,7 +29,7 @@ class SharedCounters:
         Args:
             file: Empty, open for reading and writing.
         """
-        os.truncate(file, _size(workers))
+        os.truncate(file, _bytes_of(workers))
         return cls(file, workers)
 
     @property
@@ -63,5 +63,5 @@ class SharedCounters:
         return self._words[at : at + 1]
 
 
-def _size(workers: int) -> int:
+def _bytes_of(workers: int) -> int:
     return (_SHARED + _OWN * workers) * _WORD

@@ -16,7 +16,7 @@ import multipart  # type: ignore[import-untyped]  # ships no types
 
 from fanion.errors import MALFORMED, BodyTooLarge, InvalidPayload, ParseError, UnsupportedMediaType
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX, split_urlencoded
-from fanion.wire.incremental_json import load
+from fanion.wire.incremental_json import parse_large_json
 
 # Filters of flags and cohorts nest about ten levels deep; JSON encoders run out of stack far beyond
 # this limit.
@@ -109,7 +109,7 @@ def _json(raw: bytes) -> Any:
 
 def _decode_large(raw: bytes) -> Any:
     try:
-        return load(raw, strict=True)
+        return parse_large_json(raw, strict=True)
     except InvalidPayload as error:
         raise _not_json(error) from None
 

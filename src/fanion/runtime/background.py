@@ -46,7 +46,7 @@ async def wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
 @asynccontextmanager
 async def background_tasks(*tasks: BackgroundTask) -> AsyncGenerator[None]:
     """Run tasks until the end of the block, then cancel and await them."""
-    running = [asyncio.create_task(_logged(task)) for task in tasks]
+    running = [asyncio.create_task(_run_logged(task)) for task in tasks]
     try:
         yield
     finally:
@@ -93,7 +93,7 @@ async def run_loop(
             has_more = await work()
             backoff.reset()
             failures.succeeded()
-            _end(defects)
+            _end_defects(defects)
             if has_more:
                 continue
         except expected as error:
@@ -105,7 +105,7 @@ async def run_loop(
         await wait(wake, delay_s)
 
 
-async def _logged(task: BackgroundTask) -> None:
+async def _run_logged(task: BackgroundTask) -> None:
     try:
         await task()
     except Exception as error:
@@ -121,7 +121,7 @@ def _log_defect(
     defects[str(error)].failed(str(error), task=_name_of(work), exc_info=error)
 
 
-def _end(defects: dict[str, FailureLog]) -> None:
+def _end_defects(defects: dict[str, FailureLog]) -> None:
     for failures in defects.values():
         failures.succeeded()
 

@@ -89,7 +89,7 @@ def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
     is_new = not settings.data.exists()
     create_data_dir(settings)
     try:
-        with _locked(settings, address):
+        with _locked_folder(settings, address):
             yield
     except BaseException:
         if is_new:
@@ -105,7 +105,7 @@ def _remove_unused(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(settings: Settings, address: str) -> Iterator[None]:
+def _locked_folder(settings: Settings, address: str) -> Iterator[None]:
     with (settings.data / _LOCK_FILE).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -182,18 +182,20 @@ def restrict_to_owner(settings: Settings) -> list[Path]:
     if events is not None and _is_open(events):
         for folder, _, files in os.walk(events, topdown=False):
             for path in (*(Path(folder, name) for name in files), Path(folder)):
-                _close(path)  # the top folder last: until then the next start begins again
-    for path in _own(settings):
-        _close(path)
+                _close_to_others(
+                    path
+                )  # the top folder last: until then the next start begins again
+    for path in _own_paths(settings):
+        _close_to_others(path)
     return find_readable_by_others(settings)
 
 
 def find_readable_by_others(settings: Settings) -> list[Path]:
     """Return the paths that others may read or write, in the data folder and of embedded stores."""
-    return [path for path in _own(settings) if _is_open(path)]
+    return [path for path in _own_paths(settings) if _is_open(path)]
 
 
-def _own(settings: Settings) -> Iterator[Path]:
+def _own_paths(settings: Settings) -> Iterator[Path]:
     """Yield the paths that a server creates; other files are the operator's."""
     files = [settings.data.resolve() / name for name in _FILES]
     if (records := records_file(settings)) is not None:
@@ -218,18 +220,18 @@ def events_folder(settings: Settings) -> Path | None:
     return Path(unquote(url.path)).resolve() if url.scheme == "chdb" else None
 
 
-def _close(path: Path) -> None:
-    mode = _mode(path)
+def _close_to_others(path: Path) -> None:
+    mode = _permissions_of(path)
     if mode & _OTHERS and not mode & stat.S_ISVTX:
         with suppress(OSError):  # what stays readable is logged
             path.chmod(mode & ~_OTHERS)
 
 
 def _is_open(path: Path) -> bool:
-    return bool(_mode(path) & _OTHERS)
+    return bool(_permissions_of(path) & _OTHERS)
 
 
-def _mode(path: Path) -> int:
+def _permissions_of(path: Path) -> int:
     """Return the permissions of a path; 0 if it does not exist or is a link."""
     try:
         mode = path.lstat().st_mode

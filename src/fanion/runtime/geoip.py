@@ -58,13 +58,15 @@ def geoip_properties(record: Mapping[str, Any]) -> Place:
 
     Properties that the record does not have are left out.
     """
-    city, country, continent = (_part(record, name) for name in ("city", "country", "continent"))
-    location, postal = _part(record, "location"), _part(record, "postal")
+    city, country, continent = (
+        _record_part(record, name) for name in ("city", "country", "continent")
+    )
+    location, postal = _record_part(record, "location"), _record_part(record, "postal")
     properties: dict[str, Any] = {
-        "$geoip_city_name": _name(city),
-        "$geoip_country_name": _name(country),
+        "$geoip_city_name": _english_name(city),
+        "$geoip_country_name": _english_name(country),
         "$geoip_country_code": country.get("iso_code"),
-        "$geoip_continent_name": _name(continent),
+        "$geoip_continent_name": _english_name(continent),
         "$geoip_continent_code": continent.get("code"),
         "$geoip_postal_code": postal.get("code"),
         "$geoip_latitude": location.get("latitude"),
@@ -75,16 +77,16 @@ def geoip_properties(record: Mapping[str, Any]) -> Place:
     if isinstance(subdivisions, list):
         for number, subdivision in enumerate(subdivisions[:SUBDIVISIONS_MAX], 1):
             properties[f"$geoip_subdivision_{number}_code"] = subdivision.get("iso_code")
-            properties[f"$geoip_subdivision_{number}_name"] = _name(subdivision)
+            properties[f"$geoip_subdivision_{number}_name"] = _english_name(subdivision)
     return {name: value for name, value in properties.items() if value is not None}
 
 
-def _part(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _record_part(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = record.get(name)
     return part if isinstance(part, dict) else _NOWHERE
 
 
-def _name(part: Mapping[str, Any]) -> str | None:
-    names = _part(part, "names")
+def _english_name(part: Mapping[str, Any]) -> str | None:
+    names = _record_part(part, "names")
     name: str | None = names.get("en")
     return name

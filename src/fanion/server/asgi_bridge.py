@@ -18,7 +18,7 @@ class ResponseAborted(Exception):
     """A failure of the application after it has begun its response; `__cause__` is the error."""
 
 
-async def answer(
+async def run_asgi_app(
     app: AsgiApp,
     request: Request,
     state: dict[str, Any],

@@ -154,9 +154,9 @@ class TrustedProxies:
             self.ignored(address)
             return _NOT_FORWARDED
         return Base(
-            _scheme(_last(headers.get(PROTO))),
-            _host(_last(headers.get(HOST))),
-            _prefix(_last(headers.get(PREFIX))),
+            _valid_scheme(_last_value(headers.get(PROTO))),
+            _valid_host(_last_value(headers.get(HOST))),
+            _valid_prefix(_last_value(headers.get(PREFIX))),
         )
 
     def ignored(self, address: str) -> None:
@@ -200,8 +200,8 @@ def is_base_url(url: str) -> bool:
     """Return whether the text is an http or https address with a host and at most a path."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
-    is_path = not path.strip("/") or bool(_prefix(slash + path))
-    return bool(separator and _scheme(scheme) and _host(host) and is_path)
+    is_path = not path.strip("/") or bool(_valid_prefix(slash + path))
+    return bool(separator and _valid_scheme(scheme) and _valid_host(host) and is_path)
 
 
 def _has_forwarded(headers: Headers) -> bool:
@@ -256,7 +256,7 @@ def _read_address(text: str) -> str:
     elif text[:1] == "[":
         return ""
     try:
-        return str(_plain(ip_address(host)))
+        return str(_unmapped_address(ip_address(host)))
     except ValueError:
         return ""
 
@@ -277,7 +277,7 @@ def _is_port(text: str) -> bool:
     return is_number and int(text) <= _PORT_MAX
 
 
-def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def _unmapped_address(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """Return IPv4 for a mapped address: one machine has one address on dual-stack sockets too."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
@@ -299,21 +299,21 @@ def read_networks(text: str) -> tuple[Network, ...]:
     Raises:
         ValueError: An entry is neither; the text names it.
     """
-    return tuple(_network(entry) for entry in text.replace(",", " ").split())
+    return tuple(_parse_network(entry) for entry in text.replace(",", " ").split())
 
 
-def _network(entry: str) -> Network:
+def _parse_network(entry: str) -> Network:
     try:
         network = ip_network(entry)
     except ValueError:
-        raise ValueError(_advice(entry)) from None
+        raise ValueError(_network_advice(entry)) from None
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         mapped = network.network_address.ipv4_mapped
         return IPv4Network((str(mapped), network.prefixlen - _MAPPED.prefixlen))
     return network
 
 
-def _advice(entry: str) -> str:
+def _network_advice(entry: str) -> str:
     try:
         return f"{entry!r} has bits beyond its mask; did you mean {ip_network(entry, strict=False)}"
     except ValueError:
@@ -334,16 +334,16 @@ def format_networks(networks: Sequence[Network]) -> str:
     return ", ".join(names) or "none"
 
 
-def _last(value: str | None) -> str:
+def _last_value(value: str | None) -> str:
     return (value or "").rpartition(",")[2].strip()
 
 
-def _scheme(value: str) -> str | None:
+def _valid_scheme(value: str) -> str | None:
     scheme = value.lower()
     return scheme if scheme in ("http", "https") else None
 
 
-def _host(value: str) -> str | None:
+def _valid_host(value: str) -> str | None:
     """Return the host if it is well-formed, or None.
 
     Source: RFC 3986 section 3.2.2, without forms that no web server's host has.
@@ -358,7 +358,7 @@ def _host(value: str) -> str | None:
     return value if _NAME.fullmatch(host) else None
 
 
-def _prefix(value: str) -> str:
+def _valid_prefix(value: str) -> str:
     prefix = value.rstrip("/")
     if len(prefix) > PREFIX_CHARS_MAX or not _PREFIX.fullmatch(prefix):
         return ""

@@ -147,7 +147,7 @@ class HeadCache:
 
     def __init__(self) -> None:
         self._heads: dict[bytes, CachedHead] = {}
-        self._find_fast_path: Callable[[RequestHead], FastPath | None] = _none
+        self._find_fast_path: Callable[[RequestHead], FastPath | None] = _no_fast_path
 
     def reset(self, find_fast_path: Callable[[RequestHead], FastPath | None]) -> None:
         """Forget all heads, because another application answers from now on."""
@@ -175,7 +175,7 @@ class HeadCache:
         )
 
 
-def _none(_: RequestHead) -> FastPath | None:
+def _no_fast_path(_: RequestHead) -> FastPath | None:
     return None
 
 

@@ -12,7 +12,7 @@ from fanion.server.response import (
     CONTINUE,
     LAST_CHUNK,
     Response,
-    chunk,
+    encode_chunk,
     response_head,
 )
 
@@ -370,7 +370,7 @@ class Request:
         if self.is_lost:
             raise ClientDisconnected
         if data and self.method != "HEAD":
-            self._connection.write(chunk(data) if self._is_chunked else data)
+            self._connection.write(encode_chunk(data) if self._is_chunked else data)
             await self._connection.writable()
 
     def end(self) -> None:

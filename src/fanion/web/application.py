@@ -20,7 +20,7 @@ from fanion.server.head import RequestHead
 from fanion.server.request import FastEndpoint, FastRequest, Request
 from fanion.server.response import Response, response_head
 from fanion.server.server import HttpServer
-from fanion.web.routes import Route, Routes, cors_headers, preflight
+from fanion.web.routes import Route, Routes, cors_headers, preflight_response
 from fanion.web.security_headers import MANAGEMENT_HEADERS
 
 _JSON = ("content-type", "application/json")
@@ -108,7 +108,7 @@ class Application:
         method = "GET" if request.method == "HEAD" else request.method
         try:
             if method == "OPTIONS":
-                return preflight(request.headers, route.methods)
+                return preflight_response(request.headers, route.methods)
             if method not in route.methods:
                 raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
             if route.is_body_read and method == "POST":
@@ -158,7 +158,7 @@ class Application:
                 return 200
             if self.management is None or not _is_managed(request.path):
                 raise NotFound
-            return await asgi_bridge.answer(
+            return await asgi_bridge.run_asgi_app(
                 self.management,
                 request,
                 state,

@@ -81,7 +81,7 @@ def access_guard(
         )
         query = {name: value for name, value in sent_query if value}
         caller = connection.caller
-        principal = await _authenticate(connection, query, authentication, sessions, caller)
+        principal = await _authenticate_request(connection, query, authentication, sessions, caller)
         connection.principal = connection.scope["state"]["principal"] = principal
         set_asker(Asker(principal.user.id, connection.client_left))
         _reject_nul(connection.scope["path"], query)
@@ -133,7 +133,7 @@ async def _admit_public(
             request.principal = request.scope["state"]["principal"] = principal
 
 
-async def _authenticate(
+async def _authenticate_request(
     request: ManagementRequest,
     query: Mapping[str, str],
     authentication: Authentication,
@@ -179,7 +179,7 @@ async def _authenticate_session(
     """
     own = _own_origins(request)
     if request.method in SAFE_METHODS:
-        changes = not _reads(request.route_handler, request.method)
+        changes = not _is_read(request.route_handler, request.method)
         require_no_other_page(request.headers, own, changes=changes)
     else:
         require_own_page(request.headers, own, has_session=True)
@@ -210,7 +210,7 @@ async def _project_of(
     named = request.scope["path_params"].get("project_id")
     if named is None and not handler.opt.get("project"):
         return None
-    token = _token(query) if request.method == "GET" else None
+    token = _query_token(query) if request.method == "GET" else None
     if token is not None:
         return await projects.by_token(token, request.caller)
     return await _find_project(named or CURRENT, request.principal, projects)
@@ -227,13 +227,13 @@ async def _require_rights(
     Raises:
         PermissionDenied: The key, the session or the user's level does not allow it.
     """
-    principal, reads = request.principal, _reads(handler, request.method)
+    principal, reads = request.principal, _is_read(handler, request.method)
     changes = not (reads or handler.opt.get("own"))
     organization_id = None
     if changes and Level.VIEWER in principal.levels.values():
         path_params = request.scope["path_params"]
         organization_id = await _organization_id(path_params, principal, projects)
-    scope = _scope(handler.opt.get("scope"), reads=reads)
+    scope = _required_scope(handler.opt.get("scope"), reads=reads)
     principal.require_access(project, scope, changes=changes, organization_id=organization_id)
     if handler.opt.get("session"):
         principal.require_session()
@@ -306,7 +306,7 @@ def _reads_body(handler: BaseRouteHandler) -> bool:
     return handler.parsed_data_field is not None or bool(handler.opt.get("reads_body"))
 
 
-def _token(query: Mapping[str, str]) -> str | None:
+def _query_token(query: Mapping[str, str]) -> str | None:
     return query.get("token") or query.get("api_key")
 
 
@@ -319,7 +319,7 @@ def _reject_nul(path: str, query: Mapping[str, str]) -> None:
             raise Invalid("Null characters are not allowed.", code="null_characters_not_allowed")
 
 
-def _reads(handler: BaseRouteHandler, method: str) -> bool:
+def _is_read(handler: BaseRouteHandler, method: str) -> bool:
     """Return whether the request changes nothing, by the handler's declaration or by its method.
 
     `reads=False` says that a GET changes something. HEAD is then refused, since no client means a
@@ -332,7 +332,7 @@ def _reads(handler: BaseRouteHandler, method: str) -> bool:
     return method in SAFE_METHODS or (declared is not None and declared.endswith(":read"))
 
 
-def _scope(declared: str | None, *, reads: bool) -> str | None:
+def _required_scope(declared: str | None, *, reads: bool) -> str | None:
     """Return `<object>:read` or `<object>:write` for the scope `<object>`."""
     if declared is None or ":" in declared:
         return declared

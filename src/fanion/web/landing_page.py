@@ -91,7 +91,7 @@ class LandingPage:
         base_url = self.base_url.of(request.peer, request.headers)
         states = await self._states()
         if not prefers_html(request.headers.get("accept") or ""):
-            summary = msgspec.json.encode(_summary(states, base_url))
+            summary = msgspec.json.encode(_json_summary(states, base_url))
             return Response(200, summary, _HEADERS)
         page = landing_page(states, base_url, self.capture_url or base_url, self.no_console)
         return Response(200, page.encode(), _HEADERS, "text/html; charset=utf-8")
@@ -112,12 +112,12 @@ def prefers_html(accept: str) -> bool:
     qualities: dict[str, float] = {}
     for entry in accept.lower().split(",", ACCEPT_RANGES_MAX)[:ACCEPT_RANGES_MAX]:
         kind, *parameters = entry.split(";", 8)
-        qualities.setdefault(kind.strip(), _quality(parameters))
+        qualities.setdefault(kind.strip(), _media_quality(parameters))
     html = max(qualities.get("text/html", 0), qualities.get("application/xhtml+xml", 0))
     return html > 0 and html >= qualities.get("application/json", 0)
 
 
-def _quality(parameters: list[str]) -> float:
+def _media_quality(parameters: list[str]) -> float:
     qualities = (
         matched[1] for parameter in parameters if (matched := _QUALITY.fullmatch(parameter))
     )
@@ -131,7 +131,7 @@ def _is_ready(states: States | None) -> bool:
     )
 
 
-def _summary(states: States | None, base_url: str) -> dict[str, object]:
+def _json_summary(states: States | None, base_url: str) -> dict[str, object]:
     return {
         "name": "Fanion",
         "version": __version__,
@@ -151,7 +151,7 @@ def landing_page(
     """
     snippets = "".join(
         f"<h3>{title}</h3><pre><code>{escape(code)}</code></pre>"
-        for title, code in _snippets(capture_url).items()
+        for title, code in _code_snippets(capture_url).items()
     )
     return html_document(
         "Fanion",
@@ -159,18 +159,18 @@ def landing_page(
         f"""<header><h1>Fanion</h1>
 <p>Product analytics and feature flags, self-hosted. Every PostHog SDK works with this server
 unchanged.</p></header>
-<main>{_status(states)}{_no_console(no_console)}
+<main>{_status_html(states)}{_no_console(no_console)}
 <section><h2>Send events, ask for flags</h2>
 <p>Put your project API key in place of <code>phc_…</code>: the first start issued it, and
 <code>fanion projects list</code> shows it.</p>
 {snippets}</section>
-<section><h2>Read more</h2><ul>{_links(base_url)}</ul></section>
+<section><h2>Read more</h2><ul>{_links_html(base_url)}</ul></section>
 </main><footer><p>Fanion {escape(__version__)}</p></footer>""",
         _NO_ICON,
     )
 
 
-def _links(base_url: str) -> str:
+def _links_html(base_url: str) -> str:
     def link(path: str, name: str) -> str:
         return f'<a href="{escape(base_url + path)}">{name}</a>'
 
@@ -184,7 +184,7 @@ def _links(base_url: str) -> str:
     return "".join(f"<li>{entry}</li>" for entry in entries)
 
 
-def _status(states: States | None) -> str:
+def _status_html(states: States | None) -> str:
     if states is None:
         text = "<strong>Not ready.</strong> Its stores do not answer in time."
         return f'<p class="status bad" role="status">{text}</p>'
@@ -208,7 +208,7 @@ def _no_console(reason: str) -> str:
 server again after that. Everything else works without it.</p></section>"""
 
 
-def _snippets(url: str) -> Mapping[str, str]:
+def _code_snippets(url: str) -> Mapping[str, str]:
     """Return code snippets by title.
 
     URLs are quoted for each language: a path may contain characters special to a shell.

@@ -66,12 +66,12 @@ def management_app(config: Management) -> AsgiApp:
 
     It needs no lifespan events. Paths are served with and without a trailing slash.
     """
-    app = _application(config, None)
+    app = _build_application(config, None)
     # A second application, only for the document: with an `openapi_config` the framework would add
     # routes, and pages that load scripts from elsewhere.
     app.state.documents = ApiDocuments(
         lambda: openapi_document(
-            _application(config, openapi_config()), {**FLAG_OPERATIONS, **CAPTURE_OPERATIONS}
+            _build_application(config, openapi_config()), {**FLAG_OPERATIONS, **CAPTURE_OPERATIONS}
         )
     )
     # The framework types its messages more narrowly than servers and clients of ASGI do.
@@ -147,13 +147,13 @@ class ApiDocuments:
 
 
 @get("/api/schema", public=True, include_in_schema=False)
-async def _schema(request: ManagementRequest) -> Response[bytes]:
+async def _get_schema(request: ManagementRequest) -> Response[bytes]:
     pages: ApiPages = await request.app.state.documents.pages()
     return _page_response(request, pages.schema, MediaType.JSON)
 
 
 @get("/api/docs", public=True, include_in_schema=False)
-async def _documentation(request: ManagementRequest) -> Response[bytes]:
+async def _get_documentation(request: ManagementRequest) -> Response[bytes]:
     pages: ApiPages = await request.app.state.documents.pages()
     response = _page_response(request, pages.documentation, MediaType.HTML)
     response.headers["content-security-policy"] = CONTENT_SECURITY_POLICY
@@ -170,15 +170,15 @@ def _page_response(
     return Response(page.body, media_type=kind, headers=headers)
 
 
-def _application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
+def _build_application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
     provided = {
         "projects": config.projects,
         "authentication": config.authentication,
         **config.dependencies,
     }
     app = Litestar(
-        [ProjectsApi, PersonalKeysApi, *config.controllers, _schema, _documentation],
-        dependencies={name: _provide(value) for name, value in provided.items()},
+        [ProjectsApi, PersonalKeysApi, *config.controllers, _get_schema, _get_documentation],
+        dependencies={name: _provide_value(value) for name, value in provided.items()},
         guards=[access_guard(config.authentication, config.projects, config.sessions)],
         after_request=encode_response,
         exception_handlers={Exception: exception_handler(config.body_bytes_max)},
@@ -196,7 +196,7 @@ def _application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
     return app
 
 
-def _provide(value: object) -> Provide:
+def _provide_value(value: object) -> Provide:
     def given() -> object:
         return value
 

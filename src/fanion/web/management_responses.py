@@ -64,23 +64,23 @@ async def encode_response(response: Any) -> Any:
     content = response.content if isinstance(response, Response) else None
     if not isinstance(content, Struct | list | dict):
         return response
-    fragments = _fragments(content)
-    body = _join(fragments, ENCODED_ON_LOOP_BYTES_MAX)
+    fragments = _encoded_fragments(content)
+    body = _join_fragments(fragments, ENCODED_ON_LOOP_BYTES_MAX)
     if len(body) < ENCODED_ON_LOOP_BYTES_MAX:
         response.content = body
         return response
-    pieces = _pieces(body, fragments)
+    pieces = _encoded_pieces(body, fragments)
     return Streamed(pieces, "application/json", response.status_code, response.headers)
 
 
-async def _pieces(first: bytes, fragments: Iterator[bytes]) -> AsyncGenerator[bytes]:
+async def _encoded_pieces(first: bytes, fragments: Iterator[bytes]) -> AsyncGenerator[bytes]:
     piece = first
     while piece:
         yield piece
-        piece = await asyncio.to_thread(_join, fragments, PIECE_BYTES)
+        piece = await asyncio.to_thread(_join_fragments, fragments, PIECE_BYTES)
 
 
-def _join(fragments: Iterator[bytes], bytes_min: int) -> bytes:
+def _join_fragments(fragments: Iterator[bytes], bytes_min: int) -> bytes:
     """Join the next fragments, of at least `bytes_min` bytes; fewer at the end, then none."""
     parts, size = list[bytes](), 0
     for fragment in fragments:
@@ -91,20 +91,20 @@ def _join(fragments: Iterator[bytes], bytes_min: int) -> bytes:
     return b"".join(parts)
 
 
-def _fragments(content: Any) -> Iterator[bytes]:
+def _encoded_fragments(content: Any) -> Iterator[bytes]:
     """Yield the encoded content; each row of a list, even in a field, is a fragment."""
     if isinstance(content, list):
-        yield from _rows(content)
+        yield from _encoded_rows(content)
     elif isinstance(content, dict):
-        yield from _members(content.items())
+        yield from _encoded_members(content.items())
     elif content.__struct_config__.omit_defaults or content.__struct_config__.tag is not None:
         yield _encode(content)
     else:
         names = zip(content.__struct_fields__, content.__struct_encode_fields__, strict=True)
-        yield from _members((encoded, getattr(content, name)) for name, encoded in names)
+        yield from _encoded_members((encoded, getattr(content, name)) for name, encoded in names)
 
 
-def _members(members: Any) -> Iterator[bytes]:
+def _encoded_members(members: Any) -> Iterator[bytes]:
     """Yield an encoded object.
 
     Args:
@@ -116,14 +116,14 @@ def _members(members: Any) -> Iterator[bytes]:
             continue
         yield before + _encode(name) + b":"
         if isinstance(value, list):
-            yield from _rows(value)
+            yield from _encoded_rows(value)
         else:
             yield _encode(value)
         before = b","
     yield b"{}" if before == b"{" else b"}"
 
 
-def _rows(rows: list[Any]) -> Iterator[bytes]:
+def _encoded_rows(rows: list[Any]) -> Iterator[bytes]:
     before = b"["
     for row in rows:
         yield before + _encode(row)

@@ -26,20 +26,20 @@ class StaticPage(Struct, frozen=True):
     def at(self, base_url: str) -> "StaticPage":
         """Return the page for a client that reaches the server at this address."""
         body = self.body.replace(BASE_URL.encode(), self.escape(base_url))
-        return StaticPage(body, _etag(self.etag.encode() + base_url.encode()), self.escape)
+        return StaticPage(body, _content_etag(self.etag.encode() + base_url.encode()), self.escape)
 
 
 def json_page(value: object) -> StaticPage:
     body = msgspec.json.encode(value)
-    return StaticPage(body, _etag(body), lambda text: msgspec.json.encode(text)[1:-1])
+    return StaticPage(body, _content_etag(body), lambda text: msgspec.json.encode(text)[1:-1])
 
 
 def html_page(document: str) -> StaticPage:
     body = document.encode()
-    return StaticPage(body, _etag(body), lambda text: escape(text).encode())
+    return StaticPage(body, _content_etag(body), lambda text: escape(text).encode())
 
 
-def _etag(content: bytes) -> str:
+def _content_etag(content: bytes) -> str:
     return f'"{sha256(content).hexdigest()[:32]}"'
 
 

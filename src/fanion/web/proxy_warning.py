@@ -58,7 +58,7 @@ class IgnoredHeaders:
         )
         if self._folder is not None:
             record = IgnoredForwarding(peer, utc_now())
-            Thread(target=_write, args=(self._folder.resolve(), record), daemon=True).start()
+            Thread(target=_write_record, args=(self._folder.resolve(), record), daemon=True).start()
 
 
 def trusted_proxies(settings: Settings) -> TrustedProxies:
@@ -79,7 +79,7 @@ def forget_ignored_headers(folder: Path) -> None:
         (folder / _MARKER).unlink(missing_ok=True)
 
 
-def _write(folder: Path, record: IgnoredForwarding) -> None:
+def _write_record(folder: Path, record: IgnoredForwarding) -> None:
     """Write the file atomically, since several processes may write it; a full disk is ignored."""
     new = folder / f"{_MARKER}.{os.getpid()}"
     with suppress(OSError):

@@ -188,8 +188,8 @@ def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
     lists = {path: Route("empty_list", flags.browser.empty_list, read) for path in EMPTY_LISTS}
     return {
         **evaluation_routes(flags),
-        "/flags/definitions": _secret("flag_definitions", definitions.definitions),
-        "/api/feature_flag/local_evaluation": _secret(
+        "/flags/definitions": _secret_key_route("flag_definitions", definitions.definitions),
+        "/api/feature_flag/local_evaluation": _secret_key_route(
             "local_evaluation", definitions.local_evaluation
         ),
         **lists,
@@ -210,7 +210,7 @@ def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
     definitions, browser = flags.definitions, flags.browser
 
     def of_project(name: str, end: str, endpoint: Endpoint) -> tuple[str, str, Route]:
-        return _PROJECT_PREFIX, end, _secret(name, endpoint)
+        return _PROJECT_PREFIX, end, _secret_key_route(name, endpoint)
 
     return (
         _single_flag(flags),
@@ -224,7 +224,7 @@ def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
     )
 
 
-def _secret(name: str, endpoint: Endpoint) -> Route:
+def _secret_key_route(name: str, endpoint: Endpoint) -> Route:
     """Return a route for a personal or a secret key."""
     return Route(name, endpoint, ("GET",), credentials=False)
 
@@ -239,16 +239,16 @@ def _single_flag(
 def operator_routes(page: LandingPage) -> Mapping[str, Route]:
     return {
         "/": Route("landing_page", page.get, ("GET",), cors=False, is_management=True),
-        **_probes(page),
+        **_probe_routes(page),
     }
 
 
 def probe_routes(page: LandingPage) -> Routes:
     """Return the routes that every process answers, whatever its roles."""
-    return Routes(_probes(page))
+    return Routes(_probe_routes(page))
 
 
-def _probes(page: LandingPage) -> Mapping[str, Route]:
+def _probe_routes(page: LandingPage) -> Mapping[str, Route]:
     probes = page.probes
     return {
         "/_health": Route("health", probes.health, ("GET",), cors=False),
@@ -273,7 +273,7 @@ def cors_headers(origin: str, *, credentials: bool) -> tuple[tuple[str, str], ..
     )
 
 
-def preflight(headers: Headers, methods: Iterable[str]) -> Response:
+def preflight_response(headers: Headers, methods: Iterable[str]) -> Response:
     """Return the response to OPTIONS.
 
     Args:

@@ -103,7 +103,7 @@ def decode_body(
     if compression == "lz64":
         data = _unlz64(data, bytes_max, lz64_bytes_max)
     data = _undo_compression(data, compression, gunzipped, bytes_max)
-    data = _trim(data)
+    data = _trim_blanks(data)
     if not data:
         raise NoData
     return DecodedForm(data, fields)
@@ -152,7 +152,7 @@ def decode_small_request(
     return decode_small(request.body, content_type or "", encoding or "", query, bytes_max)
 
 
-def loads(raw: bytes) -> Any:
+def parse_json(raw: bytes) -> Any:
     """Parse JSON from clients: NaN and infinities become null, lone surrogates U+FFFD.
 
     Raises:
@@ -199,7 +199,10 @@ _parse_usual = lru_cache(256)(_parse_query)
 def _loads_tolerant(raw: bytes) -> Any:
     try:
         value = json.loads(
-            _text(raw), parse_constant=_null, parse_float=_finite, parse_int=_integer
+            _decode_text(raw),
+            parse_constant=_null_constant,
+            parse_float=_finite_float,
+            parse_int=_bounded_integer,
         )
         # Encoding the value again joins surrogates that were escaped separately.
         return _decode(_join_surrogates(json.dumps(value, ensure_ascii=False)))
@@ -209,18 +212,18 @@ def _loads_tolerant(raw: bytes) -> Any:
         raise malformed(str(error)) from None
 
 
-def _null(name: str) -> None:
+def _null_constant(name: str) -> None:
     return None
 
 
-def _finite(text: str) -> float | None:
+def _finite_float(text: str) -> float | None:
     number = float(text)
     return number if math.isfinite(number) else None
 
 
-def _integer(text: str) -> int | float | None:
+def _bounded_integer(text: str) -> int | float | None:
     # Python refuses to read integers of more than 4300 digits.
-    return int(text) if len(text) < 4000 else _finite(text)
+    return int(text) if len(text) < 4000 else _finite_float(text)
 
 
 def is_utf8(raw: bytes) -> bool:
@@ -230,7 +233,7 @@ def is_utf8(raw: bytes) -> bool:
         return False
 
 
-def _text(raw: bytes) -> str:
+def _decode_text(raw: bytes) -> str:
     """Decode UTF-8 that may contain lone surrogates.
 
     Raises:
@@ -243,7 +246,7 @@ def _join_surrogates(text: str) -> bytes:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
-def _trim(data: bytes) -> bytes:
+def _trim_blanks(data: bytes) -> bytes:
     return data.removeprefix(_BOM).strip(b" \t\r\n")
 
 
@@ -270,7 +273,7 @@ def _undo_compression(data: bytes, compression: str, gunzipped: bool, bytes_max:
     Args:
         gunzipped: Whether a gzip named by `compression` has been undone already.
     """
-    data = _undo_base64(_trim(data))
+    data = _undo_base64(_trim_blanks(data))
     if data.startswith(GZIP_MAGIC):
         return gunzip(data, bytes_max)
     if compression in ("gzip", "gzip-js") and not gunzipped:
@@ -302,7 +305,7 @@ def _undo_base64(data: bytes) -> bytes:
     if decoded.startswith(GZIP_MAGIC) or len(decoded) > _CHUNK:
         return decoded
     try:
-        return decoded if is_utf8(decoded) else _join_surrogates(_text(decoded))
+        return decoded if is_utf8(decoded) else _join_surrogates(_decode_text(decoded))
     except UnicodeDecodeError:
         return data
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from fanion.errors import DecodedTooLarge, InvalidPayload, malformed
-from fanion.wire.decoding import loads, with_stack_to_spare
+from fanion.wire.decoding import parse_json, with_stack_to_spare
 
 # A window is decoded in 1 to 3 ms, or twice that if the run has to be read tolerantly.
 WINDOW_BYTES = 32 * 1024
@@ -39,14 +39,14 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*"'
 _SCALAR = rb'[^"{}\[\],:\s]++'
 
 
-def _nested(levels: int) -> bytes:
+def _nested_pattern(levels: int) -> bytes:
     inner = rb'[^"{}\[\]]++|' + _STRING
     if levels > 1:
-        inner += rb"|" + _nested(levels - 1)
+        inner += rb"|" + _nested_pattern(levels - 1)
     return rb"[{\[](?:" + inner + rb")*[}\]]"
 
 
-_VALUE = rb"(?:" + _STRING + rb"|" + _SCALAR + rb"|" + _nested(_PATTERN_LEVELS) + rb")"
+_VALUE = rb"(?:" + _STRING + rb"|" + _SCALAR + rb"|" + _nested_pattern(_PATTERN_LEVELS) + rb")"
 
 
 def _run_of(value: bytes, end: bytes) -> re.Pattern[bytes]:
@@ -310,7 +310,7 @@ class PullParser:
             if self._strict:
                 raise malformed(str(error)) from None
         self.is_clean = False
-        return with_stack_to_spare(loads, text, _FRAMES_TO_SPARE + entered)
+        return with_stack_to_spare(parse_json, text, _FRAMES_TO_SPARE + entered)
 
     def _strictly(self, text: bytes, frames: int) -> Any:
         """Decode on a deeper stack: entered containers count as nesting."""
@@ -320,14 +320,14 @@ class PullParser:
         return malformed(f"the JSON text is malformed at byte {at}.")
 
 
-def load(
+def parse_large_json(
     data: bytes,
     bytes_max: int = DECODED_BYTES_MAX,
     *,
     strict: bool = False,
     window_bytes: int = WINDOW_BYTES,
 ) -> Any:
-    """Parse a large text like `loads`.
+    """Parse a large text like `parse_json`.
 
     Raises:
         InvalidPayload: The text is not JSON.
@@ -337,13 +337,13 @@ def load(
     pieces = iter(parser)
     kind, value = next(pieces)
     if kind is Kind.OPEN:
-        value = build(parser, pieces, value, bytes_max)
+        value = build_container(parser, pieces, value, bytes_max)
     for _ in pieces:  # raises for trailing data
         pass
     return value
 
 
-def build(parser: PullParser, pieces: Iterator[Piece], whole: Any, bytes_max: int) -> Any:
+def build_container(parser: PullParser, pieces: Iterator[Piece], whole: Any, bytes_max: int) -> Any:
     """Read the container that was just opened.
 
     Raises:

@@ -77,12 +77,12 @@ def outline_value(kind: Kind, key: str, value: Any, pieces: Iterator[Piece]) -> 
         return value
     if key == PROPERTIES and isinstance(value, dict):
         return outline_object(pieces, _TOKEN)
-    if not _skip(pieces):
+    if not _skip_container(pieces):
         return value
     return {ANYTHING: None} if isinstance(value, dict) else [ANYTHING]
 
 
-def _skip(pieces: Iterator[Piece]) -> bool:
+def _skip_container(pieces: Iterator[Piece]) -> bool:
     """Read the container that was just opened to its end, and return False if it was empty."""
     depth, count = 1, 0
     for kind, _ in pieces:

@@ -50,10 +50,10 @@ from fanion.wire.decoding import (
     DecodedForm,
     decode_request,
     decode_small_request,
-    loads,
+    parse_json,
     parse_query,
 )
-from fanion.wire.incremental_json import load
+from fanion.wire.incremental_json import parse_large_json
 from fanion.wire.json_outline import Outline, outline_of
 from fanion.wire.offload import Decoding
 
@@ -191,7 +191,7 @@ class DecideEndpoints:
         try:
             form = self._decode_small(request, query)
             if form is not None:
-                values = _object_of(loads(form.json))
+                values = _object_of(parse_json(form.json))
                 token = project_token(values, form.fields)
         except AppError:  # requests without a key share one bucket
             self._limit("")
@@ -271,5 +271,5 @@ def _object_of(values: Any) -> dict[str, Any]:
 
 
 def _read_large(raw: bytes) -> FlagRequest | None:
-    flag_request = read_flag_request(_object_of(load(raw)))
+    flag_request = read_flag_request(_object_of(parse_large_json(raw)))
     return None if flag_request is None else replace(flag_request, is_large=True)

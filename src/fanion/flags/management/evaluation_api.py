@@ -32,7 +32,7 @@ from fanion.flags.sdk.local_evaluation import flag_summary
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
-from fanion.wire.decoding import loads
+from fanion.wire.decoding import parse_json
 from fanion.wire.distinct_id import stored_distinct_id
 
 _COHORT_NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}"
@@ -155,7 +155,7 @@ def read_groups(raw: str) -> Mapping[str, str]:
         Invalid: It is not a JSON object.
     """
     try:
-        groups = loads(raw.encode("utf-8", "replace")) if raw else {}
+        groups = parse_json(raw.encode("utf-8", "replace")) if raw else {}
     except InvalidPayload:
         groups = None
     if groups == []:

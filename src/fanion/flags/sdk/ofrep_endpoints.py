@@ -24,8 +24,8 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.server.request import Request
 from fanion.server.response import Response, is_known_version, json_response
-from fanion.wire.decoding import decode_body, decode_small, loads
-from fanion.wire.incremental_json import DECODED_BYTES_MAX, load
+from fanion.wire.decoding import decode_body, decode_small, parse_json
+from fanion.wire.incremental_json import DECODED_BYTES_MAX, parse_large_json
 from fanion.wire.offload import Decoding
 
 PREFIX = "/ofrep/v1/evaluate/flags"
@@ -94,7 +94,7 @@ class OfrepEndpoints:
         await request.read(self.body_bytes_max)
         form = _or_parse_error(partial(self._decode, decode_small, request))
         if form is not None:
-            flag_request = read_context(_or_parse_error(partial(loads, form.json)), keys)
+            flag_request = read_context(_or_parse_error(partial(parse_json, form.json)), keys)
             return await self.evaluator.answer(project.id, flag_request, with_inactive=True)
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             await room.grow(DECODED_BYTES_MAX)
@@ -103,7 +103,9 @@ class OfrepEndpoints:
 
     def _read_large(self, request: Request, keys: tuple[str, ...] | None) -> FlagRequest:
         form = _or_parse_error(partial(self._decode, decode_body, request))
-        return replace(read_context(_or_parse_error(partial(load, form.json)), keys), is_large=True)
+        return replace(
+            read_context(_or_parse_error(partial(parse_large_json, form.json)), keys), is_large=True
+        )
 
     def _decode(self, decode: Callable[..., T], request: Request) -> T:
         encoding = request.headers.get("content-encoding") or ""

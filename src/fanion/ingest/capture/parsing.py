@@ -32,7 +32,7 @@ from fanion.wire.decoding import (
     decode_request,
     decode_small_request,
     is_utf8,
-    loads,
+    parse_json,
     parse_query,
     with_stack_to_spare,
 )
@@ -251,7 +251,7 @@ def read_shallow(raw: bytes, query: Mapping[str, str]) -> Capture | None:
 
 
 def _read_in_full(form: DecodedForm, query: Mapping[str, str], is_engage: bool) -> Capture:
-    value = with_stack_to_spare(loads, form.json)
+    value = with_stack_to_spare(parse_json, form.json)
     _require_container(value)
     if not value:
         raise NoData

@@ -17,7 +17,7 @@ from fanion.wire.decoding import (
     DecodedForm,
     decode_body,
     decode_small,
-    loads,
+    parse_json,
     parse_query,
     with_stack_to_spare,
 )
@@ -146,7 +146,7 @@ def _decode_form(request: Request, bytes_max: int) -> DecodedForm:
 
 
 def _read_form(request: Request, form: DecodedForm) -> CaptureV1:
-    body = with_stack_to_spare(loads, form.json)
+    body = with_stack_to_spare(parse_json, form.json)
     batch = _require_batch(body)
     items, results = _read_items(batch, _library_of(request))
     mark_unreadable(items, _sent_at(request))

@@ -38,7 +38,7 @@ _ACCEPTED: Json = {
 _UUID = "0192a5c6-6d5e-7c3a-9f61-3f1f2c0a9b11"
 
 
-def _capture(name: str, summary: str, schema: Json, example: Json) -> Json:
+def _capture_operation(name: str, summary: str, schema: Json, example: Json) -> Json:
     description = (
         "The body has the project API key as `api_key` or `token`. It is one event, "
         "an object with a `batch`, or a list of events, on each of these paths; it may be "
@@ -51,7 +51,7 @@ def _capture(name: str, summary: str, schema: Json, example: Json) -> Json:
 
 
 CAPTURE_OPERATIONS: Json = {
-    "/capture": _capture(
+    "/capture": _capture_operation(
         "Capture",
         "Send an event",
         {
@@ -61,7 +61,7 @@ CAPTURE_OPERATIONS: Json = {
         },
         {"api_key": PROJECT_KEY, **_SIGNED_UP},
     ),
-    "/batch": _capture(
+    "/batch": _capture_operation(
         "CaptureBatch",
         "Send many events",
         {
@@ -97,7 +97,7 @@ CAPTURE_OPERATIONS: Json = {
             ],
         },
     ),
-    "/engage": _capture(
+    "/engage": _capture_operation(
         "Engage",
         "Set properties of a person",
         {

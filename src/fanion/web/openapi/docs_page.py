@@ -6,7 +6,13 @@ from typing import Any
 
 import msgspec
 
-from fanion.web.openapi.document import JSON, PERSONAL_KEY, PROJECT_KEY, operations, resolve
+from fanion.web.openapi.document import (
+    JSON,
+    PERSONAL_KEY,
+    PROJECT_KEY,
+    iter_operations,
+    resolve_reference,
+)
 from fanion.web.openapi.filter_language import LANGUAGE
 from fanion.web.pages import html_document
 from fanion.web.security_headers import content_security_policy, own_style
@@ -51,15 +57,15 @@ def documentation_page(schema: dict[str, Any]) -> str:
     """Return the page as a whole HTML document."""
     schemas = schema["components"]["schemas"]
     groups: dict[str, list[str]] = {}
-    for path, method, operation in operations(schema):
+    for path, method, operation in iter_operations(schema):
         tag = (operation.get("tags") or ["Other"])[0]
-        groups.setdefault(tag, []).append(_operation(path, method, operation, schemas))
+        groups.setdefault(tag, []).append(_operation_html(path, method, operation, schemas))
     if language := _filter_language(schemas):
         groups[_LANGUAGE_TITLE] = language
     title = f"{schema['info']['title']} API {schema['info']['version']}"
-    links = "".join(f'<a href="#{_anchor(tag)}">{escape(tag)}</a>' for tag in groups)
+    links = "".join(f'<a href="#{_tag_anchor(tag)}">{escape(tag)}</a>' for tag in groups)
     sections = "".join(
-        f'<section id="{_anchor(tag)}"><h2>{escape(tag)}</h2>{"".join(entries)}</section>'
+        f'<section id="{_tag_anchor(tag)}"><h2>{escape(tag)}</h2>{"".join(entries)}</section>'
         for tag, entries in groups.items()
     )
     return html_document(
@@ -70,23 +76,27 @@ def documentation_page(schema: dict[str, Any]) -> str:
     )
 
 
-def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
+def _operation_html(
+    path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]
+) -> str:
     parts = []
     if text := operation.get("description"):
         parts.append(f"<p>{escape(text)}</p>")
     if parameters := operation.get("parameters"):
         parts.append(
-            _table("Parameters", [_parameter(parameter, schemas) for parameter in parameters])
+            _table_html(
+                "Parameters", [_parameter_row(parameter, schemas) for parameter in parameters]
+            )
         )
     if body := operation.get("requestBody"):
-        parts.append(_table("Request body", _fields(body, schemas)))
+        parts.append(_table_html("Request body", _body_rows(body, schemas)))
     if command := request_example(path, method, operation, schemas):
         parts.append(f'<h3>Example</h3><pre class="request">{escape(command, quote=False)}</pre>')
     for status, response in operation["responses"].items():
         if status != "default":
-            parts.append(_table(f"Response {status}", _fields(response, schemas)))
+            parts.append(_table_html(f"Response {status}", _body_rows(response, schemas)))
             if (example := example_of(response, schemas)) is not None:
-                parts.append(_preformatted(format_example(example)))
+                parts.append(_preformatted_html(format_example(example)))
     return (
         f'<details><summary><code class="method">{method.upper()}</code> '
         f'<code class="path">{escape(path)}</code> {escape(operation.get("summary", ""))}'
@@ -94,26 +104,28 @@ def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[
     )
 
 
-def _preformatted(text: str) -> str:
+def _preformatted_html(text: str) -> str:
     return f"<pre>{escape(text, quote=False)}</pre>"
 
 
 def _filter_language(schemas: dict[str, Any]) -> list[str]:
     """Return the components of conditions in bodies, one entry each."""
-    return [_component(name, schemas) for name in LANGUAGE if name in schemas]
+    return [_component_html(name, schemas) for name in LANGUAGE if name in schemas]
 
 
-def _component(name: str, schemas: dict[str, Any]) -> str:
+def _component_html(name: str, schemas: dict[str, Any]) -> str:
     component = schemas[name]
     parts = [f"<p>{escape(component.get('description', ''))}</p>"]
     if "properties" in component:
-        parts.append(_table("Fields", _rows(component, schemas)))
+        parts.append(_table_html("Fields", _object_rows(component, schemas)))
     for form in component.get("anyOf", ()):
         if "properties" in form:
-            parts.append(_table(_form_title(form), _rows(form, schemas)))
+            parts.append(_table_html(_form_title(form), _object_rows(form, schemas)))
         else:
-            parts.append(f"<p>{escape(_type(form, schemas))}</p>")
-    parts += [_preformatted(format_example(example)) for example in component.get("examples", ())]
+            parts.append(f"<p>{escape(_type_text(form, schemas))}</p>")
+    parts += [
+        _preformatted_html(format_example(example)) for example in component.get("examples", ())
+    ]
     return (
         f'<details id="{name}"><summary><code>{name}</code></summary>'
         f"<div>{''.join(parts)}</div></details>"
@@ -131,37 +143,37 @@ def _form_title(form: dict[str, Any]) -> str:
 Row = tuple[str, str, str]
 
 
-def _parameter(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
+def _parameter_row(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
     note = parameter.get("description") or ""
     location = parameter["in"] + (", required" if parameter.get("required") else "")
-    return parameter["name"], f"{_type(parameter['schema'], schemas)}, {location}", note
+    return parameter["name"], f"{_type_text(parameter['schema'], schemas)}, {location}", note
 
 
-def _fields(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
+def _body_rows(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
     """Return the fields of a body, or one row without a name for a body that is not an object."""
     content: dict[str, Any] = next(iter(message.get("content", {}).values()), {})
     node = content.get("schema")
     if node is None:
         return []
-    shape = resolve(node, schemas)
-    rows = _rows(shape, schemas)
-    return rows or [("", _type(node, schemas), shape.get("description") or "")]
+    shape = resolve_reference(node, schemas)
+    rows = _object_rows(shape, schemas)
+    return rows or [("", _type_text(node, schemas), shape.get("description") or "")]
 
 
-def _rows(shape: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
+def _object_rows(shape: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
     """Return the fields of an object."""
     required = set(shape.get("required", ()))
     return [
         (
             name,
-            _type(field, schemas) + (", required" if name in required else ""),
-            field.get("description") or resolve(field, schemas).get("description") or "",
+            _type_text(field, schemas) + (", required" if name in required else ""),
+            field.get("description") or resolve_reference(field, schemas).get("description") or "",
         )
         for name, field in shape.get("properties", {}).items()
     ]
 
 
-def _table(title: str, rows: list[Row]) -> str:
+def _table_html(title: str, rows: list[Row]) -> str:
     if not rows:
         return f"<h3>{escape(title)}</h3><p>No body.</p>"
     lines = "".join(
@@ -173,38 +185,38 @@ def _table(title: str, rows: list[Row]) -> str:
     return f"<h3>{escape(title)}</h3><table>{head}{lines}</table>"
 
 
-def _type(node: dict[str, Any], schemas: dict[str, Any]) -> str:
+def _type_text(node: dict[str, Any], schemas: dict[str, Any]) -> str:
     """Return a schema in a few words, such as `array of string or null`."""
     if reference := node.get("$ref"):
-        return _name(reference, schemas)
+        return _component_name(reference, schemas)
     for choice in ("oneOf", "anyOf", "allOf"):
         if choice in node:
             return " or ".join(
-                dict.fromkeys(_type(alternative, schemas) for alternative in node[choice])
+                dict.fromkeys(_type_text(alternative, schemas) for alternative in node[choice])
             )
     if "const" in node:
-        return _json(node["const"])
+        return _json_text(node["const"])
     if "enum" in node:
-        words = [value if isinstance(value, str) else _json(value) for value in node["enum"]]
+        words = [value if isinstance(value, str) else _json_text(value) for value in node["enum"]]
         return " or ".join(words)
     kind = node.get("type", "anything")
     if isinstance(kind, list):
         kind = " or ".join(kind)
     if kind == "array":
-        return f"array of {_type(node.get('items', {}), schemas)}"
+        return f"array of {_type_text(node.get('items', {}), schemas)}"
     return f"{kind} ({node['format']})" if "format" in node else str(kind)
 
 
-def _json(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _name(reference: str, schemas: dict[str, Any]) -> str:
+def _component_name(reference: str, schemas: dict[str, Any]) -> str:
     name = reference.rpartition("/")[2]
     return str(schemas.get(name, {}).get("title", name))
 
 
-def _anchor(tag: str) -> str:
+def _tag_anchor(tag: str) -> str:
     return escape(tag.lower().replace(" ", "-"))
 
 
@@ -220,7 +232,7 @@ def request_example(
         known = [_KEY_OF_SCHEME[name] for name in scheme if name in _KEY_OF_SCHEME]
         lines += [f"-H 'Authorization: Bearer {key}'" for key in known]
     lines += [f"-H 'Content-Type: {JSON}'", f"-d '{format_example(example)}'"]
-    return " \\\n  ".join([*lines, f"'{{base_url}}{_address(path, operation)}'"])
+    return " \\\n  ".join([*lines, f"'{{base_url}}{_example_address(path, operation)}'"])
 
 
 def example_of(message: Mapping[str, Any], schemas: Mapping[str, Any]) -> Any:
@@ -242,7 +254,7 @@ def format_example(value: Any) -> str:
     return text.replace("'", "\\u0027")
 
 
-def _address(path: str, operation: Mapping[str, Any]) -> str:
+def _example_address(path: str, operation: Mapping[str, Any]) -> str:
     query = []
     for parameter in operation.get("parameters", ()):
         name = parameter["name"]

@@ -66,7 +66,7 @@ _KNOWN_PARAMETERS = {"project_id": "Numeric id, or `@current` for the project of
 _LENIENT = "A value that is not a number is ignored; one above the maximum means the maximum."
 
 
-def _paging(name: str, description: str, **schema: Any) -> dict[str, Any]:
+def _paging_parameter(name: str, description: str, **schema: Any) -> dict[str, Any]:
     return {
         "name": name,
         "in": "query",
@@ -77,12 +77,14 @@ def _paging(name: str, description: str, **schema: Any) -> dict[str, Any]:
 
 
 _BY_OFFSET = (
-    _paging("limit", "Results per page.", minimum=1, maximum=ROWS_MAX, default=ROWS),
-    _paging("offset", "Results to skip.", minimum=0, default=0),
+    _paging_parameter("limit", "Results per page.", minimum=1, maximum=ROWS_MAX, default=ROWS),
+    _paging_parameter("offset", "Results to skip.", minimum=0, default=0),
 )
 _BY_NUMBER = (
-    _paging("page", "Page number, from 1.", minimum=1, default=1),
-    _paging("limit", "Results per page.", minimum=1, maximum=ENTRIES_MAX, default=ENTRIES),
+    _paging_parameter("page", "Page number, from 1.", minimum=1, default=1),
+    _paging_parameter(
+        "limit", "Results per page.", minimum=1, maximum=ENTRIES_MAX, default=ENTRIES
+    ),
 )
 
 
@@ -125,11 +127,11 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
         app: Built with `openapi_config()`.
         others: Paths that `app` does not answer.
     """
-    schema: dict[str, Any] = _simplified(_renamed(app.openapi_schema.to_schema()))
+    schema: dict[str, Any] = _simplify_schema(_rename_components(app.openapi_schema.to_schema()))
     schema["paths"] |= deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
     add_filter_language(schema, app)
-    for _, _, operation in operations(schema):
+    for _, _, operation in iter_operations(schema):
         _add_error_responses(operation["responses"])
         for parameter in operation.get("parameters", ()):
             parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
@@ -144,7 +146,7 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
             operation["parameters"] = [*operation.get("parameters", ()), *added]
         if body := operation.get("requestBody"):
             body["required"] = all(
-                _names_required(resolve(content["schema"], schemas))
+                _names_required(resolve_reference(content["schema"], schemas))
                 for content in body["content"].values()
             )
     schemas["Error"] = _ERROR
@@ -161,7 +163,7 @@ def _names_required(schema: Mapping[str, Any]) -> bool:
     return all(form.get("required") for form in forms)
 
 
-def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def iter_operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield path, method in lower case and operation, in the document's order."""
     for path, item in schema["paths"].items():
         for method, operation in item.items():
@@ -169,30 +171,30 @@ def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any
                 yield path, method, operation
 
 
-def resolve(node: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+def resolve_reference(node: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     """Follow a reference to a component."""
     name = node.get("$ref", "").removeprefix("#/components/schemas/")
     target: dict[str, Any] = schemas.get(name, {}) if name else node
     return target
 
 
-def _renamed(schema: dict[str, Any]) -> dict[str, Any]:
+def _rename_components(schema: dict[str, Any]) -> dict[str, Any]:
     """Rename components such as `Paged_fanion.flags.api.FlagBody_` to `PagedFlagBody`."""
     text = _GENERIC.sub(rb"\1\2", msgspec.json.encode(schema))
     renamed: dict[str, Any] = msgspec.json.decode(text)
     return renamed
 
 
-def _simplified(node: Any) -> Any:
+def _simplify_schema(node: Any) -> Any:
     """Return the schema with bounds of integers as integers, and without needless `oneOf`.
 
     The framework writes a `oneOf` of a single schema for optional fields.
     """
     if isinstance(node, list):
-        return [_simplified(item) for item in node]
+        return [_simplify_schema(item) for item in node]
     if not isinstance(node, dict):
         return node
-    simplified = {name: _simplified(value) for name, value in node.items()}
+    simplified = {name: _simplify_schema(value) for name, value in node.items()}
     if len(simplified.get("oneOf", ())) == 1:
         [only] = simplified.pop("oneOf")
         simplified = only | simplified
@@ -221,7 +223,9 @@ def _add_error_responses(responses: dict[str, Any]) -> None:
 def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """Return the paging parameters that the fields of the response imply."""
     response = operation["responses"].get("200", {}).get("content", {}).get(JSON, {})
-    fields: dict[str, Any] = resolve(response.get("schema", {}), schemas).get("properties", {})
+    fields: dict[str, Any] = resolve_reference(response.get("schema", {}), schemas).get(
+        "properties", {}
+    )
     names = paging_names(fields)
     if not names:
         return ()

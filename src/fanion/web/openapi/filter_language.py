@@ -133,13 +133,13 @@ def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
     for name, examples in _EXAMPLES.items():
         if name in schemas:
             schemas[name]["examples"] = list(examples)
-    for kind in _bodies(app):
+    for kind in _body_structs(app):
         _reject_unknown(schemas, kind, CREDENTIAL_NAMES)
-        for nested in _nested(inspect.type_info(kind)):
+        for nested in _field_structs(inspect.type_info(kind)):
             _reject_unknown(schemas, nested, frozenset())
 
 
-def _bodies(app: Litestar) -> Iterator[type[Struct]]:
+def _body_structs(app: Litestar) -> Iterator[type[Struct]]:
     """Yield the structs of request bodies."""
     for route in app.routes:
         for handler in getattr(route, "route_handlers", ()):
@@ -149,23 +149,23 @@ def _bodies(app: Litestar) -> Iterator[type[Struct]]:
                 yield kind
 
 
-def _nested(info: inspect.Type) -> Iterator[type[Struct]]:
+def _field_structs(info: inspect.Type) -> Iterator[type[Struct]]:
     """Yield the structs in the fields of a struct."""
     if isinstance(info, inspect.StructType):
         for field in info.fields:
-            yield from _structs(field.type)
+            yield from _structs_of_type(field.type)
 
 
-def _structs(info: inspect.Type) -> Iterator[type[Struct]]:
+def _structs_of_type(info: inspect.Type) -> Iterator[type[Struct]]:
     match info:
         case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner):
-            yield from _structs(inner)
+            yield from _structs_of_type(inner)
         case inspect.UnionType(types=kinds):
             for kind in kinds:
-                yield from _structs(kind)
+                yield from _structs_of_type(kind)
         case inspect.StructType(cls=cls):
             yield cls
-            yield from _nested(info)
+            yield from _field_structs(info)
 
 
 def _reject_unknown(
