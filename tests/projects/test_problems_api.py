@@ -37,7 +37,7 @@ async def add_webhook(tenant: Tenant) -> int:
     return await put(
         tenant,
         webhooks,
-        url="https://hooks.example.com/in",
+        url="https://hooks.example.com/in/T0S3CRET?token=s3cret",
         secret="whsec_x",
         events=["cohort.created"],
         active=True,
@@ -137,8 +137,18 @@ async def test_deliveries_that_were_given_up_are_counted_by_webhook(tenant: Tena
     [problem] = await problems(tenant)
 
     assert (problem["kind"], problem["item_id"]) == ("webhook", webhook_id)
-    assert problem["name"] == "https://hooks.example.com/in"
     assert (problem["count"], problem["detail"]) == (2, "It answered 500.")
+
+
+async def test_a_webhook_is_named_without_its_path_as_in_the_activity_log(tenant: Tenant) -> None:
+    url = "https://hooks.example.com:8443/in/T0S3CRET?token=s3cret"
+    webhook_id = await made(tenant, "/webhooks/", url=url)
+    await add_delivery(tenant, webhook_id, "failed", timedelta())
+
+    [problem] = await problems(tenant)
+    [entry] = (await tenant.get("/activity_log/?scope=Webhook"))["results"]
+
+    assert problem["name"] == entry["detail"]["name"] == "https://hooks.example.com:8443"
 
 
 async def test_a_cohort_whose_last_calculation_failed_is_listed(tenant: Tenant) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import msgspec
@@ -167,6 +168,12 @@ def changed_fields(
         for field in fields
         if _differ(before.get(field), after.get(field))
     ]
+
+
+def url_without_path(url: str) -> str:
+    """Return scheme and host of a URL, for members who may not see a secret in its path."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _action(before: object, after: object) -> Action:

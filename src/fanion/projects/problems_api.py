@@ -18,7 +18,10 @@ class ProblemBody(Struct, kw_only=True):
         int | None,
         Meta(description="The webhook, the cohort or, for changes and rollbacks, the flag."),
     ]
-    name: Annotated[str, Meta(description="URL of the webhook, or name or key of the item.")]
+    name: Annotated[
+        str,
+        Meta(description="URL of the webhook without its path, or name or key of the item."),
+    ]
     count: Annotated[int, Meta(description="Dead letters, deliveries or calculations that failed.")]
     detail: Annotated[str | None, Meta(description="The last error.")]
     at: Annotated[datetime | None, Meta(description="Time of the last error, if known.")]

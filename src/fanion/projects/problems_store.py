@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from sqlalchemy import Connection, func, select
 
+from fanion.activity.model import url_without_path
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.flags import scheduled_changes
@@ -25,7 +26,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
     Attributes:
         item_id: The id of the webhook, the cohort or the flag.
-        name: The name by which people know the item.
+        name: The name by which people know the item; of a webhook, its URL without the path.
         at: The time of the last failure; None if it is not stored.
     """
 
@@ -120,7 +121,7 @@ def _webhooks(connection: Connection, project_id: int, since: datetime) -> Itera
         yield Problem(
             kind="webhook",
             item_id=row.id,
-            name=row.url,
+            name=url_without_path(row.url),
             count=row.number,
             detail=row.error,
             at=row.finished_at,

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import (
     ColumnElement,
@@ -19,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
+from fanion.activity.model import ActivityRecord, Author, Change, changed_fields, url_without_path
 from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects, users
@@ -257,19 +256,18 @@ def _record_fields(
         scope="Webhook",
         item_id=str(webhook.id),
         activity=activity,
-        name=_base_url(webhook),
+        name=url_without_path(webhook.url),
         changes=compared,
     )
     record_activity(connection, entry)
 
 
 def _logged_values(webhook: Webhook) -> Mapping[str, Any]:
-    return {"url": _base_url(webhook), "events": list(webhook.events), "active": webhook.active}
-
-
-def _base_url(webhook: Webhook) -> str:
-    parts = urlsplit(webhook.url)
-    return f"{parts.scheme}://{parts.netloc}"
+    return {
+        "url": url_without_path(webhook.url),
+        "events": list(webhook.events),
+        "active": webhook.active,
+    }
 
 
 def _is_webhook(project_id: int, webhook_id: int) -> ColumnElement[bool]:
