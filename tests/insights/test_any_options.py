@@ -47,8 +47,8 @@ HISTORY: Final = History(
 def some(**options: Any) -> st.SearchStrategy[Json]:
     """Draw some of the options; one that is not a strategy lists its values."""
     of = {
-        name: one if isinstance(one, st.SearchStrategy) else st.sampled_from(one)
-        for name, one in options.items()
+        name: option if isinstance(option, st.SearchStrategy) else st.sampled_from(option)
+        for name, option in options.items()
     }
     return st.fixed_dictionaries({}, optional=of)
 
@@ -257,12 +257,12 @@ async def stored(analyst: Analyst) -> Project:
 async def test_any_question_is_answered_or_refused(
     analyst: Analyst, stored: Project, kind: str, data: st.DataObject
 ) -> None:
-    asked = {"insight": kind, **data.draw(KINDS[kind])}
+    question = {"insight": kind, **data.draw(KINDS[kind])}
     place = data.draw(PLACES[kind])
-    note(json.dumps([asked, place]))
+    note(json.dumps([question, place]))
     with suppress(Invalid):
-        await analyst.ask(stored, **asked)
-        await actors(analyst, stored, **asked, **place)
+        await analyst.ask(stored, **question)
+        await actors(analyst, stored, **question, **place)
 
 
 @pytest.mark.parametrize("kind", WEB_KINDS)
@@ -271,8 +271,8 @@ async def test_any_question_is_answered_or_refused(
 async def test_any_question_of_a_site_is_answered_or_refused(
     analyst: Analyst, stored: Project, kind: str, data: st.DataObject
 ) -> None:
-    asked = {"kind": kind, **data.draw(WEB_KINDS[kind])}
-    note(json.dumps(asked))
+    question = {"kind": kind, **data.draw(WEB_KINDS[kind])}
+    note(json.dumps(question))
     with suppress(Invalid):
-        query = read_sent_query(asked)
+        query = read_sent_query(question)
         await Calculator(Analysis(analyst.records, analyst.events)).result(stored, query, NOW)

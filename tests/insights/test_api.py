@@ -216,9 +216,9 @@ async def test_insights_are_listed_newest_first_and_can_be_filtered(tenant: Tena
     favourites = await tenant.get("/insights/", favorited="true")
 
     assert every["count"] == 3
-    assert [one["name"] for one in every["results"]] == ["Insight 2", "Insight 1"]
-    assert [one["name"] for one in searched["results"]] == ["Insight 2"]
-    assert [one["name"] for one in favourites["results"]] == ["Insight 1"]
+    assert [insight["name"] for insight in every["results"]] == ["Insight 2", "Insight 1"]
+    assert [insight["name"] for insight in searched["results"]] == ["Insight 2"]
+    assert [insight["name"] for insight in favourites["results"]] == ["Insight 1"]
 
 
 async def test_a_change_affects_only_the_given_fields_and_records_the_user(tenant: Tenant) -> None:

@@ -78,15 +78,15 @@ async def test_both_ways_to_ask_have_one_answer(tenant: Tenant, name: str) -> No
     await happened(tenant)
     path, filters, query = ASKED[name]
 
-    async def asked(address: str, sent: Any) -> Json:
+    async def question(address: str, sent: Any) -> Json:
         answer = await tenant.api.post(address, json=sent)
         assert answer.status_code == 200, answer.text
         body: Json = answer.json()
         return body
 
-    by_filters = await asked(f"/insights/{path}/", {**filters, "date_from": "-5d"})
-    by_query = await asked("/query/", {"query": query})
-    again = await asked("/query/", {"query": query, "refresh": True})
+    by_filters = await question(f"/insights/{path}/", {**filters, "date_from": "-5d"})
+    by_query = await question("/query/", {"query": query})
+    again = await question("/query/", {"query": query, "refresh": True})
 
     assert by_filters["result"]
     assert by_query["results"] == by_filters["result"]

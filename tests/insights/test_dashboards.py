@@ -72,7 +72,7 @@ async def test_pinned_dashboards_come_first_then_names(tenant: Tenant) -> None:
     listed = await tenant.get("/dashboards/")
 
     assert listed["count"] == 4
-    assert [one["name"] for one in listed["results"]] == ["b", "d", "a", "c"]
+    assert [dashboard["name"] for dashboard in listed["results"]] == ["b", "d", "a", "c"]
     assert not {"tiles", "filters"} & set(listed["results"][0])
 
 
@@ -167,16 +167,16 @@ async def test_a_tile_sent_without_changes_stays_unchanged(tenant: Tenant) -> No
 
 
 async def test_an_insight_names_the_dashboards_that_show_it(tenant: Tenant) -> None:
-    one, two = await created(tenant, name="a"), await created(tenant, name="b")
-    made = await tenant.api.post("/insights/", json={"dashboards": [one["id"]]})
+    first, second = await created(tenant, name="a"), await created(tenant, name="b")
+    made = await tenant.api.post("/insights/", json={"dashboards": [first["id"]]})
     path = f"/insights/{made.json()['id']}/"
 
-    moved = (await tenant.api.patch(path, json={"dashboards": [two["id"]]})).json()
-    back = (await tenant.api.patch(path, json={"dashboards": [one["id"], two["id"]]})).json()
+    moved = (await tenant.api.patch(path, json={"dashboards": [second["id"]]})).json()
+    back = (await tenant.api.patch(path, json={"dashboards": [first["id"], second["id"]]})).json()
     refused = await tenant.api.patch(path, json={"dashboards": [987654]})
 
-    assert moved["dashboards"] == [two["id"]]
-    assert sorted(back["dashboards"]) == [one["id"], two["id"]]
+    assert moved["dashboards"] == [second["id"]]
+    assert sorted(back["dashboards"]) == [first["id"], second["id"]]
     detail = 'Invalid pk "987654" - object does not exist.'
     assert refused.json() == error("validation_error", "does_not_exist", detail, "dashboards")
 
@@ -234,11 +234,11 @@ async def test_a_usage_dashboard_counts_calls_and_callers(tenant: Tenant) -> Non
     returned = await tenant.get(f"/dashboards/{flag['usage_dashboard']}/", refresh="true")
 
     calls, callers = (tile["insight"]["result"] for tile in returned["tiles"])
-    assert [(one["label"], one["count"], len(one["data"])) for one in calls] == [
+    assert [(entry["label"], entry["count"], len(entry["data"])) for entry in calls] == [
         ("test", 2.0, 31),
         ("true", 1.0, 31),
     ]
-    assert [(one["label"], one["aggregated_value"]) for one in callers] == [
+    assert [(entry["label"], entry["aggregated_value"]) for entry in callers] == [
         ("test", 1.0),
         ("true", 1.0),
     ]
@@ -298,7 +298,7 @@ async def test_a_usage_dashboard_is_enriched_however_often_it_is_asked(tenant: T
     names = [tile["insight"]["name"] for tile in tiles]
     assert names[2:] == ["Feature Viewed Total Volume", "Feature Interaction Total Volume"]
     [marked, _] = (await tenant.get(f"{path}activity/"))["results"]
-    assert [one["field"] for one in marked["detail"]["changes"]] == ["has_enriched_analytics"]
+    assert [change["field"] for change in marked["detail"]["changes"]] == ["has_enriched_analytics"]
 
 
 @pytest.mark.parametrize("loss", ["deleted", "never made"])
@@ -358,16 +358,18 @@ async def test_dashboards_of_an_unknown_flag_do_not_exist(tenant: Tenant) -> Non
 
 @pytest.mark.every_engine
 async def test_dashboards_of_a_flag_must_exist_and_are_stored_as_sent(tenant: Tenant) -> None:
-    one, two = await created(tenant, name="a"), await created(tenant, name="b")
-    flag = await tenant.create_flag(key=KEY, analytics_dashboards=[one["id"], one["id"]])
+    first, second = await created(tenant, name="a"), await created(tenant, name="b")
+    flag = await tenant.create_flag(key=KEY, analytics_dashboards=[first["id"], first["id"]])
     path = f"/feature_flags/{flag['id']}/"
 
-    answer = await tenant.api.patch(path, json={"analytics_dashboards": [two["id"], one["id"]]})
+    answer = await tenant.api.patch(
+        path, json={"analytics_dashboards": [second["id"], first["id"]]}
+    )
     nothing = await tenant.api.patch(path, json={"analytics_dashboards": []})
     refused = await tenant.api.patch(path, json={"analytics_dashboards": [987654]})
 
-    assert flag["analytics_dashboards"] == [one["id"]]
-    assert answer.json()["analytics_dashboards"] == [two["id"], one["id"]]
+    assert flag["analytics_dashboards"] == [first["id"]]
+    assert answer.json()["analytics_dashboards"] == [second["id"], first["id"]]
     assert nothing.json()["analytics_dashboards"] == []
     detail = 'Invalid pk "987654" - object does not exist.'
     assert refused.json() == error(

@@ -56,14 +56,14 @@ def counted(body: Json) -> float:
 
 
 @pytest.mark.every_engine
-@pytest.mark.parametrize("asked", [True, "true", "True", "1", 1])
-async def test_a_trend_leaves_out_test_accounts(shop: Tenant, asked: object) -> None:
-    assert await count(shop, filter_test_accounts=asked) == 2
+@pytest.mark.parametrize("value", [True, "true", "True", "1", 1])
+async def test_a_trend_leaves_out_test_accounts(shop: Tenant, value: object) -> None:
+    assert await count(shop, filter_test_accounts=value) == 2
 
 
-@pytest.mark.parametrize("asked", [False, "false", "", None, 0])
-async def test_a_trend_that_does_not_ask_for_it_counts_them(shop: Tenant, asked: object) -> None:
-    assert await count(shop, filter_test_accounts=asked) == 3
+@pytest.mark.parametrize("value", [False, "false", "", None, 0])
+async def test_a_trend_that_does_not_ask_for_it_counts_them(shop: Tenant, value: object) -> None:
+    assert await count(shop, filter_test_accounts=value) == 3
     assert await count(shop) == 3
 
 
@@ -92,7 +92,7 @@ async def test_a_trend_leaves_out_the_events_of_a_company(tenant: Tenant) -> Non
 
 
 async def test_all_conditions_hold_together_with_those_of_the_trend(shop: Tenant) -> None:
-    either = [{"key": "email", "type": "person", "value": one} for one in ("bob@b.com", "x")]
+    either = [{"key": "email", "type": "person", "value": value} for value in ("bob@b.com", "x")]
     bob = {"type": "OR", "values": either}
 
     own = await count(shop, filter_test_accounts=True, properties=bob)
@@ -139,18 +139,18 @@ async def test_a_saved_insight_and_its_tile_leave_them_out(shop: Tenant) -> None
     assert counted(await shop.get(f"/insights/{made['id']}/", refresh="true")) == 1
 
 
-@pytest.mark.parametrize(("asked", "wanted"), [("true", 2), ("false", 3)])
+@pytest.mark.parametrize(("value", "expected"), [("true", 2), ("false", 3)])
 async def test_the_cohort_of_a_trends_actors_has_none_of_them(
-    shop: Tenant, asked: str, wanted: int
+    shop: Tenant, value: str, expected: int
 ) -> None:
     query = {"insight": "TRENDS", "events": json.dumps(SEEN["events"]), "date_from": "-1d"}
     answer = await shop.api.post(
-        "/cohorts/", params={**query, "filter_test_accounts": asked}, json={"is_static": True}
+        "/cohorts/", params={**query, "filter_test_accounts": value}, json={"is_static": True}
     )
     assert answer.status_code == 201, answer.text
     await shop.server.calculated()
 
-    assert len(await cohort_members(shop, answer.json())) == wanted
+    assert len(await cohort_members(shop, answer.json())) == expected
 
 
 async def test_the_average_of_a_rollback_leaves_them_out(shop: Tenant) -> None:
@@ -159,10 +159,10 @@ async def test_the_average_of_a_rollback_leaves_them_out(shop: Tenant) -> None:
         test_account_filters=(STAFF,),
     )
     week = DateRange(NOW.replace(month=2, day=23), NOW)
-    asked = parse_trends({**SEEN, "filter_test_accounts": True})
+    question = parse_trends({**SEEN, "filter_test_accounts": True})
 
     average = await RollingAverage(
         Analysis(shop.server.records, shop.server.running.events)
-    ).daily_average(project, asked, week)
+    ).daily_average(project, question, week)
 
     assert average == pytest.approx(2 / 7)

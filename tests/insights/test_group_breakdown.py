@@ -16,14 +16,14 @@ from tests.support.histories import Analyst, History, HistoryEvent, histories, h
 Json = dict[str, Any]
 
 
-def value(history: History, one: HistoryEvent, key: str, index: int = 0) -> str:
-    group = str(one.properties.get(f"$group_{index}") or "")
+def value(history: History, event: HistoryEvent, key: str, index: int = 0) -> str:
+    group = str(event.properties.get(f"$group_{index}") or "")
     held = history.groups.get((index, group), {}).get(key)
     return NONE if held in (None, "") else str(held)
 
 
 def counted(history: History, name: str, of: Callable[[HistoryEvent], str]) -> Counter[str]:
-    return Counter(of(one) for one in history.once if one.event == name)
+    return Counter(of(event) for event in history.once if event.event == name)
 
 
 @settings(max_examples=20)
@@ -61,16 +61,16 @@ async def test_persons_by_properties_of_two_groups(analyst: Analyst, history: Hi
         breakdown_limit=100,
     )
 
-    wanted: dict[str, set[object]] = {}
-    for one in history.once:
-        if one.event == "a":
-            first = value(history, one, "plan")
-            wanted.setdefault(first, set()).add(history.actor(one))
+    expected: dict[str, set[object]] = {}
+    for event in history.once:
+        if event.event == "a":
+            first = value(history, event, "plan")
+            expected.setdefault(first, set()).add(history.actor(event))
     found = Counter[str]()
     for entry in result:
         found[entry["breakdown_value"][0]] += entry["aggregated_value"]
-    assert set(found) == set(wanted)
-    assert all(found[first] >= len(wanted[first]) for first in wanted)
+    assert set(found) == set(expected)
+    assert all(found[first] >= len(expected[first]) for first in expected)
 
 
 async def test_values_beyond_those_that_are_shown_and_bins(analyst: Analyst) -> None:
@@ -79,7 +79,7 @@ async def test_values_beyond_those_that_are_shown_and_bins(analyst: Analyst) -> 
         for n, key in enumerate("abbccc")
     ]
     groups = {(0, key): {"size": size} for key, size in (("a", 10), ("b", 20), ("c", 40))}
-    asked: Json = {
+    question: Json = {
         "events": [{"id": "a"}],
         "date_from": "-20d",
         "breakdown": "size",
@@ -88,8 +88,8 @@ async def test_values_beyond_those_that_are_shown_and_bins(analyst: Analyst) -> 
     }
     project = await analyst.store(History(happened=happened, groups=groups))
 
-    limited = await analyst.ask(project, **asked, breakdown_limit=1)
-    binned = await analyst.ask(project, **asked, breakdown_histogram_bin_count=3)
+    limited = await analyst.ask(project, **question, breakdown_limit=1)
+    binned = await analyst.ask(project, **question, breakdown_histogram_bin_count=3)
 
     assert {one["breakdown_value"]: one["count"] for one in limited} == {"40": 3, OTHER: 3}
     assert {one["breakdown_value"]: one["count"] for one in binned} == {

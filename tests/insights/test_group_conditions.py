@@ -32,8 +32,8 @@ def seen(who: int, properties: Json) -> HistoryEvent:
     return replace(history_event("seen", who, "2024-04-01 10:00"), properties=properties)
 
 
-def held(history: History, one: HistoryEvent, index: int) -> Mapping[str, Any]:
-    key = str(one.properties.get(f"$group_{index}") or "")
+def held(history: History, event: HistoryEvent, index: int) -> Mapping[str, Any]:
+    key = str(event.properties.get(f"$group_{index}") or "")
     return history.groups.get((index, key), {})
 
 
@@ -42,16 +42,18 @@ def held(history: History, one: HistoryEvent, index: int) -> Mapping[str, Any]:
 async def test_events_of_groups_are_counted(
     analyst: Analyst, history: History, condition: tuple[Json, Callable[[Any], bool]], index: int
 ) -> None:
-    asked, means = condition
-    leaf = {**asked, "type": "group", "group_type_index": index}
+    question, means = condition
+    leaf = {**question, "type": "group", "group_type_index": index}
 
     [entry] = await analyst.answer(
         history, events=[{"id": "a", "properties": [leaf]}], date_from="-20d"
     )
 
-    counted = [one for one in history.once if one.event == "a"]
-    wanted = [one for one in counted if means(held(history, one, index).get(asked["key"]))]
-    assert entry["count"] == len(wanted)
+    counted = [event for event in history.once if event.event == "a"]
+    expected = [
+        event for event in counted if means(held(history, event, index).get(question["key"]))
+    ]
+    assert entry["count"] == len(expected)
 
 
 @pytest.mark.parametrize("place", ["properties", "events"])

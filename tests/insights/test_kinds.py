@@ -20,9 +20,9 @@ KEYS: dict[str, Callable[[Kind[Any]], object]] = {
 
 @pytest.mark.parametrize("key", KEYS)
 def test_no_two_kinds_are_found_by_the_same(key: str) -> None:
-    found = [value for value in map(KEYS[key], KINDS) if value]
+    result = [value for value in map(KEYS[key], KINDS) if value]
 
-    assert len(found) == len(set(found))
+    assert len(result) == len(set(result))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

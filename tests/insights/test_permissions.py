@@ -59,13 +59,15 @@ async def patch(client: httpx.AsyncClient, path: str, **sent: Any) -> tuple[int,
 
 
 async def activity(tenant: Tenant, path: str = "/activity_log/", **query: Any) -> list[Json]:
-    found: list[Json] = (await tenant.get(path, **query))["results"]
-    return found
+    result: list[Json] = (await tenant.get(path, **query))["results"]
+    return result
 
 
 def reported(entry: Json) -> tuple[str, list[tuple[str, Any, Any]]]:
     changes = entry["detail"]["changes"] or []
-    return entry["activity"], [(one["field"], one["before"], one["after"]) for one in changes]
+    return entry["activity"], [
+        (change["field"], change["before"], change["after"]) for change in changes
+    ]
 
 
 async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrators(
@@ -77,22 +79,22 @@ async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrato
         await persons.add("chief", Level.ADMIN),
     ]
     board = await post(ada, "/dashboards/", name="Hers", restriction_level=37)
-    place = f"/dashboards/{board['id']}/"
+    path = f"/dashboards/{board['id']}/"
 
     seen = {
-        client: (await client.get(place)).json()["effective_privilege_level"]
+        client: (await client.get(path)).json()["effective_privilege_level"]
         for client in (ada, bea, chief, tenant.api)
     }
 
     assert list(seen.values()) == [37, 21, 37, 37]
-    assert await patch(bea, place, name="Mine") == refused(NO_EDIT)
-    assert await patch(bea, place, restriction_level=21) == refused(NO_EDIT)
-    assert await patch(bea, place, deleted=True) == refused(NO_EDIT)
+    assert await patch(bea, path, name="Mine") == refused(NO_EDIT)
+    assert await patch(bea, path, restriction_level=21) == refused(NO_EDIT)
+    assert await patch(bea, path, deleted=True) == refused(NO_EDIT)
     for client in (ada, chief, tenant.api):
-        assert (await patch(client, place, name="Ours"))[0] == 200
-    assert (await patch(ada, place, restriction_level=21))[0] == 200
-    assert (await patch(bea, place, name="All ours"))[0] == 200
-    assert await patch(bea, place, restriction_level=37) == refused(NO_RESTRICT)
+        assert (await patch(client, path, name="Ours"))[0] == 200
+    assert (await patch(ada, path, restriction_level=21))[0] == 200
+    assert (await patch(bea, path, name="All ours"))[0] == 200
+    assert await patch(bea, path, restriction_level=37) == refused(NO_RESTRICT)
     listed = (await bea.get("/dashboards/")).json()["results"]
     assert [one["effective_privilege_level"] for one in listed] == [37]
 
@@ -120,44 +122,44 @@ async def test_insights_have_the_restrictions_of_their_dashboards(
     closed = await post(ada, "/dashboards/", name="Closed", restriction_level=37)
     free = await post(ada, "/dashboards/", name="Free")
     returned = await post(ada, "/insights/", name="Shown", dashboards=[closed["id"]])
-    place = f"/insights/{returned['id']}/"
+    path = f"/insights/{returned['id']}/"
 
-    seen = (await bea.get(place)).json()
+    seen = (await bea.get(path)).json()
     assert (seen["effective_restriction_level"], seen["effective_privilege_level"]) == (37, 21)
-    assert await patch(bea, place, name="Other") == refused(NO_INSIGHT)
+    assert await patch(bea, path, name="Other") == refused(NO_INSIGHT)
     to_closed = f"You don't have permission to add insights to dashboard: {closed['id']}"
     answer = await bea.post("/insights/", json={"name": "n", "dashboards": [closed["id"]]})
     assert (answer.status_code, answer.json()) == refused(to_closed)
     assert (await bea.get("/insights/", params={"search": "n"})).json()["count"] == 1
 
-    await patch(ada, place, dashboards=[closed["id"], free["id"]])
-    assert (await patch(bea, place, name="Other"))[0] == 200
+    await patch(ada, path, dashboards=[closed["id"], free["id"]])
+    assert (await patch(bea, path, name="Other"))[0] == 200
     from_closed = f"You don't have permission to remove insights from dashboard: {closed['id']}"
-    assert await patch(bea, place, dashboards=[free["id"]]) == refused(from_closed)
+    assert await patch(bea, path, dashboards=[free["id"]]) == refused(from_closed)
 
 
 async def test_a_deleted_insight_is_only_restored(tenant: Tenant) -> None:
     made = await post(tenant.api, "/insights/", name="n")
-    place = f"/insights/{made['id']}/"
-    await patch(tenant.api, place, deleted=True)
+    path = f"/insights/{made['id']}/"
+    await patch(tenant.api, path, deleted=True)
 
     lost = 404, error("invalid_request", "not_found", "Not found.")
-    assert await patch(tenant.api, place, name="other") == lost
-    assert await patch(tenant.api, place, deleted=True) == lost
-    status, restored = await patch(tenant.api, place, deleted=False)
+    assert await patch(tenant.api, path, name="other") == lost
+    assert await patch(tenant.api, path, deleted=True) == lost
+    status, restored = await patch(tenant.api, path, deleted=False)
     assert (status, restored["name"], restored["deleted"]) == (200, "n", False)
 
 
 async def test_changes_of_insights_are_recorded(tenant: Tenant) -> None:
     board = await post(tenant.api, "/dashboards/", name="Board")
     made = await post(tenant.api, "/insights/", name="Calls", tags=["a"])
-    place = f"/insights/{made['id']}/"
-    await patch(tenant.api, place, name="Calls", tags=["a"])
-    _, same = await patch(tenant.api, place)
-    await patch(tenant.api, place, name="Called", dashboards=[board["id"]])
-    await patch(tenant.api, place, deleted=True)
+    path = f"/insights/{made['id']}/"
+    await patch(tenant.api, path, name="Calls", tags=["a"])
+    _, same = await patch(tenant.api, path)
+    await patch(tenant.api, path, name="Called", dashboards=[board["id"]])
+    await patch(tenant.api, path, deleted=True)
 
-    entries = await activity(tenant, f"{place}activity/")
+    entries = await activity(tenant, f"{path}activity/")
 
     assert [reported(one) for one in entries] == [
         ("updated", [("deleted", False, True)]),
@@ -181,13 +183,13 @@ async def test_changes_of_insights_are_recorded(tenant: Tenant) -> None:
 
 async def test_changes_of_dashboards_are_recorded(tenant: Tenant) -> None:
     made = await post(tenant.api, "/dashboards/", name="Board")
-    place = f"/dashboards/{made['id']}/"
+    path = f"/dashboards/{made['id']}/"
     insight = await post(tenant.api, "/insights/", name="Calls", dashboards=[made["id"]])
-    [tile] = (await tenant.get(place))["tiles"]
-    await patch(tenant.api, place, name="Board", tiles=[{"id": tile["id"], "color": None}])
-    await patch(tenant.api, place, pinned=True, tiles=[{"id": tile["id"], "color": "red"}])
+    [tile] = (await tenant.get(path))["tiles"]
+    await patch(tenant.api, path, name="Board", tiles=[{"id": tile["id"], "color": None}])
+    await patch(tenant.api, path, pinned=True, tiles=[{"id": tile["id"], "color": "red"}])
 
-    entries = await activity(tenant, f"{place}activity/")
+    entries = await activity(tenant, f"{path}activity/")
 
     returned = {"id": tile["id"], "insight": insight["id"], "layouts": {}, "color": None}
     assert [reported(one) for one in entries] == [

@@ -102,7 +102,7 @@ async def test_an_environment_answers_queries_of_its_project(tenant: Tenant) -> 
             await client.post(f"{path}{slash}", json={"query": QUERY}) for slash in ("", "/")
         ]
 
-    assert [one.status_code for one in answers] == [200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200]
 
 
 async def test_a_query_needs_the_scope_to_query(tenant: Tenant) -> None:

@@ -243,10 +243,10 @@ SAME: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_a_query_becomes_filters(name: str) -> None:
     query, filters = SAME[name]
 
-    found = dict(fields_of_query(query).values)
+    result = dict(fields_of_query(query).values)
 
-    assert found.pop(TIMES_STAND) is True
-    assert found == filters
+    assert result.pop(TIMES_STAND) is True
+    assert result == filters
 
 
 TRENDS: dict[str, Any] = {"kind": "TrendsQuery", "series": [A]}
@@ -262,12 +262,12 @@ def test_both_ways_to_ask_have_one_key() -> None:
     }
     query = {**TRENDS, "dateRange": {"date_from": "-7d"}, "trendsFilter": {"showLegend": False}}
 
-    asked = [read_query(Fields(filters)), read_query(fields_of_query(query))]
+    question = [read_query(Fields(filters)), read_query(fields_of_query(query))]
     other = read_query(fields_of_query({**query, "interval": "week"}))
 
-    assert len({question_key(one, "UTC") for one in asked}) == 1
-    assert question_key(asked[0], "UTC") != question_key(asked[0], "Europe/Berlin")
-    assert question_key(other, "UTC") != question_key(asked[1], "UTC")
+    assert len({question_key(one, "UTC") for one in question}) == 1
+    assert question_key(question[0], "UTC") != question_key(question[0], "Europe/Berlin")
+    assert question_key(other, "UTC") != question_key(question[1], "UTC")
 
 
 NOW = datetime(2024, 3, 10, 12, tzinfo=UTC)
@@ -289,5 +289,5 @@ def test_times_of_a_query_are_not_rounded(interval: str, start: str, end: str) -
     span = query.span(RangeClock(NOW, ZoneInfo("UTC")))
 
     assert span == DateRange(
-        *(datetime.fromisoformat(one).replace(tzinfo=UTC) for one in (start, end))
+        *(datetime.fromisoformat(moment).replace(tzinfo=UTC) for moment in (start, end))
     )

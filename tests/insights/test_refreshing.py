@@ -34,8 +34,8 @@ async def made(tenant: Tenant, **more: Any) -> Json:
 
 
 def count(insight: Json) -> float:
-    found: float = insight["result"][0]["count"]
-    return found
+    result: float = insight["result"][0]["count"]
+    return result
 
 
 async def test_an_old_result_is_shown_with_its_time_and_background_done(tenant: Tenant) -> None:
@@ -66,18 +66,18 @@ async def test_a_fresh_result_is_not_background_done(tenant: Tenant) -> None:
 async def test_a_query_may_be_answered_with_what_is_old(tenant: Tenant) -> None:
     query = {"kind": "TrendsQuery", "series": [{"event": "seen"}]}
 
-    async def asked(refresh: str) -> str:
+    async def question(refresh: str) -> str:
         answer = await tenant.api.post("/query/", json={"query": query, "refresh": refresh})
         last_refresh: str = answer.json()["last_refresh"]
         return last_refresh
 
-    first = await asked("lazy_async")
+    first = await question("lazy_async")
     tenant.server.clock.move(minutes=20)
-    old = await asked("lazy_async")
+    old = await question("lazy_async")
     await tenant.server.running.questions.insights.results.background_done()
-    behind = await asked("lazy_async")
+    behind = await question("lazy_async")
     tenant.server.clock.move(minutes=20)
-    fresh = await asked("blocking")
+    fresh = await question("blocking")
 
     assert (first, old) == ("2024-03-01T12:00:00Z", "2024-03-01T12:00:00Z")
     assert (behind, fresh) == ("2024-03-01T12:20:00Z", "2024-03-01T12:40:00Z")

@@ -93,7 +93,10 @@ async def test_the_activity_shows_a_changed_query(tenant: Tenant) -> None:
 
     [entry, _] = (await tenant.get(f"/insights/{made['id']}/activity/"))["results"]
 
-    changes = [(one["field"], one["before"], one["after"]) for one in entry["detail"]["changes"]]
+    changes = [
+        (change["field"], change["before"], change["after"])
+        for change in entry["detail"]["changes"]
+    ]
     assert changes == [("filters", FILTERS, {}), ("query", None, QUERY)]
 
 
@@ -131,14 +134,14 @@ async def test_a_query_that_cannot_be_calculated_is_not_saved(tenant: Tenant, na
 FROM_WEB = [{"key": "from", "type": "event", "value": "web", "operator": "exact"}]
 
 
-@pytest.mark.parametrize("asked", [{"filters": FILTERS}, {"query": QUERY}, {"query": SOURCE}])
+@pytest.mark.parametrize("question", [{"filters": FILTERS}, {"query": QUERY}, {"query": SOURCE}])
 async def test_a_dashboard_puts_its_range_and_conditions_over_its_tiles(
-    tenant: Tenant, asked: Json
+    tenant: Tenant, question: Json
 ) -> None:
     await seen(tenant)
     sent = {"name": "d", "filters": {"date_from": "-6d", "properties": FROM_WEB}}
     board = (await tenant.api.post("/dashboards/", json=sent)).json()
-    made = await created(tenant, **asked, dashboards=[board["id"]])
+    made = await created(tenant, **question, dashboards=[board["id"]])
 
     [tile] = (await tenant.get(f"/dashboards/{board['id']}/", refresh="true"))["tiles"]
     alone = await tenant.get(f"/insights/{made['id']}/", refresh="true")

@@ -81,11 +81,11 @@ class ProjectTrends:
 
     async def trend(self, event: str | None = "called", **filters: Any) -> list[dict[str, Any]]:
         math = filters.pop("math", None)
-        asked = {"events": [{"id": event, "math": math}], **LAST_THREE_DAYS, **filters}
+        question = {"events": [{"id": event, "math": math}], **LAST_THREE_DAYS, **filters}
         await self.store()
         calculator = Calculator(Analysis(self.records, self.events))
         found: list[dict[str, Any]] = await calculator.result(
-            self.project, parse_trends(asked), NOW
+            self.project, parse_trends(question), NOW
         )
         return found
 
@@ -183,10 +183,10 @@ async def test_days_and_hours_are_in_the_projects_zone(
     project_trends.zone = "Europe/Berlin"
     await project_trends.happened(f"{day}T00:00:00")
     await project_trends.happened(f"{day}T23:59:59")
-    asked = {"date_from": day, "date_to": day}
+    question = {"date_from": day, "date_to": day}
 
-    assert await project_trends.numbers(**asked) == [2.0]
-    assert await project_trends.numbers(**asked, interval="hour") == [
+    assert await project_trends.numbers(**question) == [2.0]
+    assert await project_trends.numbers(**question, interval="hour") == [
         1.0,
         *[0.0] * (hours - 2),
         1.0,
@@ -275,9 +275,9 @@ async def test_a_breakdown_by_person_uses_the_surviving_person(
     for person in (1, 2, 3, 4, 5):
         await project_trends.happened("2024-05-15T10:00:00", UUID(int=person), times=2)
 
-    asked = {"breakdown": "plan", "breakdown_type": "person"}
-    totals = await project_trends.by_value(**asked)
-    person_names = await project_trends.by_value(**asked, math="dau")
+    question = {"breakdown": "plan", "breakdown_type": "person"}
+    totals = await project_trends.by_value(**question)
+    person_names = await project_trends.by_value(**question, math="dau")
 
     assert {value: data[-1] for value, data in totals.items()} == {"pro": 4, "free": 2, NONE: 4}
     assert {value: data[-1] for value, data in person_names.items()} == {
@@ -308,7 +308,7 @@ FILTERS: list[tuple[list[dict[str, Any]], set[int]]] = [
 
 @pytest.mark.parametrize("place", range(len(FILTERS)))
 async def test_filters_select_events_and_persons(project_trends: ProjectTrends, place: int) -> None:
-    properties, wanted = FILTERS[place]
+    properties, expected = FILTERS[place]
     await project_trends.persons(
         p1={"plan": "pro", "born": "2024-01-01"}, p2={"plan": "free", "born": "2024-05-10"}, p3={}
     )
@@ -318,7 +318,7 @@ async def test_filters_select_events_and_persons(project_trends: ProjectTrends, 
 
     found = await project_trends.by_value(breakdown="n", properties=properties)
 
-    assert {int(value) for value in found} == wanted
+    assert {int(value) for value in found} == expected
 
 
 async def test_filters_may_be_groups_and_belong_to_one_event(project_trends: ProjectTrends) -> None:
@@ -348,7 +348,10 @@ async def test_two_series_are_compared_with_the_previous_range(
         events=[{"id": "called"}, {"id": "other"}], compare=True, **dates
     )
 
-    reported = [(one["label"], one["compare_label"], one["data"], one["days"][0]) for one in result]
+    reported = [
+        (entry["label"], entry["compare_label"], entry["data"], entry["days"][0])
+        for entry in result
+    ]
     assert reported == [
         ("called", "current", [0.0, 0.0, 2.0], "2024-05-13"),
         ("other", "current", [0.0, 0.0, 1.0], "2024-05-13"),
@@ -367,7 +370,8 @@ async def test_seven_days_are_compared_with_the_same_weekdays(
     result = await project_trends.trend(date_from="-7d", compare=True)
 
     reported = [
-        (one["days"][0], one["days"][-1], one["data"][0], one["data"][-1]) for one in result
+        (entry["days"][0], entry["days"][-1], entry["data"][0], entry["data"][-1])
+        for entry in result
     ]
     assert reported == [
         ("2024-05-08", "2024-05-15", 2.0, 1.0),

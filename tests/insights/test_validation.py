@@ -91,10 +91,10 @@ def test_an_unknown_word_is_refused(name: str) -> None:
 @pytest.mark.parametrize(("values", "is_taken"), [(VALUES_MAX, True), (VALUES_MAX + 1, False)])
 def test_a_condition_has_the_limit_of_values_of_the_schema(values: int, is_taken: bool) -> None:
     condition = {"key": "a", "type": "event", "operator": "exact", "value": ["x"] * values}
-    asked = {"insight": "TRENDS", "events": [{"id": "a"}], "properties": [condition]}
+    question = {"insight": "TRENDS", "events": [{"id": "a"}], "properties": [condition]}
 
     try:
-        check_insight_filters(asked)
+        check_insight_filters(question)
         refused = None
     except Invalid as error:
         refused = error.attr

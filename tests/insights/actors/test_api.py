@@ -40,8 +40,8 @@ async def shop(tenant: Tenant) -> Tenant:
 async def ask(tenant: Tenant, **query: Any) -> Json:
     answer = await tenant.api.post("/persons/retention/", json=query)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    result: Json = answer.json()
+    return result
 
 
 async def ask_by_query(tenant: Tenant, **query: Any) -> Json:
@@ -49,18 +49,18 @@ async def ask_by_query(tenant: Tenant, **query: Any) -> Json:
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in query.items()
     }
-    found: Json = await tenant.get("/persons/retention/", **texts)
-    return found
+    result: Json = await tenant.get("/persons/retention/", **texts)
+    return result
 
 
 def people(body: Json) -> list[Json]:
-    [found] = body["results"]
-    assert found["count"] == len(found["people"])
-    return list(found["people"])
+    [result] = body["results"]
+    assert result["count"] == len(result["people"])
+    return list(result["people"])
 
 
 def names(body: Json) -> list[str]:
-    return [one["name"].partition("@")[0] for one in people(body)]
+    return [person["name"].partition("@")[0] for person in people(body)]
 
 
 async def test_persons_are_listed_with_what_they_contribute(shop: Tenant) -> None:
@@ -83,8 +83,8 @@ async def test_both_ways_to_ask_give_the_same_list(shop: Tenant) -> None:
 
 @pytest.mark.parametrize("by_query", [True, False])
 async def test_pages_follow_one_another(shop: Tenant, by_query: bool) -> None:
-    asked = {**ASKED, "limit": 3}
-    body = await (ask_by_query(shop, **asked) if by_query else ask(shop, **asked))
+    question = {**ASKED, "limit": 3}
+    body = await (ask_by_query(shop, **question) if by_query else ask(shop, **question))
     pages = [body]
     while pages[-1]["next"] is not None:
         assert urlsplit(pages[-1]["next"]).path.endswith("/persons/retention/")
@@ -92,31 +92,31 @@ async def test_pages_follow_one_another(shop: Tenant, by_query: bool) -> None:
         assert answer.status_code == 200, answer.text
         pages.append(answer.json())
 
-    assert [len(people(one)) + one["missing_persons"] for one in pages] == [3, 3, 2]
-    found = [name for one in pages for name in names(one)]
-    assert found[:2] == ["p1", "p0"]
-    assert sorted(found) == [f"p{n}" for n in range(PERSONS)]
+    assert [len(people(page)) + page["missing_persons"] for page in pages] == [3, 3, 2]
+    result = [name for page in pages for name in names(page)]
+    assert result[:2] == ["p1", "p0"]
+    assert sorted(result) == [f"p{n}" for n in range(PERSONS)]
     first = await shop.api.get(pages[-1]["initial"])
     assert people(first.json()) == people(pages[0])
 
 
 @pytest.mark.parametrize(
-    ("search", "found"),
+    ("search", "expected"),
     [("p3", ["p3"]), ("P3@A", ["p3"]), ("@a.com", [f"p{n}" for n in range(PERSONS)]), ("x", [])],
 )
-async def test_persons_are_searched_for(shop: Tenant, search: str, found: list[str]) -> None:
+async def test_persons_are_searched_for(shop: Tenant, search: str, expected: list[str]) -> None:
     body = await ask(shop, **ASKED, search=search)
 
-    assert sorted(names(body)) == found
+    assert sorted(names(body)) == expected
 
 
 async def test_persons_are_searched_for_by_name(shop: Tenant) -> None:
     named = {"name": "Carla Rossi", "username": "cr"}
     await shop.capture({"event": "$set", "distinct_id": "p3", "properties": {"$set": named}})
 
-    found = [names(await ask(shop, **ASKED, search=text)) for text in ("ROSSI", "cr", "rossini")]
+    result = [names(await ask(shop, **ASKED, search=text)) for text in ("ROSSI", "cr", "rossini")]
 
-    assert found == [["p3"], ["p3"], []]
+    assert result == [["p3"], ["p3"], []]
 
 
 async def test_a_search_keeps_the_order_and_takes_ids(shop: Tenant) -> None:
@@ -171,10 +171,10 @@ async def test_groups_are_listed(tenant: Tenant) -> None:
         seen("bob", "02-28", properties={"$groups": {"company": "other"}}),
         seen("cid", "02-28"),
     )
-    asked = {**ASKED, "aggregation_group_type_index": 0}
+    question = {**ASKED, "aggregation_group_type_index": 0}
 
-    body = await ask(tenant, **asked)
-    searched = [await ask(tenant, **asked, search=text) for text in ("ACME I", "oth", "ann")]
+    body = await ask(tenant, **question)
+    searched = [await ask(tenant, **question, search=text) for text in ("ACME I", "oth", "ann")]
 
     acme, other = people(body)
     assert (acme["type"], acme["id"], acme["group_key"], acme["name"]) == (
@@ -186,7 +186,7 @@ async def test_groups_are_listed(tenant: Tenant) -> None:
     assert (acme["properties"], acme["group_type_index"]) == ({"name": "Acme Inc"}, 0)
     assert (other["id"], other["properties"], other["created_at"]) == ("other", {}, None)
     assert body["missing_persons"] == 0
-    assert [names(one) for one in searched] == [["Acme Inc"], ["other"], []]
+    assert [names(page) for page in searched] == [["Acme Inc"], ["other"], []]
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ async def test_stickiness_counts_the_days_of_each_person(tenant: Tenant) -> None
     )
     query = {"insight": "STICKINESS", "events": event_series("seen"), "date_from": "2024-02-20"}
 
-    found = [
+    result = [
         await members_behind(tenant, **query, stickiness_days=str(days)) for days in (1, 2, 3, 4)
     ]
 
-    assert found == [["bob", "dan"], ["ann"], ["cid"], []]
+    assert result == [["bob", "dan"], ["ann"], ["cid"], []]
 
 
 async def test_stickiness_counts_other_intervals_too(tenant: Tenant) -> None:
@@ -39,9 +39,9 @@ async def test_stickiness_counts_other_intervals_too(tenant: Tenant) -> None:
 
 async def lives(tenant: Tenant, day: str, **query: str) -> Json:
     """Return the persons of each status on a day."""
-    asked = {"insight": "LIFECYCLE", "events": event_series("seen"), "target_date": day, **query}
+    question = {"insight": "LIFECYCLE", "events": event_series("seen"), "target_date": day, **query}
     return {
-        status: await members_behind(tenant, **asked, lifecycle_type=status)
+        status: await members_behind(tenant, **question, lifecycle_type=status)
         for status in ("new", "returning", "resurrecting", "dormant")
     }
 
@@ -121,9 +121,9 @@ async def test_a_funnel_finds_persons_who_reached_a_step_and_who_dropped_off(
     )
     steps = ("seen", "opened", "paid")
 
-    found = [await funnel(tenant, *steps, funnel_step=str(step)) for step in (1, 2, 3, -2, -3)]
+    result = [await funnel(tenant, *steps, funnel_step=str(step)) for step in (1, 2, 3, -2, -3)]
 
-    assert found == [
+    assert result == [
         ["ann", "bob", "cid", "dan"],
         ["ann", "bob"],
         ["ann"],
@@ -142,11 +142,11 @@ async def test_the_last_step_of_a_funnel_lies_in_its_window(tenant: Tenant) -> N
         event_of("cid", "02-14T10:00"),
         event_of("cid", "02-15T10:01", "opened"),
     )
-    asked = {"funnel_step": "2", "date_from": "2024-02-01"}
+    question = {"funnel_step": "2", "date_from": "2024-02-01"}
 
-    assert await funnel(tenant, "seen", "opened", **asked) == ["ann", "cid"]
-    assert await funnel(tenant, "seen", "opened", **asked, funnel_window_days="2") == ["cid"]
-    assert await funnel(tenant, "seen", "opened", **asked, funnel_window_days="15") == [
+    assert await funnel(tenant, "seen", "opened", **question) == ["ann", "cid"]
+    assert await funnel(tenant, "seen", "opened", **question, funnel_window_days="2") == ["cid"]
+    assert await funnel(tenant, "seen", "opened", **question, funnel_window_days="15") == [
         "ann",
         "bob",
         "cid",
@@ -176,11 +176,13 @@ async def test_steps_of_a_funnel_have_filters_and_an_order(tenant: Tenant) -> No
         {"id": "seen", "order": 1, "properties": [event_condition("page", "b")]},
         {"id": "seen", "order": 0, "properties": [event_condition("page", "a")]},
     ]
-    asked = {"insight": "FUNNELS", "events": json.dumps(steps), "funnel_step": "2"}
+    question = {"insight": "FUNNELS", "events": json.dumps(steps), "funnel_step": "2"}
 
-    assert await members_behind(tenant, **asked) == ["ann"]
+    assert await members_behind(tenant, **question) == ["ann"]
     assert (
-        await members_behind(tenant, **asked, properties=json.dumps([event_condition("page", "a")]))
+        await members_behind(
+            tenant, **question, properties=json.dumps([event_condition("page", "a")])
+        )
         == []
     )
 

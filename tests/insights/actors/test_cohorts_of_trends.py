@@ -45,9 +45,9 @@ async def test_actors_of_a_trend_become_a_static_cohort(tenant: Tenant) -> None:
     )
     assert (cohort["count"], cohort["last_calculation"]) == (None, None)
     assert await cohort_members(tenant, cohort) == ["ann", "dan"]
-    found = await retrieve_cohort(tenant, cohort)
-    assert (found["count"], found["last_calculation"]) == (2, "2024-03-01T12:00:00Z")
-    assert (found["errors_calculating"], found["is_calculating"]) == (0, False)
+    result = await retrieve_cohort(tenant, cohort)
+    assert (result["count"], result["last_calculation"]) == (2, "2024-03-01T12:00:00Z")
+    assert (result["errors_calculating"], result["is_calculating"]) == (0, False)
 
 
 async def test_later_events_do_not_reach_the_cohort(tenant: Tenant) -> None:

@@ -77,13 +77,16 @@ BAD: list[tuple[dict[str, str], Json]] = [
     (RETAINED, wrong("This field is required.", "selected_interval")),
     *(
         (
-            {**asked, "aggregation_group_type_index": "0"},
+            {**question, "aggregation_group_type_index": "0"},
             wrong(
                 "A cohort has persons, and this insight counts groups.",
                 "aggregation_group_type_index",
             ),
         )
-        for asked in ({"insight": "TRENDS", "events": SEEN}, {**RETAINED, "selected_interval": "0"})
+        for question in (
+            {"insight": "TRENDS", "events": SEEN},
+            {**RETAINED, "selected_interval": "0"},
+        )
     ),
     ({"insight": "TRENDS"}, wrong("At least one event is required.", "events")),
     ({"insight": "TRENDS", "events": "["}, wrong("This value must be valid JSON.", "events")),
@@ -227,8 +230,8 @@ async def test_an_insight_only_creates_static_cohorts_and_excludes_other_sources
 
 async def test_an_insight_that_fails_later_is_reported_and_tried_again(tenant: Tenant) -> None:
     await tenant.capture(event_of("ann", "02-28T10:00"))
-    asked = {"insight": "TRENDS", "events": SEEN, "date_from": "all", "date_to": "2024-02-10"}
-    cohort = await stored_cohort(tenant, **asked)
+    question = {"insight": "TRENDS", "events": SEEN, "date_from": "all", "date_to": "2024-02-10"}
+    cohort = await stored_cohort(tenant, **question)
     failed = await retrieve_cohort(tenant, cohort)
 
     await tenant.capture(event_of("bob", "02-08T10:00"))
@@ -237,8 +240,8 @@ async def test_an_insight_that_fails_later_is_reported_and_tried_again(tenant: T
 
     assert (failed["errors_calculating"], failed["count"]) == (1, None)
     assert failed["last_error_message"] == "date_from must be before date_to."
-    found = await retrieve_cohort(tenant, cohort)
-    assert (found["errors_calculating"], found["last_error_message"], found["count"]) == (
+    result = await retrieve_cohort(tenant, cohort)
+    assert (result["errors_calculating"], result["last_error_message"], result["count"]) == (
         0,
         None,
         1,
@@ -260,5 +263,5 @@ async def test_the_parameters_of_an_insight_are_documented(tenant: Tenant) -> No
 
     created = paths["/api/projects/{project_id}/cohorts/"]["post"]
 
-    names = {one["name"] for one in created["parameters"] if one["in"] == "query"}
+    names = {parameter["name"] for parameter in created["parameters"] if parameter["in"] == "query"}
     assert names >= {"insight", "events", "stickiness_days", "target_date", "funnel_step"}

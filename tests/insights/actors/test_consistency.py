@@ -42,23 +42,23 @@ async def behind(analyst: Analyst, project: Project, address: str) -> list[Actor
     sent = decode_parameters(dict(parse_qsl(parts.query, keep_blank_values=True)))
     path = parts.path.rpartition("/persons/")[2].rstrip("/")
     [insight] = [
-        one for one, kind in KINDS_BY_INSIGHT.items() if kind.actors and kind.actors.path == path
+        name for name, kind in KINDS_BY_INSIGHT.items() if kind.actors and kind.actors.path == path
     ]
     query = read_actors({**sent, "insight": insight})
     finder = ActorFinder(Analysis(analyst.records, analyst.events))
-    found: list[Actor] = []
+    actors: list[Actor] = []
     async for some in finder.find_batches(project, query, NOW, size=2, batch_max=3):
         assert 0 < len(some) <= 2
-        found += some
+        actors += some
     whole = await finder.find_page(project, query, NOW, limit=100)
-    assert (whole.actors, whole.has_more) == (found, False)
-    return found
+    assert (whole.actors, whole.has_more) == (actors, False)
+    return actors
 
 
 async def check(analyst: Analyst, project: Project, cells: list[Cell]) -> None:
     for address, number in cells:
-        found = await behind(analyst, project, address)
-        assert len({who for who, _ in found}) == len(found) == number, address
+        actors = await behind(analyst, project, address)
+        assert len({who for who, _ in actors}) == len(actors) == number, address
 
 
 def of_retention(result: list[Json]) -> Iterator[Cell]:
@@ -114,9 +114,9 @@ async def test_trends(
     result = await analyst.ask(project, **asked, **broken, events=[series])
 
     for address, number in of_trends(result):
-        found = await behind(analyst, project, address)
-        assert len({who for who, _ in found}) == len(found)
-        assert (sum(n for _, n in found) if math == "total" else len(found)) == number, address
+        actors = await behind(analyst, project, address)
+        assert len({who for who, _ in actors}) == len(actors)
+        assert (sum(n for _, n in actors) if math == "total" else len(actors)) == number, address
 
 
 def of_trends(result: list[Json]) -> Iterator[Cell]:
@@ -128,11 +128,11 @@ def of_trends(result: list[Json]) -> Iterator[Cell]:
 
 
 def of_funnels(result: list[Any]) -> Iterator[Cell]:
-    for one in result:
-        if isinstance(one, list):
-            yield from of_funnels(one)
+    for step in result:
+        if isinstance(step, list):
+            yield from of_funnels(step)
             continue
-        yield one["converted_people_url"], one["count"]
+        yield step["converted_people_url"], step["count"]
     for before, after in pairwise(result):
         if isinstance(after, dict):
             yield after["dropped_people_url"], before["count"] - after["count"]
@@ -181,9 +181,9 @@ async def test_paths_are_those_of_their_actors(
     for edge in result["results"]:
         place = {"path_start_key": edge["source"], "path_end_key": edge["target"]}
         address = people_url(project.id, "path", question, **place)
-        found = await behind(analyst, project, address)
-        assert sum(paths for _, paths in found) == edge["value"]
-        assert len({who for who, _ in found}) == len(found)
+        actors = await behind(analyst, project, address)
+        assert sum(paths for _, paths in actors) == edge["value"]
+        assert len({who for who, _ in actors}) == len(actors)
 
 
 def of_points(result: list[Json]) -> Iterator[Cell]:

@@ -47,8 +47,8 @@ async def ask(tenant: Tenant, source: Json = SOURCE, **more: Any) -> Any:
 async def answered(tenant: Tenant, source: Json = SOURCE, **more: Any) -> Json:
     answer = await ask(tenant, source, **more)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    result: Json = answer.json()
+    return result
 
 
 async def test_rows_have_the_columns_that_are_asked_for(shop: Tenant) -> None:
@@ -74,7 +74,7 @@ async def test_actors_are_the_only_column_by_default(shop: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "found"),
+    ("order", "expected"),
     [
         ([], ["c", "b", "a"]),
         (["event_count DESC"], ["c", "b", "a"]),
@@ -82,10 +82,10 @@ async def test_actors_are_the_only_column_by_default(shop: Tenant) -> None:
         (["event_count ASC"], ["a", "b", "c"]),
     ],
 )
-async def test_rows_have_an_order(shop: Tenant, order: list[str], found: list[str]) -> None:
+async def test_rows_have_an_order(shop: Tenant, order: list[str], expected: list[str]) -> None:
     body = await answered(shop, select=["properties.email"], orderBy=order)
 
-    assert [row[0][0] for row in body["results"]] == found
+    assert [row[0][0] for row in body["results"]] == expected
 
 
 @pytest.mark.parametrize("name", ["created_at", "id"])

@@ -79,8 +79,8 @@ async def test_a_link_lists_the_persons_and_makes_a_cohort_of_them(
 
     listed: Any = await tenant.get(f"/persons/{path}/", **link, include_total="true")
 
-    people = [one for page in listed["results"] for one in page["people"]]
-    assert sorted(one["distinct_ids"][0] for one in people) == expected
+    people = [person for page in listed["results"] for person in page["people"]]
+    assert sorted(person["distinct_ids"][0] for person in people) == expected
     assert await members_behind(tenant, **link) == expected
 
 

@@ -15,9 +15,9 @@ def test_the_question_is_in_the_address_with_the_place_of_the_number() -> None:
 
     parts = urlsplit(url)
     assert (parts.netloc, parts.path) == ("", "/api/projects/7/persons/trends/")
-    asked = dict(parse_qsl(parts.query, strict_parsing=True))
-    assert msgspec.json.decode(asked.pop("events")) == EVENTS
-    assert asked == {
+    question = dict(parse_qsl(parts.query, strict_parsing=True))
+    assert msgspec.json.decode(question.pop("events")) == EVENTS
+    assert question == {
         "date_from": "-7d",
         "compare": "true",
         "entity_order": "0",

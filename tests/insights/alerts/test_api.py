@@ -111,7 +111,7 @@ async def test_the_activity_records_alerts(tenant: Tenant) -> None:
 
     entries = (await tenant.get(f"/alerts/{made['id']}/activity/"))["results"]
 
-    assert [one["activity"] for one in entries] == ["updated", "created"]
+    assert [record["activity"] for record in entries] == ["updated", "created"]
     [change] = entries[0]["detail"]["changes"]
     assert (change["field"], change["before"], change["after"]) == ("threshold", 1.0, 5.0)
 
@@ -237,8 +237,8 @@ async def test_a_number_that_is_not_there_is_told(tenant: Tenant) -> None:
 
     await all_checked(tenant)
 
-    found = await tenant.get(f"/alerts/{made['id']}/")
-    assert (found["state"], found["error"]) == ("errored", "The result has 1 series.")
+    result = await tenant.get(f"/alerts/{made['id']}/")
+    assert (result["state"], result["error"]) == ("errored", "The result has 1 series.")
 
 
 async def test_an_outage_of_the_event_store_leaves_an_alert_due(tenant: Tenant) -> None:
@@ -268,8 +268,8 @@ async def test_an_alert_on_a_breakdown_follows_the_value(tenant: Tenant) -> None
     tenant.server.clock.move(minutes=60)
     await all_checked(tenant)
 
-    found = await tenant.get(f"/alerts/{pinned['id']}/")
-    assert (found["breakdown_value"], found["series_index"], found["value"]) == ("pro", 0, 2)
+    result = await tenant.get(f"/alerts/{pinned['id']}/")
+    assert (result["breakdown_value"], result["series_index"], result["value"]) == ("pro", 0, 2)
     assert (await tenant.get(f"/alerts/{named['id']}/"))["value"] == 10
 
 

@@ -70,9 +70,9 @@ def test_a_condition_is_compared_with_the_last_interval_that_is_over(
     fires: bool,
     value: float,
 ) -> None:
-    found = check_alert(alert(condition, threshold), [{"data": data}], is_unfinished=is_unfinished)
+    result = check_alert(alert(condition, threshold), [{"data": data}], is_unfinished=is_unfinished)
 
-    assert found == Checked("firing" if fires else "not_firing", value)
+    assert result == Checked("firing" if fires else "not_firing", value)
 
 
 def test_a_total_is_one_number() -> None:
@@ -98,9 +98,9 @@ def test_a_total_is_one_number() -> None:
     ],
 )
 def test_what_has_no_such_number_is_an_error(results: Any, index: int, error: str) -> None:
-    found = check_alert(alert("changes_by", 1, index), results, is_unfinished=True)
+    result = check_alert(alert("changes_by", 1, index), results, is_unfinished=True)
 
-    assert found == Checked("errored", error=error)
+    assert result == Checked("errored", error=error)
 
 
 def entry(value: BreakdownValue, *data: float) -> dict[str, Any]:
@@ -117,10 +117,10 @@ BROKEN_DOWN = [entry("a", 9, 9), entry("b", 2, 2), entry("b", 8, 8), entry("a", 
 def test_an_alert_follows_the_value_that_stands_at_its_place(
     index: int, value: str, place: int
 ) -> None:
-    found = follow_breakdown_value(alert("above", 1, index), BROKEN_DOWN)
+    result = follow_breakdown_value(alert("above", 1, index), BROKEN_DOWN)
 
-    assert (found.breakdown_value, found.series_index) == (value, place)
-    assert follow_breakdown_value(found, BROKEN_DOWN[::-1]) == found
+    assert (result.breakdown_value, result.series_index) == (value, place)
+    assert follow_breakdown_value(result, BROKEN_DOWN[::-1]) == result
 
 
 @pytest.mark.parametrize("results", [[], [{"data": [1]}], {"bins": []}, None])
@@ -141,9 +141,9 @@ def test_without_a_breakdown_there_is_nothing_to_follow(results: Any) -> None:
     ],
 )
 def test_the_number_is_that_of_the_value(value: BreakdownValue, index: int, expected: int) -> None:
-    found = check_alert(alert("below", 0, index, value), BROKEN_DOWN, is_unfinished=False)
+    result = check_alert(alert("below", 0, index, value), BROKEN_DOWN, is_unfinished=False)
 
-    assert found == Checked("not_firing", expected)
+    assert result == Checked("not_firing", expected)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,6 @@ def test_a_value_whose_number_is_not_known_is_an_error(
 ) -> None:
     given = alert("above", 1, 0, "x")
 
-    found = check_alert(given, results, is_unfinished=False, shows_all_values=shows_all)
+    result = check_alert(given, results, is_unfinished=False, shows_all_values=shows_all)
 
-    assert found == Checked("errored", error=error)
+    assert result == Checked("errored", error=error)

@@ -68,8 +68,8 @@ def test_a_range_moves_back_by_a_distance_of_the_calendar(by: str, start: str, e
 
     before = earlier_range(span, parse_bound(by, "compare_to"), BERLIN)
 
-    here = [one.astimezone(BERLIN) for one in (before.start, before.end)]
-    assert [f"{one:%Y-%m-%d %H:%M}" for one in here] == [start, end]
+    here = [bound.astimezone(BERLIN) for bound in (before.start, before.end)]
+    assert [f"{bound:%Y-%m-%d %H:%M}" for bound in here] == [start, end]
 
 
 @pytest.mark.parametrize("interval", ["hour", "day", "week", "month"])

@@ -53,7 +53,7 @@ def test_a_day_has_the_hours_of_its_zone(day: str, zone: str, hours: int, repeat
     assert len(buckets.days) - len(set(buckets.days)) == repeated
     assert buckets.starts[0] == span.start
     assert list(buckets.starts) == sorted(buckets.starts)
-    assert all(one.startswith(day) and one.endswith(":00:00") for one in buckets.days)
+    assert all(name.startswith(day) and name.endswith(":00:00") for name in buckets.days)
 
 
 # Zones that moved across the date line: the first and the last day of a range, and its days.
@@ -94,7 +94,7 @@ def test_intervals_follow_one_another_where_a_day_was_skipped(
         span_of(f"{year}-07-01", f"{int(year) + 1}-02-01", zone=here), interval, here
     )
 
-    assert all(one < after for one, after in pairwise(buckets.starts))
+    assert all(start < after for start, after in pairwise(buckets.starts))
     assert len(set(buckets.days)) == len(buckets.days)
 
 
@@ -159,9 +159,9 @@ def test_intervals_that_go_on_are_unfinished(
 ) -> None:
     span = span_of("-7d", until, interval)
 
-    found = cut_into_intervals(span, interval, UTC_ZONE).unfinished(min(span.end, NOW))
+    result = cut_into_intervals(span, interval, UTC_ZONE).unfinished(min(span.end, NOW))
 
-    assert found == unfinished
+    assert result == unfinished
 
 
 @pytest.mark.parametrize(

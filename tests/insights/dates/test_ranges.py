@@ -57,9 +57,9 @@ EXACT: list[tuple[str | None, str | None, str, str]] = [
 def test_an_explicit_range_is_not_rounded(
     since: str | None, until: str | None, start: str, end: str
 ) -> None:
-    asked = {"date_from": since, "date_to": until, "explicit_date": "true", "interval": "week"}
+    question = {"date_from": since, "date_to": until, "explicit_date": "true", "interval": "week"}
 
-    span = parse_trends(asked).span(RangeClock(NOW, UTC_ZONE))
+    span = parse_trends(question).span(RangeClock(NOW, UTC_ZONE))
 
     assert (f"{span.start:%Y-%m-%d %H:%M}", f"{span.end:%Y-%m-%d %H:%M}") == (start, end)
 
@@ -82,11 +82,11 @@ WIDENED = [
 def test_the_first_week_or_month_is_counted_from_its_start(
     interval: str, display: str, start: str
 ) -> None:
-    asked = {"date_from": "2026-01-10", "interval": interval, "display": display}
+    question = {"date_from": "2026-01-10", "interval": interval, "display": display}
     clock = RangeClock(datetime(2026, 1, 20, tzinfo=UTC), BERLIN)
 
-    span = parse_trends(asked).span(clock)
-    exact = parse_trends({**asked, "explicit_date": True}).span(clock)
+    span = parse_trends(question).span(clock)
+    exact = parse_trends({**question, "explicit_date": True}).span(clock)
 
     assert f"{span.start.astimezone(BERLIN):%Y-%m-%d %H:%M}" == f"{start} 00:00"
     assert f"{exact.start.astimezone(BERLIN):%Y-%m-%d %H:%M}" == "2026-01-10 00:00"

@@ -95,11 +95,14 @@ class Oracle:
         if self.get("funnel_viz_type", "") == "trends":
             first = interval_start(first, self.get("interval", "day"))
         return [
-            one
-            for one in self.history.once
-            if first <= one.at.astimezone(zone).date()
-            and (one.at.astimezone(zone).date() <= last or one.at < self.window_end(self.end(last)))
-            and all(holds(condition, one) for condition in self.get("properties", []))
+            event
+            for event in self.history.once
+            if first <= event.at.astimezone(zone).date()
+            and (
+                event.at.astimezone(zone).date() <= last
+                or event.at < self.window_end(self.end(last))
+            )
+            and all(holds(condition, event) for condition in self.get("properties", []))
         ]
 
     def day(self, name: str, default: str) -> date:
@@ -113,12 +116,12 @@ class Oracle:
 
     def of_actors(self) -> dict[Who, list[HistoryEvent]]:
         index = self.filters.get("aggregation_group_type_index")
-        found: dict[Who, list[HistoryEvent]] = defaultdict(list)
-        for one in self.in_range():
-            who = self.history.actor(one) if index is None else text(one, f"$group_{index}")
+        result: dict[Who, list[HistoryEvent]] = defaultdict(list)
+        for event in self.in_range():
+            who = self.history.actor(event) if index is None else text(event, f"$group_{index}")
             if who != "":
-                found[who].append(one)
-        return found
+                result[who].append(event)
+        return result
 
     # Tries.
 
@@ -137,9 +140,11 @@ class Oracle:
         """
         make = {"ordered": self.ordered, "strict": self.strict, "unordered": self.unordered}
         end = self.end(self.day("date_to", "-0d"))
-        begun = (Try(tuple(one)) for one in make[self.order](events) if one)
+        begun = (Try(tuple(attempt)) for attempt in make[self.order](events) if attempt)
         return [
-            one for one in begun if one.events[0].at < end and not self.is_excluded(one, events)
+            attempt
+            for attempt in begun
+            if attempt.events[0].at < end and not self.is_excluded(attempt, events)
         ]
 
     def ordered(self, events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
@@ -147,11 +152,11 @@ class Oracle:
         for start in events:
             if not matches(self.steps[0], start):
                 continue
-            found: list[HistoryEvent] = []
-            for at, moment in groupby(events, key=lambda one: one.at):
+            result: list[HistoryEvent] = []
+            for at, moment in groupby(events, key=lambda event: event.at):
                 if start.at <= at <= self.window_end(start.at):
-                    found += self.run(list(moment), len(found))
-            yield found
+                    result += self.run(list(moment), len(result))
+            yield result
 
     def run(self, moment: Sequence[HistoryEvent], first: int) -> list[HistoryEvent]:
         """Return the events of a moment that the most steps from this one on can take."""
@@ -162,7 +167,7 @@ class Oracle:
         )
         shown = []
         for number in range(first, last):
-            fitting = [one for one in moment if matches(self.steps[number], one)]
+            fitting = [event for event in moment if matches(self.steps[number], event)]
             equal = [
                 n
                 for n in range(first, number)
@@ -172,14 +177,14 @@ class Oracle:
         return shown
 
     def strict(self, events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
-        for place, start in enumerate(events):
-            found = []
-            for step, one in zip(self.steps, events[place:], strict=False):
-                if not matches(step, one) or one.at > self.window_end(start.at):
+        for index, start in enumerate(events):
+            result = []
+            for step, event in zip(self.steps, events[index:], strict=False):
+                if not matches(step, event) or event.at > self.window_end(start.at):
                     break
-                found.append(one)
-            if found:
-                yield found
+                result.append(event)
+            if result:
+                yield result
 
     def unordered(self, events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
         """Yield the events of a try with which one more step can have an event of its own."""
@@ -187,18 +192,18 @@ class Oracle:
             if not any(matches(step, start) for step in self.steps):
                 continue
             end = self.window_end(start.at)
-            within = [one for one in events if start.at <= one.at <= end]
+            within = [event for event in events if start.at <= event.at <= end]
             done = [matching(self.steps, within[:number]) for number in range(len(within) + 1)]
-            yield [one for number, one in enumerate(within) if done[number + 1] > done[number]]
+            yield [event for number, event in enumerate(within) if done[number + 1] > done[number]]
 
-    def is_excluded(self, one: Try, events: Sequence[HistoryEvent]) -> bool:
+    def is_excluded(self, attempt: Try, events: Sequence[HistoryEvent]) -> bool:
         for excluded in self.exclusions:
             first, last = excluded["funnel_from_step"], excluded["funnel_to_step"]
-            if one.level <= first:
+            if attempt.level <= first:
                 continue
-            start = one.events[first].at
-            reached = one.level > last
-            end = one.events[last].at if reached else self.window_end(one.events[0].at)
+            start = attempt.events[first].at
+            reached = attempt.level > last
+            end = attempt.events[last].at if reached else self.window_end(attempt.events[0].at)
             if any(matches(excluded, other) and start < other.at < end for other in events):
                 return True
         return False
@@ -212,7 +217,7 @@ class Oracle:
             if self.is_by_event and kind == "all_events":
                 ordered = sorted(events, key=self.own_value)
                 for same, own in groupby(ordered, key=self.own_value):
-                    mine = sorted(own, key=lambda one: (one.at, one.uuid))
+                    mine = sorted(own, key=lambda event: (event.at, event.uuid))
                     yield who, same, mine, self.tries(mine)
                 continue
             tried = self.tries(events)
@@ -226,16 +231,16 @@ class Oracle:
 
     @property
     def keys(self) -> list[Any]:
-        found = self.get("breakdown", [])
-        return list(found) if isinstance(found, list) else [found]
+        result = self.get("breakdown", [])
+        return list(result) if isinstance(result, list) else [result]
 
     def value(self, properties: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(text_of(properties.get(key)) for key in self.keys)
 
-    def own_value(self, one: HistoryEvent) -> tuple[str, ...]:
-        found = self.mapped(self.value(one.properties))
-        assert isinstance(found, tuple)
-        return found
+    def own_value(self, event: HistoryEvent) -> tuple[str, ...]:
+        result = self.mapped(self.value(event.properties))
+        assert isinstance(result, tuple)
+        return result
 
     def values(self, who: Who, events: Sequence[HistoryEvent]) -> list[Value]:
         if not self.keys:
@@ -246,15 +251,15 @@ class Oracle:
         if kind == "person":
             held = self.history.persons.get(who, {}) if isinstance(who, UUID) else {}
             return [self.value(held)]
-        own = [one for one in events if any(matches(step, one) for step in self.steps)]
-        found = [self.value(one.properties) for one in own]
+        own = [event for event in events if any(matches(step, event) for step in self.steps)]
+        result = [self.value(event.properties) for event in own]
         attribution = self.get("breakdown_attribution_type", "first_touch")
         if attribution == "step":
             # In an ordered or strict funnel the value is that of the try, see `attributed`.
             return (
-                list(dict.fromkeys(map(self.mapped, found))) if self.order == "unordered" else [()]
+                list(dict.fromkeys(map(self.mapped, result))) if self.order == "unordered" else [()]
             )
-        filled = [value for value in found if any(value)]
+        filled = [value for value in result if any(value)]
         if not filled:
             return [("",) * len(self.keys)]
         return [filled[0] if attribution == "first_touch" else filled[-1]]
@@ -289,14 +294,16 @@ class Oracle:
         return {value: self.row(people) for value, people in groups.items()}
 
     def row(self, people: Sequence[list[Try]]) -> list[tuple[int, float | None, float | None]]:
-        found: list[tuple[int, float | None, float | None]] = []
+        result: list[tuple[int, float | None, float | None]] = []
         for number in range(len(self.steps)):
             reached = [best for best in people if best[0].level > number]
-            times = [mean(one.seconds(number) for one in best) for best in reached if number]
-            found.append(
+            times = [
+                mean(attempt.seconds(number) for attempt in best) for best in reached if number
+            ]
+            result.append(
                 (len(reached), mean(times), median(times)) if times else (len(reached), None, None)
             )
-        return found
+        return result
 
     def trend_rows(self) -> dict[Value, dict[str, float]]:
         """Return for each value the percentages by interval, which is named by its first day."""
@@ -320,9 +327,9 @@ class Oracle:
         zone = ZoneInfo(self.history.zone)
         for who, value, _, tried in self.funnels():
             by_day: dict[str, list[Try]] = defaultdict(list)
-            for one in tried:
-                day = one.events[0].at.astimezone(zone).date()
-                by_day[f"{interval_start(day, self.get('interval', 'day'))}"].append(one)
+            for attempt in tried:
+                day = attempt.events[0].at.astimezone(zone).date()
+                by_day[f"{interval_start(day, self.get('interval', 'day'))}"].append(attempt)
             for name, some in by_day.items():
                 best = furthest(some)
                 if (own := self.attributed(value, best)) is not None:
@@ -332,7 +339,7 @@ class Oracle:
         first = self.get("funnel_from_step", 0)
         last = self.get("funnel_to_step", len(self.steps) - 1)
         samples = [
-            mean(sum(one.seconds(n) for n in range(first + 1, last + 1)) for one in best)
+            mean(sum(attempt.seconds(n) for n in range(first + 1, last + 1)) for attempt in best)
             for _, _, best in self.people()
             if best[0].level > last
         ]
@@ -345,10 +352,12 @@ def _sorted_as(value: Value) -> str:
     return value[0] or NONE
 
 
-def histogram(samples: Sequence[float], wanted: int | None) -> dict[str, Any]:
+def histogram(samples: Sequence[float], expected: int | None) -> dict[str, Any]:
     if not samples:
         return {"bins": [], "average_conversion_time": None}
-    number = min(max(wanted, 1), 90) if wanted else min(max(ceil(cube_root(len(samples))), 1), 60)
+    number = (
+        min(max(expected, 1), 90) if expected else min(max(ceil(cube_root(len(samples))), 1), 60)
+    )
     start = floor(min(samples))
     width = ceil((ceil(max(samples)) - start) / number) or 60
     bins = [[start + n * width, 0] for n in range(number + 1)]
@@ -362,8 +371,8 @@ def cube_root(number: int) -> float:
 
 
 def furthest(tried: Sequence[Try]) -> list[Try]:
-    most = max((one.level for one in tried), default=0)
-    return [one for one in tried if one.level == most]
+    most = max((attempt.level for attempt in tried), default=0)
+    return [attempt for attempt in tried if attempt.level == most]
 
 
 def interval_start(day: date, interval: str) -> date:
@@ -376,30 +385,32 @@ def matching(steps: Sequence[Mapping[str, Any]], events: Sequence[HistoryEvent])
     """Return how many of the steps can have an event each, found by augmenting paths."""
     taken: dict[UUID, int] = {}
 
-    def place(step: int, tried: set[UUID]) -> bool:
-        for one in events:
-            if one.uuid in tried or not matches(steps[step], one):
+    def assign(step: int, tried: set[UUID]) -> bool:
+        for event in events:
+            if event.uuid in tried or not matches(steps[step], event):
                 continue
-            tried.add(one.uuid)
-            if one.uuid not in taken or place(taken[one.uuid], tried):
-                taken[one.uuid] = step
+            tried.add(event.uuid)
+            if event.uuid not in taken or assign(taken[event.uuid], tried):
+                taken[event.uuid] = step
                 return True
         return False
 
-    return sum(place(step, set()) for step in range(len(steps)))
+    return sum(assign(step, set()) for step in range(len(steps)))
 
 
-def matches(entity: Mapping[str, Any], one: HistoryEvent) -> bool:
-    named = entity.get("id") in (None, one.event)
-    return bool(named) and all(holds(condition, one) for condition in entity.get("properties", []))
+def matches(entity: Mapping[str, Any], event: HistoryEvent) -> bool:
+    named = entity.get("id") in (None, event.event)
+    return bool(named) and all(
+        holds(condition, event) for condition in entity.get("properties", [])
+    )
 
 
-def holds(condition: Mapping[str, Any], one: HistoryEvent) -> bool:
-    return bool(text(one, condition["key"]) == condition["value"])
+def holds(condition: Mapping[str, Any], event: HistoryEvent) -> bool:
+    return bool(text(event, condition["key"]) == condition["value"])
 
 
-def text(one: HistoryEvent, key: str) -> str:
-    return text_of(one.properties.get(key))
+def text(event: HistoryEvent, key: str) -> str:
+    return text_of(event.properties.get(key))
 
 
 def text_of(value: Any) -> str:

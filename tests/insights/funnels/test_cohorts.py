@@ -40,15 +40,15 @@ async def test_each_cohort_has_a_funnel(shop: Tenant) -> None:
     )
 
     assert answer.status_code == 200, answer.text
-    found = [
+    result = [
         (steps[0]["breakdown"], steps[0]["breakdown_value"], [step["count"] for step in steps])
         for steps in answer.json()["result"]
     ]
-    assert found == [("all users", "all", [3, 2]), ("Pro", pro["id"], [2, 2])]
+    assert result == [("all users", "all", [3, 2]), ("Pro", pro["id"], [2, 2])]
 
     steps = answer.json()["result"][1]
     people = (await shop.api.get(_below(shop, steps[1]["converted_people_url"]))).json()
-    names = {one["distinct_ids"][0] for one in people["results"][0]["people"]}
+    names = {person["distinct_ids"][0] for person in people["results"][0]["people"]}
     assert names == {"ann", "cid"}
 
 
@@ -57,7 +57,7 @@ def _below(tenant: Tenant, url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("asked", "wanted"),
+    ("question", "expected"),
     [
         ({"funnel_order_type": "strict", "funnel_step": 2}, ["ann"]),
         ({"funnel_order_type": "strict", "funnel_step": -2}, ["bob", "cid"]),
@@ -79,9 +79,9 @@ def _below(tenant: Tenant, url: str) -> str:
     ],
 )
 async def test_those_behind_a_number_become_a_cohort(
-    shop: Tenant, asked: dict[str, Any], wanted: list[str]
+    shop: Tenant, question: dict[str, Any], expected: list[str]
 ) -> None:
-    sent = {"insight": "FUNNELS", "events": STEPS, **asked}
+    sent = {"insight": "FUNNELS", "events": STEPS, **question}
     texts = {
         name: value if isinstance(value, str) else json.dumps(value) for name, value in sent.items()
     }
@@ -91,4 +91,4 @@ async def test_those_behind_a_number_become_a_cohort(
     assert answer.status_code == 201, answer.text
     await shop.server.calculated()
     cohort: Json = answer.json()
-    assert await cohort_members(shop, cohort) == wanted
+    assert await cohort_members(shop, cohort) == expected

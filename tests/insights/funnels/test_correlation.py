@@ -36,7 +36,7 @@ def _dropped(who: int, *others: str) -> list[HistoryEvent]:
 
 
 def _happened(*persons: list[HistoryEvent]) -> History:
-    return History(happened=[one for some in persons for one in some])
+    return History(happened=[event for some in persons for event in some])
 
 
 EXAMPLE = _happened(
@@ -97,15 +97,15 @@ async def test_ten_of_each_side_are_shown_the_most_telling_first(analyst: Analys
 
     answer = await analyst.answer(history, **ASKED)
 
-    names = [one["event"]["event"] for one in answer["events"]]
+    names = [row["event"]["event"] for row in answer["events"]]
     assert names == [f"s{n:02}" for n in range(10)] + [f"f{n:02}" for n in range(10)]
-    assert [one["correlation_type"] for one in answer["events"]] == ["success"] * 10 + [
+    assert [row["correlation_type"] for row in answer["events"]] == ["success"] * 10 + [
         "failure"
     ] * 10
 
 
 async def test_properties_of_persons_are_compared(analyst: Analyst) -> None:
-    held = {one: {"plan": "pro", "n": 1, "email": "e"} for one in PERSONS[:2]}
+    held = {person: {"plan": "pro", "n": 1, "email": "e"} for person in PERSONS[:2]}
     history = replace(
         _happened(_converted(1), _converted(2), _dropped(3), _dropped(4)),
         persons={**held, PERSONS[2]: {"plan": "free", "none": None}},
@@ -118,7 +118,7 @@ async def test_properties_of_persons_are_compared(analyst: Analyst) -> None:
         funnel_correlation_names=["$all"],
         funnel_correlation_exclude_names=["email"],
     )
-    one = await analyst.answer(history, **asked, funnel_correlation_names=["n"])
+    named = await analyst.answer(history, **asked, funnel_correlation_names=["n"])
 
     assert [
         (e["event"]["event"], e["success_count"], e["failure_count"]) for e in every["events"]
@@ -128,7 +128,7 @@ async def test_properties_of_persons_are_compared(analyst: Analyst) -> None:
         ("plan::free", 0, 1),
     ]
     assert every["events"][0]["odds_ratio"] == 9.0
-    assert one["events"] == every["events"][:1]
+    assert named["events"] == every["events"][:1]
 
 
 async def test_properties_of_events_are_compared(analyst: Analyst) -> None:
@@ -192,7 +192,7 @@ async def test_the_people_of_a_correlation_are_those_it_counts(
     question = ASKED | asked
 
     answer = await analyst.ask(project, **question)
-    found = [
+    result = [
         {
             who.int
             for who, _ in await actors(
@@ -202,7 +202,7 @@ async def test_the_people_of_a_correlation_are_those_it_counts(
         for side in (True, False)
     ]
 
-    assert found == [converted, {3}]
+    assert result == [converted, {3}]
     assert (answer["events"][0]["success_count"], answer["events"][0]["failure_count"]) == (1, 1)
 
 
@@ -243,13 +243,13 @@ async def test_events_are_those_between_the_first_and_the_last_step(
     answer = await analyst.answer(history, **asked)
 
     expected = _expected(history, asked)
-    found = {
-        one["event"]["event"]: (one["success_count"], one["failure_count"], one["odds_ratio"])
-        for one in answer["events"]
+    result = {
+        row["event"]["event"]: (row["success_count"], row["failure_count"], row["odds_ratio"])
+        for row in answer["events"]
     }
     assert answer["skewed"] == (expected is None)
-    assert found == (expected or {})
-    telling = [(one["odds_ratio"] <= 1, -abs(log(one["odds_ratio"]))) for one in answer["events"]]
+    assert result == (expected or {})
+    telling = [(row["odds_ratio"] <= 1, -abs(log(row["odds_ratio"]))) for row in answer["events"]]
     assert telling == sorted(telling)
 
 
@@ -263,7 +263,7 @@ def _expected(history: History, asked: Filters) -> dict[str, Any] | None:
         start, is_failure = first.events[0].at, first.level < size
         end = oracle.window_end(start) if is_failure else first.events[-1].at
         totals[is_failure] += 1
-        names = {one.event for one in of_all[who] if start < one.at < end}
+        names = {event.event for event in of_all[who] if start < event.at < end}
         for name in names - {"a", "b"}:
             did[name][is_failure] += 1
     successes, failures = totals

@@ -30,8 +30,8 @@ STEPS = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
 
 
 async def funnel(analyst: Analyst, history: History = HISTORY, **filters: Any) -> Any:
-    asked = {"insight": "FUNNELS", "events": STEPS, "date_from": "-7d", **filters}
-    return await analyst.answer(history, **asked)
+    question = {"insight": "FUNNELS", "events": STEPS, "date_from": "-7d", **filters}
+    return await analyst.answer(history, **question)
 
 
 def counts(steps: Any) -> list[int]:
@@ -152,16 +152,16 @@ async def test_times_to_convert_are_counted_in_bins(analyst: Analyst) -> None:
     assert answer["average_conversion_time"] == pytest.approx(253.33, abs=0.01)
 
 
-@pytest.mark.parametrize(("asked", "number"), [(1, 2), (5, 6), (500, 91), (None, 3)])
+@pytest.mark.parametrize(("bin_count", "number"), [(1, 2), (5, 6), (500, 91), (None, 3)])
 async def test_the_number_of_bins_can_be_asked_for(
-    analyst: Analyst, asked: int | None, number: int
+    analyst: Analyst, bin_count: int | None, number: int
 ) -> None:
     answer = await funnel(
         analyst,
         CONVERTED,
         events=STEPS[:2],
         funnel_viz_type="time_to_convert",
-        bin_count=asked,
+        bin_count=bin_count,
     )
 
     assert len(answer["bins"]) == number
@@ -226,20 +226,20 @@ async def test_values_beyond_the_largest_are_one_entry(analyst: Analyst, attribu
         for n in range(2)
     ]
     history = History(happened=happened)
-    asked = {
+    question = {
         "events": STEPS[:1],
         "breakdown": "plan",
         "breakdown_limit": 2,
         "breakdown_attribution_type": attribution,
     }
 
-    found = await funnel(analyst, history, **asked)
-    largest = await funnel(analyst, history, **asked, breakdown_hide_other_aggregation=True)
+    result = await funnel(analyst, history, **question)
+    largest = await funnel(analyst, history, **question, breakdown_hide_other_aggregation=True)
 
     if attribution == "first_touch":
-        assert [(s[0]["breakdown"], s[0]["count"]) for s in found] == [(["v0"], 5)]
+        assert [(s[0]["breakdown"], s[0]["count"]) for s in result] == [(["v0"], 5)]
         return
-    assert [(s[0]["breakdown"], s[0]["count"]) for s in found] == [
+    assert [(s[0]["breakdown"], s[0]["count"]) for s in result] == [
         (["v0"], 5),
         (["v1"], 4),
         (["Other"], 3),
@@ -276,7 +276,7 @@ async def test_groups_have_values_too(analyst: Analyst) -> None:
     ]
     groups = {(0, "acme"): {"size": "big"}, (0, "corp"): {"size": "small"}}
 
-    found = await funnel(
+    result = await funnel(
         analyst,
         History(happened=happened, groups=groups),
         events=STEPS[:1],
@@ -285,7 +285,7 @@ async def test_groups_have_values_too(analyst: Analyst) -> None:
         breakdown_group_type_index=0,
     )
 
-    assert [(s[0]["breakdown_value"], s[0]["count"]) for s in found] == [
+    assert [(s[0]["breakdown_value"], s[0]["count"]) for s in result] == [
         (["big"], 2),
         (["small"], 1),
     ]
@@ -298,21 +298,21 @@ async def test_sessions_have_values_and_conditions(analyst: Analyst) -> None:
         for who in (1, 2)
         for minute, name in enumerate(("a", "b"))
     ]
-    asked = {"events": STEPS[:2]}
+    question = {"events": STEPS[:2]}
     long = {"key": "$session_duration", "value": 100, "operator": "gt", "type": "session"}
 
-    found = await funnel(
+    result = await funnel(
         analyst,
         History(happened=happened),
-        **asked,
+        **question,
         breakdown="$session_duration",
         breakdown_type="session",
     )
-    kept = await funnel(analyst, History(happened=happened), **asked, properties=[long])
-    one = {"events": [{**STEPS[0], "properties": [long]}, STEPS[1]]}
-    first = await funnel(analyst, History(happened=happened), **one)
+    kept = await funnel(analyst, History(happened=happened), **question, properties=[long])
+    step = {"events": [{**STEPS[0], "properties": [long]}, STEPS[1]]}
+    first = await funnel(analyst, History(happened=happened), **step)
 
-    assert [(s[0]["breakdown_value"], counts(s)) for s in found] == [
+    assert [(s[0]["breakdown_value"], counts(s)) for s in result] == [
         (["120"], [1, 1]),
         (["60"], [1, 1]),
     ]

@@ -16,39 +16,39 @@ def happened(*events: str, **properties: Any) -> list[HistoryEvent]:
     Args:
         events: The name and the minute of each, such as `v 10`.
     """
-    named = (one.split() for one in events)
+    named = (text.split() for text in events)
     return [history_event(name, 1, f"{DAY}13:{minute}", **properties) for name, minute in named]
 
 
 async def counts(
     analyst: Analyst, history: list[HistoryEvent], *steps: str | None, **filters: Any
 ) -> list[int]:
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "insight": "FUNNELS",
         "events": [{"id": step} for step in steps],
         "date_from": "2024-03-20",
         "date_to": "2024-03-30",
         **filters,
     }
-    return [step["count"] for step in await analyst.answer(History(happened=history), **asked)]
+    return [step["count"] for step in await analyst.answer(History(happened=history), **question)]
 
 
 @pytest.mark.parametrize("order", ORDERS)
 async def test_two_events_of_a_moment_are_two_equal_steps(analyst: Analyst, order: str) -> None:
-    asked = {"funnel_order_type": order}
+    question = {"funnel_order_type": order}
 
-    assert await counts(analyst, happened("v 01", "v 01"), "v", "v", **asked) == [1, 1]
-    assert await counts(analyst, happened("v 01"), "v", "v", **asked) == [1, 0]
-    assert await counts(analyst, happened("v 01", "v 01"), "v", "v", "v", **asked) == [1, 1, 0]
-    assert await counts(analyst, happened("v 01", "v 01", "v 02"), *"vvv", **asked) == [1, 1, 1]
+    assert await counts(analyst, happened("v 01", "v 01"), "v", "v", **question) == [1, 1]
+    assert await counts(analyst, happened("v 01"), "v", "v", **question) == [1, 0]
+    assert await counts(analyst, happened("v 01", "v 01"), "v", "v", "v", **question) == [1, 1, 0]
+    assert await counts(analyst, happened("v 01", "v 01", "v 02"), *"vvv", **question) == [1, 1, 1]
 
 
 async def test_pairs_of_moments_are_taken_by_equal_steps(analyst: Analyst) -> None:
     history = happened("a 00", "v 10", "v 10", "v 11", "v 11", "z 12")
 
     for number in range(1, 5):
-        found = await counts(analyst, history, "a", *["v"] * number, "z")
-        assert found == [1] * (number + 2)
+        result = await counts(analyst, history, "a", *["v"] * number, "z")
+        assert result == [1] * (number + 2)
     assert await counts(analyst, history, "a", *"vvvvv", "z") == [1, 1, 1, 1, 1, 0, 0]
     strict = {"funnel_order_type": "strict"}
     assert await counts(analyst, history, *"avvvvz", **strict) == [1] * 6
@@ -82,7 +82,7 @@ async def test_conditions_that_an_event_fulfils_together_need_an_event_each(
 ) -> None:
     own: dict[str, Any] = {f"p{place}": "yes" for place in range(number)}
     steps = [{"id": "v", "properties": [{"key": name, "value": "yes"}]} for name in own]
-    asked = {"events": steps, "funnel_order_type": order}
+    question = {"events": steps, "funnel_order_type": order}
 
     # Three persons, who have one event, two, and as many as there are steps.
     history = [
@@ -91,14 +91,14 @@ async def test_conditions_that_an_event_fulfils_together_need_an_event_each(
         for _ in range(events)
     ]
 
-    assert await counts(analyst, history, **asked) == [3, 2] + [1] * (number - 2)
+    assert await counts(analyst, history, **question) == [3, 2] + [1] * (number - 2)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 async def test_conversions_after_the_range_count_within_the_window(
     analyst: Analyst, order: str
 ) -> None:
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "funnel_order_type": order,
         "date_to": "2024-03-22",
         "funnel_window_interval": 2,
@@ -110,22 +110,24 @@ async def test_conversions_after_the_range_count_within_the_window(
     )
     entered = happened("a 00")
 
-    assert await counts(analyst, [*entered, last], "a", "b", **asked) == [1, 1]
-    assert await counts(analyst, [*entered, later], "a", "b", **asked) == [1, 0]
-    assert await counts(analyst, [history_event("a", 1, "2024-03-23 00:00")], "a", **asked) == [0]
+    assert await counts(analyst, [*entered, last], "a", "b", **question) == [1, 1]
+    assert await counts(analyst, [*entered, later], "a", "b", **question) == [1, 0]
+    assert await counts(analyst, [history_event("a", 1, "2024-03-23 00:00")], "a", **question) == [
+        0
+    ]
 
 
 async def test_who_converts_after_the_range_is_counted_everywhere(analyst: Analyst) -> None:
     history = History(happened=[*happened("a 00"), history_event("b", 1, "2024-03-25 13:00")])
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "insight": "FUNNELS",
         "events": [{"id": "a"}, {"id": "b"}],
         "date_from": "2024-03-22",
         "date_to": "2024-03-22",
     }
 
-    [line] = await analyst.answer(history, **asked, funnel_viz_type="trends")
-    times = await analyst.answer(history, **asked, funnel_viz_type="time_to_convert")
+    [line] = await analyst.answer(history, **question, funnel_viz_type="trends")
+    times = await analyst.answer(history, **question, funnel_viz_type="time_to_convert")
 
     assert (line["days"], line["data"]) == (["2024-03-22"], [100.0])
     assert times["average_conversion_time"] == 3 * 86_400

@@ -31,13 +31,13 @@ Filters = dict[str, Any]
 
 def _dense(history: History) -> History:
     """Move events to a few times, so that steps follow one another and often coincide."""
-    happened = [_earlier(one) for one in history.happened]
+    happened = [_earlier(event) for event in history.happened]
     return replace(history, happened=happened)
 
 
-def _earlier(one: HistoryEvent) -> HistoryEvent:
-    minutes = int((TOP - one.at) / timedelta(minutes=1))
-    return replace(one, at=TOP - timedelta(minutes=10 * (minutes % 11), days=minutes % 3 // 2))
+def _earlier(event: HistoryEvent) -> HistoryEvent:
+    minutes = int((TOP - event.at) / timedelta(minutes=1))
+    return replace(event, at=TOP - timedelta(minutes=10 * (minutes % 11), days=minutes % 3 // 2))
 
 
 DENSE = histories(events_max=24).map(_dense)
@@ -67,26 +67,26 @@ WINDOWS: st.SearchStrategy[Filters] = st.sampled_from(
 @st.composite
 def questions(draw: st.DrawFn) -> Filters:
     order = draw(st.sampled_from(("ordered", "ordered", "strict", "unordered")))
-    asked = draw(_steps()) | draw(WINDOWS) | {"funnel_order_type": order}
-    last = len(asked["events"]) - 1
+    question = draw(_steps()) | draw(WINDOWS) | {"funnel_order_type": order}
+    last = len(question["events"]) - 1
     if last and draw(st.booleans()):
-        asked["exclusions"] = draw(_exclusions(asked["events"], order))
+        question["exclusions"] = draw(_exclusions(question["events"], order))
     until = draw(st.sampled_from((None, None, "-1d", "-2d")))
-    return {"insight": "FUNNELS", "date_from": "-7d", "date_to": until, **asked}
+    return {"insight": "FUNNELS", "date_from": "-7d", "date_to": until, **question}
 
 
 @st.composite
 def _exclusions(draw: st.DrawFn, steps: list[Filters], order: str) -> list[Filters]:
     """Draw exclusions by `x`, which is no step, and by a step with a further condition."""
     last = len(steps) - 1
-    found: list[Filters] = []
+    result: list[Filters] = []
     for name in draw(st.sampled_from((("x",), ("x", "b"), ("c",)))):
         first = 0 if order == "unordered" else draw(st.integers(0, last - 1))
         end = last if order == "unordered" else draw(st.integers(first + 1, last))
-        found.append({"id": name, "funnel_from_step": first, "funnel_to_step": end})
+        result.append({"id": name, "funnel_from_step": first, "funnel_to_step": end})
         if name != "x":
-            found[-1]["properties"] = [*PRO, {"key": "n", "value": "1"}]
-    return found
+            result[-1]["properties"] = [*PRO, {"key": "n", "value": "1"}]
+    return result
 
 
 BREAKDOWNS: st.SearchStrategy[Filters] = st.sampled_from(
@@ -123,22 +123,25 @@ def _rows(steps: list[Filters]) -> list[tuple[Any, ...]]:
 
 @settings(max_examples=25)
 @given(DENSE, questions())
-async def test_steps_and_times(analyst: Analyst, history: History, asked: Filters) -> None:
-    answer = await analyst.answer(history, **asked)
+async def test_steps_and_times(analyst: Analyst, history: History, question: Filters) -> None:
+    answer = await analyst.answer(history, **question)
 
-    assert Oracle(history, asked).step_rows() == {("",): _rows(answer)}
+    assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
 
 
 @settings(max_examples=10)
 @given(DENSE, questions())
 async def test_a_stricter_order_of_steps_never_counts_more(
-    analyst: Analyst, history: History, asked: Filters
+    analyst: Analyst, history: History, question: Filters
 ) -> None:
     project = await analyst.store(history)
-    asked = {name: value for name, value in asked.items() if name != "exclusions"}
+    question = {name: value for name, value in question.items() if name != "exclusions"}
 
     strict, ordered, unordered = [
-        [step["count"] for step in await analyst.ask(project, **asked | {"funnel_order_type": one})]
+        [
+            step["count"]
+            for step in await analyst.ask(project, **question | {"funnel_order_type": one})
+        ]
         for one in ("strict", "ordered", "unordered")
     ]
 
@@ -148,25 +151,25 @@ async def test_a_stricter_order_of_steps_never_counts_more(
 
 @settings(max_examples=8)
 @given(histories(events_max=30), questions())
-async def test_only_the_range_counts(analyst: Analyst, history: History, asked: Filters) -> None:
-    answer = await analyst.answer(history, **asked)
+async def test_only_the_range_counts(analyst: Analyst, history: History, question: Filters) -> None:
+    answer = await analyst.answer(history, **question)
 
-    assert Oracle(history, asked).step_rows() == {("",): _rows(answer)}
+    assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
 
 
 @settings(max_examples=25)
 @given(DENSE, questions(), BREAKDOWNS, ATTRIBUTIONS)
 async def test_breakdowns(
-    analyst: Analyst, history: History, asked: Filters, breakdown: Filters, attribution: Filters
+    analyst: Analyst, history: History, question: Filters, breakdown: Filters, attribution: Filters
 ) -> None:
-    if len(asked["events"]) == 1 and attribution.get("breakdown_attribution_value"):
+    if len(question["events"]) == 1 and attribution.get("breakdown_attribution_value"):
         attribution = {}
-    asked = asked | breakdown | attribution
+    question = question | breakdown | attribution
 
-    answer = await analyst.answer(history, **asked)
+    answer = await analyst.answer(history, **question)
 
-    found = {tuple(steps[0]["breakdown_value"]): _rows(steps) for steps in answer}
-    assert Oracle(history, asked).limited().step_rows() == found
+    result = {tuple(steps[0]["breakdown_value"]): _rows(steps) for steps in answer}
+    assert Oracle(history, question).limited().step_rows() == result
     assert [steps[0]["count"] for steps in answer] == sorted(
         (steps[0]["count"] for steps in answer), reverse=True
     )
@@ -177,22 +180,22 @@ async def test_breakdowns(
 async def test_trends(
     analyst: Analyst,
     history: History,
-    asked: Filters,
+    question: Filters,
     interval: str,
     by_plan: bool,
     attribution: Filters,
 ) -> None:
-    asked = asked | {"funnel_viz_type": "trends", "interval": interval}
+    question = question | {"funnel_viz_type": "trends", "interval": interval}
     if by_plan and not (
-        len(asked["events"]) == 1 and attribution.get("breakdown_attribution_value")
+        len(question["events"]) == 1 and attribution.get("breakdown_attribution_value")
     ):
-        asked |= attribution | {"breakdown": "plan", "breakdown_limit": 2}
+        question |= attribution | {"breakdown": "plan", "breakdown_limit": 2}
 
-    answer = await analyst.answer(history, **asked)
+    answer = await analyst.answer(history, **question)
 
-    expected = Oracle(history, asked).limited().trend_rows()
+    expected = Oracle(history, question).limited().trend_rows()
     assert {tuple(line.get("breakdown_value", [""])) for line in answer} == (
-        set(expected) if "breakdown" in asked else {("",)}
+        set(expected) if "breakdown" in question else {("",)}
     )
     for line in answer:
         rates = expected.get(tuple(line.get("breakdown_value", [""])), {})
@@ -204,15 +207,15 @@ async def test_trends(
 @settings(max_examples=12)
 @given(DENSE, questions(), st.sampled_from((None, 1, 3, 200)))
 async def test_times_to_convert(
-    analyst: Analyst, history: History, asked: Filters, bins: int | None
+    analyst: Analyst, history: History, question: Filters, bins: int | None
 ) -> None:
-    if len(asked["events"]) == 1:
+    if len(question["events"]) == 1:
         return
-    asked = asked | {"funnel_viz_type": "time_to_convert", "bin_count": bins}
+    question = question | {"funnel_viz_type": "time_to_convert", "bin_count": bins}
 
-    answer = await analyst.answer(history, **asked)
+    answer = await analyst.answer(history, **question)
 
-    expected = Oracle(history, asked).times()
+    expected = Oracle(history, question).times()
     assert answer["bins"] == expected["bins"]
     average = expected["average_conversion_time"]
     assert answer["average_conversion_time"] == (average and pytest.approx(average))
@@ -220,40 +223,42 @@ async def test_times_to_convert(
 
 @settings(max_examples=6)
 @given(DENSE, questions())
-async def test_groups(analyst: Analyst, history: History, asked: Filters) -> None:
-    asked = asked | {"aggregation_group_type_index": 0}
+async def test_groups(analyst: Analyst, history: History, question: Filters) -> None:
+    question = question | {"aggregation_group_type_index": 0}
 
-    answer = await analyst.answer(history, **asked)
+    answer = await analyst.answer(history, **question)
 
-    assert Oracle(history, asked).step_rows() == {("",): _rows(answer)}
+    assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
 
 
 @settings(max_examples=7)
 @given(DENSE, questions(), st.one_of(st.just({}), BREAKDOWNS), ATTRIBUTIONS)
 async def test_the_people_of_a_step_are_those_it_counts(
-    analyst: Analyst, history: History, asked: Filters, breakdown: Filters, attribution: Filters
+    analyst: Analyst, history: History, question: Filters, breakdown: Filters, attribution: Filters
 ) -> None:
-    if len(asked["events"]) == 1 and attribution.get("breakdown_attribution_value"):
+    if len(question["events"]) == 1 and attribution.get("breakdown_attribution_value"):
         attribution = {}
-    asked = asked | breakdown | attribution
+    question = question | breakdown | attribution
     project = await analyst.store(history)
-    answer = await analyst.ask(project, **asked)
+    answer = await analyst.ask(project, **question)
 
-    people = list(Oracle(history, asked).limited().people())
+    people = list(Oracle(history, question).limited().people())
     for steps in answer if breakdown else [answer]:
         value = steps[0].get("breakdown_value")
         for number, step in enumerate(steps, 1):
             own = {who for who, v, best in people if _is(v, value) and best[0].level >= number}
-            converted = await _people(analyst, project, asked, value, funnel_step=number)
+            converted = await _people(analyst, project, question, value, funnel_step=number)
             assert converted == own
             assert len(converted) == step["count"]
             if number > 1:
-                dropped = await _people(analyst, project, asked, value, funnel_step=-number)
+                dropped = await _people(analyst, project, question, value, funnel_step=-number)
                 assert len(dropped) == steps[number - 2]["count"] - step["count"]
     every = await _people(
-        analyst, project, asked, None, funnel_custom_steps=[1, len(asked["events"])]
+        analyst, project, question, None, funnel_custom_steps=[1, len(question["events"])]
     )
-    assert every == {who for who, _, best in people if best[0].level in (1, len(asked["events"]))}
+    assert every == {
+        who for who, _, best in people if best[0].level in (1, len(question["events"]))
+    }
 
 
 def _is(value: Any, wanted: Any) -> bool:
@@ -261,37 +266,37 @@ def _is(value: Any, wanted: Any) -> bool:
 
 
 async def _people(
-    analyst: Analyst, project: Project, asked: Filters, value: Any, **place: Any
+    analyst: Analyst, project: Project, question: Filters, value: Any, **place: Any
 ) -> set[Any]:
-    found = await actors(analyst, project, **asked, funnel_step_breakdown=value, **place)
-    assert len({who for who, _ in found}) == len(found)
+    result = await actors(analyst, project, **question, funnel_step_breakdown=value, **place)
+    assert len({who for who, _ in result}) == len(result)
     known = (*PERSONS, VISITOR)
-    return {"d0" if isinstance(who, UUID) and who not in known else who for who, _ in found}
+    return {"d0" if isinstance(who, UUID) and who not in known else who for who, _ in result}
 
 
 @settings(max_examples=6)
 @given(DENSE, questions(), st.booleans())
 async def test_the_people_of_a_trend_are_those_of_its_rate(
-    analyst: Analyst, history: History, asked: Filters, by_plan: bool
+    analyst: Analyst, history: History, question: Filters, by_plan: bool
 ) -> None:
-    asked = asked | {"funnel_viz_type": "trends"} | ({"breakdown": "plan"} if by_plan else {})
+    question = question | {"funnel_viz_type": "trends"} | ({"breakdown": "plan"} if by_plan else {})
     project = await analyst.store(history)
-    lines = await analyst.ask(project, **asked)
+    lines = await analyst.ask(project, **question)
 
-    entrances = list(Oracle(history, asked).entrances())
-    last = len(asked["events"]) - 1
+    entrances = list(Oracle(history, question).entrances())
+    last = len(question["events"]) - 1
     for line in lines:
         value = line.get("breakdown_value")
         for day, rate in list(zip(line["days"], line["data"], strict=True))[-2:]:
             place = {"entrance_period_start": f"{day} 00:00:00"}
-            found = [
-                await _people(analyst, project, asked, value, drop_off=dropped, **place)
+            result = [
+                await _people(analyst, project, question, value, drop_off=dropped, **place)
                 for dropped in (False, True)
             ]
             here = [(who, one) for who, at, v, one in entrances if at == day and _is(v, value)]
-            assert found == [
+            assert result == [
                 {who for who, one in here if one.level > last},
                 {who for who, one in here if one.level <= last},
             ]
-            reached, dropped_off = map(len, found)
+            reached, dropped_off = map(len, result)
             assert rate == round(100 * reached / max(reached + dropped_off, 1), 2)

@@ -80,13 +80,13 @@ def test_a_place_that_the_answer_does_not_have_is_refused(sent: dict[str, Any], 
 
 async def test_an_interval_starts_where_the_answer_says(analyst: Analyst) -> None:
     project = await analyst.store(HISTORY)
-    asked: dict[str, Any] = {"insight": "FUNNELS", "events": STEPS, **TRENDS}
+    question: dict[str, Any] = {"insight": "FUNNELS", "events": STEPS, **TRENDS}
 
-    found = await actors(analyst, project, **asked, entrance_period_start="2024-04-02")
+    result = await actors(analyst, project, **question, entrance_period_start="2024-04-02")
 
-    assert [value for _, value in found] == [3]
+    assert [value for _, value in result] == [3]
     with pytest.raises(Invalid) as refused:
-        await actors(analyst, project, **asked, entrance_period_start="2024-04-02 01:00:00")
+        await actors(analyst, project, **question, entrance_period_start="2024-04-02 01:00:00")
     assert refused.value.attr == "entrance_period_start"
 
 
@@ -96,15 +96,15 @@ async def test_values_of_several_properties_name_their_people(analyst: Analyst) 
     project = await analyst.store(
         History(happened=[history_event("a", 1, "2024-04-02T10:00", **paths)])
     )
-    asked: dict[str, Any] = {"insight": "FUNNELS", "events": STEPS[:1], **BY_TWO}
+    question: dict[str, Any] = {"insight": "FUNNELS", "events": STEPS[:1], **BY_TWO}
 
-    [[step]] = await analyst.ask(project, **asked)
-    found = await actors(
-        analyst, project, **asked, funnel_step=1, funnel_step_breakdown=step["breakdown_value"]
+    [[step]] = await analyst.ask(project, **question)
+    result = await actors(
+        analyst, project, **question, funnel_step=1, funnel_step_breakdown=step["breakdown_value"]
     )
 
     assert step["breakdown_value"] == list(paths.values())
-    assert [who for who, _ in found] == [PERSONS[0]]
+    assert [who for who, _ in result] == [PERSONS[0]]
 
 
 def test_a_funnel_without_steps_has_no_persons() -> None:
@@ -116,9 +116,9 @@ def test_a_funnel_without_steps_has_no_persons() -> None:
 
 @pytest.mark.parametrize(("kind", "value"), [("person", "plan"), ("cohort", [1])])
 def test_groups_are_not_broken_down_by_their_persons(kind: str, value: Any) -> None:
-    asked = {"events": STEPS, "aggregation_group_type_index": 0}
+    question = {"events": STEPS, "aggregation_group_type_index": 0}
     with pytest.raises(Invalid) as refused:
-        read_funnels(Fields({**asked, "breakdown_type": kind, "breakdown": value}))
+        read_funnels(Fields({**question, "breakdown_type": kind, "breakdown": value}))
 
     assert refused.value.attr == "breakdown_type"
     assert refused.value.detail == "Groups have no value of this breakdown. Leave it out."

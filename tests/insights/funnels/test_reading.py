@@ -43,9 +43,9 @@ def test_a_funnel_has_the_defaults_of_the_reference() -> None:
     ],
 )
 def test_the_window_in_days_wins(sent: dict[str, Any], window: tuple[int, str]) -> None:
-    found = read_funnels(Fields({"events": STEPS, **sent})).window
+    result = read_funnels(Fields({"events": STEPS, **sent})).window
 
-    assert (found.number, found.unit) == window
+    assert (result.number, result.unit) == window
 
 
 def test_the_oldest_clients_ask_for_trends_by_the_display() -> None:
@@ -55,10 +55,10 @@ def test_the_oldest_clients_ask_for_trends_by_the_display() -> None:
 
 
 def test_an_exclusion_lies_between_two_steps() -> None:
-    [found] = read_funnels(Fields({"events": STEPS, "exclusions": _excluded(0, 2)})).exclusions
+    [result] = read_funnels(Fields({"events": STEPS, "exclusions": _excluded(0, 2)})).exclusions
 
-    assert (found.entity.event, found.from_step, found.to_step) == ("x", 0, 2)
-    assert isinstance(found, Exclusion)
+    assert (result.entity.event, result.from_step, result.to_step) == ("x", 0, 2)
+    assert isinstance(result, Exclusion)
 
 
 def test_the_place_of_a_number_and_what_correlation_reads_do_not_matter() -> None:

@@ -24,12 +24,12 @@ def lifecycle(
             the first event that is read.
     """
     before, *starts, end = bounds
-    found: dict[str, list[set[Any]]] = {status: [set() for _ in starts] for status in STATUSES}
-    for person in {who(one) for one in history.once} - {None}:
+    result: dict[str, list[set[Any]]] = {status: [set() for _ in starts] for status in STATUSES}
+    for person in {who(event) for event in history.once} - {None}:
         times = [
-            one.at
-            for one in history.once
-            if counts(one) and who(one) == person and before <= one.at < end
+            event.at
+            for event in history.once
+            if counts(event) and who(event) == person and before <= event.at < end
         ]
         if not times:
             continue
@@ -40,8 +40,8 @@ def lifecycle(
             was_active = any(bounds[n] <= at < inner for at in times)
             status = _status(is_active, was_active, inner <= began < outer)
             if status is not None:
-                found[status][n].add(person)
-    return found
+                result[status][n].add(person)
+    return result
 
 
 def _status(is_active: bool, was_active: bool, is_created: bool) -> str | None:

@@ -46,7 +46,7 @@ async def stored(analyst: Analyst, history: History = CAME, **created: str) -> P
 
 
 def data(entries: list[dict[str, Any]]) -> dict[str, list[float]]:
-    return {one["status"]: one["data"] for one in entries}
+    return {entry["status"]: entry["data"] for entry in entries}
 
 
 async def test_each_day_has_its_new_returning_resurrecting_and_dormant(analyst: Analyst) -> None:
@@ -58,7 +58,7 @@ async def test_each_day_has_its_new_returning_resurrecting_and_dormant(analyst: 
         "resurrecting": [0, 0, 1, 0],
         "dormant": [0, -1, -1, -2],
     }
-    assert [one["count"] for one in entries] == [3, 2, 1, -4]
+    assert [entry["count"] for entry in entries] == [3, 2, 1, -4]
 
 
 async def test_the_answer_has_the_shape_that_clients_read(analyst: Analyst) -> None:
@@ -95,9 +95,9 @@ async def test_any_event_is_named_so(analyst: Analyst) -> None:
 
 
 async def test_the_interval_before_the_range_is_looked_at(analyst: Analyst) -> None:
-    asked = ASKED | {"date_from": "2024-03-03", "date_to": "2024-03-03"}
+    question = ASKED | {"date_from": "2024-03-03", "date_to": "2024-03-03"}
 
-    entries = await analyst.ask(await stored(analyst), **asked)
+    entries = await analyst.ask(await stored(analyst), **question)
 
     assert data(entries) == {
         "new": [0],
@@ -148,10 +148,10 @@ async def test_only_events_of_an_explicit_range_and_the_interval_before_count(
             history_event("$pageview", 2, "2024-03-03 10:00"),
         ],
     )
-    asked = ASKED | {"interval": "week", "explicit_date": True}
-    asked |= {"date_from": "2024-03-04T00:00:00", "date_to": "2024-03-06T00:00:00"}
+    question = ASKED | {"interval": "week", "explicit_date": True}
+    question |= {"date_from": "2024-03-04T00:00:00", "date_to": "2024-03-06T00:00:00"}
 
-    entries = await analyst.ask(await stored(analyst, history, ann="2024-02-01"), **asked)
+    entries = await analyst.ask(await stored(analyst, history, ann="2024-02-01"), **question)
 
     assert data(entries) == {"new": [0], "returning": [1], "resurrecting": [0], "dormant": [0]}
 
@@ -160,16 +160,16 @@ async def test_hours_that_clocks_repeat_are_told_apart(analyst: Analyst) -> None
     """In Berlin, 02:00 on 2023-10-29 came twice: at 00:00 and at 01:00 UTC."""
     zone = "Europe/Berlin"
     history = History(zone, [history_event("$pageview", 4, "2023-10-29 01:30")])
-    asked = ASKED | {"interval": "hour", "date_from": "2023-10-29", "date_to": "2023-10-29"}
+    question = ASKED | {"interval": "hour", "date_from": "2023-10-29", "date_to": "2023-10-29"}
     project = await analyst.store(history)
 
-    entries = await analyst.ask(project, **asked)
+    entries = await analyst.ask(project, **question)
 
     new = entries[0]
     assert new["days"][2] == new["days"][3] == "2023-10-29 02:00:00"
     assert sorted(new["data"][2:4]) == [0, 1]
     for place, number in zip(new["persons_urls"][2:4], new["data"][2:4], strict=True):
-        assert len(await actors(analyst, project, **asked, **place["filter"])) == number
+        assert len(await actors(analyst, project, **question, **place["filter"])) == number
 
 
 async def test_people_of_a_number_are_found_at_its_address(analyst: Analyst) -> None:

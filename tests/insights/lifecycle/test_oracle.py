@@ -15,8 +15,8 @@ from tests.support.asked_actors import actors
 from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent, histories
 
 
-def group(one: HistoryEvent) -> Any:
-    return one.properties.get("$group_0") or None
+def group(event: HistoryEvent) -> Any:
+    return event.properties.get("$group_0") or None
 
 
 _TIMES = st.integers(0, 14 * 24).map(lambda hours: NOW - timedelta(hours=hours))
@@ -33,17 +33,17 @@ async def test_every_option_counts_as_the_model_does(
     number = {"day": 6, "week": 2, "month": 1}[interval]
     bounds = starts(history.zone, interval.capitalize(), number + 1, NOW)
     first = bounds[1].astimezone(ZoneInfo(history.zone)).date().isoformat()
-    asked: dict[str, Any] = {"insight": "LIFECYCLE", "interval": interval, "date_from": first}
-    asked["events"] = [{"id": event, "type": "events"}]
+    question: dict[str, Any] = {"insight": "LIFECYCLE", "interval": interval, "date_from": first}
+    question["events"] = [{"id": event, "type": "events"}]
     if of_groups:
-        asked["aggregation_group_type_index"] = 0
+        question["aggregation_group_type_index"] = 0
 
     project = await analyst.store_anew(history)
     known = {who: at for who, at in created.items() if who not in history.merged}
     known |= {who: NOW for who in history.persons if who not in known}
     rows = [PersonRow(project.id, who, b"{}", at, 2) for who, at in known.items()]
     await analyst.events.mirror_persons(rows)
-    entries = await analyst.ask(project, **asked)
+    entries = await analyst.ask(project, **question)
 
     expected = lifecycle(
         history,
@@ -59,9 +59,11 @@ async def test_every_option_counts_as_the_model_does(
     place = data.draw(st.integers(0, len(bounds) - 3), "interval behind which to look")
     for entry in entries:
         behind = expected[entry["status"]][place]
-        found = await actors(analyst, project, **asked, **entry["persons_urls"][place]["filter"])
-        assert len(found) == len(behind)
-        assert {who for who in behind if isinstance(who, UUID)} <= {who for who, _ in found}
+        result = await actors(
+            analyst, project, **question, **entry["persons_urls"][place]["filter"]
+        )
+        assert len(result) == len(behind)
+        assert {who for who in behind if isinstance(who, UUID)} <= {who for who, _ in result}
 
 
 def _tomorrow(zone: str) -> datetime:

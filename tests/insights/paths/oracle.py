@@ -31,9 +31,9 @@ class Rules:
 
 def all_paths(history: History, since: datetime, rules: Rules) -> Iterator[tuple[Any, Steps]]:
     """Yield each path: whose it is, and its steps."""
-    for person in {rules.who(one) for one in history.once} - {None}:
-        own = [one for one in history.once if rules.who(one) == person and one.at >= since]
-        named = [(name, one.at) for one in own if (name := rules.name(one)) is not None]
+    for person in {rules.who(event) for event in history.once} - {None}:
+        own = [event for event in history.once if rules.who(event) == person and event.at >= since]
+        named = [(name, event.at) for event in own if (name := rules.name(event)) is not None]
         for path in _split(named):
             steps = _cut(_compact(path), rules)
             if steps:
@@ -51,25 +51,25 @@ def _split(named: Steps) -> Iterator[Steps]:
 
 
 def _compact(path: Steps) -> Steps:
-    found: Steps = []
+    result: Steps = []
     for step in path:
-        if found and found[-1][0] == step[0]:
-            found.pop()
-        found.append(step)
-    return found
+        if result and result[-1][0] == step[0]:
+            result.pop()
+        result.append(step)
+    return result
 
 
 def _cut(path: Steps, rules: Rules) -> Steps:
     if rules.start is not None:
-        place = _find(path, rules.start, 0)
-        if place is None:
+        index = _find(path, rules.start, 0)
+        if index is None:
             return []
-        path = path[place:]
+        path = path[index:]
     if rules.end is not None:
-        place = _find(path, rules.end, 0 if rules.start is None else 1)
-        if place is None:
+        index = _find(path, rules.end, 0 if rules.start is None else 1)
+        if index is None:
             return []
-        path = path[: place + 1]
+        path = path[: index + 1]
     if rules.end is None:
         return path[: rules.steps]
     if rules.start is None or len(path) <= rules.steps:
@@ -79,9 +79,9 @@ def _cut(path: Steps, rules: Rules) -> Steps:
 
 
 def _find(path: Steps, point: str, since: int) -> int | None:
-    for place, (name, _) in enumerate(path):
-        if place >= since and name.removesuffix("/") == point.removesuffix("/"):
-            return place
+    for index, (name, _) in enumerate(path):
+        if index >= since and name.removesuffix("/") == point.removesuffix("/"):
+            return index
     return None
 
 
@@ -90,20 +90,20 @@ def edges(paths: list[Steps], rules: Rules) -> list[tuple[str, str, int, float]]
     waits: dict[tuple[str, str], list[float]] = defaultdict(list)
     for path in paths:
         for number in range(1, len(path)):
-            (one, at), (other, then) = path[number - 1], path[number]
-            key = f"{number}_{one}", f"{number + 1}_{other}"
+            (source, at), (target, then) = path[number - 1], path[number]
+            key = f"{number}_{source}", f"{number + 1}_{target}"
             waits[key].append((then - at) / timedelta(milliseconds=1))
-    found = [
+    result = [
         (source, target, len(times), sum(times) / len(times))
         for (source, target), times in waits.items()
         if rules.least is None or len(times) >= rules.least
         if rules.most is None or len(times) <= rules.most
     ]
-    largest = sorted(found, key=lambda one: (-one[2], one[0], one[1]))[: rules.edges]
+    largest = sorted(result, key=lambda edge: (-edge[2], edge[0], edge[1]))[: rules.edges]
     reached = {source for source, *_ in largest if source.startswith("1_")}
     while more := {t for s, t, *_ in largest if s in reached} - reached:
         reached |= more
-    return [one for one in largest if one[0] in reached]
+    return [edge for edge in largest if edge[0] in reached]
 
 
 def nodes(paths: list[Steps]) -> dict[str, tuple[int, int]]:

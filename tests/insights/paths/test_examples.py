@@ -40,7 +40,7 @@ EXAMPLE = History(
 
 
 def edges(answer: dict[str, Any]) -> list[tuple[str, str, int]]:
-    return [(one["source"], one["target"], one["value"]) for one in answer["results"]]
+    return [(edge["source"], edge["target"], edge["value"]) for edge in answer["results"]]
 
 
 async def test_edges_of_the_example_are_counted_over_paths(analyst: Analyst) -> None:
@@ -254,13 +254,13 @@ async def test_an_event_that_is_stored_twice_is_one_step(analyst: Analyst) -> No
 
 async def test_people_of_an_edge_and_of_an_end_are_found(analyst: Analyst) -> None:
     project = await analyst.store(EXAMPLE)
-    asked = ASKED | {"include_event_types": ["$pageview"]}
+    question = ASKED | {"include_event_types": ["$pageview"]}
 
     both = {"path_start_key": "1_/", "path_end_key": "2_/docs"}
-    assert await actors(analyst, project, **asked | both) == [(ANN, 2), (BOB, 1)]
-    assert await actors(analyst, project, **asked, path_start_key="2_/docs") == [(ANN, 1)]
-    assert await actors(analyst, project, **asked, path_end_key="3_/pricing") == [(ANN, 1)]
-    assert await actors(analyst, project, **asked, path_dropoff_key="2_/docs") == [
+    assert await actors(analyst, project, **question | both) == [(ANN, 2), (BOB, 1)]
+    assert await actors(analyst, project, **question, path_start_key="2_/docs") == [(ANN, 1)]
+    assert await actors(analyst, project, **question, path_end_key="3_/pricing") == [(ANN, 1)]
+    assert await actors(analyst, project, **question, path_dropoff_key="2_/docs") == [
         (ANN, 1),
         (BOB, 1),
     ]
@@ -272,11 +272,11 @@ async def test_people_of_what_is_not_shown_are_found(analyst: Analyst) -> None:
     )
     project = await analyst.store(history)
 
-    found = await actors(
+    result = await actors(
         analyst, project, **ASKED, edge_limit=1, path_start_key="1_a", path_end_key="2_…other"
     )
 
-    assert found == [(CID, 1)]
+    assert result == [(CID, 1)]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -40,17 +40,17 @@ def _history_events(draw: st.DrawFn) -> HistoryEvent:
     return HistoryEvent(uuid, event, f"d{who}", PERSONS[who - 1], NOW - ago, properties)
 
 
-def name(one: HistoryEvent) -> str:
-    if one.event == "$screen":
-        return str(one.properties["$screen_name"])
-    url = one.properties.get("$current_url", "")
-    found: str = url if one.event == "$pageview" else one.event
-    return found[:-1] if one.event == "$pageview" and found.endswith("/") else found
+def name(event: HistoryEvent) -> str:
+    if event.event == "$screen":
+        return str(event.properties["$screen_name"])
+    url = event.properties.get("$current_url", "")
+    result: str = url if event.event == "$pageview" else event.event
+    return result[:-1] if event.event == "$pageview" and result.endswith("/") else result
 
 
-def is_of(one: HistoryEvent, types: list[str]) -> bool:
-    is_custom = not one.event.startswith("$") and "custom_event" in types
-    return not types or one.event in types or is_custom
+def is_of(event: HistoryEvent, types: list[str]) -> bool:
+    is_custom = not event.event.startswith("$") and "custom_event" in types
+    return not types or event.event in types or is_custom
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -70,7 +70,7 @@ async def test_every_option_counts_as_the_model_does(
     of_groups = drawn("groups", False, False, True)
     start = drawn("start", None, "a", DOCS, f"{DOCS}/")
     end = drawn("end", None, "b", "a", DOCS)
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "insight": "PATHS",
         "date_from": "dStart",
         "include_event_types": types,
@@ -83,7 +83,7 @@ async def test_every_option_counts_as_the_model_does(
         "max_edge_weight": most,
     }
     if of_groups:
-        asked["aggregation_group_type_index"] = 0
+        question["aggregation_group_type_index"] = 0
 
     def named(one: HistoryEvent) -> str | None:
         return name(one) if is_of(one, types) and name(one) not in excluded else None
@@ -95,44 +95,44 @@ async def test_every_option_counts_as_the_model_does(
     rules = Rules(named, who, start, end, steps, limit, least, most)
 
     project = await analyst.store(history)
-    answer = await analyst.ask(project, **asked)
+    answer = await analyst.ask(project, **question)
 
-    found = list(all_paths(history, _today(history.zone), rules))
-    expected = edges([path for _, path in found], rules)
+    result = list(all_paths(history, _today(history.zone), rules))
+    expected = edges([path for _, path in result], rules)
     results = [
         (one["source"], one["target"], one["value"], one["average_conversion_time"])
         for one in answer["results"]
     ]
     assert results == [(*one[:3], pytest.approx(one[3])) for one in expected]
-    every = nodes([path for _, path in found])
+    every = nodes([path for _, path in result])
     shown = {key for source, target, *_ in expected for key in (source, target)}
     assert {one["name"]: (one["count"], one["ended"]) for one in answer["nodes"]} == {
         key: every[key] for key in shown
     }
     _check_sums(answer)
     if expected and part:
-        await _check_people(analyst, project, asked, found, expected[0])
+        await _check_people(analyst, project, question, result, expected[0])
 
 
 def _check_sums(answer: dict[str, Any]) -> None:
     """Check that all paths that reach a step end there or go on, by a shown edge or the other."""
     on = Counter[str]()
-    for one in [*answer["results"], *answer["other_edges"]]:
-        on[one["source"]] += one["value"]
+    for edge in [*answer["results"], *answer["other_edges"]]:
+        on[edge["source"]] += edge["value"]
     for node in answer["nodes"]:
         assert node["count"] == node["ended"] + on[node["name"]]
 
 
 async def _check_people(
-    analyst: Analyst, project: Any, asked: dict[str, Any], found: Any, edge: Any
+    analyst: Analyst, project: Any, question: dict[str, Any], result: Any, edge: Any
 ) -> None:
     source, target, number, _ = edge
-    people = await actors(analyst, project, **asked, path_start_key=source, path_end_key=target)
+    people = await actors(analyst, project, **question, path_start_key=source, path_end_key=target)
     place = int(source.partition("_")[0])
     names = source.partition("_")[2], target.partition("_")[2]
     whose = Counter(
         person
-        for person, path in found
+        for person, path in result
         if tuple(one for one, _ in path[place - 1 : place + 1]) == names
     )
     assert sum(paths for _, paths in people) == number

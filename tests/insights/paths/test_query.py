@@ -45,8 +45,8 @@ def test_all_options_are_read() -> None:
     assert (query.weight_min, query.weight_max) == (2, 9)
 
 
-def cleaned(**one: Any) -> dict[str, Any]:
-    return {"local_path_cleaning_filters": [one]}
+def cleaned(**text: Any) -> dict[str, Any]:
+    return {"local_path_cleaning_filters": [text]}
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [

@@ -57,11 +57,13 @@ def retention(
     who = who or history.actor
     rows = len(bounds) - 1
     triangle = [[0] * (rows - row) for row in range(rows)]
-    everyone = {who(one) for one in history.once} - {None}
+    everyone = {who(event) for event in history.once} - {None}
     for person in everyone:
-        own = [one for one in history.once if who(one) == person and one.at < bounds[-1]]
-        began = [_row(bounds, one.at) for one in own if target(one)][: 1 if first_time else None]
-        back = [_row(bounds, one.at) for one in own if returning(one)]
+        own = [event for event in history.once if who(event) == person and event.at < bounds[-1]]
+        began = [_row(bounds, event.at) for event in own if target(event)][
+            : 1 if first_time else None
+        ]
+        back = [_row(bounds, event.at) for event in own if returning(event)]
         came = {row for row in back if row is not None and back.count(row) >= occurrences}
         for row in {row for row in began if row is not None}:
             triangle[row][0] += 1

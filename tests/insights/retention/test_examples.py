@@ -30,7 +30,7 @@ FIRST_TIME: dict[str, Any] = {"retention_type": "retention_first_time"}
 
 
 def counts(rows: list[dict[str, Any]]) -> list[list[int]]:
-    return [[one["count"] for one in row["values"]] for row in rows]
+    return [[value["count"] for value in row["values"]] for row in rows]
 
 
 async def test_who_comes_back_is_counted_from_each_day(analyst: Analyst) -> None:
@@ -142,11 +142,11 @@ async def test_weeks_begin_on_the_day_that_the_project_says(analyst: Analyst) ->
             history_event("$pageview", 1, "2024-03-11 10:00"),
         ],
     )  # a Sunday and a Monday
-    asked = ASKED | {"period": "Week", "total_intervals": 2, "date_to": "2024-03-12"}
+    question = ASKED | {"period": "Week", "total_intervals": 2, "date_to": "2024-03-12"}
     project = await analyst.store(history)
 
-    sunday = await analyst.ask(project, **asked)
-    monday = await analyst.ask(replace(project, week_start_day=1), **asked)
+    sunday = await analyst.ask(project, **question)
+    monday = await analyst.ask(replace(project, week_start_day=1), **question)
 
     assert [row["date"][:10] for row in sunday] == ["2024-03-03", "2024-03-10"]
     assert [row["date"][:10] for row in monday] == ["2024-03-04", "2024-03-11"]
@@ -158,7 +158,7 @@ async def test_the_answer_has_the_shape_that_clients_read(analyst: Analyst) -> N
 
     row, *_ = await analyst.ask(project, **ASKED, period="Day")
 
-    assert {**row, "values": [{**one, "people_url": ""} for one in row["values"]]} == {
+    assert {**row, "values": [{**value, "people_url": ""} for value in row["values"]]} == {
         "label": "Day 0",
         "date": "2024-03-01T00:00:00Z",
         "values": [{"count": n, "people": [], "people_url": ""} for n in (2, 1, 2)],
@@ -185,11 +185,11 @@ async def test_several_properties_are_broken_down_together(analyst: Analyst) -> 
         ],
     )
     url = {"property": "url", "normalize_url": True}
-    asked = ASKED | {"breakdowns": [{"property": "plan"}, url], "total_intervals": 2}
-    asked["date_to"] = "2024-03-02"
+    question = ASKED | {"breakdowns": [{"property": "plan"}, url], "total_intervals": 2}
+    question["date_to"] = "2024-03-02"
     project = await analyst.store(history)
 
-    rows = await analyst.ask(project, **asked)
+    rows = await analyst.ask(project, **question)
 
     assert [(row["breakdown_value"], row["label"]) for row in rows] == [
         (["pro", "/a"], "Day 0"),
@@ -199,20 +199,22 @@ async def test_several_properties_are_broken_down_together(analyst: Analyst) -> 
     ]
     assert counts(rows) == [[1, 1], [1], [1, 0], [0]]
     for place in (["pro", "/a"], '["pro","/a"]'):
-        found = await actors(analyst, project, **asked, selected_interval=1, breakdown_value=place)
-        assert found == [(ANN, [1])]
+        result = await actors(
+            analyst, project, **question, selected_interval=1, breakdown_value=place
+        )
+        assert result == [(ANN, [1])]
 
 
 async def test_everybody_is_an_entry_beside_cohorts(analyst: Analyst) -> None:
     project = await analyst.store(came())
-    asked = ASKED | {"breakdown": ["all"], "breakdown_type": "cohort"}
+    question = ASKED | {"breakdown": ["all"], "breakdown_type": "cohort"}
 
-    rows = await analyst.ask(project, **asked)
+    rows = await analyst.ask(project, **question)
 
     assert counts(rows) == [[2, 1, 2], [2, 1], [2]]
     assert {row["breakdown_value"] for row in rows} == {"all"}
     place = {"selected_interval": 1, "breakdown_value": "all"}
-    assert len(await actors(analyst, project, **asked | place)) == 2
+    assert len(await actors(analyst, project, **question | place)) == 2
 
 
 async def test_people_of_a_row_say_when_they_came_back(analyst: Analyst) -> None:
@@ -231,9 +233,9 @@ async def test_people_of_a_row_say_when_they_came_back(analyst: Analyst) -> None
 async def test_people_of_a_value_are_those_who_came_back_then(analyst: Analyst) -> None:
     project = await analyst.store(came())
 
-    found = await actors(analyst, project, **ASKED, selected_interval=0, returning_interval=1)
+    result = await actors(analyst, project, **ASKED, selected_interval=0, returning_interval=1)
 
-    assert found == [(ANN, [1, 1, 1])]
+    assert result == [(ANN, [1, 1, 1])]
 
 
 @settings(max_examples=10)
@@ -253,20 +255,20 @@ async def test_behind_each_number_are_as_many_people(
     analyst: Analyst, history: History, option: dict[str, Any]
 ) -> None:
     project = await analyst.store(history)
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "insight": "RETENTION",
         "target_entity": {"id": "a"},
         "total_intervals": 4,
     }
-    asked |= {"returning_entity": {"id": None}, "period": "Week", **option}
+    question |= {"returning_entity": {"id": None}, "period": "Week", **option}
 
-    rows = await analyst.ask(project, **asked)
+    rows = await analyst.ask(project, **question)
 
     for place, row in enumerate(rows):
         at = {"selected_interval": place % 4, "breakdown_value": row.get("breakdown_value")}
-        found = await actors(analyst, project, **asked, **at)
-        assert [sum(seen[n] for _, seen in found) for n in range(4 - place % 4)] == [
-            one["count"] for one in row["values"]
+        result = await actors(analyst, project, **question, **at)
+        assert [sum(seen[n] for _, seen in result) for n in range(4 - place % 4)] == [
+            value["count"] for value in row["values"]
         ]
 
 

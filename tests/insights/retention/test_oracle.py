@@ -17,20 +17,20 @@ ANY = {"id": None, "type": "events"}
 PRO = {"id": "b", "type": "events", "properties": [{"key": "plan", "value": "pro"}]}
 
 
-def is_a(one: HistoryEvent) -> bool:
-    return one.event == "a"
+def is_a(event: HistoryEvent) -> bool:
+    return event.event == "a"
 
 
-def is_b(one: HistoryEvent) -> bool:
-    return one.event == "b"
+def is_b(event: HistoryEvent) -> bool:
+    return event.event == "b"
 
 
-def is_any(one: HistoryEvent) -> bool:
+def is_any(event: HistoryEvent) -> bool:
     return True
 
 
-def is_pro(one: HistoryEvent) -> bool:
-    return is_b(one) and one.properties.get("plan") == "pro"
+def is_pro(event: HistoryEvent) -> bool:
+    return is_b(event) and event.properties.get("plan") == "pro"
 
 
 Test = Callable[[HistoryEvent], bool]
@@ -45,7 +45,7 @@ ENTITIES: list[tuple[dict[str, Any], Test, dict[str, Any], Test]] = [
 
 
 def counts(rows: list[dict[str, Any]]) -> list[list[int]]:
-    return [[one["count"] for one in row["values"]] for row in rows]
+    return [[value["count"] for value in row["values"]] for row in rows]
 
 
 @settings(max_examples=30)
@@ -104,7 +104,7 @@ async def test_groups_are_counted_in_place_of_persons(analyst: Analyst, history:
         starts(history.zone, "Day", 11, NOW),
         is_any,
         is_any,
-        who=lambda one: one.properties.get("$group_0") or None,
+        who=lambda event: event.properties.get("$group_0") or None,
     )
     assert counts(rows) == expected
 
@@ -159,9 +159,9 @@ async def test_each_value_of_a_breakdown_has_rows_of_its_own(
     if largest[2:]:
         other = ("$$_posthog_breakdown_other_$$",) * len(largest[0])
         expected.append((other, of(set(largest[2:]))))
-    found = [(rows[n]["breakdown_value"], counts(rows[n : n + 5])) for n in range(0, len(rows), 5)]
+    result = [(rows[n]["breakdown_value"], counts(rows[n : n + 5])) for n in range(0, len(rows), 5)]
     shown = [(list(one) if kind == "both" else one[0], numbers) for one, numbers in expected]
-    assert found == shown
+    assert result == shown
 
 
 def _key(value: tuple[str, ...]) -> str:

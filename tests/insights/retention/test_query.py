@@ -22,7 +22,7 @@ def read(**filters: Any) -> RetentionQuery:
 def test_a_question_without_options_is_of_page_views_in_eleven_days() -> None:
     query = read()
 
-    assert [one.event for one in query.entities] == ["$pageview", "$pageview"]
+    assert [entity.event for entity in query.entities] == ["$pageview", "$pageview"]
     assert (query.type, query.period, query.total_intervals) == ("retention_recurring", "day", 11)
     assert (query.cumulative, query.occurrences, query.breakdowns) == (False, 1, None)
 
@@ -67,7 +67,7 @@ def test_rows_are_whole_intervals_up_to_that_of_date_to(
 
     span, rows = query.rows(RangeClock(NOW, ZoneInfo(zone)))
 
-    assert [f"{one:%Y-%m-%dT%H:%M}" for one in (*rows.starts, span.end)] == expected
+    assert [f"{moment:%Y-%m-%dT%H:%M}" for moment in (*rows.starts, span.end)] == expected
 
 
 @pytest.mark.parametrize("stands", [True, False])
@@ -200,7 +200,7 @@ def test_rows_begin_with_the_interval_of_date_from(
     for query in (read(period=period, date_from=since, date_to=until), newer):
         span, rows = query.rows(clock)
 
-        assert [f"{one:%Y-%m-%d}" for one in (*rows.starts, span.end)] == expected
+        assert [f"{moment:%Y-%m-%d}" for moment in (*rows.starts, span.end)] == expected
 
 
 BEYOND: list[tuple[dict[str, Any], str]] = [

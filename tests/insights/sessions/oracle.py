@@ -35,7 +35,7 @@ class Session:
         return int(self.events[-1].at.timestamp()) - int(self.start.timestamp())
 
     def count(self, name: str) -> int:
-        return sum(one.event == name for one in self.events)
+        return sum(event.event == name for event in self.events)
 
     @property
     def is_bounce(self) -> bool | None:
@@ -47,8 +47,8 @@ class Session:
         return text(self.events[0].properties.get(name))
 
     def url(self, *, last: bool = False) -> str:
-        with_url = [one for one in self.events if text(one.properties.get("$current_url"))]
-        pages = [one for one in with_url if one.event == "$pageview"] or with_url
+        with_url = [event for event in self.events if text(event.properties.get("$current_url"))]
+        pages = [event for event in with_url if event.event == "$pageview"] or with_url
         return text(pages[-1 if last else 0].properties["$current_url"]) if pages else ""
 
     @property
@@ -101,17 +101,17 @@ def sessions(history: History, span: Range) -> list[Session]:
 
     Long sessions have all of their events.
     """
-    day, found = timedelta(days=1), dict[str, list[HistoryEvent]]()
-    for one in history.once:
-        if key := text(one.properties.get("$session_id")):
-            found.setdefault(key, []).append(one)
+    day, result = timedelta(days=1), dict[str, list[HistoryEvent]]()
+    for event in history.once:
+        if key := text(event.properties.get("$session_id")):
+            result.setdefault(key, []).append(event)
     whole = []
-    for events in found.values():
-        near = [one for one in events if span[0] - day <= one.at < span[1] + day]
+    for events in result.values():
+        near = [event for event in events if span[0] - day <= event.at < span[1] + day]
         if near:
-            seen = max(one.at for one in near) - min(one.at for one in near)
+            seen = max(event.at for event in near) - min(event.at for event in near)
             whole.append(Session(events if seen >= timedelta(hours=12) else near))
-    return [one for one in whole if span[0] <= one.start < span[1]]
+    return [session for session in whole if span[0] <= session.start < span[1]]
 
 
 @dataclass(frozen=True)
@@ -123,32 +123,34 @@ class Question:
     def counted(self, session: Session) -> list[HistoryEvent]:
         names = (*VIEWS, self.goal) if self.goal else VIEWS
         return [
-            one
-            for one in session.events
-            if one.event in names and self.span[0] <= one.at < self.span[1]
+            event
+            for event in session.events
+            if event.event in names and self.span[0] <= event.at < self.span[1]
         ]
 
     def of(self, history: History) -> list[tuple[Session, list[HistoryEvent]]]:
-        found = [(one, self.counted(one)) for one in sessions(history, self.span)]
-        return [(one, counted) for one, counted in found if counted and self.keeps(one)]
+        result = [(session, self.counted(session)) for session in sessions(history, self.span)]
+        return [
+            (session, counted) for session, counted in result if counted and self.keeps(session)
+        ]
 
 
-def overview(history: History, asked: Question) -> list[float | None]:
+def overview(history: History, question: Question) -> list[float | None]:
     """Return the values of the figures, in their order."""
-    found = asked.of(history)
-    events = [one for _, counted in found for one in counted]
-    visitors = {history.actor(one) for one in events}
-    if asked.goal:
-        converted = [one for one in events if one.event == asked.goal]
-        unique = len({history.actor(one) for one in converted})
+    result = question.of(history)
+    events = [event for _, counted in result for event in counted]
+    visitors = {history.actor(event) for event in events}
+    if question.goal:
+        converted = [event for event in events if event.event == question.goal]
+        unique = len({history.actor(event) for event in converted})
         rate = 100 * unique / len(visitors) if visitors else None
         return [len(visitors), len(converted), unique, rate]
-    bounces = [one.is_bounce for one, _ in found if one.is_bounce is not None]
+    bounces = [session.is_bounce for session, _ in result if session.is_bounce is not None]
     return [
         len(visitors),
         len(events),
-        len(found),
-        sum(one.seconds for one, _ in found) / len(found) if found else None,
+        len(result),
+        sum(session.seconds for session, _ in result) / len(result) if result else None,
         100 * sum(bounces) / len(bounces) if bounces else None,
     ]
 
@@ -170,40 +172,40 @@ def of_session(breakdown: str) -> Callable[[Session], str] | None:
     return computed.get(breakdown)
 
 
-def table(history: History, asked: Question, breakdown: str) -> dict[str | None, list[Any]]:
+def table(history: History, question: Question, breakdown: str) -> dict[str | None, list[Any]]:
     """Return the figures of each value: visitors, views and bounce rate.
 
     With a goal they are visitors, conversions, converted persons and their rate.
     """
-    found = asked.of(history)
+    result = question.of(history)
     own = of_session(breakdown)
     name = {"Page": "$pathname", "Browser": "$browser"}.get(breakdown, "")
     rows: dict[str, list[HistoryEvent]] = {}
     judged: dict[str, list[bool]] = {}
-    for session, counted in found:
+    for session, counted in result:
         values: dict[str, None] = {}
-        for one in counted:
-            value = own(session) if own else text(one.properties.get(name))
+        for event in counted:
+            value = own(session) if own else text(event.properties.get(name))
             values[value] = None
-            rows.setdefault(value, []).append(one)
+            rows.setdefault(value, []).append(event)
         entered = [session.entry] if breakdown == "Page" else list(values)
         for value in entered if session.is_bounce is not None else []:
             judged.setdefault(value, []).append(bool(session.is_bounce))
     left_out = {""} if breakdown == "InitialReferringDomain" else set()
     return {
-        value or None: figures(history, asked, events, judged.get(value, []))
+        value or None: figures(history, question, events, judged.get(value, []))
         for value, events in rows.items()
         if value not in left_out
     }
 
 
 def figures(
-    history: History, asked: Question, events: Iterable[HistoryEvent], judged: Sequence[bool]
+    history: History, question: Question, events: Iterable[HistoryEvent], judged: Sequence[bool]
 ) -> list[Any]:
     counted = list(events)
-    visitors = {history.actor(one) for one in counted}
-    if asked.goal is None:
+    visitors = {history.actor(event) for event in counted}
+    if question.goal is None:
         return [len(visitors), len(counted), sum(judged) / len(judged) if judged else None]
-    converted = [one for one in counted if one.event == asked.goal]
-    unique = {history.actor(one) for one in converted}
+    converted = [event for event in counted if event.event == question.goal]
+    unique = {history.actor(event) for event in converted}
     return [len(visitors), len(converted), len(unique), len(unique) / len(visitors)]

@@ -28,7 +28,7 @@ async def test_the_overview_and_a_table_are_answered(tenant: Tenant) -> None:
     table = await tenant.api.post("/query/", json={"query": page})
     second = await tenant.api.post("/query/", json={"query": {**page, "offset": 1}})
 
-    assert [one["value"] for one in overview.json()["results"]] == [1, 2, 1, 4.0, 0.0]
+    assert [item["value"] for item in overview.json()["results"]] == [1, 2, 1, 4.0, 0.0]
     assert table.json()["results"] == [["/", [1, None], [2, None]]]
     assert table.json()["columns"][0] == "context.columns.breakdown_value"
     assert (table.json()["hasMore"], table.json()["limit"]) == (False, 10)

@@ -19,8 +19,8 @@ from tests.support.histories import NOW, Analyst, History
 
 
 async def shown(analyst: Analyst, history: History, event: str, **options: Any) -> Any:
-    found = await analyst.answer(history, events=[{"id": event}], date_from="-10d", **options)
-    return {entry["breakdown_value"]: entry["count"] for entry in found}
+    result = await analyst.answer(history, events=[{"id": event}], date_from="-10d", **options)
+    return {entry["breakdown_value"]: entry["count"] for entry in result}
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ async def shown(analyst: Analyst, history: History, event: str, **options: Any) 
 async def test_events_by_their_session(
     analyst: Analyst, field: str, values: dict[str, int]
 ) -> None:
-    found = await shown(analyst, HISTORY, "a", breakdown=field, breakdown_type="session")
+    result = await shown(analyst, HISTORY, "a", breakdown=field, breakdown_type="session")
 
-    assert found == values
+    assert result == values
 
 
 async def test_bins_of_durations(analyst: Analyst) -> None:
-    found = await shown(
+    result = await shown(
         analyst,
         HISTORY,
         "a",
@@ -52,17 +52,17 @@ async def test_bins_of_durations(analyst: Analyst) -> None:
         breakdown_histogram_bin_count=2,
     )
 
-    assert found == {"[0,20.5]": 2, "[20.5,41.01]": 1, NONE: 1}
+    assert result == {"[0,20.5]": 2, "[20.5,41.01]": 1, NONE: 1}
 
 
 async def test_persons_by_session_and_plan(analyst: Analyst) -> None:
     both = [{"property": "$is_bounce", "type": "session"}, {"property": "plan", "type": "event"}]
 
-    found = await analyst.answer(
+    result = await analyst.answer(
         HISTORY, events=[{"id": "a", "math": "dau"}], breakdowns=both, date_from="-10d"
     )
 
-    assert {tuple(entry["breakdown_value"]): entry["count"] for entry in found} == {
+    assert {tuple(entry["breakdown_value"]): entry["count"] for entry in result} == {
         ("false", "pro"): 1,
         ("true", "free"): 1,
         (NONE, "pro"): 2,
@@ -72,7 +72,7 @@ async def test_persons_by_session_and_plan(analyst: Analyst) -> None:
 @settings(max_examples=10)
 @given(visits(), st.sampled_from(("$entry_pathname", "$channel_type", "$session_duration")))
 async def test_random_histories(analyst: Analyst, history: History, field: str) -> None:
-    found = await shown(analyst, history, "$pageview", breakdown=field, breakdown_type="session")
+    result = await shown(analyst, history, "$pageview", breakdown=field, breakdown_type="session")
 
     # The range holds all events, so that nothing is cut off at its ends.
     whole = sessions(history, (NOW - timedelta(days=9), NOW + timedelta(days=1)))
@@ -86,7 +86,7 @@ async def test_random_histories(analyst: Analyst, history: History, field: str) 
         for one in session.events
     }
     views = [one for one in history.once if one.event == "$pageview"]
-    assert found == Counter(values.get(one.uuid) or NONE for one in views)
+    assert result == Counter(values.get(one.uuid) or NONE for one in views)
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,9 @@ async def test_conditions_on_sessions_beside_others(analyst: Analyst) -> None:
 async def test_conditions_on_sessions_of_one_series(analyst: Analyst) -> None:
     long = {"id": "a", "properties": [session("$session_duration", 10, "gt")]}
 
-    found = await analyst.answer(HISTORY, events=[{"id": "a"}, long], date_from="2024-04-01")
+    result = await analyst.answer(HISTORY, events=[{"id": "a"}, long], date_from="2024-04-01")
 
-    assert [entry["count"] for entry in found] == [4, 1]
+    assert [entry["count"] for entry in result] == [4, 1]
 
 
 async def test_a_session_is_whole_beyond_the_range(analyst: Analyst) -> None:
@@ -122,7 +122,7 @@ async def test_web_analytics_of_some_sessions(web: Ask) -> None:
         properties=[session("$entry_pathname", "/docs")],
     )
 
-    assert [one["value"] for one in answer["results"]] == [1, 1, 1, 5.0, 100.0]
+    assert [item["value"] for item in answer["results"]] == [1, 1, 1, 5.0, 100.0]
 
 
 def test_a_condition_names_a_field_that_sessions_have() -> None:

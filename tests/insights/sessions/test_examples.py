@@ -51,17 +51,17 @@ async def test_the_overview_of_all_time(web: Ask) -> None:
 
     answer = await web(History(happened=VISITS), "WebOverviewQuery", dateRange=whole)
 
-    values = [one["value"] for one in answer["results"]]
+    values = [item["value"] for item in answer["results"]]
     assert values == [2, 4, 3, 28800.0, pytest.approx(200 / 3)]
-    assert {one["previous"] for one in answer["results"]} == {None}
-    assert {one["changeFromPreviousPct"] for one in answer["results"]} == {None}
+    assert {item["previous"] for item in answer["results"]} == {None}
+    assert {item["changeFromPreviousPct"] for item in answer["results"]} == {None}
 
 
 async def test_without_data_there_still_are_five_figures(web: Ask) -> None:
     answer = await web(History(), "WebOverviewQuery", dateRange=WEEK, compareFilter=COMPARED)
 
-    assert [one["value"] for one in answer["results"]] == [0, 0, 0, None, None]
-    assert [one["previous"] for one in answer["results"]] == [0, 0, 0, None, None]
+    assert [item["value"] for item in answer["results"]] == [0, 0, 0, None, None]
+    assert [item["previous"] for item in answer["results"]] == [0, 0, 0, None, None]
 
 
 async def test_test_accounts_are_left_out(web: Ask) -> None:
@@ -72,7 +72,7 @@ async def test_test_accounts_are_left_out(web: Ask) -> None:
         history, "WebOverviewQuery", dateRange=WEEK, filterTestAccounts=True, test_accounts=own
     )
 
-    assert [one["value"] for one in answer["results"]][:3] == [1, 1, 1]
+    assert [item["value"] for item in answer["results"]][:3] == [1, 1, 1]
 
 
 async def test_a_conversion_goal_has_four_figures(web: Ask) -> None:
@@ -128,8 +128,8 @@ async def test_a_session_counts_where_it_began(web: Ask) -> None:
     on_16 = {"date_from": "2023-12-16", "date_to": "2023-12-16"}
     second = await web(History(happened=around), "WebOverviewQuery", dateRange=on_16)
 
-    assert [one["value"] for one in first["results"]] == [1, 1, 1, 120.0, 0.0]
-    assert [one["value"] for one in second["results"]] == [0, 0, 0, None, None]
+    assert [item["value"] for item in first["results"]] == [1, 1, 1, 120.0, 0.0]
+    assert [item["value"] for item in second["results"]] == [0, 0, 0, None, None]
 
 
 PAGES = [
@@ -371,7 +371,7 @@ async def test_a_session_of_days_is_whole_whatever_the_range(
         History(happened=HOURS_54 + SHORT), "WebOverviewQuery", dateRange=span, properties=[long]
     )
 
-    figures = {one["key"]: one["value"] for one in overview["results"]}
+    figures = {item["key"]: item["value"] for item in overview["results"]}
     assert (figures["sessions"], figures["session duration"]) == (1, 194_400)
     assert figures["bounce rate"] == 0
 
@@ -380,7 +380,7 @@ async def test_a_session_of_days_is_whole_whatever_the_range(
 async def test_events_of_each_day_have_the_values_of_the_whole_session(
     analyst: Analyst, day: str
 ) -> None:
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "insight": "TRENDS",
         "date_from": day,
         "date_to": day,
@@ -390,10 +390,10 @@ async def test_events_of_each_day_have_the_values_of_the_whole_session(
     seconds: dict[str, Any] = {"math": "max", "math_property": "$session_duration"}
 
     entered = await analyst.answer(
-        history, **asked, events=[{"id": "$pageview"}], breakdown="$entry_pathname"
+        history, **question, events=[{"id": "$pageview"}], breakdown="$entry_pathname"
     )
     left = await analyst.answer(
-        history, **asked, events=[{"id": "$pageview"}], breakdown="$exit_pathname"
+        history, **question, events=[{"id": "$pageview"}], breakdown="$exit_pathname"
     )
     lasted = await analyst.answer(
         history,
@@ -430,4 +430,4 @@ async def test_a_session_id_says_when_a_session_began_that_has_paused(analyst: A
         breakdown_type="session",
     )
 
-    assert [one["breakdown_value"] for one in entered] == ["/first"]
+    assert [item["breakdown_value"] for item in entered] == ["/first"]

@@ -44,14 +44,17 @@ def visits(draw: st.DrawFn) -> History:
     """Draw sessions of the last four days, with events that are seconds or a day apart."""
     history = draw(histories(events_max=16, days=1))
     changed: dict[Any, HistoryEvent] = {}
-    for one in history.once:
+    for event in history.once:
         ago = timedelta(
             days=draw(st.integers(0, 3)), seconds=draw(st.sampled_from((0, 1, 9, 10, 11)))
         )
-        changed[one.uuid] = replace(
-            one, event=draw(st.sampled_from(NAMES)), at=one.at - ago, properties=draw(properties())
+        changed[event.uuid] = replace(
+            event,
+            event=draw(st.sampled_from(NAMES)),
+            at=event.at - ago,
+            properties=draw(properties()),
         )
-    return replace(history, happened=[changed[one.uuid] for one in history.happened])
+    return replace(history, happened=[changed[event.uuid] for event in history.happened])
 
 
 def days(history: History, *, ago: int = 0) -> tuple[datetime, datetime]:
@@ -73,8 +76,8 @@ async def test_the_overview(web: Ask, history: History, goal: str | None) -> Non
     )
 
     now, before = (Question(days(history, ago=ago), goal) for ago in (0, 2))
-    assert [one["value"] for one in answer["results"]] == pytest.approx(overview(history, now))
-    assert [one["previous"] for one in answer["results"]] == pytest.approx(
+    assert [item["value"] for item in answer["results"]] == pytest.approx(overview(history, now))
+    assert [item["previous"] for item in answer["results"]] == pytest.approx(
         overview(history, before)
     )
 
@@ -126,8 +129,8 @@ async def test_tables_of_conversions(web: Ask, history: History, breakdown: str)
         limit=100,
     )
 
-    found = {row[0]: [pair[0] for pair in row[1:]] for row in answer["results"]}
-    assert found == table(history, Question(days(history), "paid"), breakdown)
+    result = {row[0]: [pair[0] for pair in row[1:]] for row in answer["results"]}
+    assert result == table(history, Question(days(history), "paid"), breakdown)
 
 
 @settings(max_examples=10)
@@ -137,8 +140,10 @@ async def test_the_overview_of_some_sessions(web: Ask, history: History, seconds
 
     answer = await web(history, "WebOverviewQuery", dateRange=DAYS, properties=[long])
 
-    asked = Question(days(history), keeps=lambda session: session.seconds >= seconds)
-    assert [one["value"] for one in answer["results"]] == pytest.approx(overview(history, asked))
+    question = Question(days(history), keeps=lambda session: session.seconds >= seconds)
+    assert [item["value"] for item in answer["results"]] == pytest.approx(
+        overview(history, question)
+    )
 
 
 @settings(max_examples=10)
@@ -153,9 +158,11 @@ async def test_conditions_on_sessions_select_their_events(
     )
 
     # The range holds all events, so that nothing is cut off at its ends.
-    asked = Question((NOW - timedelta(days=9), NOW + timedelta(days=1)))
-    found = [one for session, counted in asked.of(history) if session.is_bounce for one in counted]
-    assert entry["count"] == sum(one.event == "$pageview" for one in found)
+    question = Question((NOW - timedelta(days=9), NOW + timedelta(days=1)))
+    result = [
+        one for session, counted in question.of(history) if session.is_bounce for one in counted
+    ]
+    assert entry["count"] == sum(one.event == "$pageview" for one in result)
 
 
 @settings(max_examples=10)
@@ -172,12 +179,12 @@ async def test_parts_and_totals(web: Ask, history: History) -> None:
     yesterday = NOW - timedelta(days=1)
     earlier = await web(history, "WebOverviewQuery", dateRange=DAYS, now=yesterday)
 
-    visitors, views = (one["value"] for one in whole["results"][:2])
+    visitors, views = (item["value"] for item in whole["results"][:2])
     assert sum(row[2][0] for row in pages["results"]) == views
     assert max([0, *(row[1][0] for row in pages["results"])]) <= visitors
     assert visitors <= sum(row[1][0] for row in pages["results"])
-    assert [one["previous"] for one in whole["results"]] == [
-        one["value"] for one in earlier["results"]
+    assert [item["previous"] for item in whole["results"]] == [
+        item["value"] for item in earlier["results"]
     ]
 
 

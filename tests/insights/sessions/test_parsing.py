@@ -26,7 +26,7 @@ def overview(**options: Any) -> WebQuery:
 
 
 def spans(query: WebQuery) -> list[tuple[str, str]]:
-    return [(f"{one.start:%m-%d %H:%M}", f"{one.end:%m-%d %H:%M}") for one in query.spans(CLOCK)]
+    return [(f"{span.start:%m-%d %H:%M}", f"{span.end:%m-%d %H:%M}") for span in query.spans(CLOCK)]
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ def stickiness(
         who: Returns the actor of an event, None if it is left out.
     """
     intervals = list(pairwise(bounds))
-    found: list[set[Any]] = [set() for _ in intervals]
-    for person in {who(one) for one in history.once} - {None}:
-        times = [one.at for one in history.once if counts(one) and who(one) == person]
+    result: list[set[Any]] = [set() for _ in intervals]
+    for person in {who(event) for event in history.once} - {None}:
+        times = [event.at for event in history.once if counts(event) and who(event) == person]
         inside = [sum(start <= at < end for at in times) for start, end in intervals]
         number = sum(1 for events in inside if events > 0 and enough(events))
         if number:
-            found[number - 1].add(person)
-    return found
+            result[number - 1].add(person)
+    return result

@@ -80,22 +80,22 @@ async def test_an_event_that_is_stored_twice_counts_once(analyst: Analyst) -> No
 
 async def test_two_ranges_are_compared(analyst: Analyst) -> None:
     project = await analyst.store(CAME)
-    asked = ASKED | {"date_from": "2024-03-02", "compare": True}
+    question = ASKED | {"date_from": "2024-03-02", "compare": True}
 
-    current, previous = await analyst.ask(project, **asked)
+    current, previous = await analyst.ask(project, **question)
 
     assert (current["data"], current["compare_label"]) == ([2, 1], "current")
     assert (previous["data"], previous["compare_label"]) == ([2, 0], "previous")
     for entry in (current, previous):
         for place, number in zip(entry["persons_urls"], entry["data"], strict=True):
-            found = await actors(analyst, project, **asked | place["filter"])
-            assert len(found) == number
+            result = await actors(analyst, project, **question | place["filter"])
+            assert len(result) == number
 
 
 async def test_a_range_is_compared_with_the_one_a_week_before(analyst: Analyst) -> None:
-    asked = ASKED | {"date_from": "2024-03-08", "date_to": "2024-03-10"}
+    question = ASKED | {"date_from": "2024-03-08", "date_to": "2024-03-10"}
 
-    current, previous = await analyst.answer(CAME, **asked, compare=True, compare_to="-1w")
+    current, previous = await analyst.answer(CAME, **question, compare=True, compare_to="-1w")
 
     assert (current["data"], previous["data"]) == ([0, 0, 0], [1, 1, 1])
 
@@ -113,11 +113,11 @@ async def test_people_of_a_number_are_found_at_its_address(analyst: Analyst) -> 
 
 async def test_a_series_is_named_by_its_place_or_its_event(analyst: Analyst) -> None:
     project = await analyst.store(CAME)
-    asked = ASKED | {"events": [{"id": "x"}, PAGE]}
+    question = ASKED | {"events": [{"id": "x"}, PAGE]}
 
-    by_place = await actors(analyst, project, **asked, entity_order=1, stickiness_days=1)
-    by_event = await actors(analyst, project, **asked, entity_id="$pageview", stickiness_days=1)
-    first = await actors(analyst, project, **asked, stickiness_days=1)
+    by_place = await actors(analyst, project, **question, entity_order=1, stickiness_days=1)
+    by_event = await actors(analyst, project, **question, entity_id="$pageview", stickiness_days=1)
+    first = await actors(analyst, project, **question, stickiness_days=1)
 
     assert (by_place, by_event, first) == ([(CID, 1)], [(CID, 1)], [])
 

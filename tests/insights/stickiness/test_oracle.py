@@ -20,8 +20,8 @@ CRITERIA: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def group(one: HistoryEvent) -> Any:
-    return one.properties.get("$group_0") or None
+def group(event: HistoryEvent) -> Any:
+    return event.properties.get("$group_0") or None
 
 
 @settings(max_examples=30)
@@ -35,19 +35,19 @@ async def test_every_option_counts_as_the_model_does(
     of_groups = data.draw(st.sampled_from(("", "series", "question")), "groups")
     criteria = data.draw(st.sampled_from((None, "gte", "lte", "exact")), "criteria")
     series: dict[str, Any] = {"id": event, "type": "events"}
-    asked: dict[str, Any] = {"insight": "STICKINESS", "interval": interval, "events": [series]}
-    asked |= {"date_from": _first(history.zone, interval), "date_to": None}
+    question: dict[str, Any] = {"insight": "STICKINESS", "interval": interval, "events": [series]}
+    question |= {"date_from": _first(history.zone, interval), "date_to": None}
     if criteria:
-        asked["stickiness_criteria"] = {"operator": criteria, "value": 2}
+        question["stickiness_criteria"] = {"operator": criteria, "value": 2}
     if cumulative:
-        asked["computed_as"] = "cumulative"
+        question["computed_as"] = "cumulative"
     if of_groups == "series":
         series |= {"math": "unique_group", "math_group_type_index": 0}
     if of_groups == "question":
-        asked["aggregation_group_type_index"] = 0
+        question["aggregation_group_type_index"] = 0
 
     project = await analyst.store(history)
-    [entry] = await analyst.ask(project, **asked)
+    [entry] = await analyst.ask(project, **question)
 
     exactly = stickiness(
         history,
@@ -60,8 +60,8 @@ async def test_every_option_counts_as_the_model_does(
     expected = [sum(numbers[n:]) for n in range(len(numbers))] if cumulative else numbers
     assert (entry["data"], entry["count"]) == (expected, sum(numbers))
     for place, number in enumerate(entry["data"], 1):
-        found = await actors(analyst, project, **asked, stickiness_days=place)
-        assert len({who for who, _ in found}) == len(found) == number
+        result = await actors(analyst, project, **question, stickiness_days=place)
+        assert len({who for who, _ in result}) == len(result) == number
 
 
 def _bounds(zone: str, interval: str) -> list[datetime]:

@@ -39,15 +39,15 @@ def test_a_trend_that_is_shown_as_stickiness_is_one() -> None:
 
 
 def test_math_that_counts_no_groups_is_passed_over() -> None:
-    found = read(
+    result = read(
         events=[
             A | {"math": "sum", "math_property": "n"},
             A | {"math": "unique_group", "math_group_type_index": 2},
         ]
     )
 
-    assert [one.group_type_index for one in found.series] == [None, 2]
-    assert isinstance(found.series[0], StickinessSeries)
+    assert [series.group_type_index for series in result.series] == [None, 2]
+    assert isinstance(result.series[0], StickinessSeries)
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [

@@ -45,14 +45,14 @@ PERSONS: list[dict[str, Any]] = [
 
 
 async def actors(
-    analyst: Analyst, project: Project, now: datetime = LATER, **asked: Any
+    analyst: Analyst, project: Project, now: datetime = LATER, **question: Any
 ) -> list[tuple[Any, Any]]:
     """Return the actors that a request with the question and the place finds."""
-    found = read_actors(asked)
+    result = read_actors(question)
     analysis = Analysis(analyst.records, analyst.events)
-    query, calculation = await analysis.begin(project, found.query, now)
+    query, calculation = await analysis.begin(project, result.query, now)
     find = ACTORS_BY_QUESTION[type(query)].find
-    rows = await calculation.rows(await find(calculation, query, found.place))
+    rows = await calculation.rows(await find(calculation, query, result.place))
     return [(actor, value) for actor, value in rows]
 
 
@@ -68,7 +68,7 @@ def cells(answer: Any) -> Iterator[tuple[float, dict[str, Any]]]:
             yield entry["aggregated_value"], place_of(entry["persons"]["url"])
             continue
         numbers = list(zip(entry["data"], entry["persons_urls"], strict=True))
-        kept = [one for one in numbers if one[0]][:3] + numbers[:1]
+        kept = [point for point in numbers if point[0]][:3] + numbers[:1]
         yield from ((number, place_of(url["url"])) for number, url in kept)
 
 
@@ -79,11 +79,11 @@ async def test_a_number_of_persons_lists_so_many(
     analyst: Analyst, math: Mapping[str, Any], history: History, options: dict[str, Any]
 ) -> None:
     project = await analyst.store(history)
-    asked = {**options, "events": [{"id": "a", **math}], "date_from": "-7d"}
+    question = {**options, "events": [{"id": "a", **math}], "date_from": "-7d"}
 
-    for number, place in cells(await analyst.ask(project, **asked)):
-        found = await actors(analyst, project, **asked, **place)
-        assert len(found) == number, place
+    for number, place in cells(await analyst.ask(project, **question)):
+        result = await actors(analyst, project, **question, **place)
+        assert len(result) == number, place
 
 
 @settings(max_examples=8)
@@ -92,27 +92,27 @@ async def test_a_number_of_events_is_that_of_its_persons(
     analyst: Analyst, history: History, options: dict[str, Any]
 ) -> None:
     project = await analyst.store(history)
-    asked = {**options, "events": [{"id": "a"}], "date_from": "-7d"}
+    question = {**options, "events": [{"id": "a"}], "date_from": "-7d"}
 
-    for number, place in cells(await analyst.ask(project, **asked)):
-        found = await actors(analyst, project, **asked, **place)
-        assert sum(value for _, value in found) == number, place
+    for number, place in cells(await analyst.ask(project, **question)):
+        result = await actors(analyst, project, **question, **place)
+        assert sum(value for _, value in result) == number, place
 
 
 @settings(max_examples=6)
 @given(history=histories())
 async def test_a_running_sum_lists_all_until_then(analyst: Analyst, history: History) -> None:
     project = await analyst.store(history)
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "events": [{"id": "a", "math": "dau"}],
         "date_from": "-7d",
         "display": "ActionsLineGraphCumulative",
     }
 
-    [entry] = await analyst.ask(project, **asked)
+    [entry] = await analyst.ask(project, **question)
 
     for number, url in zip(entry["data"], entry["persons_urls"], strict=True):
-        assert len(await actors(analyst, project, **asked, **place_of(url["url"]))) == number
+        assert len(await actors(analyst, project, **question, **place_of(url["url"]))) == number
 
 
 SESSION: Any = {"$session_id": "s"}
@@ -138,11 +138,11 @@ async def test_only_those_are_listed_whose_events_count(
     analyst: Analyst, math: Mapping[str, Any], expected: list[tuple[int, int]]
 ) -> None:
     project = await analyst.store(SPENT)
-    asked = {**ASKED, "events": [{"id": "paid", **math}]}
+    question = {**ASKED, "events": [{"id": "paid", **math}]}
 
-    found = await actors(analyst, project, LATER, **asked, day="2024-03-02")
+    result = await actors(analyst, project, LATER, **question, day="2024-03-02")
 
-    assert [(who.int, value) for who, value in found] == expected
+    assert [(who.int, value) for who, value in result] == expected
 
 
 async def test_a_histogram_lists_those_in_its_bin(analyst: Analyst) -> None:
@@ -153,29 +153,31 @@ async def test_a_histogram_lists_those_in_its_bin(analyst: Analyst) -> None:
         ]
     )
     project = await analyst.store(history)
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         **ASKED,
         "events": [{"id": "paid"}],
         "breakdown": "price",
         "breakdown_histogram_bin_count": 4,
     }
 
-    found = await actors(analyst, project, **asked, breakdown_value="[25,32.5]", day="2024-03-02")
+    result = await actors(
+        analyst, project, **question, breakdown_value="[25,32.5]", day="2024-03-02"
+    )
 
-    assert [who.int for who, _ in found] == [3]
+    assert [who.int for who, _ in result] == [3]
 
 
 async def test_older_clients_ask_for_one_interval_as_the_range(analyst: Analyst) -> None:
     project = await analyst.store(VIEWS)
-    asked = {"date_from": "2024-03-03", "date_to": "2024-03-03", "events": [series("dau")]}
+    question = {"date_from": "2024-03-03", "date_to": "2024-03-03", "events": [series("dau")]}
 
-    found = await actors(analyst, project, NOW, **asked, entity_id="viewed", entity_math="dau")
+    result = await actors(analyst, project, NOW, **question, entity_id="viewed", entity_math="dau")
 
-    assert {who.int for who, _ in found} == {ANN, BOB}
+    assert {who.int for who, _ in result} == {ANN, BOB}
 
 
 @pytest.mark.parametrize(
-    ("asked", "place", "attr"),
+    ("question", "place", "attr"),
     [
         ({}, {"day": "2024-02-01"}, "day"),
         ({}, {"day": "soon"}, "day"),
@@ -188,24 +190,24 @@ async def test_older_clients_ask_for_one_interval_as_the_range(analyst: Analyst)
     ],
 )
 async def test_a_place_that_the_answer_does_not_have_is_refused(
-    analyst: Analyst, asked: dict[str, Any], place: dict[str, Any], attr: str
+    analyst: Analyst, question: dict[str, Any], place: dict[str, Any], attr: str
 ) -> None:
     project = await analyst.store(VIEWS)
 
     with pytest.raises(Invalid) as refused:
-        await actors(analyst, project, NOW, **ASKED, events=[series()], **asked, **place)
+        await actors(analyst, project, NOW, **ASKED, events=[series()], **question, **place)
 
     assert refused.value.attr == attr
 
 
 async def test_the_address_of_a_number_answers_with_its_people(tenant: Tenant) -> None:
     await tenant.capture(person("ann", plan="pro"), person("bob", plan="free"), person("cid"))
-    asked = {
+    question = {
         "events": [{"id": "seen", "math": "dau"}],
         "date_from": "-3d",
         "breakdowns": [{"property": "plan", "type": "person"}, {"property": "$lib"}],
     }
-    answer = await tenant.api.post("/insights/trend/", json=asked)
+    answer = await tenant.api.post("/insights/trend/", json=question)
     headers = {"authorization": tenant.api.headers["authorization"]}
 
     for entry in answer.json()["result"]:

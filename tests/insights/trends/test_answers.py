@@ -28,39 +28,39 @@ TWO = {"breakdowns": [{"property": "browser"}, {"property": "version"}]}
 
 
 async def test_values_of_several_properties_are_a_list(analyst: Analyst) -> None:
-    found = await analyst.answer(BROWSERS, NOW, **ASKED, **TWO, events=[series()])
+    result = await analyst.answer(BROWSERS, NOW, **ASKED, **TWO, events=[series()])
 
-    assert [(one["label"], one["breakdown_value"], one["count"]) for one in found] == [
+    assert [(entry["label"], entry["breakdown_value"], entry["count"]) for entry in result] == [
         ("Chrome::95", ["Chrome", "95"], 2),
         ("Safari::None (i.e. no value)", ["Safari", NONE], 1),
     ]
-    assert not has_more(found)
+    assert not has_more(result)
 
 
 async def test_the_rest_of_several_properties_is_one_entry(analyst: Analyst) -> None:
-    asked: dict[str, Any] = {**ASKED, **TWO, "events": [series()], "breakdown_limit": 1}
+    question: dict[str, Any] = {**ASKED, **TWO, "events": [series()], "breakdown_limit": 1}
 
-    found = await analyst.answer(BROWSERS, NOW, **asked)
-    hidden = await analyst.answer(BROWSERS, NOW, **asked, breakdown_hide_other_aggregation=True)
+    result = await analyst.answer(BROWSERS, NOW, **question)
+    hidden = await analyst.answer(BROWSERS, NOW, **question, breakdown_hide_other_aggregation=True)
 
-    assert [(one["label"], one["breakdown_value"]) for one in found] == [
+    assert [(entry["label"], entry["breakdown_value"]) for entry in result] == [
         ("Chrome::95", ["Chrome", "95"]),
         ("Other (i.e. all remaining values)", [OTHER, OTHER]),
     ]
-    assert (has_more(found), has_more(hidden)) == (True, False)
-    assert hidden[0] | {"persons_urls": 0} == found[0] | {"persons_urls": 0}
+    assert (has_more(result), has_more(hidden)) == (True, False)
+    assert hidden[0] | {"persons_urls": 0} == result[0] | {"persons_urls": 0}
 
 
 async def test_a_persons_number_counts_for_each_of_its_events(analyst: Analyst) -> None:
-    asked = series("sum", math_property="age", math_property_type="person_properties")
+    question = series("sum", math_property="age", math_property_type="person_properties")
 
-    [found] = await analyst.answer(BROWSERS, NOW, **ASKED, events=[asked])
+    [result] = await analyst.answer(BROWSERS, NOW, **ASKED, events=[question])
 
-    assert found["data"] == [41, 48.5, 0, 0]
+    assert result["data"] == [41, 48.5, 0, 0]
 
 
 async def test_a_histogram_of_persons(analyst: Analyst) -> None:
-    found = await analyst.answer(
+    result = await analyst.answer(
         BROWSERS,
         NOW,
         **ASKED,
@@ -68,7 +68,7 @@ async def test_a_histogram_of_persons(analyst: Analyst) -> None:
         breakdowns=[{"property": "age", "type": "person", "histogram_bin_count": 2}],
     )
 
-    assert [(one["label"], one["data"]) for one in found] == [
+    assert [(entry["label"], entry["data"]) for entry in result] == [
         ("[24.25,41.01]", [1, 1, 0, 0]),
         ("[7.5,24.25]", [0, 1, 0, 0]),
     ]
@@ -85,7 +85,7 @@ async def test_a_histogram_of_the_lengths_of_sessions(analyst: Analyst) -> None:
         ]
     )
 
-    found = await analyst.answer(
+    result = await analyst.answer(
         history,
         NOW,
         **ASKED,
@@ -95,7 +95,7 @@ async def test_a_histogram_of_the_lengths_of_sessions(analyst: Analyst) -> None:
         breakdown_histogram_bin_count=2,
     )
 
-    assert [(one["label"], one["data"]) for one in found] == [
+    assert [(entry["label"], entry["data"]) for entry in result] == [
         ("[0,300]", [0, 1, 0, 0]),
         ("[300,600.01]", [1, 0, 0, 0]),
     ]
@@ -109,11 +109,11 @@ async def test_the_other_of_persons_counts_each_once(analyst: Analyst) -> None:
         ]
     )
 
-    found = await analyst.answer(
+    result = await analyst.answer(
         history, NOW, **ASKED, events=[series("dau")], breakdown="page", breakdown_limit=1
     )
 
-    assert {one["breakdown_value"]: one["count"] for one in found} == {"a": 2, OTHER: 1}
+    assert {entry["breakdown_value"]: entry["count"] for entry in result} == {"a": 2, OTHER: 1}
 
 
 async def test_a_formula_combines_the_same_rest_of_all_series(analyst: Analyst) -> None:
@@ -124,7 +124,7 @@ async def test_a_formula_combines_the_same_rest_of_all_series(analyst: Analyst) 
         ]
     )
 
-    found = await analyst.answer(
+    result = await analyst.answer(
         history,
         NOW,
         **ASKED,
@@ -134,7 +134,7 @@ async def test_a_formula_combines_the_same_rest_of_all_series(analyst: Analyst) 
         formula="A + 10 * B",
     )
 
-    assert {one["breakdown_value"]: one["data"][0] for one in found} == {
+    assert {entry["breakdown_value"]: entry["data"][0] for entry in result} == {
         "b": 61,
         "c": 10,
         OTHER: 3,
@@ -149,26 +149,26 @@ async def test_each_formula_is_an_entry(analyst: Analyst) -> None:
     )
     plain = await analyst.answer(VIEWS, NOW, **ASKED, events=[series()], formulas=["A", "A*2"])
 
-    assert [(one["label"], one["data"]) for one in named] == [
+    assert [(entry["label"], entry["data"]) for entry in named] == [
         ("Formula (A - B)", [1, 0, 0, 0]),
         ("Views", [2, 0, 2, 1]),
     ]
-    assert [one["count"] for one in plain] == [5, 10]
-    assert {tuple(one["persons_urls"]) for one in plain} == {()}
+    assert [entry["count"] for entry in plain] == [5, 10]
+    assert {tuple(entry["persons_urls"]) for entry in plain} == {()}
 
 
 async def test_a_formula_of_totals(analyst: Analyst) -> None:
     events = [series(), series("dau"), {"id": "never"}]
 
-    [found] = await analyst.answer(
+    [result] = await analyst.answer(
         VIEWS, NOW, **ASKED, events=events, formula="A / B + C", display="BoldNumber"
     )
 
-    assert (found["aggregated_value"], found["data"], found["persons"]) == (2.5, [], {})
+    assert (result["aggregated_value"], result["data"], result["persons"]) == (2.5, [], {})
 
 
 async def test_a_range_is_compared_with_one_so_much_earlier(analyst: Analyst) -> None:
-    found = await analyst.answer(
+    result = await analyst.answer(
         VIEWS,
         NOW,
         events=[series()],
@@ -177,7 +177,7 @@ async def test_a_range_is_compared_with_one_so_much_earlier(analyst: Analyst) ->
         compare_to="-2d",
     )
 
-    assert [(one["compare_label"], one["days"], one["data"]) for one in found] == [
+    assert [(entry["compare_label"], entry["days"], entry["data"]) for entry in result] == [
         ("current", ["2024-03-03", "2024-03-04"], [2, 1]),
         ("previous", ["2024-03-01", "2024-03-02"], [2, 0]),
     ]
@@ -189,11 +189,11 @@ async def test_a_range_is_compared_with_one_so_much_earlier(analyst: Analyst) ->
 async def test_points_that_are_not_over_are_told(
     analyst: Analyst, until: str, incomplete: int
 ) -> None:
-    [found] = await analyst.answer(
+    [result] = await analyst.answer(
         VIEWS, NOW, events=[series()], date_from="2024-03-01", date_to=until
     )
 
-    assert found["incomplete"] == incomplete
+    assert result["incomplete"] == incomplete
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ async def test_weeks_begin_on_the_day_of_the_project(
 ) -> None:
     project = replace(await analyst.store(VIEWS), week_start_day=day)
 
-    [found] = await analyst.ask(project, NOW, **ASKED, events=[series()], interval="week")
+    [result] = await analyst.ask(project, NOW, **ASKED, events=[series()], interval="week")
 
-    assert (found["days"], found["data"]) == (days, data)
+    assert (result["days"], result["data"]) == (days, data)
 
 
 async def test_active_persons_of_a_total_are_those_of_the_last_days(analyst: Analyst) -> None:
@@ -217,21 +217,21 @@ async def test_active_persons_of_a_total_are_those_of_the_last_days(analyst: Ana
             history_event("viewed", BOB, "2024-02-27 10:00"),
         ]
     )
-    asked = {"date_from": "2024-02-01", "date_to": "2024-03-04", "display": "BoldNumber"}
+    question = {"date_from": "2024-02-01", "date_to": "2024-03-04", "display": "BoldNumber"}
 
-    [week] = await analyst.answer(history, NOW, **asked, events=[series("weekly_active")])
-    [month] = await analyst.answer(history, NOW, **asked, events=[series("monthly_active")])
+    [week] = await analyst.answer(history, NOW, **question, events=[series("weekly_active")])
+    [month] = await analyst.answer(history, NOW, **question, events=[series("monthly_active")])
 
     assert (week["aggregated_value"], month["aggregated_value"]) == (1, 2)
 
 
 async def test_a_large_answer_has_no_addresses(analyst: Analyst) -> None:
-    asked = {"date_from": "2024-03-03", "date_to": "2024-03-04", "interval": "minute"}
+    question = {"date_from": "2024-03-03", "date_to": "2024-03-04", "interval": "minute"}
 
-    [found] = await analyst.answer(VIEWS, NOW, **asked, events=[series()])
+    [result] = await analyst.answer(VIEWS, NOW, **question, events=[series()])
 
-    assert len(found["data"]) == 2 * 24 * 60 > URLS_MAX
-    assert (found["count"], found["persons_urls"]) == (3, [])
+    assert len(result["data"]) == 2 * 24 * 60 > URLS_MAX
+    assert (result["count"], result["persons_urls"]) == (3, [])
 
 
 async def test_an_answer_with_too_many_numbers_is_refused(analyst: Analyst) -> None:
@@ -248,7 +248,7 @@ async def test_a_breakdown_by_cohort_has_one_entry_for_each(tenant: Tenant) -> N
     pro = await create_cohort(tenant, name="Pro", filters={"properties": all_of(("pro",))})
     some = await create_cohort(tenant, name="Some", filters={"properties": all_of(("pro", "free"))})
     await tenant.server.calculated()
-    asked = {
+    question = {
         "events": [{"id": "seen", "math": "dau"}],
         "date_from": "-3d",
         "breakdown": [pro["id"], some["id"], "all"],
@@ -256,11 +256,11 @@ async def test_a_breakdown_by_cohort_has_one_entry_for_each(tenant: Tenant) -> N
         "display": "BoldNumber",
     }
 
-    answer = await tenant.api.post("/insights/trend/", json=asked)
+    answer = await tenant.api.post("/insights/trend/", json=question)
 
     names = ("label", "breakdown_value", "aggregated_value")
-    found = [tuple(one[name] for name in names) for one in answer.json()["result"]]
-    assert found == [("all users", "all", 3), ("Some", some["id"], 2), ("Pro", pro["id"], 1)]
+    result = [tuple(entry[name] for name in names) for entry in answer.json()["result"]]
+    assert result == [("all users", "all", 3), ("Some", some["id"], 2), ("Pro", pro["id"], 1)]
 
 
 def all_of(plans: tuple[str, ...]) -> Any:
@@ -268,12 +268,12 @@ def all_of(plans: tuple[str, ...]) -> Any:
 
 
 def test_a_map_shows_more_values() -> None:
-    asked = {"events": [{}], "breakdown": "$geoip_country_code"}
+    question = {"events": [{}], "breakdown": "$geoip_country_code"}
 
     limits = [
-        found.limit
+        result.limit
         for display in ("WorldMap", "ActionsPie")
-        if (found := parse_trends({**asked, "display": display}).breakdowns) is not None
+        if (result := parse_trends({**question, "display": display}).breakdowns) is not None
     ]
 
     assert limits == [250, 25]

@@ -29,8 +29,8 @@ def series(math: str = "total", **more: Any) -> dict[str, Any]:
 
 
 async def entry(analyst: Analyst, history: History = VIEWS, **filters: Any) -> Any:
-    [found] = await analyst.answer(history, NOW, **{**ASKED, **filters})
-    return found
+    [result] = await analyst.answer(history, NOW, **{**ASKED, **filters})
+    return result
 
 
 MATHS = {
@@ -46,11 +46,11 @@ MATHS = {
 
 @pytest.mark.parametrize("math", MATHS)
 async def test_the_maths_of_the_example(analyst: Analyst, math: str) -> None:
-    found = await entry(analyst, events=[series(math)])
+    result = await entry(analyst, events=[series(math)])
 
-    assert found["data"] == MATHS[math]
-    assert found["count"] == sum(MATHS[math])
-    assert found["action"]["math"] == math
+    assert result["data"] == MATHS[math]
+    assert result["count"] == sum(MATHS[math])
+    assert result["action"]["math"] == math
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ async def test_no_event_counts_twice_around_a_day_that_the_zone_skipped(
             history_event("viewed", BOB, "2011-12-30 10:00"),
         ],
     )
-    asked = {"date_from": "2011-12-29", "date_to": "2011-12-31"}
+    question = {"date_from": "2011-12-29", "date_to": "2011-12-31"}
 
-    found = await entry(analyst, history, events=[series(math)], **asked)
+    result = await entry(analyst, history, events=[series(math)], **question)
 
-    assert found["days"] == ["2011-12-29", "2011-12-31"]
-    assert found["data"] == numbers
-    assert found["count"] == sum(numbers)
+    assert result["days"] == ["2011-12-29", "2011-12-31"]
+    assert result["data"] == numbers
+    assert result["count"] == sum(numbers)
 
 
 async def test_running_sums_of_the_example(analyst: Analyst) -> None:
@@ -89,23 +89,23 @@ async def test_running_sums_of_the_example(analyst: Analyst) -> None:
     "display", ["ActionsTable", "ActionsPie", "ActionsBarValue", "BoldNumber", "WorldMap"]
 )
 async def test_a_total_is_counted_over_the_range(analyst: Analyst, display: str) -> None:
-    found = await entry(analyst, events=[series("dau")], display=display)
+    result = await entry(analyst, events=[series("dau")], display=display)
 
-    assert found["aggregated_value"] == 2
-    assert (found["data"], found["days"], found["labels"], found["count"]) == ([], [], [], 0)
+    assert result["aggregated_value"] == 2
+    assert (result["data"], result["days"], result["labels"], result["count"]) == ([], [], [], 0)
 
 
 async def test_the_formula_of_the_example(analyst: Analyst) -> None:
-    found = await entry(analyst, events=[series(), series("dau")], formula="A/B")
+    result = await entry(analyst, events=[series(), series("dau")], formula="A/B")
 
-    assert (found["data"], found["count"]) == ([2, 0, 1, 1], 4)
-    assert (found["label"], found["action"]) == ("Formula (A/B)", None)
+    assert (result["data"], result["count"]) == ([2, 0, 1, 1], 4)
+    assert (result["label"], result["action"]) == ("Formula (A/B)", None)
 
 
 async def test_the_smoothed_points_of_the_example(analyst: Analyst) -> None:
-    found = await entry(analyst, events=[series()], smoothing_intervals=2)
+    result = await entry(analyst, events=[series()], smoothing_intervals=2)
 
-    assert found["data"] == [2, 1, 1, 1]
+    assert result["data"] == [2, 1, 1, 1]
 
 
 async def test_the_histogram_of_the_example(analyst: Analyst) -> None:
@@ -116,7 +116,7 @@ async def test_the_histogram_of_the_example(analyst: Analyst) -> None:
         ]
     )
 
-    found = await analyst.answer(
+    result = await analyst.answer(
         history,
         NOW,
         **ASKED,
@@ -126,7 +126,7 @@ async def test_the_histogram_of_the_example(analyst: Analyst) -> None:
     )
 
     bins = ["[10,17.5]", "[17.5,25]", "[25,32.5]", "[32.5,40.01]"]
-    assert [(one["label"], one["breakdown_value"], one["count"]) for one in found] == [
+    assert [(one["label"], one["breakdown_value"], one["count"]) for one in result] == [
         (one, one, 1) for one in bins
     ]
 
@@ -138,11 +138,15 @@ async def test_the_first_week_is_counted_from_its_start(analyst: Analyst) -> Non
             history_event("x", ANN, "2026-01-10 10:00"),
         ]
     )
-    asked: dict[str, Any] = {"date_from": "2026-01-10", "interval": "week", "events": [{"id": "x"}]}
+    question: dict[str, Any] = {
+        "date_from": "2026-01-10",
+        "interval": "week",
+        "events": [{"id": "x"}],
+    }
     now = datetime(2026, 1, 20, tzinfo=UTC)
 
-    [whole] = await analyst.answer(history, now, **asked)
-    [exact] = await analyst.answer(history, now, **asked, explicit_date=True)
+    [whole] = await analyst.answer(history, now, **question)
+    [exact] = await analyst.answer(history, now, **question, explicit_date=True)
 
     assert (whole["days"][0], whole["data"][0]) == ("2026-01-04", 2)
     assert (exact["days"][0], exact["data"][0]) == ("2026-01-04", 1)
@@ -159,17 +163,17 @@ async def test_the_range_to_compare_with(
     analyst: Analyst, since: str, until: str | None, days: list[str]
 ) -> None:
     now = datetime(2024, 1, 24, 12, tzinfo=UTC)
-    asked = {"date_from": since, "date_to": until, "events": [series(), series("dau")]}
+    question = {"date_from": since, "date_to": until, "events": [series(), series("dau")]}
 
-    found = await analyst.answer(VIEWS, now, **asked, compare=True)
+    result = await analyst.answer(VIEWS, now, **question, compare=True)
 
-    assert [(one["compare_label"], one["action"]["order"]) for one in found] == [
+    assert [(one["compare_label"], one["action"]["order"]) for one in result] == [
         ("current", 0),
         ("current", 1),
         ("previous", 0),
         ("previous", 1),
     ]
-    assert found[2]["days"] == days
+    assert result[2]["days"] == days
 
 
 async def test_without_any_event_there_are_zeros_or_nothing(analyst: Analyst) -> None:

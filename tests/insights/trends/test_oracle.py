@@ -55,10 +55,10 @@ def numbers(answer: Any) -> dict[str, list[float]]:
     }
 
 
-def same(found: Mapping[str, list[float]], expected: Mapping[str, list[float]]) -> bool:
+def same(result: Mapping[str, list[float]], expected: Mapping[str, list[float]]) -> bool:
     """Return whether the numbers agree."""
-    assert set(found) == set(expected)
-    return all(found[value] == pytest.approx(expected[value]) for value in expected)
+    assert set(result) == set(expected)
+    return all(result[value] == pytest.approx(expected[value]) for value in expected)
 
 
 def renamed(expected: Mapping[str, list[float]], parts: int) -> dict[str, list[float]]:
@@ -80,13 +80,13 @@ async def test_every_math_counts_as_the_model_does(
     narrow: bool,
 ) -> None:
     own = [{"key": "$session_id", "value": "s1", "type": "event"}] if narrow else []
-    asked = {**options, "events": [{"id": "a", **math, "properties": own}]}
+    question = {**options, "events": [{"id": "a", **math, "properties": own}]}
 
-    found = await analyst.answer(history, **asked, date_from="-7d")
+    result = await analyst.answer(history, **question, date_from="-7d")
 
-    [expected] = Trend(history, **asked).answer()
-    assert same(numbers(found), renamed(expected, len(options.get("breakdowns", ()))))
-    sizes = [one.get("aggregated_value", one["count"]) for one in found]
+    [expected] = Trend(history, **question).answer()
+    assert same(numbers(result), renamed(expected, len(options.get("breakdowns", ()))))
+    sizes = [one.get("aggregated_value", one["count"]) for one in result]
     assert sizes == sorted(sizes, reverse=True)
 
 
@@ -95,16 +95,16 @@ async def test_every_math_counts_as_the_model_does(
 async def test_a_formula_calculates_as_the_model_does(
     analyst: Analyst, history: History, options: dict[str, Any]
 ) -> None:
-    asked = {
+    question = {
         **{name: value for name, value in options.items() if not name.startswith("breakdown_")},
         "events": [{"id": "a"}, {"id": "b", "math": "dau"}],
         "formula": "A / (B + 1) - 2",
     }
 
-    found = await analyst.answer(history, **asked, date_from="-7d")
+    result = await analyst.answer(history, **question, date_from="-7d")
 
-    [expected] = Trend(history, **asked).answer()
-    assert same(numbers(found), expected)
+    [expected] = Trend(history, **question).answer()
+    assert same(numbers(result), expected)
 
 
 @settings(max_examples=15)
@@ -113,12 +113,12 @@ async def test_the_previous_range_has_the_numbers_of_that_range(
     analyst: Analyst, history: History, options: dict[str, Any]
 ) -> None:
     project = await analyst.store(history)
-    asked = {**options, "interval": "day", "events": [{"id": "a", "math": "dau"}]}
+    question = {**options, "interval": "day", "events": [{"id": "a", "math": "dau"}]}
     now, before = ("2024-03-30", "2024-04-03"), ("2024-03-25", "2024-03-29")
 
-    both = await analyst.ask(project, **asked, date_from=now[0], date_to=now[1], compare=True)
-    current = await analyst.ask(project, **asked, date_from=now[0], date_to=now[1])
-    previous = await analyst.ask(project, **asked, date_from=before[0], date_to=before[1])
+    both = await analyst.ask(project, **question, date_from=now[0], date_to=now[1], compare=True)
+    current = await analyst.ask(project, **question, date_from=now[0], date_to=now[1])
+    previous = await analyst.ask(project, **question, date_from=before[0], date_to=before[1])
 
     assert numbers(one for one in both if one["compare_label"] == "current") == numbers(current)
     assert numbers(one for one in both if one["compare_label"] == "previous") == numbers(previous)

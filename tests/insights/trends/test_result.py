@@ -34,9 +34,9 @@ def test_values_are_always_bound_in_statements() -> None:
     span = span_of("-7d", None)
     starts, [series] = cut_into_intervals(span, "day", UTC_ZONE).starts, query.series
     context = SqlContext(1, query.scope, NOW, uuid4())
-    asked = SeriesQuery(context, series, query.breakdowns, span, starts)
+    question = SeriesQuery(context, series, query.breakdowns, span, starts)
 
-    statement = trend_statement(asked, [nasty, OTHER])
+    statement = trend_statement(question, [nasty, OTHER])
 
     assert "DROP" not in statement.text
     assert nasty in statement.parameters.values()
@@ -60,8 +60,8 @@ def test_a_series_has_the_fields_that_clients_read() -> None:
     result = result_of({**FLAG_CALLED, "breakdown": "x"}, {"control": [0.0, 1.0, 2.0]})
 
     [urls] = [entry.pop("persons_urls") for entry in result]
-    assert [one["url"].split("?")[0] for one in urls] == ["/api/projects/7/persons/trends/"] * 3
-    assert [dict(parse_qsl(one["url"]))["day"] for one in urls] == result[0]["days"]
+    assert [line["url"].split("?")[0] for line in urls] == ["/api/projects/7/persons/trends/"] * 3
+    assert [dict(parse_qsl(line["url"]))["day"] for line in urls] == result[0]["days"]
     assert result == [
         {
             "action": {
@@ -93,7 +93,7 @@ def test_the_largest_value_comes_first_and_ties_are_sorted_by_label() -> None:
 
     result = result_of({**FLAG_CALLED, "breakdown": "x"}, rows)
 
-    assert [(one["breakdown_value"], one["label"]) for one in result] == [
+    assert [(line["breakdown_value"], line["label"]) for line in result] == [
         (OTHER, "Other (i.e. all remaining values)"),
         ("a", "a"),
         ("b", "b"),
@@ -102,7 +102,7 @@ def test_the_largest_value_comes_first_and_ties_are_sorted_by_label() -> None:
 
 
 def test_without_events_a_plain_series_is_zeros_and_a_breakdown_is_empty() -> None:
-    assert [one["data"] for one in result_of(FLAG_CALLED, {})] == [[0.0, 0.0, 0.0]]
+    assert [line["data"] for line in result_of(FLAG_CALLED, {})] == [[0.0, 0.0, 0.0]]
     assert result_of({**FLAG_CALLED, "breakdown": "x"}, {}) == []
 
 
@@ -119,6 +119,6 @@ def test_a_total_has_one_number_and_no_days(display: str) -> None:
 def test_labels_of_several_series_name_their_event() -> None:
     filters = {"events": [{"id": "a", "custom_name": "First"}, {"id": "b"}], "breakdown": "x"}
 
-    labels = [one["label"] for one in result_of(filters, {"v": [1.0, 0, 0]})]
+    labels = [line["label"] for line in result_of(filters, {"v": [1.0, 0, 0]})]
 
     assert labels == ["First - v", "b - v"]

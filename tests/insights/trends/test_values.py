@@ -33,7 +33,7 @@ async def test_lists_and_objects_are_json_that_can_be_asked_again(
     expected: dict[str, set[int]] = {}
     for who, value in enumerate(LISTS, 1):
         expected.setdefault(text_of(value), set()).add(who)
-    asked = {
+    question = {
         **ASKED,
         "events": [{"id": "viewed"}],
         "breakdown": "tags",
@@ -42,13 +42,13 @@ async def test_lists_and_objects_are_json_that_can_be_asked_again(
     }
     project = await analyst.store(history)
 
-    entries = await analyst.ask(project, NOW, **asked)
+    entries = await analyst.ask(project, NOW, **question)
 
-    assert {one["breakdown_value"]: one["count"] for one in entries} == {
+    assert {entry["breakdown_value"]: entry["count"] for entry in entries} == {
         text: len(persons) for text, persons in expected.items()
     }
     for text, persons in expected.items():
-        behind = await actors(analyst, project, NOW, **asked, breakdown_value=text)
+        behind = await actors(analyst, project, NOW, **question, breakdown_value=text)
         assert {who.int for who, _ in behind} == persons
         leaf: dict[str, Any] = {
             "key": "tags",
@@ -58,7 +58,7 @@ async def test_lists_and_objects_are_json_that_can_be_asked_again(
         }
         if breakdown_type == "group":
             leaf["group_type_index"] = 0
-        same = {**ASKED, "events": asked["events"], "properties": [leaf]}
+        same = {**ASKED, "events": question["events"], "properties": [leaf]}
         [again] = await analyst.ask(project, NOW, **same)
         assert again["count"] == len(persons)
 
@@ -79,7 +79,9 @@ def stored(of: str) -> History:
     if of == "person":
         ids: list[HistoryEvent] = list(happened)
         values = zip(ids, LISTS, strict=True)
-        return History(happened=happened, persons={one.person: {"tags": v} for one, v in values})
+        return History(
+            happened=happened, persons={event.person: {"tags": v} for event, v in values}
+        )
     return History(
         happened=happened, groups={(0, f"g{who}"): {"tags": value} for who, value in numbered}
     )
@@ -91,16 +93,16 @@ async def test_a_funnel_shows_lists_as_json(analyst: Analyst) -> None:
             history_event("viewed", who, DAY, tags=value) for who, value in enumerate(LISTS, 1)
         ]
     )
-    asked = {**ASKED, "insight": "FUNNELS", "events": [{"id": "viewed"}], "breakdown": "tags"}
+    question = {**ASKED, "insight": "FUNNELS", "events": [{"id": "viewed"}], "breakdown": "tags"}
     project = await analyst.store(history)
 
-    answer = await analyst.ask(project, NOW, **asked)
+    answer = await analyst.ask(project, NOW, **question)
 
     values = [steps[0]["breakdown_value"] for steps in answer]
     assert {value for (value,) in values} == {text_of(value) for value in LISTS}
     for steps in answer:
         place = {"funnel_step": 1, "funnel_step_breakdown": steps[0]["breakdown_value"]}
-        assert len(await actors(analyst, project, NOW, **asked, **place)) == steps[0]["count"]
+        assert len(await actors(analyst, project, NOW, **question, **place)) == steps[0]["count"]
 
 
 # The number of events of `a` and of `b` with each value.
@@ -119,7 +121,7 @@ def ranked() -> History:
 async def test_a_formula_shows_the_values_with_its_own_largest_results(
     analyst: Analyst, display: str
 ) -> None:
-    asked = {
+    question = {
         **ASKED,
         "events": [{"id": "a"}, {"id": "b"}],
         "breakdown": "plan",
@@ -127,15 +129,15 @@ async def test_a_formula_shows_the_values_with_its_own_largest_results(
         "display": display,
     }
 
-    found = await analyst.answer(ranked(), NOW, **asked, formula="A/B")
-    both = await analyst.answer(ranked(), NOW, **asked, formulas=["A/B", "A+B"])
+    result = await analyst.answer(ranked(), NOW, **question, formula="A/B")
+    both = await analyst.answer(ranked(), NOW, **question, formulas=["A/B", "A+B"])
 
     name = "count" if display == "ActionsLineGraph" else "aggregated_value"
     ratios = {"best": 4.0, "good": 3.0, OTHER: pytest.approx(17 / 22)}
-    assert {one["breakdown_value"]: one[name] for one in found} == ratios
-    assert {one["breakdown_value"]: one[name] for one in both[:3]} == ratios
+    assert {entry["breakdown_value"]: entry[name] for entry in result} == ratios
+    assert {entry["breakdown_value"]: entry[name] for entry in both[:3]} == ratios
     sums = {"large": 18, "even": 16, OTHER: 14}
-    assert {one["breakdown_value"]: one[name] for one in both[3:]} == sums
+    assert {entry["breakdown_value"]: entry[name] for entry in both[3:]} == sums
 
 
 @pytest.mark.parametrize(
@@ -156,8 +158,12 @@ async def test_running_sums_count_sessions_and_groups_once(
         history_event("viewed", day, f"2024-03-0{day} 10:00", **values)
         for day, values in enumerate(held, 1)
     ]
-    asked = {**ASKED, "events": [{"id": "viewed", **math}], "display": "ActionsLineGraphCumulative"}
+    question = {
+        **ASKED,
+        "events": [{"id": "viewed", **math}],
+        "display": "ActionsLineGraphCumulative",
+    }
 
-    [found] = await analyst.answer(History(happened=happened), NOW, **asked)
+    [result] = await analyst.answer(History(happened=happened), NOW, **question)
 
-    assert (found["data"], found["count"]) == (numbers, numbers[-1])
+    assert (result["data"], result["count"]) == (numbers, numbers[-1])
