@@ -13,13 +13,13 @@ from fanion.events.storage.store import EventStore
 from tests.support.application import AppServer, open_app_server
 from tests.support.awaited import until_soon
 
-OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "scale-out.md"
 HEAD = "| Loop | Role | Runs on | What it does |"
 NO_MAIL = {"mails"}
 
 
 def documented_loops() -> list[tuple[str, ...]]:
-    lines = iter(OPERATIONS.read_text().splitlines())
+    lines = iter(PAGE.read_text().splitlines())
     for line in lines:
         if line == HEAD:
             break

@@ -173,7 +173,7 @@ def _persons(keys: Keys, client: httpx.Client, distinct_id: str) -> list[dict[st
 
 
 def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/upgrade.md").read_text()
     schemas = {one: schema_of(checked_out(one, tmp_path / one)) for one in COMMITS}
 
     oldest = min(version for version, schema in schemas.items() if schema >= oldest_program())

@@ -30,7 +30,7 @@ TOTAL = "_total"
 # Identifiers that are not ours: of systems, engines, earlier and other programs, and examples.
 FOREIGN = {
     "Pss", "Referer", "Replicated", "Rss", "SO_REUSEPORT",
-    "_part_offset", "all_tasks", "add_release_condition", "authentication_failed",
+    "_part_offset", "all_tasks", "add_release_condition", "authentication_failed", "commit_delay",
     "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",
     "invalid_personal_key", "malformed_data", "missing_api_key", "no_api_key",
     "old_parts_lifetime", "pg_dump",

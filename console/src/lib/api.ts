@@ -21,7 +21,7 @@ export function onConfirmationNeeded(ask: Ask): void {
   asks.confirmPassword = ask;
 }
 
-// No form of another page can send it. source: the server's docs/sign-in.md
+// No form of another page can send it. Source: docs/sessions.md of the server
 const OWN_HEADER = ["X-Fanion-Console", "1"] as const;
 
 async function exchange(request: Request): Promise<Response> {

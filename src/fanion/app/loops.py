@@ -1,6 +1,6 @@
 """All background loops of a server, each with its role.
 
-`docs/operations.md` has the same table, in the same order.
+`docs/scale-out.md` has the same table, in the same order.
 """
 
 from collections.abc import Collection, Mapping

@@ -29,7 +29,7 @@ class SkipReason(StrEnum):
 
     Changes are counted by event, MERGE_LEFT_OUT by property.
 
-    Source: docs/operations.md, "Limits"; capture.md sections 2 and 5.
+    Source: docs/limits.md; capture.md sections 2 and 5.
     """
 
     PERSON_TOO_LARGE = "person_too_large"
