@@ -1,5 +1,8 @@
-"""A later version, a real program with one more migration, and this one on the same store: first
-expand, then contract."""
+"""A later version of the program and this one on the same store.
+
+The later version is this program with one more migration. One test expands the schema, another
+contracts it.
+"""
 
 import shutil
 from collections.abc import Iterator

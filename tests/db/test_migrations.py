@@ -1,4 +1,4 @@
-"""A migrated database is the one the tables describe, on both engines."""
+"""On both engines a migrated database has the tables that the program describes."""
 
 import asyncio
 import re
@@ -49,8 +49,10 @@ async def empty_url(
 
 
 async def test_a_migrated_database_equals_the_tables(empty_url: str, engine: str) -> None:
-    """On PostgreSQL but for what the partitions of `persons` cannot enforce, and `person_keys` does
-    (decision 20)."""
+    """On PostgreSQL they differ in what `person_keys` enforces for the partitions of `persons`.
+
+    Source: decision 20.
+    """
     await migrate(empty_url)
 
     records = await open_records(empty_url)
@@ -93,7 +95,11 @@ async def test_the_schema_is_current_only_after_migrating(empty_url: str) -> Non
 
 
 async def bring_to_a_later_schema(url: str, oldest_program: str | None) -> None:
-    """As a later version would. oldest_program: None when it does not say which goes on with it"""
+    """Mark the schema like a later version does.
+
+    Args:
+        oldest_program: None if the later version does not say which programs may go on using it.
+    """
     await migrate(url)
     records = await open_records(url)
     async with records.write() as connection:
@@ -143,7 +149,7 @@ async def test_a_later_schema_of_which_nothing_else_is_said_is_refused(
 async def test_a_server_that_waits_for_another_one_to_migrate_sees_what_that_has_done(
     postgres: Postgres,
 ) -> None:
-    """The other one is of a later version, with which this one may go on."""
+    """The other server is of a later version, whose schema this one may go on using."""
     name = await postgres.create_database()
     url = postgres.url(name)
     other = await asyncpg.connect(url)
@@ -206,7 +212,7 @@ async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:
 
 
 async def test_a_new_file_that_another_process_opens_is_waited_for(tmp_path: Path) -> None:
-    """To change the journal of a file SQLite itself waits for no other writer."""
+    """SQLite itself does not wait for another writer when it changes the journal of a file."""
     other = sqlite3.connect(tmp_path / "records.db", isolation_level=None)
     other.execute("CREATE TABLE other (a)")
     other.execute("BEGIN IMMEDIATE")

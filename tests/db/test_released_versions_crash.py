@@ -1,5 +1,7 @@
-"""Released versions and this one, real programs: side by side on one PostgreSQL, as in a rolling
-upgrade, and one after the other on one store."""
+"""Released versions of the program and this one on the same stores.
+
+They run side by side on one PostgreSQL, as in a rolling upgrade, and one after the other.
+"""
 
 import asyncio
 import json
@@ -32,7 +34,7 @@ KEY = "checkout"
 
 @pytest.fixture
 async def url(postgres: Postgres) -> str:
-    """Of an empty database, which is dropped with the PostgreSQL of the tests."""
+    """Return the URL of an empty database, which is dropped with the PostgreSQL of the tests."""
     return postgres.url(await postgres.create_database())
 
 
@@ -99,7 +101,7 @@ def _client(server: RealServer, keys: Keys) -> httpx.Client:
 
 
 def check_changes_are_seen(keys: Keys, *, changed_by: httpx.Client, seen_by: httpx.Client) -> None:
-    """Of a flag and of the project."""
+    """Check that changes of a flag and of the project are seen."""
     project = f"/api/projects/{keys.project_id}"
     everyone = {"groups": [{"properties": [], "rollout_percentage": 100}]}
     made = changed_by.post(f"{project}/feature_flags/", json={"key": KEY, "filters": everyone})
@@ -121,7 +123,7 @@ def _flags(keys: Keys, client: httpx.Client) -> object:
 
 
 def check_it_ingests(keys: Keys, old: httpx.Client, new: httpx.Client, name: str) -> None:
-    """The released version, which was there first."""
+    """Check that what the released version captures is ingested and shown by both."""
     plan = f"plan {uuid4()}"
     event = {"event": "signed up", "distinct_id": name, "properties": {"$set": {"plan": plan}}}
     captured = old.post("/capture/", json={"api_key": keys.project_api_key, **event})
@@ -135,7 +137,7 @@ def check_it_ingests(keys: Keys, old: httpx.Client, new: httpx.Client, name: str
 
 
 def check_it_merges_and_deletes(keys: Keys, old: httpx.Client, new: httpx.Client) -> None:
-    """The released version."""
+    """Check that the released version captures merges and deletes a person, as both show."""
     [ada], [ben] = _persons(keys, new, "ada"), _persons(keys, new, "ben")
     merge = {
         "event": "$identify",
@@ -201,15 +203,17 @@ async def test_records_of_a_released_version_get_the_schema_of_new_ones(
 
 
 async def empty_url(kind: str, postgres: Postgres, path: Path) -> str:
-    """Return the URL of an empty records store: of that file, or of a new database, which goes with
-    the PostgreSQL of the tests."""
+    """Return the URL of an empty records store: the file, or a new database on PostgreSQL.
+
+    The database is dropped with the PostgreSQL of the tests.
+    """
     if kind == POSTGRESQL:
         return postgres.url(await postgres.create_database())
     await asyncio.to_thread(path.touch)
     return f"sqlite:///{path}"
 
 
-# Creates the tables of events, or brings them to the schema of the program that runs this.
+# This program creates the tables of events, or upgrades them to the schema of the program in use.
 OPEN_EVENTS = """
 import sys
 from fanion.events.storage.client import engine_at, open_clients
@@ -235,7 +239,7 @@ def open_events(folder: Path, source: str = "") -> None:
     run_python(OPEN_EVENTS, f"chdb://{folder}", source)
 
 
-# In a process of its own, for the engine opens one folder in each.
+# It runs in a process of its own, because the engine opens only one folder in each process.
 READ_SCHEMA = """
 import json, sys
 from clickhouse_connect import get_client
@@ -249,7 +253,7 @@ def read_events_schema(folder: Path) -> Any:
 
 
 def run_python(program: str, argument: str, source: str = "") -> str:
-    """Run it with the packages of a released version, or of this one."""
+    """Run a program with the source of a released version or of this one; return its output."""
     environment = {**os.environ, "PYTHONPATH": source} if source else None
     command = [sys.executable, "-c", program, argument]
     done = subprocess.run(

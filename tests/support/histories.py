@@ -73,7 +73,7 @@ class History:
 
     @property
     def once(self) -> list[HistoryEvent]:
-        """Each event once, by time and uuid."""
+        """The events without repetitions, sorted by time and uuid."""
         by_uuid = {event.uuid: event for event in self.happened}
         return sorted(by_uuid.values(), key=lambda event: (event.at, event.uuid))
 

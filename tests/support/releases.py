@@ -1,5 +1,7 @@
-"""Released versions of the program, from the history of the repository, run with the packages of
-this environment."""
+"""Released versions of the program, taken from the history of the repository.
+
+They run with the packages of this environment.
+"""
 
 import io
 import json
@@ -11,14 +13,17 @@ from typing import Final
 import pytest
 
 _ROOT = Path(__file__).parents[2]
-# Of each released version: the commit that it was made of.
+# The commit of each released version.
 COMMITS: Final[dict[str, str]] = json.loads((_ROOT / "tests/releases/commits.json").read_text())
 # The only reason to skip that FANION_TEST_NO_SKIPS=1 accepts.
 NO_HISTORY: Final = "this clone has no history, from which released versions are taken"
 
 
 def checked_out(version: str, folder: Path) -> Path:
-    """The folder of its source, to be put on PYTHONPATH. Skips the test in a clone without it."""
+    """Extract the source of a version, and return the folder to put on PYTHONPATH.
+
+    The test is skipped in a clone without the commit.
+    """
     try:
         done = subprocess.run(
             ["git", "archive", COMMITS[version], "src"],
@@ -35,6 +40,6 @@ def checked_out(version: str, folder: Path) -> Path:
 
 
 def schema_of(source: Path) -> str:
-    """The newest revision of the records store that a program knows."""
+    """Return the newest revision of the records store that a program knows."""
     revisions = (source / "fanion/db/migrations/versions").glob("[0-9]*_*.py")
     return max(file.name.partition("_")[0] for file in revisions)

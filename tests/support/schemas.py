@@ -1,5 +1,7 @@
-"""What the tables of a store are, in a form in which two stores compare equal however they were
-made: by one migration or by several."""
+"""The schema of a store, in a form in which two stores can be compared.
+
+They compare equal whether one migration or several created them.
+"""
 
 import re
 import sqlite3
@@ -16,7 +18,7 @@ _SQLITE_TABLES = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND s
 _SQLITE_REST = (
     "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'table' AND sql IS NOT NULL"
 )
-# Everything but the numbers that PostgreSQL gives to objects.
+# Queries for everything in a schema except the numbers that PostgreSQL gives to objects.
 _POSTGRESQL = {
     "columns": """
     SELECT c.relname::text, c.relkind::text, a.attname::text, a.attnum - (
@@ -85,7 +87,7 @@ def _sqlite_schema(path: Path) -> Schema:
         for name, sql in file.execute(_SQLITE_TABLES).fetchall():
             indexes = file.execute(f"PRAGMA index_list({name})").fetchall()
             found[name] = [
-                # SQLite keeps a column that was added as it was written, so the text differs.
+                # SQLite keeps the text of an added column as written, so texts are not compared.
                 *file.execute(f"PRAGMA table_xinfo({name})").fetchall(),
                 *_sorted([row[2:] for row in file.execute(f"PRAGMA foreign_key_list({name})")]),
                 *_sorted([(*row[2:], *_columns(file, row[1])) for row in indexes]),
@@ -99,12 +101,12 @@ def _columns(file: sqlite3.Connection, index: str) -> list[str]:
 
 
 def events_schema(client: Client) -> Schema:
-    """Return the schema of the event store's database in which the client is."""
+    """Return the schema of the event store's database that the client uses."""
     return {"tables": [tuple(row) for row in client.query(_EVENTS).result_rows]}
 
 
 def _sorted(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the rows in one order, without differences of spaces."""
+    """Return the rows sorted, with each run of white space as one space."""
     plain = [
         tuple(" ".join(one.split()) if isinstance(one, str) else one for one in row) for row in rows
     ]

@@ -1,4 +1,4 @@
-"""Writes a revision: the difference between db/schema/ and what the migrations create."""
+"""A command that writes a revision with the changes of db/schema/ since the last migration."""
 
 import sys
 import tempfile

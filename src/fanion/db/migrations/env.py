@@ -1,16 +1,16 @@
 """Alembic runs this file for every command.
 
-How a new revision is made: change db/schema/tables.py, then run
+To create a revision, change db/schema/tables.py and run
 
     python -m fanion.db.migrations "add a note to projects"
 
-It migrates a throwaway SQLite file, compares that with the tables and writes the difference to
-versions/. Read what it wrote: a renamed column looks like one dropped and one added, and values
-of old rows are yours to fill. Say in `oldest_program` which older programs may go on using the
-store; as it is written, none. Migrations only go forward. SQLite drops the triggers of a table that
-is rebuilt: make those of `FED` in the baseline again then, and the view `person_keys` when
-`persons` is rebuilt. On PostgreSQL `persons` has partitions and `person_keys` is a table. The
-contract suite then checks on both engines that a migrated database equals the tables.
+It migrates a throwaway SQLite file, compares it with the tables, and writes the difference to
+versions/. Read the result: a renamed column looks like one dropped and one added, and values of
+existing rows must be filled by hand. Set `oldest_program` to the oldest program that may go on
+using the store; as generated, no older one may. Migrations only go forward. SQLite drops the
+triggers of a table that is rebuilt: create those of `FED` in the baseline again, and the view
+`person_keys` if `persons` was rebuilt. On PostgreSQL `persons` has partitions and `person_keys` is
+a table. Tests then check on both engines that a migrated database equals the tables.
 """
 
 from typing import Any, Literal
@@ -32,7 +32,7 @@ from fanion.db.schema import (
 )
 from fanion.db.schema.tables import ID, metadata
 
-# Modules with tables of their own: `metadata` is complete once they are imported.
+# Modules that define tables: `metadata` is complete once they are imported.
 TABLES = (
     accounts,
     activity,
@@ -48,7 +48,7 @@ TABLES = (
 
 
 def _render(kind: str, item: Any, _: Any) -> str | Literal[False]:
-    """Write our own column types by the short names that script.py.mako gives them."""
+    """Render own column types by the short names that script.py.mako gives them."""
     if kind != "type":
         return False
     if isinstance(item, TypeDecorator):

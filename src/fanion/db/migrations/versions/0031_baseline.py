@@ -14,20 +14,20 @@ oldest_program = "0031"
 
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-# Table, topic, and the column with the id that is fed.
+# Tables whose changes are appended to the feed: table, topic, and the column with the item's id.
 FED = (
     ("projects", "project", "id"),
     ("former_project_tokens", "project", "project_id"),
     ("flag_versions", "flags", "project_id"),
 )
-# At least so many rows stay. They are trimmed many at a time: the transaction that has deleted rows
-# still looks at them.
+# The feed keeps at least the newest KEPT rows. Older ones are deleted TRIMMED at a time, because
+# the transaction that has deleted rows still looks at them.
 KEPT, TRIMMED = 10_000, 1_000
-# Of the accept log on PostgreSQL: as in `accept_log.postgres_partitions`.
+# Numbers of the accept log on PostgreSQL, as in `accept_log.postgres_partitions`.
 LOG_PARTITIONS, SIZE_SLOTS = 64, 64
-# Of persons on PostgreSQL. Each statement about many persons opens all of them.
+# The number of partitions of `persons` on PostgreSQL; each statement about many persons opens all.
 PERSON_PARTITIONS = 16
-# Versions of persons, groups and overrides are drawn above it.
+# Versions of persons, groups and overrides begin above this number.
 FIRST_VERSION = 1_000
 
 
@@ -87,8 +87,8 @@ BEGIN
    WHERE last_insert_rowid() % {TRIMMED} = 0 AND number <= last_insert_rowid() - {KEPT};
 END
 """
-# `accept_log` and its lanes are of a log without partitions, which version 0.9.0 still looks for:
-# full lanes refuse appends to it. The sequence of ids is that of `accept_log`.
+# `accept_log` and its lanes belong to a log without partitions, which version 0.9.0 still looks
+# for; its lanes are full, so that it refuses appends. Ids come from the sequence of `accept_log`.
 OPEN_LOG = (
     """
     INSERT INTO accept_log_lanes (historical, envelopes, bytes)
@@ -119,8 +119,11 @@ def _feed_changes(table: str, topic: str, column: str) -> None:
 
 
 def _create_persons() -> None:
-    """Create `persons`, and `person_keys`, which enforces on PostgreSQL what a partitioned table
-    cannot: the unique UUID of a project, and foreign keys. On SQLite it is a view."""
+    """Create `persons` and `person_keys`.
+
+    On PostgreSQL `person_keys` is a table that enforces what the partitioned table `persons`
+    cannot: that the UUID is unique within the project, and foreign keys. On SQLite it is a view.
+    """
     is_postgresql = op.get_bind().dialect.name == "postgresql"
     unique = sa.UniqueConstraint("project_id", "uuid", name=op.f("uq_persons_project_id_uuid"))
     op.create_table(
@@ -152,7 +155,7 @@ def _create_persons() -> None:
             "CREATE VIEW person_keys AS SELECT id AS person_id, project_id, uuid FROM persons"
         )
         return
-    # Nothing reads by it; `person_keys` is searched instead.
+    # No query uses this index; `person_keys` is searched instead.
     op.create_index(op.f("ix_persons_project_id_uuid"), "persons", ["project_id", "uuid"])
     for number in range(PERSON_PARTITIONS):
         bounds = f"MODULUS {PERSON_PARTITIONS}, REMAINDER {number}"
@@ -164,8 +167,10 @@ def _create_persons() -> None:
 
 
 def _person_keys() -> Iterator[str]:
-    """Yield the statements that create `person_keys` on PostgreSQL, which triggers of `persons`
-    write, whichever program changes that."""
+    """Yield the statements that create `person_keys` on PostgreSQL.
+
+    Triggers of `persons` write it, so that it is right whichever program changes `persons`.
+    """
     yield """
     CREATE TABLE person_keys (
       person_id bigint NOT NULL,
