@@ -1,10 +1,11 @@
 """Ingestion stores each envelope once and in order, and none blocks the others."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import cast
+from uuid import UUID
 
 import pytest
 from msgspec import json
@@ -15,6 +16,7 @@ from fanion.app import ingestion
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
+from fanion.ingest.pipeline.deduplication_store import IMPORTED_DAYS_MAX
 from fanion.ingest.pipeline.store import IngestStore
 from tests.support.accept_logs import of_one_partition
 from tests.support.application import Json, Tenant, open_app_server, open_tenant
@@ -171,6 +173,36 @@ async def test_an_import_that_is_repeated_much_later_adds_and_changes_nothing(
     assert [event["event"] for event in stored] == ["new", "old", "old"]
     assert person["properties"] == {"plan": "new"}
     assert duplicates == 1
+
+
+async def test_a_repeated_import_adds_nothing_however_many_days_its_batch_spans(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    start, count = datetime(2015, 1, 1, tzinfo=UTC), 2 * IMPORTED_DAYS_MAX + 1
+    past: list[Json] = [
+        {
+            "event": "old",
+            "uuid": str(UUID(int=(project_id << 16) + number, version=4)),
+            "distinct_id": "u",
+            "timestamp": (start + timedelta(days=number)).isoformat(),
+        }
+        for number in range(count)
+    ]
+    async with (
+        open_app_server(records_url, events, tmp_path) as app_server,
+        open_tenant(app_server, project_id) as tenant,
+    ):
+        await tenant.capture(*past, historical_migration=True)
+    async with (
+        open_app_server(records_url, events, tmp_path, NOW + timedelta(days=1)) as app_server,
+        app_server.client() as public,
+    ):
+        body = {"api_key": tenant.token, "batch": past, "historical_migration": True}
+        assert (await public.post("/batch/", json=body)).status_code == 200
+        await app_server.ingested()
+        duplicates = await app_server.metric("fanion_items_dropped_total", reason="duplicate")
+
+    assert duplicates == count
 
 
 def lose_log(folder: Path) -> None:

@@ -4,7 +4,7 @@ The size of a body says little about the memory that its items take, which is th
 """
 
 import builtins
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -117,10 +117,13 @@ class PreparedBatch:
             counts += arrived
         return joined_tallies(self.tally, Tally(counts))
 
-    def named_days(self, project_id: int) -> list[date]:
-        """Return the days, in UTC, of the events with ids given by clients."""
-        events = self.arrived[project_id]
-        return sorted({event.prepared.timestamp.date() for event in events if event.is_named})
+    def named_by_day(self, project_id: int) -> dict[date, list[UUID]]:
+        """Return the event ids given by clients, by the day of the event in UTC."""
+        by_day = defaultdict[date, list[UUID]](list)
+        for event in self.arrived[project_id]:
+            if event.is_named:
+                by_day[event.prepared.timestamp.date()].append(event.prepared.uuid)
+        return by_day
 
 
 class Preparation:

@@ -15,7 +15,7 @@ from fanion.ingest.pipeline.retry import StoreRetry
 # Clients retry for minutes.
 REMEMBERED = timedelta(hours=2)
 REMEMBERED_MAX = 2_000_000
-# The limit of days searched for one batch of an import. A batch in order of time spans few; a
+# The limit of days searched at once for a batch of an import. A batch in order of time spans few; a
 # search without days would read everything.
 IMPORTED_DAYS_MAX = 400
 
@@ -73,11 +73,15 @@ class Deduplicator:
 
         Only these days are searched, because a repeated event has the same time.
         """
-        days = batch.named_days(project_id)
-        if not 0 < len(days) <= IMPORTED_DAYS_MAX:
-            return {}
-        uuids = batch.named[project_id]
-        return await self._retry.call(self._events.existing_on, project_id, uuids, days)
+        by_day = batch.named_by_day(project_id)
+        days, existing = sorted(by_day), dict[UUID, datetime]()
+        for start in range(0, len(days), IMPORTED_DAYS_MAX):
+            searched = days[start : start + IMPORTED_DAYS_MAX]
+            uuids = [uuid for day in searched for uuid in by_day[day]]
+            existing |= await self._retry.call(
+                self._events.existing_on, project_id, uuids, searched
+            )
+        return existing
 
 
 class BloomFilter:
