@@ -259,7 +259,7 @@ class Unavailable(AppError):
 
 
 class SchemaRefused(Exception):
-    """A store whose schema this program cannot use, and of which nothing was changed.
+    """A store whose schema this program cannot use; nothing in it was changed.
 
     The text is one line that says what to do.
     """
@@ -284,7 +284,7 @@ class SchemaTooNew(SchemaRefused):
 
 
 class SchemaTooOld(SchemaRefused):
-    """A store of a version before the first that was published, from which nothing upgrades.
+    """A store of a version older than the first published one, which cannot be upgraded.
 
     Args:
         store: "records" or "events".

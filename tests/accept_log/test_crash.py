@@ -17,9 +17,9 @@ from fanion.accept_log.sqlite_file import LogFileWriter
 from tests.support.accept_logs import (
     BYTES_MAX,
     envelope,
-    everywhere,
+    log_location,
     open_log,
-    place_of,
+    positions_everywhere,
     read_all,
 )
 from tests.support.postgres import ENGINES
@@ -33,7 +33,7 @@ APPENDERS = 16
 
 @pytest.fixture(params=ENGINES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return place_of(request.param, request, tmp_path)
+    return log_location(request.param, request, tmp_path)
 
 
 async def start_writer(place: str) -> Process:
@@ -98,7 +98,7 @@ async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> N
     assert writer_of(log) != first
     bodies = {entry.id: entry.envelope.body for entry in await read_all(log)}
     assert [bodies[entry_id] for entry_id in stored] == [b"0", b"1", b"2", b"3"]
-    assert (await log.backlog(everywhere(log, 0))).envelopes == len(bodies)
+    assert (await log.backlog(positions_everywhere(log, 0))).envelopes == len(bodies)
     await log.close()
 
 
@@ -137,7 +137,7 @@ async def test_a_closed_log_starts_no_writer_again(tmp_path: Path) -> None:
     await log.close()
 
     with pytest.raises(OSError, match="closed"):
-        await log.backlog(everywhere(log, 0))
+        await log.backlog(positions_everywhere(log, 0))
     assert log.writer.pid is None
 
 
@@ -164,7 +164,7 @@ async def test_a_disk_with_little_room_refuses_and_still_lets_trim(tmp_path: Pat
     log = await open_sqlite_log(path, bytes_max=BYTES_MAX, disk_free_bytes_min=2**62)
     with pytest.raises(LogFull, match="disk"):
         await log.append(envelope())
-    await log.trim(everywhere(log, last))
+    await log.trim(positions_everywhere(log, last))
 
     assert await read_all(log) == []
     await log.close()
@@ -177,8 +177,8 @@ async def test_a_reader_misses_nothing_of_several_processes(postgres_url: str) -
     seen: list[int] = []
     while len(seen) < 3000:
         after = seen[-1] if seen else 0
-        await log.appended(everywhere(log, after))
-        seen += [entry.id for entry in await log.read(everywhere(log, after), 50, 10**6)]
+        await log.appended(positions_everywhere(log, after))
+        seen += [entry.id for entry in await log.read(positions_everywhere(log, after), 50, 10**6)]
     for writer in writers:
         await acknowledged_until_killed(writer, 1)
 

@@ -13,10 +13,10 @@ from fanion.ingest.items import read_items
 from fanion.ingest.partitioning import cut
 from tests.support.accept_logs import (
     BYTES_MAX,
-    behind,
+    entry_ids,
     envelope,
-    everywhere,
-    ids,
+    positions_behind,
+    positions_everywhere,
     read_all,
 )
 
@@ -110,12 +110,12 @@ async def test_a_reader_stops_before_an_append_that_has_not_ended(
     slow = await connection.fetchval(_HALTED)
     after = await log.append(envelope(b"{}"))
 
-    reading = asyncio.create_task(log.read(everywhere(log), 100, BYTES_MAX))
+    reading = asyncio.create_task(log.read(positions_everywhere(log), 100, BYTES_MAX))
     done, _ = await asyncio.wait({reading}, timeout=0.3)
     await transaction.commit()
 
     assert not done
-    assert ids(await reading) == [before, slow, after]
+    assert entry_ids(await reading) == [before, slow, after]
 
 
 async def test_an_append_that_is_rolled_back_holds_up_no_reader(
@@ -126,10 +126,10 @@ async def test_an_append_that_is_rolled_back_holds_up_no_reader(
     await connection.fetchval(_HALTED)
     entry_id = await log.append(envelope(b"{}"))
 
-    reading = asyncio.create_task(log.read(everywhere(log), 100, BYTES_MAX))
+    reading = asyncio.create_task(log.read(positions_everywhere(log), 100, BYTES_MAX))
     await transaction.rollback()
 
-    assert ids(await reading) == [entry_id]
+    assert entry_ids(await reading) == [entry_id]
 
 
 async def test_several_programs_append_while_one_reads_in_the_order_of_each(
@@ -145,11 +145,11 @@ async def test_several_programs_append_while_one_reads_in_the_order_of_each(
 
     async def follow() -> dict[str, list[int]]:
         seen: dict[str, list[int]] = {}
-        after = everywhere(logs[0])
+        after = positions_everywhere(logs[0])
         while sum(map(len, seen.values())) < 400:
             await logs[0].appended(after)
             entries = await logs[0].read(after, 37, BYTES_MAX)
-            after = dict(behind(after, entries))
+            after = dict(positions_behind(after, entries))
             for entry in entries:
                 item = json.decode(entry.envelope.body)
                 seen.setdefault(item["distinct_id"], []).append(int(item["event"]))
@@ -172,7 +172,7 @@ async def test_a_read_of_some_partitions_ends_where_it_is_told(log: PostgresLog)
     read = await log.read(dict.fromkeys(some, 0), 100, BYTES_MAX, upto=some)
 
     assert {entry.partition: entry.id for entry in read} == some
-    assert ids(read) == sorted(some.values())
+    assert entry_ids(read) == sorted(some.values())
 
 
 async def test_a_read_is_full_also_when_most_of_what_waits_is_in_one_partition(
@@ -180,12 +180,12 @@ async def test_a_read_is_full_also_when_most_of_what_waits_is_in_one_partition(
 ) -> None:
     await log.append(envelope(BODY))
     busy = [await log.append(envelope(b'{"event":"e","distinct_id":"u"}')) for _ in range(30)]
-    every = ids(await read_all(log))
+    every = entry_ids(await read_all(log))
 
-    read = await log.read(everywhere(log, 0), len(every) - 1, BYTES_MAX)
-    few = await log.read(everywhere(log, busy[4]), 20, BYTES_MAX)
-    small = await log.read(everywhere(log, busy[4]), 20, 1)
+    read = await log.read(positions_everywhere(log, 0), len(every) - 1, BYTES_MAX)
+    few = await log.read(positions_everywhere(log, busy[4]), 20, BYTES_MAX)
+    small = await log.read(positions_everywhere(log, busy[4]), 20, 1)
 
-    assert ids(read) == every[:-1]
-    assert ids(few) == busy[5:25]
-    assert ids(small) == busy[5:6]
+    assert entry_ids(read) == every[:-1]
+    assert entry_ids(few) == busy[5:25]
+    assert entry_ids(small) == busy[5:6]

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from fanion.accept_log.port import AcceptLog, Backlog, Envelope, LogFull
 from tests.support.accept_logs import (
     NOW,
+    entry_ids,
     envelope,
-    everywhere,
-    ids,
+    log_location,
     open_log,
-    place_of,
+    positions_everywhere,
     read_all,
 )
 from tests.support.postgres import ENGINES
@@ -23,7 +23,7 @@ from tests.support.postgres import ENGINES
 
 @pytest.fixture(params=ENGINES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return place_of(request.param, request, tmp_path / "deep")
+    return log_location(request.param, request, tmp_path / "deep")
 
 
 @pytest.fixture
@@ -52,18 +52,18 @@ async def test_entries_come_in_id_order_and_ids_only_grow(log: AcceptLog) -> Non
     entries = await read_all(log)
 
     assert appended == sorted(set(appended))
-    assert ids(entries) == appended
+    assert entry_ids(entries) == appended
     assert [entry.envelope.body for entry in entries] == [b"%d" % n for n in range(300)]
 
 
 async def test_a_run_is_bounded_by_number(log: AcceptLog) -> None:
     appended = await asyncio.gather(*(log.append(envelope()) for _ in range(10)))
 
-    first = await log.read(everywhere(log, 0), 4, 10**6)
-    second = await log.read(everywhere(log, first[-1].id), 100, 10**6)
+    first = await log.read(positions_everywhere(log, 0), 4, 10**6)
+    second = await log.read(positions_everywhere(log, first[-1].id), 100, 10**6)
 
-    assert ids(first) == appended[:4]
-    assert ids(second) == appended[4:]
+    assert entry_ids(first) == appended[:4]
+    assert entry_ids(second) == appended[4:]
 
 
 @pytest.mark.parametrize(("bytes_max", "expected"), [(1, 1), (250, 2), (300, 3), (301, 3)])
@@ -72,37 +72,37 @@ async def test_a_run_is_bounded_by_bytes_but_never_empty(
 ) -> None:
     await asyncio.gather(*(log.append(envelope(b"x" * 100)) for _ in range(9)))
 
-    assert len(await log.read(everywhere(log, 0), 100, bytes_max)) == expected
+    assert len(await log.read(positions_everywhere(log, 0), 100, bytes_max)) == expected
 
 
 async def test_reading_past_the_end_finds_nothing(log: AcceptLog) -> None:
     last = await log.append(envelope())
 
-    assert list(await log.read(everywhere(log, last), 10, 100)) == []
+    assert list(await log.read(positions_everywhere(log, last), 10, 100)) == []
 
 
 async def test_trimmed_entries_are_gone_and_the_others_stay(log: AcceptLog) -> None:
     appended = await asyncio.gather(*(log.append(envelope()) for _ in range(10)))
 
-    await log.trim(everywhere(log, appended[6]))
+    await log.trim(positions_everywhere(log, appended[6]))
 
-    assert ids(await read_all(log)) == appended[7:]
-    assert (await log.backlog(everywhere(log, 0))).envelopes == 3
+    assert entry_ids(await read_all(log)) == appended[7:]
+    assert (await log.backlog(positions_everywhere(log, 0))).envelopes == 3
 
 
 async def test_trimming_goes_through_more_than_one_transaction(log: AcceptLog) -> None:
     appended = [await log.append(envelope()) for _ in range(150)]
     appended += await asyncio.gather(*(log.append(envelope()) for _ in range(5500)))
 
-    await log.trim(everywhere(log, appended[-2]))
+    await log.trim(positions_everywhere(log, appended[-2]))
 
-    assert ids(await read_all(log)) == appended[-1:]
+    assert entry_ids(await read_all(log)) == appended[-1:]
 
 
 async def test_an_id_never_comes_back(place: str) -> None:
     log = await open_log(place)
     last = [await log.append(envelope()) for _ in range(5)][-1]
-    await log.trim(everywhere(log, last))
+    await log.trim(positions_everywhere(log, last))
     await log.close()
 
     log = await open_log(place)
@@ -117,12 +117,12 @@ async def test_lanes_are_read_and_trimmed_apart(log: AcceptLog) -> None:
     live = [await log.append(envelope(b"live")) for _ in range(3)]
     old = [await log.append(envelope(b"old", historical=True)) for _ in range(4)]
 
-    await log.trim(everywhere(log, live[-1] + 1000))
+    await log.trim(positions_everywhere(log, live[-1] + 1000))
 
     assert await read_all(log) == []
-    assert ids(await read_all(log, historical=True)) == old
+    assert entry_ids(await read_all(log, historical=True)) == old
     assert not set(live) & set(old)
-    assert (await log.backlog(everywhere(log, 0), historical=True)).envelopes == 4
+    assert (await log.backlog(positions_everywhere(log, 0), historical=True)).envelopes == 4
 
 
 async def test_the_backlog_counts_what_is_not_ingested(log: AcceptLog) -> None:
@@ -134,28 +134,28 @@ async def test_the_backlog_counts_what_is_not_ingested(log: AcceptLog) -> None:
         ),
     ]
 
-    whole = await log.backlog(everywhere(log, 0))
-    rest = await log.backlog(everywhere(log, appended[1]))
-    await log.trim(everywhere(log, appended[1]))
+    whole = await log.backlog(positions_everywhere(log, 0))
+    rest = await log.backlog(positions_everywhere(log, appended[1]))
+    await log.trim(positions_everywhere(log, appended[1]))
 
     assert (whole.envelopes, whole.oldest) == (10, NOW)
     assert (rest.envelopes, rest.oldest) == (8, moments[2])
     assert 0 < rest.bytes < whole.bytes
-    assert await log.backlog(everywhere(log, appended[1])) == rest
-    assert (await log.backlog(everywhere(log, appended[7]))).envelopes == 2
-    assert await log.backlog(everywhere(log, appended[-1])) == Backlog(0, 0, None)
+    assert await log.backlog(positions_everywhere(log, appended[1])) == rest
+    assert (await log.backlog(positions_everywhere(log, appended[7]))).envelopes == 2
+    assert await log.backlog(positions_everywhere(log, appended[-1])) == Backlog(0, 0, None)
 
 
 async def test_the_backlog_is_the_same_after_a_restart(place: str) -> None:
     log = await open_log(place)
     appended = await asyncio.gather(*(log.append(envelope(b"x" * n)) for n in range(200)))
-    before = await log.backlog(everywhere(log, 0))
+    before = await log.backlog(positions_everywhere(log, 0))
     await log.close()
 
     log = await open_log(place)
-    after = await log.backlog(everywhere(log, 0))
-    await log.trim(everywhere(log, appended[-1]))
-    empty = await log.backlog(everywhere(log, 0))
+    after = await log.backlog(positions_everywhere(log, 0))
+    await log.trim(positions_everywhere(log, appended[-1]))
+    empty = await log.backlog(positions_everywhere(log, 0))
     await log.close()
 
     assert before == after
@@ -171,7 +171,7 @@ async def test_a_full_log_refuses_and_takes_again_after_trimming(place: str) -> 
             accepted.append(await log.append(envelope(bytes([n % 256]) * 700)))
     refused = len(accepted)
     stored = len(await read_all(log))
-    await log.trim(everywhere(log, accepted[-1]))
+    await log.trim(positions_everywhere(log, accepted[-1]))
     await log.append(envelope())
 
     await log.close()
@@ -218,15 +218,17 @@ async def test_closing_writes_what_waits_and_refuses_what_comes_later(place: str
     with pytest.raises(OSError, match="closed"):
         await log.append(envelope())
     again = await open_log(place)
-    assert ids(await read_all(again)) == appended
+    assert entry_ids(await read_all(again)) == appended
     await again.close()
 
 
 async def test_waiting_ends_when_something_is_appended(log: AcceptLog) -> None:
     first = await log.append(envelope())
-    await log.appended(everywhere(log, first - 1))
-    waiting = asyncio.create_task(log.appended(everywhere(log, first)))
-    in_the_other_lane = asyncio.create_task(log.appended(everywhere(log, first), historical=True))
+    await log.appended(positions_everywhere(log, first - 1))
+    waiting = asyncio.create_task(log.appended(positions_everywhere(log, first)))
+    in_the_other_lane = asyncio.create_task(
+        log.appended(positions_everywhere(log, first), historical=True)
+    )
 
     await log.append(envelope())
     await waiting
@@ -242,7 +244,7 @@ async def test_waiting_after_a_restart_sees_what_is_there(place: str) -> None:
     await log.close()
 
     log = await open_log(place)
-    await log.appended(everywhere(log, last - 1))
+    await log.appended(positions_everywhere(log, last - 1))
     await log.close()
 
 
@@ -254,9 +256,9 @@ async def test_reading_follows_a_log_that_is_appended_to(log: AcceptLog) -> None
         seen: list[int] = []
         while len(seen) < 600:
             after = seen[-1] if seen else 0
-            await log.appended(everywhere(log, after))
-            seen += ids(await log.read(everywhere(log, after), 37, 10**6))
-            await log.trim(everywhere(log, seen[-1] - 5))
+            await log.appended(positions_everywhere(log, after))
+            seen += entry_ids(await log.read(positions_everywhere(log, after), 37, 10**6))
+            await log.trim(positions_everywhere(log, seen[-1] - 5))
         return seen
 
     *appended, seen = await asyncio.gather(*(append(n) for n in range(10)), follow())

@@ -13,7 +13,7 @@ import pytest
 from fanion.accept_log.port import START
 from fanion.accept_log.sqlite import SqliteAppender, SqliteLog, open_sqlite_log
 from tests.accept_log.test_crash import writer_of
-from tests.support.accept_logs import envelope, ids, read_all
+from tests.support.accept_logs import entry_ids, envelope, read_all
 
 pytestmark = pytest.mark.long("kills the process that writes")
 
@@ -61,7 +61,7 @@ async def test_the_ids_of_all_processes_are_in_one_order(logs: Logs) -> None:
     historical = await read_all(logs.server, historical=True)
     bodies = {entry.id: int(entry.envelope.body) for entry in (*live, *historical)}
     assert bodies == {entry_id: number for number, entry_id in enumerate(given)}
-    assert ids(live) == sorted(ids(live))
+    assert entry_ids(live) == sorted(entry_ids(live))
     assert (await logs.server.backlog(START)).envelopes == len(live)
 
 

@@ -22,7 +22,7 @@ from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.postgres import ENGINES, POSTGRESQL, Postgres
 from tests.support.preloaded import PreloadedServer
-from tests.support.releases import COMMITS, checked_out, schema_of
+from tests.support.releases import COMMITS, check_out_version, newest_schema_of
 from tests.support.schemas import records_schema
 from tests.support.server import Keys, RealServer
 
@@ -42,7 +42,7 @@ async def url(postgres: Postgres) -> str:
 def released(
     request: pytest.FixtureRequest, url: str, own_events_url: str, tmp_path: Path
 ) -> Iterator[RealServer]:
-    source = checked_out(request.param, tmp_path / "released")
+    source = check_out_version(request.param, tmp_path / "released")
     settings = {"FANION_DATABASE_URL": url, "FANION_EVENTS_URL": own_events_url}
     settings["PYTHONPATH"] = str(source)
     server = RealServer(tmp_path / "old", settings)
@@ -61,7 +61,7 @@ def present(url: str, own_events_url: str, tmp_path: Path) -> Iterator[RealServe
 def test_a_version_goes_on_beside_this_one_or_is_refused(
     released: RealServer, present: RealServer
 ) -> None:
-    if schema_of(Path(released.settings["PYTHONPATH"])) >= oldest_program():
+    if newest_schema_of(Path(released.settings["PYTHONPATH"])) >= oldest_program():
         check_they_serve_together(released, present)
     else:
         check_refused(released, present)
@@ -176,7 +176,7 @@ def _persons(keys: Keys, client: httpx.Client, distinct_id: str) -> list[dict[st
 
 def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs/upgrade.md").read_text()
-    schemas = {one: schema_of(checked_out(one, tmp_path / one)) for one in COMMITS}
+    schemas = {one: newest_schema_of(check_out_version(one, tmp_path / one)) for one in COMMITS}
 
     oldest = min(version for version, schema in schemas.items() if schema >= oldest_program())
 
@@ -191,7 +191,7 @@ def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path)
 async def test_records_of_a_released_version_get_the_schema_of_new_ones(
     version: str, kind: str, postgres: Postgres, tmp_path: Path
 ) -> None:
-    source = checked_out(version, tmp_path / "released")
+    source = check_out_version(version, tmp_path / "released")
     old, new = [await empty_url(kind, postgres, tmp_path / f"{name}.db") for name in ("old", "new")]
     released = RealServer(tmp_path, {"FANION_DATABASE_URL": old, "PYTHONPATH": str(source)})
 
@@ -225,7 +225,7 @@ open_clients(engine_at(sys.argv[1]))
 async def test_events_of_a_released_version_get_the_schema_of_new_ones(
     version: str, tmp_path: Path
 ) -> None:
-    source = checked_out(version, tmp_path / "released")
+    source = check_out_version(version, tmp_path / "released")
     old, new = tmp_path / "old", tmp_path / "new"
 
     open_events(old, str(source))

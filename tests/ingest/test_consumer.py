@@ -18,7 +18,7 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.deduplication_store import IMPORTED_DAYS_MAX
 from fanion.ingest.pipeline.store import IngestStore
-from tests.support.accept_logs import of_one_partition
+from tests.support.accept_logs import ids_of_one_partition
 from tests.support.application import Json, Tenant, open_app_server, open_tenant
 from tests.support.killing_event_store import KillingEventStore, ProcessKilled
 from tests.support.management import NOW
@@ -217,7 +217,7 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    names = of_one_partition(project_id, 4)
+    names = ids_of_one_partition(project_id, 4)
     large = [{"event": "a", "distinct_id": name, "$set": {"text": "x" * 1_000}} for name in names]
     small = [{"event": "b", "distinct_id": name, "$set": {"n": 1}} for name in names]
     async with (

@@ -23,7 +23,7 @@ from fanion.ingest.pipeline import reader
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.projects.model import IngestionSettings
-from tests.support.accept_logs import of_one_partition
+from tests.support.accept_logs import ids_of_one_partition
 from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
@@ -183,7 +183,7 @@ async def test_events_of_a_deleted_person_are_left_out(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts
 ) -> None:
     """The person is deleted at the very moment at which they are accepted."""
-    ann, bob = of_one_partition(project_id, 2)
+    ann, bob = ids_of_one_partition(project_id, 2)
     async with open_with_preparer(records_url, events, project_id, tmp_path, watched) as tenant:
         await tenant.capture({"event": "a", "distinct_id": ann})
         person = await tenant.person(ann)

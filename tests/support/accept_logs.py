@@ -23,7 +23,7 @@ NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
 
 
-def place_of(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str:
+def log_location(engine: str, request: "pytest.FixtureRequest", folder: Path) -> str:
     """Return the URL or path at which `open_log` opens a log of that engine."""
     if engine == SQLITE:
         return str(folder / "accept-log.db")
@@ -46,14 +46,14 @@ def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int =
     return Envelope(project_id, NOW, "203.0.113.7", "python/1", None, body, historical)
 
 
-def everywhere(log: AcceptLog, entry_id: int = 0) -> dict[int, int]:
+def positions_everywhere(log: AcceptLog, entry_id: int = 0) -> dict[int, int]:
     """Return this position for all partitions that appends go to."""
     if isinstance(log, PostgresLog):
         return dict.fromkeys(range(1, log.partitions + 1), entry_id)
     return {SINGLE: entry_id}
 
 
-def of_one_partition(project_id: int, number: int) -> list[str]:
+def ids_of_one_partition(project_id: int, number: int) -> list[str]:
     """Return sorted distinct ids whose items are in one partition of a partitioned log."""
     ids: dict[int, list[str]] = {}
     for name in map("p{}".format, count()):
@@ -65,18 +65,18 @@ def of_one_partition(project_id: int, number: int) -> list[str]:
     raise AssertionError
 
 
-def behind(positions: Positions, entries: Sequence[LogEntry]) -> Positions:
+def positions_behind(positions: Positions, entries: Sequence[LogEntry]) -> Positions:
     return {**positions, **{entry.partition: entry.id for entry in entries}}
 
 
 async def read_all(log: AcceptLog, *, historical: bool = False) -> list[LogEntry]:
     entries: list[LogEntry] = []
-    after: Positions = everywhere(log)
+    after: Positions = positions_everywhere(log)
     while run := await log.read(after, 500, 10**7, historical=historical):
         entries += run
-        after = behind(after, run)
+        after = positions_behind(after, run)
     return sorted(entries, key=lambda entry: entry.id)
 
 
-def ids(entries: Sequence[LogEntry]) -> list[int]:
+def entry_ids(entries: Sequence[LogEntry]) -> list[int]:
     return [entry.id for entry in entries]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fanion.accept_log.port import START, AcceptLog
 from fanion.accept_log.sqlite import open_sqlite_log
-from tests.support.accept_logs import BYTES_MAX, envelope, ids, read_all
+from tests.support.accept_logs import BYTES_MAX, entry_ids, envelope, read_all
 
 FILE_BYTES_MAX = 300_000
 BODY_BYTES = 5_000
@@ -29,11 +29,11 @@ async def append_on_a_small_disk(path: str) -> None:
 
     resource.prlimit(writer, resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, hard))
     small = await append_often(log)
-    is_exact = ids(await read_all(log)) == small
+    is_exact = entry_ids(await read_all(log)) == small
 
     resource.prlimit(writer, resource.RLIMIT_FSIZE, (hard, hard))
     large = await append_often(log)
-    is_exact_later = ids(await read_all(log)) == small + large
+    is_exact_later = entry_ids(await read_all(log)) == small + large
     await log.close()
     print(ENVELOPES - len(small), ENVELOPES - len(large), is_exact, is_exact_later)
 

@@ -19,7 +19,7 @@ COMMITS: Final[dict[str, str]] = json.loads((_ROOT / "tests/releases/commits.jso
 NO_HISTORY: Final = "this clone has no history, from which released versions are taken"
 
 
-def checked_out(version: str, folder: Path) -> Path:
+def check_out_version(version: str, folder: Path) -> Path:
     """Extract the source of a version, and return the folder to put on PYTHONPATH.
 
     The test is skipped in a clone without the commit.
@@ -39,7 +39,7 @@ def checked_out(version: str, folder: Path) -> Path:
     return folder / "src"
 
 
-def schema_of(source: Path) -> str:
+def newest_schema_of(source: Path) -> str:
     """Return the newest revision of the records store that a program knows."""
     revisions = (source / "fanion/db/migrations/versions").glob("[0-9]*_*.py")
     return max(file.name.partition("_")[0] for file in revisions)

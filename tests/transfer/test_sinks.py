@@ -23,7 +23,7 @@ from fanion.transfer.posthog.sink_client import (
     split_batches,
 )
 from tests.support import plain_http
-from tests.support.accept_logs import everywhere
+from tests.support.accept_logs import positions_everywhere
 from tests.support.management import NOW
 from tests.support.scripted_source import Script, ScriptedAnswer, ScriptedSource, scripted_server
 
@@ -77,7 +77,7 @@ class RecordedSleep:
     async def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
         if self._log is not None:
-            await self._log.trim(everywhere(self._log, 1), historical=True)
+            await self._log.trim(positions_everywhere(self._log, 1), historical=True)
 
 
 async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> None:
@@ -85,14 +85,14 @@ async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> No
     events = items(3)
 
     too_large = await sink.write_events([*events, *items(1, BODY_MAX)])
-    [entry] = await log.read(everywhere(log), 10, BODY_MAX, historical=True)
+    [entry] = await log.read(positions_everywhere(log), 10, BODY_MAX, historical=True)
 
     envelope = entry.envelope
     assert too_large == 1
     assert (envelope.project_id, envelope.received_at, envelope.historical) == (7, NOW, True)
     assert (envelope.client_ip, envelope.user_agent, envelope.sent_at) == ("", "", None)
     assert json.decode(envelope.body) == [json.decode(item) for item in events]
-    assert await log.read(everywhere(log), 10, BODY_MAX) == []
+    assert await log.read(positions_everywhere(log), 10, BODY_MAX) == []
     assert await sink.await_ingestion() is False
 
 

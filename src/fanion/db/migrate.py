@@ -51,15 +51,15 @@ async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
     engine = _engine(parse_url(url))
     try:
         async with pooled_connection(engine) as connection, connection.begin():
-            found = await connection.run_sync(_applied)
-            if await connection.run_sync(_is_current, found):
-                return found
+            revision = await connection.run_sync(_applied)
+            if await connection.run_sync(_is_current, revision):
+                return revision
             if engine.dialect.name == "postgresql":
                 await connection.execute(text("SET LOCAL statement_timeout = 0"))
                 await connection.execute(_LOCK)
-                found = await connection.run_sync(_applied)
-                if await connection.run_sync(_is_current, found):  # by another server
-                    return found
+                revision = await connection.run_sync(_applied)
+                if await connection.run_sync(_is_current, revision):  # by another server
+                    return revision
             await connection.run_sync(partial(_upgrade, on_progress=on_progress))
             return NEWEST
     finally:
@@ -79,12 +79,12 @@ async def pending_migrations(url: str) -> list[str]:
     engine = _engine(parse_url(url))
     try:
         async with pooled_connection(engine) as connection:
-            found = await connection.run_sync(_applied)
-            if await connection.run_sync(_is_current, found):
+            revision = await connection.run_sync(_applied)
+            if await connection.run_sync(_is_current, revision):
                 return []
     finally:
         await engine.dispose()
-    return [name for name in REVISIONS if name.partition("_")[0] > found]
+    return [name for name in REVISIONS if name.partition("_")[0] > revision]
 
 
 async def schema_is_current(url: str) -> bool:
@@ -99,22 +99,22 @@ async def schema_is_current(url: str) -> bool:
         return False
 
 
-def _is_current(connection: Connection, found: str) -> bool:
+def _is_current(connection: Connection, revision: str) -> bool:
     """Return False if migrations are pending.
 
     Args:
-        found: The result of `_applied`.
+        revision: The result of `_applied`.
 
     Raises:
         SchemaRefused: The schema is newer, and not marked as compatible, or older than OLDEST.
     """
-    if found and found < OLDEST:
-        raise SchemaTooOld("records", found, OLDEST)
-    if found <= NEWEST:
-        return found == NEWEST
-    oldest = _oldest_program(connection, found)
+    if revision and revision < OLDEST:
+        raise SchemaTooOld("records", revision, OLDEST)
+    if revision <= NEWEST:
+        return revision == NEWEST
+    oldest = _oldest_program(connection, revision)
     if oldest is None or oldest > NEWEST:
-        raise SchemaTooNew("records", found, oldest, NEWEST)
+        raise SchemaTooNew("records", revision, oldest, NEWEST)
     return True
 
 
