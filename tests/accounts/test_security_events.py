@@ -3,6 +3,7 @@
 Strangers cannot fill the log.
 """
 
+import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -188,6 +189,39 @@ async def test_an_entry_names_a_few_addresses_each_once(
 
     [entry] = await entries(tenants)
     assert changes(entry)["addresses"] == [f"203.0.113.{one}" for one in range(ADDRESSES_MAX)]
+
+
+async def test_failures_while_an_entry_is_written_are_in_the_next_one(
+    tenants: TwoOrganizations, failed: FailedLogins, clock: Clock
+) -> None:
+    for number in range(ADDRESSES_MAX):
+        failed.count_failure(tenants.user_id, f"203.0.113.{number}")
+    writing = asyncio.create_task(failed.write_due())
+    await asyncio.sleep(0)  # the entry is made, but not yet written
+    failed.count_failure(tenants.user_id, "198.51.100.7")
+    await writing
+    clock.move(seconds=ENTRY_EVERY_S)
+    await failed.write_due()
+
+    newest, oldest = await entries(tenants)
+    assert changes(newest) == {"attempts": 1, "addresses": ["198.51.100.7"]}
+    assert changes(oldest)["attempts"] == ADDRESSES_MAX
+
+
+async def test_failures_of_an_entry_that_was_not_written_are_in_the_next_one(
+    tenants: TwoOrganizations, failed: FailedLogins
+) -> None:
+    failed.count_failure(tenants.user_id, ADDRESS)
+    writing = asyncio.create_task(failed.write_due())
+    await asyncio.sleep(0)
+    failed.count_failure(tenants.user_id, "198.51.100.7")
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await failed.write_due()
+
+    [entry] = await entries(tenants)
+    assert changes(entry) == {"attempts": 2, "addresses": [ADDRESS, "198.51.100.7"]}
 
 
 async def test_accounts_that_are_quiet_are_forgotten(

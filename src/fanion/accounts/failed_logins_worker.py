@@ -5,7 +5,7 @@ Strangers cause these failures, and must not be able to fill the log.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Never
@@ -32,6 +32,23 @@ class _Failures:
     attempts: int = 0
     addresses: dict[str, None] = field(default_factory=dict)
     written_s: float | None = None
+
+    def add(self, attempts: int, addresses: Iterable[str]) -> None:
+        self.attempts += attempts
+        for address in addresses:
+            if len(self.addresses) < ADDRESSES_MAX:
+                self.addresses[address] = None
+
+    def take(self) -> "_Failures":
+        """Move the failures to a new object, so that later ones are for the next entry."""
+        taken = _Failures(self.attempts, self.addresses, self.written_s)
+        self.attempts, self.addresses = 0, {}
+        return taken
+
+    def put_back(self, taken: "_Failures") -> None:
+        """Restore failures whose entry was not written, before those that were counted since."""
+        later, self.addresses = self.addresses, taken.addresses
+        self.add(taken.attempts, later)
 
 
 class FailedLogins:
@@ -64,9 +81,7 @@ class FailedLogins:
         """
         failures = self._accounts.setdefault(user_id, _Failures())
         self._accounts.move_to_end(user_id)
-        failures.attempts += 1
-        if address and len(failures.addresses) < ADDRESSES_MAX:
-            failures.addresses[address] = None
+        failures.add(1, [address] if address else [])
         while len(self._accounts) > ACCOUNTS_MAX:
             self._accounts.popitem(last=False)
 
@@ -92,28 +107,24 @@ class FailedLogins:
             if failures.attempts and _is_due(failures, now_s)
         ]
         part = due[:WRITTEN_AT_ONCE_MAX]
-        counted = {user_id: self._accounts[user_id].attempts for user_id in part}
         if part:
-            events = [self._event(user_id, now) for user_id in part]
-            await write_security_events(self._records, *events)
-        for user_id, attempts in counted.items():
-            self._note_written(user_id, attempts, now_s)
+            await self._write_entries(part, now)
+        for user_id in part:
+            if user_id in self._accounts:  # not forgotten meanwhile
+                self._accounts[user_id].written_s = now_s
         self._forget_old(now_s)
         return len(due) > len(part)
 
-    def _event(self, user_id: int, now: datetime) -> SecurityEvent:
-        failures = self._accounts[user_id]
-        details = {"attempts": failures.attempts, "addresses": list(failures.addresses)}
-        return SecurityEvent(
-            activity="login_failed", user_id=user_id, by_user=None, now=now, details=details
-        )
-
-    def _note_written(self, user_id: int, attempts: int, now_s: float) -> None:
-        failures = self._accounts.get(user_id)
-        if failures is not None:  # failures counted meanwhile stay for the next entry
-            failures.attempts -= attempts
-            failures.addresses.clear()
-            failures.written_s = now_s
+    async def _write_entries(self, user_ids: Sequence[int], now: datetime) -> None:
+        taken = {user_id: self._accounts[user_id].take() for user_id in user_ids}
+        events = [_event_of(user_id, failures, now) for user_id, failures in taken.items()]
+        try:
+            await write_security_events(self._records, *events)
+        except BaseException:
+            for user_id, failures in taken.items():
+                if user_id in self._accounts:
+                    self._accounts[user_id].put_back(failures)
+            raise
 
     def _forget_old(self, now_s: float) -> None:
         old = [
@@ -123,6 +134,13 @@ class FailedLogins:
         ]
         for user_id in old:
             del self._accounts[user_id]
+
+
+def _event_of(user_id: int, failures: _Failures, now: datetime) -> SecurityEvent:
+    details = {"attempts": failures.attempts, "addresses": list(failures.addresses)}
+    return SecurityEvent(
+        activity="login_failed", user_id=user_id, by_user=None, now=now, details=details
+    )
 
 
 def _is_due(failures: _Failures, now_s: float) -> bool:
