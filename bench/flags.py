@@ -23,6 +23,7 @@ import msgspec
 from bench import decide, load, paced, servers
 from bench.report import Row
 from tests.support.awaited import until
+from tests.support.clickhouse.server import SERVER, clickhouse
 from tests.support.postgres import private_postgres
 from tests.support.server import Keys, RealServer
 from tests.support.suspended_process import suspended_process
@@ -135,8 +136,15 @@ def _large(url: str, keys: Keys, stop: Event) -> None:
 
 def _seen() -> Row:
     """Measure the longest time from the answer to a change until another server answers with it."""
-    with private_postgres() as postgres, TemporaryDirectory() as folder:
-        settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
+    with (
+        TemporaryDirectory() as folder,
+        private_postgres() as postgres,
+        clickhouse(Path(folder)) as events,
+    ):
+        settings = {
+            "FANION_DATABASE_URL": postgres.url("postgres"),
+            "FANION_EVENTS_URL": events.url(SERVER),
+        }
         one, other = (servers.whole(Path(folder) / name, **settings) for name in ("one", "other"))
         keys = one.setup()
         took: list[float] = []
