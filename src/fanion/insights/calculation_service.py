@@ -1,6 +1,6 @@
 """The inputs of every calculation: the range, the cohorts that it names, and the stores."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -15,9 +15,10 @@ from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.scope import project_conditions
 from fanion.insights.query import Entity, InsightQuery, cohorts_named
 from fanion.insights.sql.compiler import SqlContext, Statement
-from fanion.insights.statements_service import Statements
+from fanion.insights.statements_service import IncompleteSession, Statements
 from fanion.projects.model import Project
 
+_T = TypeVar("_T")
 _Query = TypeVar("_Query", bound=InsightQuery)
 
 FIRST_EVENT = """
@@ -82,9 +83,22 @@ class Analysis:
         is_all = query.scope.since.is_all
         first = await self.first_event(project.id, query.entities) if is_all else None
         clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)
-        context = SqlContext(project.id, query.scope, now, run)
+        whole = project.id in self.statements.long_sessions
+        context = SqlContext(project.id, query.scope, now, run, whole)
         shared = self.events, self.records, self.statements
         return query, Calculation(project, clock, context, *shared)
+
+    async def complete(self, project: Project, calculate: Callable[[], Awaitable[_T]]) -> _T:
+        """Return what is calculated, from its beginning, with whole sessions where it needs them.
+
+        Args:
+            calculate: Calls `begin`.
+        """
+        try:
+            return await calculate()
+        except IncompleteSession:
+            self.statements.long_sessions.add(project.id)
+            return await calculate()
 
     async def first_event(self, project_id: int, entities: Collection[Entity]) -> datetime | None:
         """Return the time of the oldest of these events."""

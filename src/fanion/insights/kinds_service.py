@@ -6,6 +6,7 @@ Source: insights.md, section 1.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from fanion.errors import Invalid
@@ -146,5 +147,12 @@ class Calculator:
         kind = _KINDS_BY_QUESTION.get(type(query))
         if kind is None:
             raise Invalid("Questions of this kind are not calculated.", attr="insight")
+        return await self.analysis.complete(
+            project, partial(self._result, kind, project, query, now)
+        )
+
+    async def _result(
+        self, kind: Kind[Any], project: Project, query: InsightQuery, now: datetime
+    ) -> Any:
         query, calculation = await self.analysis.begin(project, query, now)
         return await kind.calculate(calculation, query)

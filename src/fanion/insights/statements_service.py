@@ -13,11 +13,16 @@ from fanion.events.storage.client import Rows
 from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
 from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
+from fanion.insights.sessions.sql import INCOMPLETE_SESSION
 from fanion.insights.sql.compiler import Statement
 
 # The engine's error codes for too much time, and for too much memory or too many rows.
 _TIME: Final = frozenset({159, 160})
 _SIZE: Final = frozenset({158, 173, 241, 307, 396})
+
+
+class IncompleteSession(Exception):
+    """The error of a statement that would have cut a session off: it must read whole sessions."""
 
 
 class QuestionStore(Protocol):
@@ -41,12 +46,14 @@ class Statements:
 
     Attributes:
         threads: Returns how many threads a statement may use now; 0 for the store's own number.
+        long_sessions: The projects whose questions have met long sessions.
     """
 
     events: QuestionStore
     turns: Turns
     limits: QuestionLimits = field(default_factory=QuestionLimits)
     threads: Callable[[], int] = int
+    long_sessions: set[int] = field(default_factory=set)
 
     def in_background(self, turns: Turns) -> "Statements":
         """Return a copy for work that no client waits for.
@@ -61,6 +68,11 @@ class Statements:
         return replace(self, limits=replace(self.limits, seconds=seconds))
 
     async def rows(self, project_id: int, statement: Statement) -> list[tuple[Any, ...]]:
+        """Return the rows of the answer.
+
+        Raises:
+            IncompleteSession: The statement does not read whole sessions, and met a long one.
+        """
         limits = replace(self.limits, threads=self.threads())
         try:
             async with self.turns.turn(project_id):
@@ -69,6 +81,8 @@ class Statements:
             detail = "A filter compares a property with a value of another type."
             raise Invalid(detail) from None
         except StatementFailed as error:
+            if error.code == INCOMPLETE_SESSION:
+                raise IncompleteSession from None
             raise self._too_large(error) from None
         return list(zip(*columns, strict=True))
 

@@ -10,7 +10,7 @@ from fanion.events.storage.store import BEHIND, EventStore
 from fanion.events.turns.gate_service import Gate, GateLimits
 from fanion.events.turns.turns_service import Turns
 from fanion.insights.sql.compiler import Statement
-from fanion.insights.statements_service import Statements
+from fanion.insights.statements_service import IncompleteSession, Statements
 from tests.support.awaited import SOON_S, until_soon
 
 # Runs until it is killed.
@@ -50,6 +50,11 @@ async def test_rows_are_read(events: EventStore) -> None:
 
     assert rows == [(0, "x"), (1, "x")]
     assert statements.turns.gate.running == 0
+
+
+async def test_a_statement_that_would_cut_a_session_off_says_so(events: EventStore) -> None:
+    with pytest.raises(IncompleteSession):
+        await of_gate(events).rows(1, Statement("SELECT throwIf(1)", {}))
 
 
 async def test_a_statement_that_nobody_waits_for_is_ended_in_the_store(events: EventStore) -> None:

@@ -96,10 +96,11 @@ def channel(source: str, medium: str, campaign: str, referrer: str, gclid: str) 
     return "Referral" if referrer else "Unknown"
 
 
-def sessions(history: History, span: Range) -> list[Session]:
+def sessions(history: History, span: Range, *, whole_long: bool = True) -> list[Session]:
     """Return the sessions that began in the range, with their events within a day of it.
 
-    Long sessions have all of their events.
+    Args:
+        whole_long: Whether long sessions have all of their events.
     """
     day, result = timedelta(days=1), dict[str, list[HistoryEvent]]()
     for event in history.once:
@@ -110,7 +111,8 @@ def sessions(history: History, span: Range) -> list[Session]:
         near = [event for event in events if span[0] - day <= event.at < span[1] + day]
         if near:
             seen = max(event.at for event in near) - min(event.at for event in near)
-            whole.append(Session(events if seen >= timedelta(hours=12) else near))
+            is_whole = whole_long and seen >= timedelta(hours=12)
+            whole.append(Session(events if is_whole else near))
     return [session for session in whole if span[0] <= session.start < span[1]]
 
 
@@ -119,6 +121,7 @@ class Question:
     span: Range
     goal: str | None = None
     keeps: Keeps = lambda session: True
+    whole_long: bool = True
 
     def counted(self, session: Session) -> list[HistoryEvent]:
         names = (*VIEWS, self.goal) if self.goal else VIEWS
@@ -129,7 +132,10 @@ class Question:
         ]
 
     def of(self, history: History) -> list[tuple[Session, list[HistoryEvent]]]:
-        result = [(session, self.counted(session)) for session in sessions(history, self.span)]
+        result = [
+            (session, self.counted(session))
+            for session in sessions(history, self.span, whole_long=self.whole_long)
+        ]
         return [
             (session, counted) for session, counted in result if counted and self.keeps(session)
         ]

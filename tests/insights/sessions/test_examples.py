@@ -6,8 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from fanion.insights.actors.service import ActorFinder, read_actors
+from fanion.insights.calculation_service import Analysis
 from tests.insights.sessions.conftest import Ask
-from tests.support.histories import Analyst, History, HistoryEvent, history_event
+from tests.support.histories import NOW, Analyst, History, HistoryEvent, history_event
 
 
 def session(key: str) -> dict[str, Any]:
@@ -408,20 +410,64 @@ async def test_events_of_each_day_have_the_values_of_the_whole_session(
     assert lasted[0]["data"] == [194_400]
 
 
-async def test_a_session_id_says_when_a_session_began_that_has_paused(analyst: Analyst) -> None:
-    """The id is a UUID of version 7, of 1 March 2024 at 10:00."""
-    began = int(datetime(2024, 3, 1, 10, tzinfo=UTC).timestamp() * 1000)
-    digits = f"{began:012x}"
-    paused = f"{digits[:8]}-{digits[8:]}-7000-8000-000000000001"
-    history = History(
-        happened=[
-            page(1, "2024-03-01 10:00", paused, "/first"),
-            page(1, "2024-03-05 10:00", paused, "/last"),
-        ]
-    )
+def id_of_session(began: datetime) -> str:
+    """Return a UUID of version 7."""
+    digits = f"{int(began.timestamp() * 1000):012x}"
+    return f"{digits[:8]}-{digits[8:]}-7000-8000-000000000001"
 
+
+# A session with a pause of four days, which only its id tells.
+PAUSED = id_of_session(datetime(2024, 3, 1, 10, tzinfo=UTC))
+PAUSED_VISIT = History(
+    happened=[
+        page(1, "2024-03-01 10:00", PAUSED, "/first"),
+        page(1, "2024-03-05 10:00", PAUSED, "/last"),
+    ]
+)
+
+
+@pytest.mark.parametrize("more", [{}, {"includeBounceRate": True}])
+async def test_a_paused_session_counts_where_it_began(web: Ask, more: dict[str, Any]) -> None:
+    rows = {
+        day: await web(
+            PAUSED_VISIT,
+            "WebStatsTableQuery",
+            breakdownBy="Page",
+            dateRange={"date_from": day, "date_to": day},
+            **more,
+        )
+        for day in ("2024-03-01", "2024-03-05")
+    }
+
+    assert [len(table["results"]) for table in rows.values()] == [1, 0]
+
+
+async def test_persons_behind_a_number_are_those_of_whole_sessions(analyst: Analyst) -> None:
+    project = await analyst.store_anew(History(happened=HOURS_54 + SHORT))
+    asked = {
+        "insight": "TRENDS",
+        "date_from": "2024-03-02",
+        "date_to": "2024-03-02",
+        "events": [{"id": "$pageview"}],
+        "properties": [
+            {"type": "session", "key": "$session_duration", "operator": "exact", "value": 194_400}
+        ],
+    }
+    query = read_actors(asked)
+
+    analyses = [Analysis(analyst.records, analyst.events) for _ in range(2)]
+    first_page = await ActorFinder(analyses[0]).find_page(project, query, NOW, limit=10)
+    batches = ActorFinder(analyses[1]).find_batches(project, query, NOW, size=2)
+    read = [actors async for actors in batches]
+
+    assert len(first_page.actors) == 1
+    assert read == [first_page.actors]
+    assert [analysis.statements.long_sessions for analysis in analyses] == [{project.id}] * 2
+
+
+async def test_a_session_id_says_when_a_session_began_that_has_paused(analyst: Analyst) -> None:
     entered = await analyst.answer(
-        history,
+        PAUSED_VISIT,
         insight="TRENDS",
         date_from="2024-03-05",
         date_to="2024-03-05",

@@ -140,11 +140,15 @@ class ActorFinder:
                 groups, part of the key or the name.
             order: Empty for the order of the number.
         """
-        calculation, statement = await self._statement(project, actors_query, now)
-        if search:
-            statement = await self._searched(project.id, actors_query, statement, search)
-        statement = order_actors(statement, project.id, actors_query.group_type_index, order)
-        rows = await calculation.rows(limit_rows(statement, limit + 1, offset))
+
+        async def read() -> list[tuple[Any, ...]]:
+            calculation, statement = await self._statement(project, actors_query, now)
+            if search:
+                statement = await self._searched(project.id, actors_query, statement, search)
+            statement = order_actors(statement, project.id, actors_query.group_type_index, order)
+            return await calculation.rows(limit_rows(statement, limit + 1, offset))
+
+        rows = await self.analysis.complete(project, read)
         return ActorsPage([_actor(row) for row in rows[:limit]], len(rows) > limit)
 
     async def find_batches(
@@ -160,14 +164,24 @@ class ActorFinder:
         Each statement waits for its turn. Between statements others get theirs, so a slow consumer
         blocks no one.
         """
-        calculation, statement = await self._statement(project, actors_query, now)
-        offset, count = 0, batch_max
-        while count == batch_max:
-            rows = await calculation.rows(limit_rows(statement, batch_max, offset))
-            count = len(rows)
-            for start in range(0, count, size):
+
+        async def begin() -> tuple[Calculation, Statement, list[tuple[Any, ...]]]:
+            calculation, statement = await self._statement(project, actors_query, now)
+            return (
+                calculation,
+                statement,
+                await calculation.rows(limit_rows(statement, batch_max, 0)),
+            )
+
+        calculation, statement, rows = await self.analysis.complete(project, begin)
+        offset = 0
+        while rows:
+            for start in range(0, len(rows), size):
                 yield [_actor(row) for row in rows[start : start + size]]
-            offset += count
+            if len(rows) < batch_max:
+                return
+            offset += len(rows)
+            rows = await calculation.rows(limit_rows(statement, batch_max, offset))
 
     async def _statement(
         self, project: Project, actors_query: ActorsQuery, now: datetime

@@ -29,10 +29,11 @@ class SessionSource:
     adds no range reads all time.
     """
 
-    def __init__(self, bindings: Bindings, project: str, now: datetime) -> None:
+    def __init__(self, bindings: Bindings, project: str, now: datetime, whole: bool) -> None:
         self._bindings = bindings
         self._project = project
         self._now = now
+        self._whole = whole
         self._span: DateRange | None = None
         self._bounds: tuple[str, str] | None = None
 
@@ -75,7 +76,8 @@ class SessionSource:
         )
         self._bounds = bounds
         self._bind(*bounds)
-        return Reach(*(f"fromUnixTimestamp64Micro({bound}, 'UTC')" for bound in bounds))
+        since, until = (f"fromUnixTimestamp64Micro({bound}, 'UTC')" for bound in bounds)
+        return Reach(since, until, self._whole)
 
     def _bind(self, since: str, until: str) -> None:
         span = _EVER if self._span is None else self._span

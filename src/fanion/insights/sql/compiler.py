@@ -63,12 +63,14 @@ class SqlContext:
     Attributes:
         now: The time against which relative dates are resolved.
         run: The key under which `cohort_inputs` holds the members of the cohorts.
+        whole_sessions: Whether all events of long sessions are read.
     """
 
     project_id: int
     scope: Scope
     now: datetime
     run: UUID
+    whole_sessions: bool = False
 
 
 class Compiler:
@@ -83,7 +85,9 @@ class Compiler:
         self.context = context
         self.bindings = Bindings()
         self.project = f"project_id = {self.bindings.add(context.project_id, 'UInt64')}"
-        self.sessions = SessionSource(self.bindings, self.project, context.now)
+        self.sessions = SessionSource(
+            self.bindings, self.project, context.now, context.whole_sessions
+        )
 
     def statement(self, text: str) -> Statement:
         return Statement(text, self.bindings.values)

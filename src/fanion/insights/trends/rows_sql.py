@@ -31,7 +31,7 @@ SESSIONS = """
                      AND {is_read}
                      AND session != '')
         GROUP BY session
-          HAVING notEmpty(cells))
+          HAVING notEmpty(cells) AND {is_complete})
    ARRAY JOIN cells AS cell
 """
 
@@ -184,6 +184,7 @@ class SeriesRows:
         names = list(columns)
         cells = ", ".join(f"cell.{index} AS {name}" for index, name in enumerate(names, 1))
         session = self.compiler.text("$session_id")
+        reach = Reach.around(span, bind, self.compiler.context.whole_sessions)
         rows = SESSIONS.format(
             cells=cells,
             cell=f"tuple({', '.join(names)})",
@@ -191,7 +192,8 @@ class SeriesRows:
             session=session,
             where=self.where(),
             project=self.compiler.project,
-            is_read=Reach.around(span, bind).is_read(self.compiler.project, session),
+            is_read=reach.is_read(self.compiler.project, session),
+            is_complete=reach.is_complete("session"),
         )
         return self.resolved(rows, [*names, "session", "number"])
 

@@ -40,7 +40,8 @@ class CountedSessions:
         of_events, of_sessions = _split(query.scope.properties)
         compiler.sessions.widen(span)
         since, until = bind.time(span.start), bind.time(span.end)
-        self.sessions = Sessions(bind, compiler.project, Reach.around(span, bind))
+        reach = Reach.around(span, bind, compiler.context.whole_sessions)
+        self.sessions = Sessions(bind, compiler.project, reach)
         began = f"started >= {since} AND started < {until}"
         now = compiler.context.now
         fulfils = "1" if of_sessions is None else self.sessions.condition(of_sessions, now)

@@ -71,6 +71,7 @@ _EVENTS = """
     FROM events
    WHERE {where}
      AND {session_id} != ''
+     AND {is_recent}
      AND {session_id} GLOBAL NOT IN (
          SELECT {session_id}
            FROM events
@@ -226,6 +227,7 @@ def _event_rows(
     compiler: Compiler, query: WebQuery, span: DateRange, is_previous: int, table: Table
 ) -> str:
     bind, value = compiler.bindings, _value_of_event(compiler, table)
+    reach = Reach.around(span, bind, compiler.context.whole_sessions)
     events = _EVENTS.format(
         is_previous=is_previous,
         value=value,
@@ -234,7 +236,8 @@ def _event_rows(
         where=compiler.where(span, query.entities),
         session_id=SESSION_ID,
         project=compiler.project,
-        is_read=Reach.around(span, bind).is_read(compiler.project),
+        is_read=reach.is_read(compiler.project),
+        is_recent=reach.is_recent(),
         since=bind.time(span.start),
     )
     if not table.bounce_rate:
