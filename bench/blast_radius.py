@@ -97,9 +97,9 @@ def _static(client: httpx.Client) -> int:
 
 def _timed(name: str, call: Call) -> Iterator[Row]:
     """Report the first question, and the median of the others."""
-    taken = [_ms(call) for _ in range(ROUNDS)]
-    middle = statistics.median(taken[1:])
-    reported = f"{middle:.0f} ms, first {taken[0]:.0f}"
+    times_ms = [_ms(call) for _ in range(ROUNDS)]
+    middle = statistics.median(times_ms[1:])
+    reported = f"{middle:.0f} ms, first {times_ms[0]:.0f}"
     yield Row(f"radius: {name}", reported, f"{WANTED_MS:g} ms", WANTED_MS / middle, 1.0)
 
 

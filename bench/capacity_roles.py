@@ -134,8 +134,8 @@ def engines(folder: Path) -> Iterator[Engines]:
     """
     with private_postgres(("fsync=on", "autovacuum=off")) as postgres, clickhouse(folder) as store:
         template = asyncio.run(postgres.create_database())
-        made = Engines(folder, postgres, store, template, Keys(0, "", ""))
-        keys = made.server("set-up", "web", template).setup_anew()
+        started = Engines(folder, postgres, store, template, Keys(0, "", ""))
+        keys = started.server("set-up", "web", template).setup_anew()
         yield Engines(folder, postgres, store, template, keys)
 
 

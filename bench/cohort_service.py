@@ -56,7 +56,7 @@ def upload() -> Iterator[Row]:
                     files={"csv": ("all.csv", csv, "text/csv")},
                 )
                 answer.raise_for_status()
-                taken = time.perf_counter() - started
+                answered_s = time.perf_counter() - started
                 members = calculated(client, answer.json()["id"])["count"]
             seconds = time.perf_counter() - started
             more = resident_mb(server.pid) - idle
@@ -64,7 +64,7 @@ def upload() -> Iterator[Row]:
             server.close()
     assert members == UPLOADED, members
     name = f"cohort: upload of {UPLOADED:,} ids"
-    returned = f"{seconds:.1f} s, answered after {taken:.1f} s"
+    returned = f"{seconds:.1f} s, answered after {answered_s:.1f} s"
     yield Row(name, returned, f"{UPLOAD_S:g} s", UPLOAD_S / seconds, 1.0)
     yield Row(f"{name}, memory", f"{more:.0f} MB", f"{UPLOAD_MB:g} MB", UPLOAD_MB / more, 1.0)
 
@@ -114,8 +114,8 @@ async def add_persons(
     try:
         for start in range(0, count, WRITTEN_AT_ONCE):
             numbers = range(start, min(start + WRITTEN_AT_ONCE, count))
-            made = {name(number): _person(number) for number in numbers}
-            changes = Changes(tuple(made.values()), (), made, (), {})
+            persons = {name(number): _person(number) for number in numbers}
+            changes = Changes(tuple(persons.values()), (), persons, (), {})
             async with records.write() as connection:
                 await connection.run_sync(write_changes, project_id, changes, {}, 1)
     finally:

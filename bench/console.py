@@ -122,9 +122,9 @@ def _once_open(browser: Browser, installation: Installation, path: str) -> Itera
 
 
 def _follow(console: Console, screen: tuple[str, str]) -> float:
-    taken: float = console.page.evaluate(TO_NEXT, list(screen))
+    seconds: float = console.page.evaluate(TO_NEXT, list(screen))
     console.settle()
-    return taken
+    return seconds
 
 
 @contextmanager

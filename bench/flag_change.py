@@ -62,16 +62,16 @@ def _change(client: httpx.Client) -> dict[str, Any]:
 
 
 def _counted(server: RealServer, keys: Keys, persons: int) -> Row:
-    taken = []
+    times = []
     with client_of(server, keys) as client:
         for _ in range(ROUNDS + 1):
             started = time.perf_counter()
             preview = _change(client)
-            taken.append((time.perf_counter() - started) * 1000)
-    middle = statistics.median(taken[1:])
+            times.append((time.perf_counter() - started) * 1000)
+    middle = statistics.median(times[1:])
     what = "evaluated" if preview["exact"] else f"{preview['sampled_persons']:,} evaluated"
     case = f"change of a flag, {persons:,} persons, {what}"
-    reported = f"{middle:,.0f} ms, first {taken[0]:,.0f}"
+    reported = f"{middle:,.0f} ms, first {times[0]:,.0f}"
     return Row(case, reported, f"{WANTED_MS:,.0f} ms", WANTED_MS / middle, 1.0)
 
 

@@ -68,10 +68,10 @@ def batches(keys: Keys, events: int, item: Item, size: int = BATCH) -> Iterator[
 def item(number: int, chance: random.Random) -> dict[str, object]:
     """Return an event of a random person; some events set properties."""
     person = chance.randrange(PERSONS)
-    made = event(person)
+    row = event(person)
     if number % 20 == 0:
-        made["$set"] = {"email": f"user-{person}@example.com", "visits": number}
-    return made
+        row["$set"] = {"email": f"user-{person}@example.com", "visits": number}
+    return row
 
 
 def wait_until_ingested(server: RealServer) -> None:

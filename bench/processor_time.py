@@ -60,8 +60,8 @@ def used_s(roots: Collection[int]) -> float:
 
 def _settle(roles: Roles) -> None:
     def is_settled() -> bool:
-        taken, seconds = _during(roles, lambda: time.sleep(1.0))
-        return sum(taken.values()) < SETTLED * seconds
+        used, seconds = _during(roles, lambda: time.sleep(1.0))
+        return sum(used.values()) < SETTLED * seconds
 
     until(is_settled, "still at work", SETTLE_S_MAX)
 

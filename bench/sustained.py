@@ -56,12 +56,12 @@ def item(number: int, chance: random.Random) -> dict[str, object]:
     """Return an event; of a hundred, one merges an anonymous visitor and five identify a person."""
     hundred, position = divmod(number, 100)
     visitor = f"visitor-{hundred}"
-    made = event(chance.randrange(PERSONS))
+    row = event(chance.randrange(PERSONS))
     if position == 0:
-        return {**made, "distinct_id": visitor}
+        return {**row, "distinct_id": visitor}
     if position % 20 == 10:
-        made["event"] = "$identify"
-        made["$set"] = {"email": f"{made['distinct_id']}@example.com", "visits": number}
+        row["event"] = "$identify"
+        row["$set"] = {"email": f"{row['distinct_id']}@example.com", "visits": number}
         if position == 10:
-            made["properties"] = {"$anon_distinct_id": visitor}
-    return made
+            row["properties"] = {"$anon_distinct_id": visitor}
+    return row

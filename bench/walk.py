@@ -160,10 +160,10 @@ class Walk:
         condition = {"type": "person", "key": "plan", "operator": "exact", "value": "pro"}
         criteria = {"properties": {"type": "AND", "values": [condition]}}
         path = f"/api/projects/{self.keys.project_id}/cohorts/"
-        made = self.client.ask("POST", path, {"name": "Payers", "filters": criteria})
+        created = self.client.ask("POST", path, {"name": "Payers", "filters": criteria})
         self._settled(INGESTED_QUIET_S)
         samples = [self._calculation() for _ in range(SAMPLES + 1)]
-        count = self.client.ask("GET", f"{path}{made['id']}/")["count"]
+        count = self.client.ask("GET", f"{path}{created['id']}/")["count"]
         assert count == 4, count
         return typical(samples[1:])
 
@@ -229,8 +229,8 @@ class Walk:
         """Return the path of a flag, which is created on first use."""
         path = f"/api/projects/{self.keys.project_id}/feature_flags/"
         if key not in self._flags:
-            made = self.client.ask("POST", path, {"key": key, "filters": _filters(100)})
-            self._flags[key] = f"{path}{made['id']}/"
+            created = self.client.ask("POST", path, {"key": key, "filters": _filters(100)})
+            self._flags[key] = f"{path}{created['id']}/"
         return self._flags[key]
 
     def _next(self) -> int:

@@ -82,8 +82,8 @@ class Recorder:
 
     def take(self) -> list[Entry]:
         """Return the entries recorded since the last call."""
-        taken, self._entries = self._entries, []
-        return taken
+        entries, self._entries = self._entries, []
+        return entries
 
     def _profile(self, frame: FrameType, event: str, _: Any) -> None:
         if not self._is_recording:

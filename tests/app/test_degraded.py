@@ -111,13 +111,13 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
         tmp_path / "places.mmdb", {"81.2.69.0/24": {"country": {"iso_code": "GB"}}}
     )
     nowhere = f"postgresql://fanion@127.0.0.1:{free_port()}/gone"
-    wanted = {
+    options = {
         "data": tmp_path,
         "database_url": nowhere,
         "geoip_db": str(database),
         "trusted_proxies": "127.0.0.1",
     }
-    settings, writer = read_settings({}, wanted), LineWriter(io.BytesIO())
+    settings, writer = read_settings({}, options), LineWriter(io.BytesIO())
     stored = open_offline_flags(settings)
     flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
     stored.put_definitions(PROJECT.id, FlagDefinitions([flag], version=1))

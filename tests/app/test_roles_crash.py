@@ -165,7 +165,7 @@ async def test_web_answers_flags_and_stays_ready_without_postgresql(
 
     gone = {"records": "unreachable"}
     is_ready = {"status": "ready", "checks": {**gone, "accept_log": "unreachable"}}
-    ages_s = [found[0][1].pop("flags_age_s") for found in (during, again)]
+    ages_s = [answers[0][1].pop("flags_age_s") for answers in (during, again)]
     assert during == ((200, is_ready), 503, {FLAG: True}, 503)
     assert again == ((200, {"status": "ready", "checks": gone}), {FLAG: True}, 503)
     assert 0 <= ages_s[0] <= ages_s[1]

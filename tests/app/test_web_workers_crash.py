@@ -134,9 +134,9 @@ def worker_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerSe
     keys = server.setup()
     server.start()
     try:
-        made = WorkerServer(server, keys)
-        with made.client_of_worker():
-            yield made
+        running = WorkerServer(server, keys)
+        with running.client_of_worker():
+            yield running
     finally:
         server.close()
 
@@ -175,8 +175,8 @@ def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(
             expected = number % 2 == 0
             changed = managing.patch(of_flag, json={"filters": IS_ON if expected else IS_OFF})
             changed.raise_for_status()
-            for one in (worker, client):
-                worker_server.await_flag(one, "beta", expected)
+            for each_client in (worker, client):
+                worker_server.await_flag(each_client, "beta", expected)
 
 
 def test_a_new_project_is_known_to_every_process_at_once(worker_server: WorkerServer) -> None:
@@ -341,9 +341,9 @@ def fresh(tmp_path: Path) -> Iterator[WorkerServer]:
     """Yield a server of the test's own, to be stopped and killed."""
     server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
     try:
-        made = WorkerServer(server, server.setup())
+        running = WorkerServer(server, server.setup())
         server.start()
-        yield made
+        yield running
     finally:
         server.close()
 

@@ -77,9 +77,9 @@ async def test_rows_that_are_named_change_and_no_others(records: Records) -> Non
         await connection.run_sync(update_rows, persons, CHANGED, changes)
 
     statement = select(*(persons.c[name] for name in CHANGED)).order_by(persons.c.id)
-    found = {row[0]: tuple(row) for row in await records.fetch(statement)}
-    assert [found[row[0]] for row in changes] == changes
-    assert found[numbers[rows[-1][5]]][1:] == (*rows[-1][2:6], None)
+    stored = {row[0]: tuple(row) for row in await records.fetch(statement)}
+    assert [stored[row[0]] for row in changes] == changes
+    assert stored[numbers[rows[-1][5]]][1:] == (*rows[-1][2:6], None)
 
 
 async def test_rows_that_are_put_are_new_or_take_the_place_of_old_ones(records: Records) -> None:

@@ -77,7 +77,7 @@ def test_this_version_goes_on_after_a_later_one_has_expanded_the_schema(
     assert migrated == checked == f"{UP_TO_DATE}\n"
     assert has_waited == 0
     assert present.stop() == 0
-    [line] = [one for one in present.log_lines() if one["event"] == "schema_newer"]
+    [line] = [entry for entry in present.log_lines() if entry["event"] == "schema_newer"]
     assert (line["store"], line["schema"], line["known"]) == ("records", LATER, NEWEST)
 
 

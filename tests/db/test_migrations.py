@@ -196,11 +196,11 @@ async def test_migrating_notes_which_programs_may_use_the_schema(empty_url: str)
 
 def test_each_migration_says_which_programs_go_on() -> None:
     revisions = list(ScriptDirectory(str(FOLDER)).walk_revisions())
-    known = {one.revision for one in revisions}
+    known = {migration.revision for migration in revisions}
 
-    for one in revisions:
-        assert one.module.oldest_program in known
-        assert one.module.oldest_program <= one.revision
+    for migration in revisions:
+        assert migration.module.oldest_program in known
+        assert migration.module.oldest_program <= migration.revision
 
 
 async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:

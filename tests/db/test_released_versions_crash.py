@@ -82,7 +82,7 @@ def check_they_serve_together(released: RealServer, present: RealServer) -> None
     released.start()
     present.start()
     with ExitStack() as stack:
-        old, new = (stack.enter_context(_client(one, keys)) for one in (released, present))
+        old, new = (stack.enter_context(_client(server, keys)) for server in (released, present))
         check_changes_are_seen(keys, changed_by=new, seen_by=old)
         check_changes_are_seen(keys, changed_by=old, seen_by=new)
         check_it_ingests(keys, old, new, "ada")
@@ -104,10 +104,10 @@ def check_changes_are_seen(keys: Keys, *, changed_by: httpx.Client, seen_by: htt
     """Check that changes of a flag and of the project are seen."""
     project = f"/api/projects/{keys.project_id}"
     everyone = {"groups": [{"properties": [], "rollout_percentage": 100}]}
-    made = changed_by.post(f"{project}/feature_flags/", json={"key": KEY, "filters": everyone})
-    assert made.status_code == 201, made.text
+    created = changed_by.post(f"{project}/feature_flags/", json={"key": KEY, "filters": everyone})
+    assert created.status_code == 201, created.text
     until(lambda: _flags(keys, seen_by) == {KEY: True}, "the new flag is not seen")
-    path = f"{project}/feature_flags/{made.json()['id']}/"
+    path = f"{project}/feature_flags/{created.json()['id']}/"
     assert changed_by.patch(path, json={"deleted": True}).status_code == 200
     until(lambda: _flags(keys, seen_by) == {}, "the deletion is not seen")
 
@@ -153,11 +153,11 @@ def check_it_merges_and_deletes(keys: Keys, old: httpx.Client, new: httpx.Client
         captured = old.post("/capture/", json={"api_key": keys.project_api_key, **event})
         assert captured.status_code == 200, captured.text
     until(
-        lambda: [one["id"] for one in _persons(keys, new, "ben")] == [ada["id"]],
+        lambda: [person["id"] for person in _persons(keys, new, "ben")] == [ada["id"]],
         "the persons are not merged",
     )
-    found = old.get(f"/api/projects/{keys.project_id}/persons/{ada['uuid']}/")
-    assert sorted(found.json()["distinct_ids"]) == ["ada", "ben", "visitor"]
+    merged = old.get(f"/api/projects/{keys.project_id}/persons/{ada['uuid']}/")
+    assert sorted(merged.json()["distinct_ids"]) == ["ada", "ben", "visitor"]
     assert ben["id"] != ada["id"]
 
     gone = old.delete(f"/api/projects/{keys.project_id}/persons/{ada['uuid']}/")
@@ -170,13 +170,16 @@ def _persons(keys: Keys, client: httpx.Client, distinct_id: str) -> list[dict[st
         f"/api/projects/{keys.project_id}/persons/", params={"distinct_id": distinct_id}
     )
     assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    persons: list[dict[str, Any]] = answer.json()["results"]
+    return persons
 
 
 def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs/upgrade.md").read_text()
-    schemas = {one: newest_schema_of(check_out_version(one, tmp_path / one)) for one in COMMITS}
+    schemas = {
+        version: newest_schema_of(check_out_version(version, tmp_path / version))
+        for version in COMMITS
+    }
 
     oldest = min(version for version, schema in schemas.items() if schema >= oldest_program())
 

@@ -90,7 +90,9 @@ def test_a_service_has_settings_that_the_program_takes(name: str, key: str) -> N
 @pytest.mark.parametrize("name", COMPOSE)
 def test_every_role_is_served(name: str) -> None:
     commands = [service.get("command", ["serve"]) for service in own_services(name).values()]
-    roles = [parsed_options(one)["role"] or ["all"] for one in commands if one[0] == "serve"]
+    roles = [
+        parsed_options(command)["role"] or ["all"] for command in commands if command[0] == "serve"
+    ]
 
     assert frozenset().union(*(read_roles(",".join(role_names)) for role_names in roles)) == ALL
 

@@ -60,7 +60,7 @@ def words() -> frozenset[str]:
     ]
     files += [CONSOLE / "package.json", CONSOLE / "vite.config.ts", *CONSOLE.glob("*.py")]
     # Leave out the types that checks generate, which name everything of the API.
-    files += [one for one in (CONSOLE / "src").rglob("*.ts*") if one.name != "schema.d.ts"]
+    files += [file for file in (CONSOLE / "src").rglob("*.ts*") if file.name != "schema.d.ts"]
     in_sources = {word for file in files for word in re.findall(r"\w+", file.read_text())}
     return frozenset(in_sources | SETTINGS)
 
@@ -93,7 +93,7 @@ def quoted_identifiers(page: Path) -> set[str]:
 
 def is_file(name: str) -> bool:
     places = [root / name for root in (ROOT, SOURCE, CONSOLE / "src")]
-    return any(one.exists() or one.with_name(f"{one.name}.py").is_file() for one in places)
+    return any(place.exists() or place.with_name(f"{place.name}.py").is_file() for place in places)
 
 
 def is_module(name: str) -> bool:

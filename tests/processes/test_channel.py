@@ -64,15 +64,15 @@ class Line:
 async def line() -> AsyncIterator[Line]:
     us, them = End(), End()
     first, other = socket.socketpair()
-    made = Line(
+    connected = Line(
         Channel(first, Message, us.receive, us.lost),
         Channel(other, Message, them.receive, them.lost),
         us,
         them,
     )
-    yield made
-    made.ours.close()
-    made.theirs.close()
+    yield connected
+    connected.ours.close()
+    connected.theirs.close()
 
 
 def file_of(text: str) -> int:

@@ -429,8 +429,8 @@ def test_the_rule_is_kept(target_server: ConformanceServer, case: Case, way: str
     expected = [_status(unseen_way, status) for status in case.answers]
     for statuses, has_ended in outcomes:
         known = [
-            ANY if wanted == ANY else status
-            for status, wanted in zip(statuses, expected, strict=True)
+            ANY if expected_status == ANY else status
+            for status, expected_status in zip(statuses, expected, strict=True)
         ]
         assert (known, has_ended) == (expected, case.ends)
 
@@ -516,9 +516,9 @@ def test_head_is_answered_as_get_without_a_body(target_server: ConformanceServer
 
 
 def test_head_of_a_stream_ends(target_server: ConformanceServer) -> None:
-    asked = target_server.ways["management"]
+    management = target_server.ways["management"]
     with Probe(target_server.port) as probe:
-        probe.send(get(asked, line=f"HEAD {asked.get_path}stream HTTP/1.1"))
+        probe.send(get(management, line=f"HEAD {management.get_path}stream HTTP/1.1"))
         answer = probe.answer("HEAD")
         probe.send(get(target_server.ways["server"]))
         following = probe.answer()

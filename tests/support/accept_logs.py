@@ -31,15 +31,15 @@ def log_location(engine: str, request: "pytest.FixtureRequest", folder: Path) ->
     return url
 
 
-async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
+async def open_log(location: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
     """Open an accept log.
 
     Args:
-        place: A PostgreSQL URL, or the path of a file.
+        location: A PostgreSQL URL, or the path of a file.
     """
-    if place.startswith("postgresql://"):
-        return await open_postgres_log(place, bytes_max=bytes_max, cut=cut)
-    return await open_sqlite_log(Path(place), bytes_max=bytes_max)
+    if location.startswith("postgresql://"):
+        return await open_postgres_log(location, bytes_max=bytes_max, cut=cut)
+    return await open_sqlite_log(Path(location), bytes_max=bytes_max)
 
 
 def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int = 1) -> Envelope:

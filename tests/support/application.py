@@ -256,10 +256,10 @@ async def open_app_server(
         start: The initial time of its clock.
         settings: Further fields of `Settings`.
     """
-    given = {"data": folder, "database_url": records_url, "decide_store_timeout_s": SOON_S}
+    values = {"data": folder, "database_url": records_url, "decide_store_timeout_s": SOON_S}
     if "role" in settings:  # the store is handed in, but split roles need the URL of a server
-        given["events_url"] = "clickhouse://127.0.0.1:8123/fanion"
-    chosen = read_settings({}, given | settings)
+        values["events_url"] = "clickhouse://127.0.0.1:8123/fanion"
+    chosen = read_settings({}, values | settings)
     clock, stream = Clock(start), io.BytesIO()
     async with AsyncExitStack() as stack:
         records = await open_records(records_url)

@@ -19,9 +19,9 @@ def make_certificate(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSL
         pytest.skip("no openssl to make a certificate with")
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     named = ("-subj", "/CN=test", "-addext", f"subjectAltName={','.join(names)}")
-    made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *named)
+    request = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *named)
     files = ("-keyout", str(key), "-out", str(certificate))
-    subprocess.run([openssl, *made, *files], check=True, capture_output=True)
+    subprocess.run([openssl, *request, *files], check=True, capture_output=True)
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     serving.load_cert_chain(certificate, key)
     return serving, ssl.create_default_context(cafile=str(certificate))

@@ -55,20 +55,24 @@ class Load:
         body = {"api_key": self.token, "distinct_id": "ann"}
         with plain_http.Client() as client:
             while not self._stop.is_set():
-                place = len(self.decided)
+                seen_before = len(self.decided)
                 answer = client.post(f"{self.url}/decide?v=3", json=body)
                 self.decided.append(
-                    LoadAnswer(place, answer.status_code, answer.json(), answer.headers)
+                    LoadAnswer(seen_before, answer.status_code, answer.json(), answer.headers)
                 )
 
     def capture(self) -> None:
         with plain_http.Client() as client:
             while not self._stop.is_set():
-                place, event = len(self.captured), self._event()
+                seen_before, event = len(self.captured), self._event()
                 answer = client.post(f"{self.url}/capture/", json=event)
                 self.captured.append(
                     LoadAnswer(
-                        place, answer.status_code, answer.json(), answer.headers, event["event"]
+                        seen_before,
+                        answer.status_code,
+                        answer.json(),
+                        answer.headers,
+                        event["event"],
                     )
                 )
 

@@ -12,8 +12,8 @@ from fanion.accept_log.port import AcceptLog, Envelope
 from tests.support.accept_logs import open_log
 
 
-async def append_for_ever(place: str, appenders: int) -> None:
-    log = await open_log(place)
+async def append_for_ever(location: str, appenders: int) -> None:
+    log = await open_log(location)
     await asyncio.gather(*(_append(log, number) for number in range(appenders)))
 
 

@@ -157,8 +157,8 @@ async def open_workspace(
         records, sign_in, authentication, clock.now, MAIL_URL, put_mail or no_mail
     )
     resets = PasswordResets(records, put_mail, MAIL_URL, clock.now, clock.seconds)
-    made = await _set_up(records) if first is None else first.made
-    projects.remember(made.project)
+    installation = await _set_up(records) if first is None else first.made
+    projects.remember(installation.project)
     app = management_app(
         Management(
             authentication=authentication,
@@ -188,7 +188,7 @@ async def open_workspace(
             projects,
             authentication,
             sign_in,
-            made,
+            installation,
             app,
             client,
             resets,
@@ -348,8 +348,8 @@ class Neighbour:
 async def add_neighbour(records: Records) -> Neighbour:
     token = "phc_neighbour"
     async with records.write() as connection:
-        made = await insert_project(connection, "Neighbour", "Next door", token)
-    organization_id, project_id = made
+        project = await insert_project(connection, "Neighbour", "Next door", token)
+    organization_id, project_id = project
     owner = await add_member(records, "neighbour", Level.OWNER, organization_id)
     async with records.write() as connection:
         await connection.execute(

@@ -103,14 +103,16 @@ class Document:
         ]
 
     def _follow(self, node: dict[str, Json]) -> dict[str, Json]:
-        seen = [node]
+        visited = [node]
         target = node
         while "$ref" in target:
             target = self._pointed(str(target["$ref"]))
-            if any(target is part for part in seen):
+            if any(target is part for part in visited):
                 raise LookupError(f"{node['$ref']} refers to nothing but itself")
-            seen.append(target)
-        siblings = [part for part in seen[:-1] if any(key != "$ref" for key, _ in keywords(part))]
+            visited.append(target)
+        siblings = [
+            part for part in visited[:-1] if any(key != "$ref" for key, _ in keywords(part))
+        ]
         if not siblings:
             return target
         merged = dict(target)
@@ -207,10 +209,10 @@ class Comparison:
         left, right = before[len(pairs) :], after[len(pairs) :]
         if keyword in SETS:
             pairs, left, right = self._paired(before, after)
-        for at, (one, other) in enumerate(pairs):
-            yield from self._nodes(one, other, f"{path}/{at}", "")
-        for one in left:
-            yield _line(f"{path}/-", one, _ABSENT)
+        for at, (item, other) in enumerate(pairs):
+            yield from self._nodes(item, other, f"{path}/{at}", "")
+        for item in left:
+            yield _line(f"{path}/-", item, _ABSENT)
         for other in right:
             yield _line(f"{path}/-", _ABSENT, other)
 
@@ -221,14 +223,14 @@ class Comparison:
         waiting = list(after)
         digests = [self._after.digest(other) for other in waiting]
         pairs, left = [], []
-        for one in before:
-            digest = self._before.digest(one)
+        for item in before:
+            digest = self._before.digest(item)
             if digest in digests:
                 at = digests.index(digest)
                 digests.pop(at)
-                pairs.append((one, waiting.pop(at)))
+                pairs.append((item, waiting.pop(at)))
             else:
-                left.append(one)
+                left.append(item)
         while left and waiting and isinstance(left[0], dict) and isinstance(waiting[0], dict):
             pairs.append((left.pop(0), waiting.pop(0)))
         return pairs, left, waiting

@@ -70,21 +70,23 @@ def check_events(traffic: Traffic, stored: list[Json]) -> list[Request]:
 async def check_persons(http: httpx.AsyncClient, due: Expected) -> None:
     """Check that persons, with their events, are as a plain reading of the reference makes them."""
     listed = (await get_json(http, "/persons/", limit=10_000))["results"]
-    persons = {tuple(sorted(one["distinct_ids"])): one for one in listed}
+    persons = {tuple(sorted(row["distinct_ids"])): row for row in listed}
 
-    assert persons.keys() == {tuple(sorted(one.distinct_ids)) for one in due.identities.persons}
-    for one in due.identities.persons:
-        person = persons[tuple(sorted(one.distinct_ids))]
-        assert person["properties"] == one.properties
-        assert person["is_identified"] == one.is_identified
-        assert person["created_at"] == one.created_at.isoformat().replace("+00:00", "Z")
+    assert persons.keys() == {
+        tuple(sorted(expected_person.distinct_ids)) for expected_person in due.identities.persons
+    }
+    for expected_person in due.identities.persons:
+        person = persons[tuple(sorted(expected_person.distinct_ids))]
+        assert person["properties"] == expected_person.properties
+        assert person["is_identified"] == expected_person.is_identified
+        assert person["created_at"] == expected_person.created_at.isoformat().replace("+00:00", "Z")
         of_person = await all_events(http, person_id=person["id"])
-        assert {event["properties"]["name"] for event in of_person} == one.events
+        assert {event["properties"]["name"] for event in of_person} == expected_person.events
 
 
 async def check_groups(http: httpx.AsyncClient, due: Expected, stored: list[Json]) -> None:
     types = await get_json(http, "/groups_types/")
-    names = {one["group_type_index"]: one["group_type"] for one in types}
+    names = {group_type["group_type_index"]: group_type["group_type"] for group_type in types}
     groups = {
         (names[index], group["group_key"]): group["group_properties"]
         for index in names

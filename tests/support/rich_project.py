@@ -77,8 +77,8 @@ def _made(answer: httpx.Response) -> Any:
 
 
 def _object(answer: httpx.Response) -> Json:
-    made: Json = _made(answer)
-    return made
+    created: Json = _made(answer)
+    return created
 
 
 def in_cohort(cohort_id: int | str) -> Json:

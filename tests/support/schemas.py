@@ -83,17 +83,17 @@ async def records_schema(url: str) -> Schema:
 
 def _sqlite_schema(path: Path) -> Schema:
     with closing(sqlite3.connect(path)) as file:
-        found: Schema = {"rest": _sorted(file.execute(_SQLITE_REST).fetchall())}
+        schema: Schema = {"rest": _sorted(file.execute(_SQLITE_REST).fetchall())}
         for name, sql in file.execute(_SQLITE_TABLES).fetchall():
             indexes = file.execute(f"PRAGMA index_list({name})").fetchall()
-            found[name] = [
+            schema[name] = [
                 # SQLite keeps the text of an added column as written, so texts are not compared.
                 *file.execute(f"PRAGMA table_xinfo({name})").fetchall(),
                 *_sorted([row[2:] for row in file.execute(f"PRAGMA foreign_key_list({name})")]),
                 *_sorted([(*row[2:], *_columns(file, row[1])) for row in indexes]),
                 ("AUTOINCREMENT" in sql, *sorted(re.findall(r"CONSTRAINT (\w+)", sql))),
             ]
-    return found
+    return schema
 
 
 def _columns(file: sqlite3.Connection, index: str) -> list[str]:
@@ -108,6 +108,7 @@ def events_schema(client: Client) -> Schema:
 def _sorted(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return the rows sorted, with each run of white space as one space."""
     plain = [
-        tuple(" ".join(one.split()) if isinstance(one, str) else one for one in row) for row in rows
+        tuple(" ".join(value.split()) if isinstance(value, str) else value for value in row)
+        for row in rows
     ]
     return sorted(plain, key=repr)

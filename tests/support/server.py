@@ -204,8 +204,8 @@ def project_client(server: RealServer, keys: Keys, path: str = "") -> httpx.Asyn
 async def expect_created(http: httpx.AsyncClient, path: str, **body: Any) -> dict[str, Any]:
     answer = await http.post(path, json=body)
     assert answer.status_code == 201, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
+    created: dict[str, Any] = answer.json()
+    return created
 
 
 @cache

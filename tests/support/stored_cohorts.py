@@ -43,7 +43,7 @@ async def make_persons(
     records: Records, *names: str, project_id: int = 1
 ) -> dict[str, tuple[UUID, int]]:
     """Create persons, each with its name as distinct id, and return their UUIDs and numbers."""
-    made: dict[str, tuple[UUID, int]] = {}
+    created: dict[str, tuple[UUID, int]] = {}
     async with records.write() as connection:
         for name in names:
             uuid = uuid4()
@@ -58,10 +58,10 @@ async def make_persons(
             }
             added = await connection.execute(insert(persons).values(row).returning(persons.c.id))
             number = added.scalar_one()
-            made[name] = uuid, number
+            created[name] = uuid, number
             link = {"project_id": project_id, "distinct_id": name, "person_id": number}
             await connection.execute(insert(person_distinct_ids).values(link))
-    return made
+    return created
 
 
 async def cohort(
@@ -98,8 +98,8 @@ async def names_in(records: Records, cohort_id: int) -> list[str]:
     return sorted(person.distinct_ids[0] for person in page.persons)
 
 
-async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]:
-    return [made[name][0] for name in names]
+async def uuids(created: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]:
+    return [created[name][0] for name in names]
 
 
 async def merge(records: Records, gone: int, survivor: int) -> None:

@@ -353,13 +353,13 @@ async def callers(tenant: Tenant) -> AsyncIterator[Mapping[str, httpx.AsyncClien
 
 async def endpoints(tenant: Tenant) -> list[Endpoint]:
     schema = (await tenant.public.get("/api/schema/")).json()
-    found = [
+    listed = [
         Endpoint(method.upper(), path, _address(tenant, path, operation), operation.get("security"))
         for path, item in schema["paths"].items()
         if path.startswith("/api/")
         for method, operation in item.items()
     ]
-    return sorted(found, key=lambda endpoint: endpoint.name == SIGN_OUT)
+    return sorted(listed, key=lambda endpoint: endpoint.name == SIGN_OUT)
 
 
 def _address(tenant: Tenant, path: str, operation: Mapping[str, Any]) -> str:
@@ -386,9 +386,9 @@ async def _response_of(client: httpx.AsyncClient, endpoint: Endpoint) -> httpx.R
 
 
 def _problems(
-    found: list[tuple[str, Endpoint, httpx.Response]],
+    responses: list[tuple[str, Endpoint, httpx.Response]],
 ) -> Iterator[tuple[str, str, int, Any]]:
-    for caller, endpoint, answer in found:
+    for caller, endpoint, answer in responses:
         refusal = refusal_of(caller, endpoint)
         if refusal is None:
             wrong = answer.status_code in {401, 403} or answer.status_code >= 500
@@ -404,7 +404,7 @@ async def test_each_caller_is_admitted_by_key_project_and_scope_only(
     known = await endpoints(tenant)
 
     # The owner comes last, since only the owner changes something.
-    found = [
+    responses = [
         (
             caller,
             endpoint,
@@ -414,7 +414,7 @@ async def test_each_caller_is_admitted_by_key_project_and_scope_only(
         for endpoint in known
     ]
 
-    assert "\n".join(map(str, _problems(found))) == ""
+    assert "\n".join(map(str, _problems(responses))) == ""
     assert {endpoint.name for endpoint in known} >= ADMINISTRATORS_ONLY.keys()
 
 
@@ -424,7 +424,7 @@ async def test_what_is_dangerous_needs_a_fresh_sign_in(
     known = await endpoints(tenant)
     tenant.server.clock.time += FRESH_FOR + timedelta(seconds=1)
 
-    found = {
+    stale = {
         endpoint.name
         for endpoint in known
         if (answer := await _response_of(callers["an owner's session"], endpoint)).status_code
@@ -437,7 +437,7 @@ async def test_what_is_dangerous_needs_a_fresh_sign_in(
         if endpoint.name in NEEDS_FRESH_SIGN_IN and endpoint.security != [{"session": []}]
     ]
 
-    assert found == NEEDS_FRESH_SIGN_IN
+    assert stale == NEEDS_FRESH_SIGN_IN
     assert 403 not in by_key
 
 

@@ -60,10 +60,10 @@ class WatchedHeaders(HeaderFields):
 
 def public_paths(tenant: Tenant) -> list[str]:
     """Return the paths of public routes; parameters are the project's id or key."""
-    found: list[str] = []
+    visited: list[str] = []
 
     def note(path: str, _: object) -> bool:
-        found.append(path)
+        visited.append(path)
         return False
 
     tenant.server.application.routes.only(note)
@@ -75,7 +75,7 @@ def public_paths(tenant: Tenant) -> list[str]:
         ],
         "/ofrep/v1/evaluate/flags/": ["/ofrep/v1/evaluate/flags/key"],
     }
-    return sorted({public_path for path in found for public_path in filled.get(path, [path])})
+    return sorted({public_path for path in visited for public_path in filled.get(path, [path])})
 
 
 async def headers_read(tenant: Tenant, method: str, path: str, body: Any, cookie: str) -> set[str]:
@@ -107,7 +107,7 @@ async def test_public_routes_never_look_at_a_cookie(tenant: Tenant) -> None:
         {"context": {"targetingKey": "u"}},
     ]
 
-    found = {
+    depending = {
         (method, path): seen
         for method in ("GET", "POST", "OPTIONS")
         for path in paths
@@ -116,7 +116,7 @@ async def test_public_routes_never_look_at_a_cookie(tenant: Tenant) -> None:
     }
     managed = await headers_read(tenant, "GET", "/api/users/@me/", {}, cookie)
 
-    assert found == {}
+    assert depending == {}
     assert len(paths) > 20
     assert {"cookie", ":200"} <= managed
 
@@ -124,12 +124,12 @@ async def test_public_routes_never_look_at_a_cookie(tenant: Tenant) -> None:
 async def test_a_session_is_no_key_of_a_public_route(tenant: Tenant) -> None:
     browser = await tenant.server.browser(tenant.user_id)
     flags = f"/api/projects/{tenant.project_id}/feature_flags"
-    asked = {"distinct_id": "u", "project_id": tenant.project_id}
+    body = {"distinct_id": "u", "project_id": tenant.project_id}
     async with browser:
         answers = [
-            await browser.post("/decide/?v=3", json=asked),
-            await browser.post("/flags/?v=2", json=asked),
-            await browser.post("/capture/", json={**asked, "event": "e"}),
+            await browser.post("/decide/?v=3", json=body),
+            await browser.post("/flags/?v=2", json=body),
+            await browser.post("/capture/", json={**body, "event": "e"}),
             await browser.get(f"{flags}/local_evaluation/"),
             await browser.get(f"{flags}/stream/"),
             await browser.get("/flags/definitions/", params={"token": tenant.token}),

@@ -13,8 +13,8 @@ KEPT = ("feature_flags/{flag_id}", "cohorts/{cohort_id}", "dashboards/{dashboard
 
 @pytest.fixture
 async def paths(tenant: Tenant) -> Json:
-    found: Json = (await tenant.public.get("/api/schema/")).json()["paths"]
-    return found
+    documented: Json = (await tenant.public.get("/api/schema/")).json()["paths"]
+    return documented
 
 
 def query(operation: Json) -> dict[str, Any]:
@@ -56,8 +56,8 @@ async def test_lists_document_their_paging_parameters(paths: Json) -> None:
 
     limit = {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}
     offset = {"type": "integer", "minimum": 0, "default": 0}
-    for found in (listed, members):
-        assert (found["limit"], found["offset"]) == (limit, offset)
+    for parameters in (listed, members):
+        assert (parameters["limit"], parameters["offset"]) == (limit, offset)
     assert activity == {
         "page": {"type": "integer", "minimum": 1, "default": 1},
         "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},

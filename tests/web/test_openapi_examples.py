@@ -29,8 +29,8 @@ _MOVING = {"id", "requestId", "evaluatedAt"}
 
 @pytest.fixture
 async def document(tenant: Tenant) -> Json:
-    found: Json = (await tenant.public.get("/api/schema/")).json()
-    return found
+    schema: Json = (await tenant.public.get("/api/schema/")).json()
+    return schema
 
 
 @pytest.fixture

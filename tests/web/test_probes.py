@@ -141,8 +141,8 @@ async def test_a_store_that_takes_long_says_again_what_it_said_last(
         may_answer.set() if answers else may_answer.clear()
         states.append({name: result.state for name, result in (await probes.check()).items()})
 
-    assert [one["records"] for one in states] == ["opening", "ok", "ok", "unreachable"]
-    assert {one["events"] for one in states} == {"ok"}
+    assert [answer["records"] for answer in states] == ["opening", "ok", "ok", "unreachable"]
+    assert {answer["events"] for answer in states} == {"ok"}
 
 
 async def test_a_store_that_does_not_answer_at_all_is_unreachable(

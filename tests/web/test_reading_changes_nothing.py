@@ -68,15 +68,15 @@ def _in_path(operation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 async def rows(records: Records) -> dict[str, list[str]]:
     """Return all rows of the records store."""
-    found = {}
+    stored_rows = {}
     async with records.read() as connection:
         for table in metadata.sorted_tables:
             if table.name in _CACHE:
                 continue
             columns = [column for column in table.c if column.name not in _NOTED]
             stored = await connection.execute(select(*columns))
-            found[table.name] = sorted(map(repr, stored))
-    return found
+            stored_rows[table.name] = sorted(map(repr, stored))
+    return stored_rows
 
 
 async def cookie_browser(tenant: Tenant) -> httpx.AsyncClient:

@@ -94,20 +94,20 @@ def read_message(target: str, headers: Mapping[str, str], body: bytes) -> Messag
     Raises:
         ValueError: The encoding of the body is not known.
     """
-    given = dict(parse_qsl(urlsplit(target).query, keep_blank_values=True))
+    parameters = dict(parse_qsl(urlsplit(target).query, keep_blank_values=True))
     body = _decompressed(body, headers.get("Content-Encoding", ""))
     kind = headers.get("Content-Type", "")
     if kind.startswith(("multipart/form-data", "application/x-www-form-urlencoded")):
-        given |= _form(kind, body)
+        parameters |= _form(kind, body)
         body = b""
-    head = given.get("query", "").encode()
+    head = parameters.get("query", "").encode()
     return Message(
         head + b"\n" + body if head and body else head or body,
-        {name[6:]: value for name, value in given.items() if name.startswith("param_")},
-        {name: value for name, value in given.items() if _is_setting(name)},
-        given.get("database", "") or headers.get("X-ClickHouse-Database", "") or "default",
-        given.get("query_id", ""),
-        _answer_encoding(given, headers),
+        {name[6:]: value for name, value in parameters.items() if name.startswith("param_")},
+        {name: value for name, value in parameters.items() if _is_setting(name)},
+        parameters.get("database", "") or headers.get("X-ClickHouse-Database", "") or "default",
+        parameters.get("query_id", ""),
+        _answer_encoding(parameters, headers),
     )
 
 
@@ -135,9 +135,9 @@ def _decompressed(body: bytes, encoding: str) -> bytes:
     return _DECOMPRESS[encoding](body)
 
 
-def _answer_encoding(given: Mapping[str, str], headers: Mapping[str, str]) -> str:
+def _answer_encoding(parameters: Mapping[str, str], headers: Mapping[str, str]) -> str:
     """Return the first encoding that the client accepts, if it asks for compression."""
-    if given.get("enable_http_compression") != "1":
+    if parameters.get("enable_http_compression") != "1":
         return ""
     accepted = (name.strip() for name in headers.get("Accept-Encoding", "").split(","))
     return next((name for name in accepted if name in COMPRESS), "")
