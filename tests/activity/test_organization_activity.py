@@ -3,9 +3,18 @@
 These belong to no single project: each project of the organization lists them.
 """
 
+import asyncio
+from functools import partial
 from typing import Any
+from uuid import UUID
 
+import pytest
+from sqlalchemy import text, update
+
+from fanion.db.engine import Records
+from fanion.db.schema.organizations import roles
 from tests.support.application import Json, Tenant
+from tests.support.awaited import until_soon
 from tests.support.team import Team
 
 ROLES = "/api/organizations/@current/roles/"
@@ -80,6 +89,37 @@ async def test_a_role_that_goes_leaves_its_flags_with_a_word(tenant: Tenant) -> 
             "before": had,
             "after": None,
         }
+
+
+@pytest.mark.postgresql
+async def test_a_role_that_is_renamed_while_it_is_deleted_goes_with_its_last_name(
+    tenant: Tenant,
+) -> None:
+    role = await sent(tenant, "POST", ROLES, name="Builders")
+    flag = await tenant.create_flag(key="a")
+    access = f"/feature_flags/{flag['id']}/role_access/"
+    await tenant.api.post(access, json={"role_id": role["id"]})
+    rename = update(roles).where(roles.c.id == UUID(role["id"])).values(name="Makers")
+    records = tenant.server.records
+
+    async with records.write() as connection:
+        await connection.execute(rename)
+        deletion = asyncio.create_task(sent(tenant, "DELETE", f"{ROLES}{role['id']}/"))
+        await until_soon(partial(waits_for_lock, records), "the deletion does not wait")
+    await deletion
+
+    newest = (await tenant.get(f"/feature_flags/{flag['id']}/activity/"))["results"][0]
+    assert (await reported(tenant, "Role"))[-1] == ("deleted", "Makers", [])
+    assert newest["detail"]["changes"][0]["before"]["name"] == "Makers"
+
+
+async def waits_for_lock(records: Records) -> bool:
+    """Return whether a transaction of this database waits for a lock of another one."""
+    waiting = text(
+        "SELECT 1 FROM pg_stat_activity"
+        " WHERE datname = CURRENT_DATABASE() AND wait_event_type = 'Lock'"
+    )
+    return bool(await records.fetch(waiting))
 
 
 async def test_changes_of_what_all_members_may_do_are_recorded(tenant: Tenant) -> None:

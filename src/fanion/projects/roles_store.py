@@ -161,13 +161,11 @@ class RoleStore:
     ) -> None:
         """Delete a role with its memberships and its access to flags, or raise NotFound."""
         async with self.records.write() as connection:
-            before = await connection.run_sync(_get_role, organization_id, role_id)
+            await connection.run_sync(_get_role, organization_id, role_id)
             await connection.run_sync(self.revoke_flags, RoleRemoval(role_id, user_id, now))
-            deleted = await connection.execute(
-                delete(roles).where(*_is_role(organization_id, role_id))
-            )
-            if not deleted.rowcount:
-                raise NotFound
+            # Only now, because transactions lock flags before roles.
+            before = await connection.run_sync(_lock_role, organization_id, role_id)
+            await connection.execute(delete(roles).where(*_is_role(organization_id, role_id)))
             await connection.run_sync(record_role, organization_id, before, None, user_id, now)
 
     async def add_member(

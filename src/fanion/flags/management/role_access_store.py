@@ -26,7 +26,7 @@ from fanion.flags.storage.changes import record_updated, related_change
 from fanion.flags.storage.store import live_flags
 from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
 from fanion.projects.organizations_store import setting_of
-from fanion.projects.roles_store import RoleRemoval, load_roles
+from fanion.projects.roles_store import RoleRemoval, load_roles, lock_roles
 from fanion.projects.store import load_projects
 from fanion.properties.filters import InCohort
 
@@ -338,7 +338,17 @@ def _remove_access(connection: Connection, author: Author, flag_id: int, access_
 
 
 def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
-    """Revoke the flags of a role that is about to be removed, and record it in their activity."""
+    """Revoke the flags of a role that is about to be removed, and record it in their activity.
+
+    The flags and then the role are locked first, as in `give_flag`, so that nothing recorded
+    changes meanwhile.
+    """
+    flag_ids = select(_access.flag_id).where(_access.role_id == removal.role_id)
+    flag = feature_flags.c
+    connection.execute(
+        select(flag.id).where(flag.id.in_(flag_ids)).order_by(flag.id).with_for_update()
+    )
+    lock_roles(connection, [removal.role_id])
     rows = connection.execute(
         select(_access.project_id, _access.flag_id, _access.id)
         .where(_access.role_id == removal.role_id)
