@@ -83,7 +83,7 @@ __all__ = [
     "tenant",
 ]
 
-HERE, BROWSER = Path(__file__).parent, "browser"
+HERE, BROWSER, PARTS = Path(__file__).parent, "browser", ("long", "quick")
 
 # To shrink an example may take more minutes than a test has. A failure prints the one it has found,
 # and keeps it: `pytest --hypothesis-profile=shrink` with the name of the test shrinks it.
@@ -160,13 +160,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def is_long(path: Path) -> bool:
+def drives_processes(path: Path) -> bool:
     """Return whether a file has tests of real processes, of clients or of the console."""
-    return path.stem.endswith("_crash") or path.parent.name in ("clients", "console")
+    return path.stem.endswith("_crash") or path.parent.name in ("clients", "cluster", "console")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run long files first, then those with most tests.
+    """Run files that drive processes first, then those with most tests.
 
     No worker is then left with one of them at the end.
     """
@@ -174,8 +174,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(HERE).parts[0]
         if item.get_closest_marker(BROWSER) and folder not in IN_BROWSER:
             raise pytest.UsageError(f"{item.nodeid} is left out by `-m browser`: see IN_BROWSER")
+        if drives_processes(item.path) and not any(map(item.get_closest_marker, PARTS)):
+            raise pytest.UsageError(f"{item.nodeid} is neither marked `long` nor `quick`")
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (not is_long(item.path), -tests[item.path], str(item.path)))
+    items.sort(
+        key=lambda item: (not drives_processes(item.path), -tests[item.path], str(item.path))
+    )
 
 
 @pytest.hookimpl(wrapper=True)

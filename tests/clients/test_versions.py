@@ -14,6 +14,8 @@ from tests.support.preloaded import PreloadedServer
 from tests.versions.answers import FOLDER, Record, missing, read_record
 from tests.versions.record import unpack
 
+pytestmark = pytest.mark.long("starts a server on what each version left")
+
 VERSIONS = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.quick
+
 CONSOLE = Path(__file__).parents[2] / "console"
 VITE = CONSOLE / "node_modules" / "vite" / "bin" / "vite.js"
 ENTRY = "tests/pure.test.ts"

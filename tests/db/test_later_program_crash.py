@@ -17,6 +17,8 @@ from tests.support.awaited import SOON_S
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer
 
+pytestmark = pytest.mark.long("starts servers of several versions")
+
 LATER = "9001"
 MIGRATION = """
 import sqlalchemy as sa

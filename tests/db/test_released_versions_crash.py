@@ -26,7 +26,7 @@ from tests.support.releases import COMMITS, check_out_version, newest_schema_of
 from tests.support.schemas import records_schema
 from tests.support.server import Keys, RealServer
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.long("starts servers of several versions")]
 
 ROOT = Path(__file__).parents[2]
 KEY = "checkout"

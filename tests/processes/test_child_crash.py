@@ -15,6 +15,8 @@ from fanion.processes.channel import HEADER, BlockingChannel
 from fanion.processes.child import RESTART_S, RESTART_S_MAX, Child
 from tests.support.awaited import until
 
+pytestmark = pytest.mark.quick
+
 ECHO = "tests.support.echo_child"
 PARENT = """
 import asyncio, sys, time
