@@ -13,8 +13,13 @@ SCRIPT = Path("console") / "build.py"
 
 class ConsoleBuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """version: "editable" for an installation that runs from the checkout, whose console
-        `make run` builds"""
+        """Build the console into the package.
+
+        Args:
+            version: "editable" for an installation that runs from the checkout, whose console
+                `make run` builds.
+            build_data: Not used.
+        """
         if version == "editable" or os.environ.get("FANION_CONSOLE") == "off":
             return
         # From an archive of the sources there is nothing to build, and no need of Node.

@@ -1,4 +1,4 @@
-"""The same version is in every place that reports one."""
+"""Every place that reports a version reports this one."""
 
 import re
 from pathlib import Path

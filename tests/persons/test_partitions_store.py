@@ -69,7 +69,7 @@ class Writer:
         await self._create([UUID(int=self.chance.getrandbits(128)) for _ in range(count)])
 
     async def create_again(self) -> None:
-        """As a deleted person whose distinct id is seen again: its UUID is derived from that."""
+        """Create a deleted person again, with the UUID that its distinct id gives."""
         if self.gone:
             await self._create([self.gone.pop()])
 

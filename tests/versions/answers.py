@@ -1,4 +1,4 @@
-"""What a folder of data answers: the questions, and how answers of two versions compare."""
+"""The questions that a data folder is asked, and the comparison of two versions' answers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +32,12 @@ DISTINCT_IDS = ("anon-1", "ann", "ann@work", "bob", "bob-old", "cid", "late-0", 
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """key: `personal`, `secret` or none; body: of a POST"""
+    """A request to the API.
+
+    Attributes:
+        key: `personal`, `secret` or empty.
+        body: The body of a POST.
+    """
 
     path: str
     key: str = "personal"
@@ -45,10 +50,10 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """What is served from the folder of one version. events: how many there are in the end, with
-    those that wait in its accept log
+    """The answers that one version served from its folder, where alone its keys are valid.
 
-    keys are valid in that folder alone
+    Attributes:
+        events: The number of events in the end, with those that wait in the accept log.
     """
 
     version: str
@@ -120,8 +125,10 @@ def questions(record: Record, client: httpx.Client) -> Iterator[Question]:
 
 
 def missing(expected: Any, found: Any, place: str = "") -> Iterator[str]:
-    """Where an answer does not say what it said. Fields that are new are no difference, nor what
-    stands in a list of addresses that was always empty."""
+    """Yield the places where an answer no longer says what it said.
+
+    New fields are no difference, nor is what a list of addresses holds that was always empty.
+    """
     if expected == [] and place.endswith(".persons_urls"):
         return
     if isinstance(expected, dict) and isinstance(found, dict):

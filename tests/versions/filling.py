@@ -1,5 +1,7 @@
-"""A small folder of data with one of each thing, made through the HTTP API alone, so that every
-version of the server can make it."""
+"""A small data folder with one of each thing.
+
+It is made only through the HTTP API, so that every version of the server can make it.
+"""
 
 import time
 from dataclasses import dataclass
@@ -29,14 +31,18 @@ WAITING: list[Json] = [
 
 @dataclass(frozen=True)
 class Filling:
-    """client: carries a personal key of the owner, and the address of the server"""
+    """The requests that fill a project.
+
+    Attributes:
+        client: Has a personal key of the owner, and the address of the server.
+    """
 
     client: httpx.Client
     project_id: int
     token: str
 
     def send(self, method: str, path: str, **sent: Any) -> Json:
-        """A request to the project's API unless the path begins with /api."""
+        """Send a request, to the project's API unless the path begins with /api."""
         place = path if path.startswith("/api/") else f"/api/projects/{self.project_id}{path}"
         answer = self.client.request(method, place, **sent)
         assert answer.status_code in (200, 201, 202), f"{method} {place}: {answer.text}"

@@ -1,7 +1,7 @@
-"""`python -m tests.versions.record`: makes the folder that this version's server leaves behind,
-packs it, and records what is served from it. Later versions must serve the same: test_versions.py.
+"""The recorder of a data folder of this version, and of what is served from it.
 
-Done once for each version, when it is released, and committed.
+`python -m tests.versions.record` is run once for each version, when it is released, and its result
+is committed. Later versions must serve the same: tests/clients/test_versions.py.
 """
 
 import asyncio
@@ -62,8 +62,11 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def _make(server: RealServer) -> tuple[Keys, str, int]:
-    """The folder, after servers have used and left it; its keys, the secret one, and how many
-    events there are to be."""
+    """Let servers use the folder and leave it.
+
+    Returns:
+        Its keys, the secret key, and the number of events that there will be in the end.
+    """
     keys = server.setup_anew()
     server.start()
     headers = {"authorization": f"Bearer {keys.personal_api_key}"}
@@ -78,7 +81,7 @@ def _make(server: RealServer) -> tuple[Keys, str, int]:
 
 
 def _leave_unconsumed(server: RealServer, keys: Keys) -> None:
-    """What was accepted and is not ingested: the event store never answered."""
+    """Leave events in the accept log that were never ingested, since the event store was away."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/default"
         waiting = RealServer(server.data, {"FANION_EVENTS_URL": address})

@@ -1,5 +1,4 @@
-"""Background worker that writes merged persons into their events, so that queries carry fewer
-overrides."""
+"""The worker that writes merged persons into their events, so that queries need fewer overrides."""
 
 import asyncio
 from dataclasses import dataclass
