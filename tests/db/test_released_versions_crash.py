@@ -183,7 +183,7 @@ def test_the_documentation_names_the_oldest_version_that_goes_on(tmp_path: Path)
 
     oldest = min(version for version, schema in schemas.items() if schema >= oldest_program())
 
-    assert f"Versions from {oldest} on go on" in " ".join(text.split())
+    assert f"Versions from {oldest} on can run beside this one" in " ".join(text.split())
 
 
 # ── One after the other ──────────────────────────────────────────────────────────────────
