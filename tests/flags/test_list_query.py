@@ -10,6 +10,8 @@ from fanion.errors import Invalid
 from fanion.flags.management.list_query import (
     EVERYTHING,
     Candidate,
+    Staleness,
+    StaleReason,
     is_stale,
     kind_of,
     read_flag_query,
@@ -121,6 +123,32 @@ def test_a_flag_is_stale_when_it_has_long_answered_one_thing(
     assert is_stale(old, NOW) is expected
     assert not is_stale(replace(old, active=False), NOW)
     assert not is_stale(replace(old, created_at=NOW - timedelta(days=30)), NOW)
+
+
+REASONS: dict[str, tuple[Candidate, StaleReason | None]] = {
+    "one answer": (flag(1, "a", created_at=OLD), StaleReason.FULLY_ROLLED_OUT),
+    "off": (flag(1, "a", created_at=OLD, active=False), None),
+    "young": (flag(1, "a"), None),
+    "never evaluated": (
+        flag(1, "a", created_at=OLD, filters={"groups": [PROPERTY]}),
+        StaleReason.NOT_EVALUATED,
+    ),
+    "evaluated long ago": (
+        flag(1, "asleep", created_at=OLD, filters={"groups": [PROPERTY]}),
+        StaleReason.NOT_EVALUATED,
+    ),
+    "evaluated lately": (flag(1, "used", created_at=OLD, filters={"groups": [PROPERTY]}), None),
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_a_query_chooses_flags_that_are_no_longer_needed(name: str) -> None:
+    candidate, expected = REASONS[name]
+    staleness = Staleness({"asleep": OLD, "used": NOW}, days=30)
+
+    assert staleness.reason(candidate, NOW) is expected
+    chosen = replace(EVERYTHING, staleness=staleness).choose([candidate], NOW)
+    assert chosen == ([] if expected is None else [1])
 
 
 def test_a_flag_without_variants_is_boolean() -> None:

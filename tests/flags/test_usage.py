@@ -5,9 +5,12 @@ from types import MethodType
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
+from fanion.db.schema.tables import feature_flags
 from fanion.flags.evaluation.counters_store import KEPT_DAYS, EvaluationCountStore
 from tests.support.application import Json, Tenant, error
+from tests.support.management import NOW
 
 pytestmark = pytest.mark.every_engine
 
@@ -234,6 +237,33 @@ async def test_stale_flags_are_paged_as_other_lists_are(tenant: Tenant) -> None:
     assert page["count"] == 3
     assert [row["key"] for row in page["results"]] == ["flag-2", "flag-1"]
     assert "stale=true" in page["next"]
+
+
+async def test_stale_flags_are_found_among_any_number_of_newer_ones(tenant: Tenant) -> None:
+    await tenant.create_flag(key="oldest", created_at="2023-01-01T00:00:00Z")
+    newer = [
+        {
+            "project_id": tenant.project_id,
+            "key": f"flag-{number}",
+            "name": "",
+            "filters": HALF,
+            "active": True,
+            "deleted": False,
+            "tags": [],
+            "analytics_dashboards": [],
+            "has_enriched_analytics": False,
+            "version": 1,
+            "created_at": NOW,
+        }
+        for number in range(10_000)
+    ]
+    async with tenant.server.records.write() as connection:
+        await connection.execute(insert(feature_flags), newer)
+
+    page = await tenant.get("/feature_flags/", stale="true")
+
+    assert [row["key"] for row in page["results"]] == ["oldest"]
+    assert page["count"] == 1
 
 
 @pytest.mark.parametrize("days", [0, 91])

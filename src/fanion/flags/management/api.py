@@ -5,7 +5,7 @@ Source: api.md, "Feature flags"; flags.md sections 11 to 13.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -23,9 +23,8 @@ from fanion.flags.management.list_query import (
     STALE_DAYS,
     STALE_DAYS_MAX,
     FlagQuery,
-    StaleReason,
+    Staleness,
     read_flag_query,
-    stale_reason,
 )
 from fanion.flags.management.role_access_store import FlagAccess, access_of
 from fanion.flags.management.schemas import (
@@ -45,8 +44,6 @@ from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, method_not_allowed
 from fanion.rest.pagination import Paged
 from fanion.runtime.change_bus import ChangeBus, Topic
-
-FLAGS_MAX = 10_000  # flags of a project that are searched for stale ones
 
 # Takes the project id and the current time; returns flag key → time of the last evaluation.
 LastEvaluated = Callable[[int, datetime], Awaitable[Mapping[str, datetime]]]
@@ -284,20 +281,18 @@ async def stale_page(
     if not 1 <= days <= STALE_DAYS_MAX:
         raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
     project_id, now, page = request.project.id, request.app.state.now(), request.page
-    flags, _ = await store.find_flags(project_id, query, now, FLAGS_MAX, 0)
-    last = await last_evaluated(project_id, now)
-    stale_flags: list[FlagBody] = []
+    staleness = Staleness(await last_evaluated(project_id, now), days)
+    query = replace(query, staleness=staleness)
+    flags, count = await store.find_flags(project_id, query, now, page.limit, page.offset)
+    bodies: list[FlagBody] = []
     for flag in flags:
-        evaluated_at = last.get(flag.definition.key)
-        reason = stale_reason(flag.definition, flag.created_at, evaluated_at, now, days)
-        if reason is not None:
-            stale_flags.append(_with_reason(flag_body(flag, access), reason, evaluated_at))
-    return page.with_results(stale_flags[page.offset : page.offset + page.limit], len(stale_flags))
-
-
-def _with_reason(
-    body: FlagBody, reason: StaleReason, last_evaluated: datetime | None
-) -> StaleFlagBody:
-    return StaleFlagBody(
-        **structs.asdict(body), stale_reason=reason.value, last_evaluated_at=last_evaluated
-    )
+        reason = staleness.reason(flag.candidate, now)
+        assert reason is not None  # the query has chosen the flag
+        bodies.append(
+            StaleFlagBody(
+                **structs.asdict(flag_body(flag, access)),
+                stale_reason=reason.value,
+                last_evaluated_at=staleness.last_evaluated.get(flag.definition.key),
+            )
+        )
+    return page.with_results(bodies, count)

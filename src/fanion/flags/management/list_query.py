@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from fanion.errors import Invalid
-from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime, FlagRow, grouped_filters
+from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime
 from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import INTEGER_CHARS_MAX
 
@@ -56,6 +56,31 @@ class Candidate:
     runtime: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """The criteria for flags that are no longer needed.
+
+    Attributes:
+        last_evaluated: Flag key → time of the last evaluation.
+        days: A flag counts as not evaluated if it is older and was not evaluated for so many days.
+    """
+
+    last_evaluated: Mapping[str, datetime]
+    days: int = STALE_DAYS
+
+    def reason(self, flag: Candidate, now: datetime) -> StaleReason | None:
+        """Return why a flag is stale; None if it is needed, switched off, or too young."""
+        before = now - timedelta(days=self.days)
+        if not flag.active or flag.created_at > before:
+            return None
+        if answers_one_thing(flag.filters):
+            return StaleReason.FULLY_ROLLED_OUT
+        evaluated_at = self.last_evaluated.get(flag.key)
+        if evaluated_at is None or evaluated_at < before:
+            return StaleReason.NOT_EVALUATED
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagQuery:
     """A query for flags; everything that is set must match.
@@ -66,6 +91,7 @@ class FlagQuery:
         tags: One of them must match.
         excluded: Keys to leave out.
         runtime: Where the flag is evaluated.
+        staleness: Criteria by which the flag must be stale.
         order: A field, with `-` for descending; flags with equal values are listed newest first.
     """
 
@@ -76,11 +102,12 @@ class FlagQuery:
     tags: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
     runtime: str = ""
+    staleness: Staleness | None = None
     order: str = ""
 
     @property
     def looks_at_filters(self) -> bool:
-        return bool(self.kind) or self.active == STALE
+        return bool(self.kind) or self.active == STALE or self.staleness is not None
 
     def choose(self, flags: Iterable[Candidate], now: datetime) -> list[int]:
         """Return the ids of the flags that match, in the requested order."""
@@ -100,6 +127,7 @@ class FlagQuery:
             and (not self.tags or any(tag in self.tags for tag in flag.tags))
             and flag.key not in self.excluded
             and (not self.runtime or self.runtime == (flag.runtime or ANYWHERE))
+            and (self.staleness is None or self.staleness.reason(flag, now) is not None)
         )
 
     def _is_in_state(self, flag: Candidate, now: datetime) -> bool:
@@ -201,17 +229,3 @@ def _names(text: str | None, parameter: str) -> list[str]:
         raise Invalid(
             f'{parameter} must be a JSON list of texts, such as ["a"].', attr=parameter
         ) from None
-
-
-def stale_reason(
-    flag: FlagRow, created_at: datetime, last_evaluated: datetime | None, now: datetime, days: int
-) -> StaleReason | None:
-    """Return why a flag is stale; None if it is needed, switched off, or younger than `days`."""
-    before = now - timedelta(days=days)
-    if not flag.active or flag.deleted or created_at > before:
-        return None
-    if answers_one_thing(grouped_filters(flag)):
-        return StaleReason.FULLY_ROLLED_OUT
-    if last_evaluated is None or last_evaluated < before:
-        return StaleReason.NOT_EVALUATED
-    return None

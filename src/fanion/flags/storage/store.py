@@ -49,7 +49,8 @@ DEFINITION = (
     _flag.evaluation_runtime,
     _flag.evaluation_contexts,
 )
-# The columns that a query compares. Filters are long, so they are only read if a query needs them.
+# The columns that a query compares. Filters are long, so they are only read if a query needs them,
+# with the old percentage that belongs to filters without groups.
 _CANDIDATE = (
     _flag.id,
     _flag.key,
@@ -60,6 +61,7 @@ _CANDIDATE = (
     _flag.created_at,
     _flag.evaluation_runtime,
 )
+_FILTERS = (_flag.filters, _flag.rollout_percentage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,22 @@ class StoredFlag:
     @property
     def creator_id(self) -> int | None:
         return None if self.created_by is None else self.created_by.id
+
+    @property
+    def candidate(self) -> Candidate:
+        """Return the fields that a query compares."""
+        row = self.definition
+        return Candidate(
+            row.id,
+            row.key,
+            row.name,
+            row.active,
+            grouped_filters(row),
+            self.tags,
+            self.creator_id,
+            self.created_at,
+            row.evaluation_runtime,
+        )
 
 
 def flag_rows() -> Select[Any]:
@@ -265,7 +283,7 @@ class FlagStore:
         """Return a page of the flags that match a query, in its order, and their total number."""
         if query == EVERYTHING:
             return await self.flags_page(project_id, limit, offset)
-        columns = (*_CANDIDATE, *((_flag.filters,) if query.looks_at_filters else ()))
+        columns = (*_CANDIDATE, *(_FILTERS if query.looks_at_filters else ()))
         live = select(*columns).where(_flag.project_id == project_id, _flag.deleted.is_(False))
         async with self.records.read() as connection:
             ids = query.choose(map(_candidate, await connection.execute(live)), now)
@@ -314,7 +332,7 @@ def _flags_in_order(connection: Connection, ids: Sequence[int]) -> Sequence[Stor
 
 
 def _candidate(row: Row[Any]) -> Candidate:
-    *plain, creator_id, created_at, runtime = row[: len(_CANDIDATE)]
-    flag_id, key, name, active, tags = plain
-    filters = grouped_filters(FlagRow(flag_id, key, row[-1])) if len(row) > len(_CANDIDATE) else {}
-    return Candidate(flag_id, key, name, active, filters, tags, creator_id, created_at, runtime)
+    plain, filters = row[: len(_CANDIDATE)], row[len(_CANDIDATE) :]
+    flag_id, key, name, active, *rest = plain
+    grouped = grouped_filters(FlagRow(flag_id, key, *filters)) if filters else {}
+    return Candidate(flag_id, key, name, active, grouped, *rest)

@@ -10,8 +10,7 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from msgspec import Meta, Struct
 
-from fanion.flags.management.api import FLAGS_MAX
-from fanion.flags.management.list_query import EVERYTHING, STALE_DAYS, StaleReason, stale_reason
+from fanion.flags.management.list_query import EVERYTHING, Staleness, StaleReason
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.overview_store import Daily, LastChange, OverviewStore
 from fanion.flags.usage.store import UsageStore
@@ -20,6 +19,7 @@ from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest, scoped
 
 DAYS = 7
+FLAGS_MAX = 10_000  # in one response: the newest ones
 
 
 class FlagOverview(Struct, kw_only=True):
@@ -61,18 +61,17 @@ class FlagsOverviews:
         calls = await self.overview.calls_by_day(project.id, days, zone)
         evaluations = await self.overview.evaluations_by_day(project.id, days)
         changes = await self.overview.last_changes(project.id)
-        last = await self.usage.last_evaluated(project.id, now)
+        staleness = Staleness(await self.usage.last_evaluated(project.id, now))
         overviews: list[FlagOverview] = []
         for flag in flags:
             row, change = flag.definition, changes.get(flag.definition.id)
-            evaluated_at = last.get(row.key)
             overviews.append(
                 FlagOverview(
                     id=row.id,
                     calls=_numbers_by_day(calls, row.key, days),
                     evaluations=_numbers_by_day(evaluations, row.key, days),
-                    last_evaluated_at=evaluated_at,
-                    stale_reason=stale_reason(row, flag.created_at, evaluated_at, now, STALE_DAYS),
+                    last_evaluated_at=staleness.last_evaluated.get(row.key),
+                    stale_reason=staleness.reason(flag.candidate, now),
                     changed_at=None if change is None else change.changed_at,
                     changed_by=_author(change),
                 )
@@ -89,7 +88,7 @@ class FlagsOverviewApi(Controller):
     async def overview(
         self, request: ManagementRequest, flags_overviews: NamedDependency[FlagsOverviews]
     ) -> FlagsOverview:
-        """Lists the newest flag first, without deleted flags.
+        """Lists the newest flag first, at most 10,000, without deleted flags.
 
         For each flag: its calls and evaluations by day, why it is no longer needed, and who changed
         it last.
