@@ -51,12 +51,6 @@ class LinkStore:
             link = await connection.run_sync(consume_link, token, purpose, now)
         return None if link is None else link.user_id
 
-    async def delete_all(self, user_id: int, purpose: Purpose) -> None:
-        """Delete the user's unused links of this purpose."""
-        mine = (_link.user_id == user_id) & (_link.purpose == purpose)
-        async with self.records.write() as connection:
-            await connection.execute(delete(sign_in_links).where(mine))
-
 
 def create_link(
     connection: Connection, purpose: Purpose, user_id: int, now: datetime, lasts: timedelta

@@ -28,7 +28,6 @@ class Purpose(StrEnum):
     FIRST_START = "first_start"
     RESET = "reset"
     MAILED_RESET = "mailed_reset"  # a reset link that only a reader of the user's mail sees
-    SECOND_FACTOR = "second_factor"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,6 @@ OF_GROUP = frozenset(
 OF_PROPERTY = CONDITION_FIELDS
 OF_MULTIVARIATE = frozenset({"variants", "override_property_values"})
 OF_VARIANT = frozenset({"key", "name", "rollout_percentage"})
-OF_HOLDOUT = frozenset({"id", "exclusion_percentage"})
 OF_ROLLBACK_CONDITION = frozenset({"threshold", "threshold_type", "threshold_metric", "operator"})
 
 # Fields of scheduled changes, which PostHog lists by project and Fanion by flag.

@@ -47,13 +47,6 @@ _SECONDS: Final = {
     "week": 7 * 86_400,
     "month": 31 * 86_400,
 }
-# Names of the place of a number.
-_OF_PLACES = frozenset(
-    {
-        *("funnel_step", "funnel_step_breakdown", "funnel_custom_steps"),
-        *("entrance_period_start", "drop_off"),
-    }
-)
 _CORRELATION_NAMES = frozenset(name for name in OF_KINDS if name.startswith("funnel_correlation_"))
 _FUNNEL_NAMES = frozenset(
     {

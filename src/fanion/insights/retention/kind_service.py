@@ -8,7 +8,11 @@ from typing import Final
 from fanion.insights.kind_service import ActorsKind, Kind
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
-from fanion.insights.retention.query import RetentionQuery, read_retention
+from fanion.insights.retention.query import (
+    TOTAL_INTERVALS_OF_QUERIES,
+    RetentionQuery,
+    read_retention,
+)
 from fanion.insights.retention.service import (
     calculate_retention,
     find_retention_actors,
@@ -33,7 +37,11 @@ RETENTION: Final = Kind(
     RetentionQuery,
     read_retention,
     calculate_retention,
-    form=StandardForm("RETENTION", {"retentionFilter": _FILTER}, defaults={"total_intervals": 7}),
+    form=StandardForm(
+        "RETENTION",
+        {"retentionFilter": _FILTER},
+        defaults={"total_intervals": TOTAL_INTERVALS_OF_QUERIES},
+    ),
     path="retention",
     actors=ActorsKind(
         "retention",
