@@ -8,11 +8,13 @@ import pytest
 from posthog.feature_flags import match_feature_flag_properties
 
 from fanion.flags.engine.conditions import CohortDefinition
-from fanion.flags.engine.definition import FlagRow, compile_flag
+from fanion.flags.engine.definition import FlagDefinitions, FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
-from fanion.flags.sdk.local_evaluation import local_cohorts, local_filters
+from fanion.flags.evaluation.compiled import build_compiled_flags
+from fanion.flags.sdk.endpoints import DocumentCache
+from fanion.flags.sdk.local_evaluation import etagged, local_cohorts, local_filters
 from fanion.properties.filters import parse_tree
 
 NOW = datetime(2022, 5, 1, tzinfo=UTC)
@@ -209,3 +211,27 @@ def test_flags_in_conditions_get_their_key_and_the_order_to_decide_them_in() -> 
     ]
     assert local(rows[3]) == [condition({**after("loop"), "dependency_chain": []})]
     assert local(rows[5]) == [condition({**after("off"), "dependency_chain": ["off"]}, after("99"))]
+
+
+def test_the_documents_of_the_project_that_is_least_used_are_forgotten() -> None:
+    cache, document = DocumentCache(projects_max=2), etagged(b"{}")
+    first, second, third = (build_compiled_flags(FlagDefinitions()) for _ in range(3))
+    for project_id, built in ((1, first), (2, second)):
+        cache.documents_of(project_id, built)[True, True] = document
+
+    cache.documents_of(1, first)
+    cache.documents_of(3, third)
+
+    assert cache.documents_of(1, first) == {(True, True): document}
+    assert cache.documents_of(2, second) == {}
+
+
+def test_the_documents_of_former_flags_are_forgotten() -> None:
+    cache = DocumentCache(projects_max=2)
+    former, later, other = (build_compiled_flags(FlagDefinitions()) for _ in range(3))
+    document = etagged(b"{}")
+    cache.documents_of(1, other)[True, True] = document
+    cache.documents_of(2, former)[True, True] = document
+
+    assert cache.documents_of(2, later) == {}
+    assert cache.documents_of(1, other) == {(True, True): document}

@@ -3,6 +3,7 @@
 They are read with the project's secret key or with a member's personal key.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -157,6 +158,33 @@ def _is_id(text: str) -> bool:
 _EVENT_STREAM = (("cache-control", "no-cache"), ("x-accel-buffering", "no"))
 
 
+# By whether cohorts are included, and whether the document has the newer form.
+Documents = dict[tuple[bool, bool], EtagDocument]
+
+
+class DocumentCache:
+    """The documents of projects, as long as their flags do not change.
+
+    Args:
+        projects_max: Beyond that, the project whose documents were requested longest ago goes.
+    """
+
+    def __init__(self, projects_max: int = PROJECTS_MAX) -> None:
+        self._projects_max = projects_max
+        self._projects: OrderedDict[int, tuple[CompiledFlags, Documents]] = OrderedDict()
+
+    def documents_of(self, project_id: int, built: CompiledFlags) -> Documents:
+        """Return the documents of these flags. The caller adds those that are missing."""
+        known, documents = self._projects.get(project_id, (None, Documents()))
+        if known is not built:
+            documents = Documents()
+            self._projects[project_id] = built, documents
+        self._projects.move_to_end(project_id)
+        if len(self._projects) > self._projects_max:
+            self._projects.popitem(last=False)
+        return documents
+
+
 class DefinitionEndpoints:
     def __init__(
         self, readers: DefinitionReaders, evaluator: Evaluator, broadcaster: Broadcaster
@@ -164,7 +192,7 @@ class DefinitionEndpoints:
         self._readers = readers
         self._flag_sets = evaluator.flag_sets
         self._broadcaster = broadcaster
-        self._documents: dict[int, tuple[CompiledFlags, dict[tuple[bool, bool], EtagDocument]]] = {}
+        self._documents = DocumentCache()
 
     async def definitions(self, request: Request) -> Response:
         """Answer GET /flags/definitions, in the newer form."""
@@ -229,12 +257,7 @@ class DefinitionEndpoints:
     async def _document(
         self, project_id: int, built: CompiledFlags, with_cohorts: bool, newer: bool
     ) -> EtagDocument:
-        known, documents = self._documents.get(project_id, (None, {}))
-        if known is not built:
-            if len(self._documents) >= PROJECTS_MAX:
-                self._documents.pop(next(iter(self._documents)))
-            documents = {}
-            self._documents[project_id] = built, documents
+        documents = self._documents.documents_of(project_id, built)
         document = documents.get((with_cohorts, newer))
         if document is None:
             make = partial(
