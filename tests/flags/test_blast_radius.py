@@ -1,5 +1,6 @@
 """The number of persons or groups that a release condition would reach."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -382,6 +383,30 @@ async def test_members_are_counted_anew_when_a_cohort_has_others(tenant: Tenant)
 
     assert [*counts, await reach(tenant, in_cohort(cohort_id))] == [(1, 5), (1, 5), (3, 5)]
     assert await reach(tenant, in_cohort(cohort_id, negation=True)) == (2, 5)
+
+
+async def test_members_are_uploaded_once_for_concurrent_requests(tenant: Tenant) -> None:
+    await persons(tenant, 5)
+    files = {"csv": ("c.csv", b"person1\n")}
+    answer = await tenant.api.post(
+        "/cohorts/", data={"name": "c", "is_static": "true"}, files=files
+    )
+    cohort_id = answer.json()["id"]
+    await tenant.server.calculated()
+    earlier = await uploads(tenant, cohort_id)
+
+    counts = await asyncio.gather(*(reach(tenant, in_cohort(cohort_id)) for _ in range(2)))
+
+    assert counts == [(1, 5), (1, 5)]
+    assert await uploads(tenant, cohort_id) == earlier + 1
+
+
+async def uploads(tenant: Tenant, cohort_id: int) -> int:
+    statement = "SELECT uniqExact(run) FROM cohort_inputs WHERE cohort_id = {cohort_id:UInt64}"
+    events = tenant.server.events
+    result = await events.ask(statement, {"cohort_id": cohort_id}, estimated=False)
+    [[number]] = result.columns
+    return int(number)
 
 
 async def test_a_cohort_that_flags_cannot_ask_for_is_not_counted(tenant: Tenant) -> None:

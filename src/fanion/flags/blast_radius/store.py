@@ -9,6 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import UUID, uuid4
+from weakref import WeakValueDictionary
 
 import msgspec
 from sqlalchemy import Row, Text, cast, func, select, type_coerce
@@ -88,6 +89,8 @@ class BlastRadius:
     records: Records
     events: EventStore
     _uploads: dict[int, _Upload] = field(default_factory=dict)
+    # By cohort, as long as a request holds one.
+    _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def count_reach(self, project: Project, reach: Reach, now: datetime) -> Radius:
         async with self.events.turn(project.id):
@@ -161,7 +164,14 @@ class BlastRadius:
         return result.columns
 
     async def _run_of(self, project_id: int, cohort_id: int) -> UUID:
-        """Return the run under which a cohort's members are in the event store."""
+        """Return the run under which a cohort's members are in the event store.
+
+        Concurrent requests for one cohort wait for each other, so that one of them uploads it.
+        """
+        async with self._locks.setdefault(cohort_id, asyncio.Lock()):
+            return await self._locked_run_of(project_id, cohort_id)
+
+    async def _locked_run_of(self, project_id: int, cohort_id: int) -> UUID:
         is_cohort = (_cohort.project_id == project_id, _cohort.id == cohort_id)
         rows = await self.records.fetch(select(_cohort.version).where(*is_cohort))
         version = rows[0].version if rows else 0
