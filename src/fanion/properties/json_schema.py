@@ -113,14 +113,27 @@ def object_of(
     """
     schema: JsonSchema = {
         "type": "object",
-        "additionalProperties": False,
+        **only_names(fields, known),
         "properties": dict(fields),
     }
     if required:
         schema["required"] = list(required)
-    if others := sorted(set(known) - fields.keys()):
-        schema["patternProperties"] = {f"^({'|'.join(others)})$": {}}
     return schema
+
+
+def only_names(fields: Collection[str], known: Collection[str]) -> JsonSchema:
+    """Return the part of an object's schema that rejects all other names.
+
+    Names with any value are an enum: generators of clients make fields of properties, and a pattern
+    of all names would be a key too long for YAML.
+
+    Args:
+        fields: Names that the schema has properties for.
+        known: Further names, with any value.
+    """
+    if others := set(known).difference(fields):
+        return {"propertyNames": {"enum": sorted(others.union(fields))}}
+    return {"additionalProperties": False}
 
 
 def condition_forms(

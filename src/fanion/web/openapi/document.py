@@ -17,6 +17,7 @@ from litestar.openapi.spec import Components, SecurityScheme, Server
 
 from fanion import __version__
 from fanion.accounts.sessions.cookies import SECURE_NAME
+from fanion.flags.management.schemas import VERSION_HEADER
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
@@ -62,6 +63,9 @@ _ERROR_RESPONSE = {
     ),
     "content": {JSON: {"schema": _REFERENCE}},
 }
+# The framework derives the schema of a header from its value, which headers that only the document
+# names do not have.
+_HEADERS: Json = {VERSION_HEADER: {"type": "integer", "minimum": 1}}
 _KNOWN_PARAMETERS = {"project_id": "Numeric id, or `@current` for the project of the key."}
 _LENIENT = "A value that is not a number is ignored; one above the maximum means the maximum."
 
@@ -133,6 +137,7 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
     add_filter_language(schema, app)
     for _, _, operation in iter_operations(schema):
         _add_error_responses(operation["responses"])
+        _add_header_schemas(operation["responses"])
         for parameter in operation.get("parameters", ()):
             parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
             parameter["schema"] = _not_null(parameter["schema"])
@@ -218,6 +223,12 @@ def _add_error_responses(responses: dict[str, Any]) -> None:
     """Replace the framework's validation error, which is never sent."""
     responses.pop("400", None)
     responses["default"] = {"$ref": "#/components/responses/Error"}
+
+
+def _add_header_schemas(responses: dict[str, Any]) -> None:
+    for response in responses.values():
+        for name, header in response.get("headers", {}).items():
+            header.setdefault("schema", _HEADERS[name])
 
 
 def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], ...]:

@@ -19,7 +19,7 @@ from fanion.insights.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
 from fanion.insights.kinds_json_schema import INSIGHT_QUERY
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
-from fanion.properties.json_schema import JsonSchema, object_of, reference
+from fanion.properties.json_schema import JsonSchema, object_of, only_names, reference
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES
 
 # The components, in the order of the HTML page.
@@ -178,5 +178,5 @@ def _reject_unknown(
     known: frozenset[str] = getattr(kind, "also_known", frozenset())
     unsupported: Mapping[str, str] = getattr(kind, "unsupported", {})
     others = known | ignored | unsupported.keys()
-    strict = object_of(body["properties"], others)
-    schemas[kind.__name__] = {**strict, **body, "additionalProperties": False}
+    rejected = {name: rule for name, rule in body.items() if name != "additionalProperties"}
+    schemas[kind.__name__] = {**rejected, **only_names(body["properties"], others)}
