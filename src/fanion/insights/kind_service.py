@@ -1,6 +1,6 @@
 """The parts that make up a kind of question.
 
-Each folder declares its own kinds in `kind_service`; `insights/kinds_service.py` lists them.
+Each folder declares its own kinds in its `service`; `insights/kinds_service.py` lists them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -11,17 +11,18 @@ from typing import Any, Final
 
 from fanion.errors import Invalid
 from fanion.insights.calculation_service import Analysis
-from fanion.insights.funnels.kind_service import FUNNEL_CORRELATION, FUNNELS
+from fanion.insights.funnels.correlation_service import FUNNEL_CORRELATION
+from fanion.insights.funnels.service import FUNNELS
 from fanion.insights.kind_service import ActorsKind, Kind
-from fanion.insights.lifecycle.kind_service import LIFECYCLE
+from fanion.insights.lifecycle.service import LIFECYCLE
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.translation import Forms, unwrap_query
-from fanion.insights.paths.kind_service import PATHS
+from fanion.insights.paths.service import PATHS
 from fanion.insights.query import InsightQuery
-from fanion.insights.retention.kind_service import RETENTION
-from fanion.insights.stickiness.kind_service import STICKINESS
-from fanion.insights.trends.kind_service import TRENDS
-from fanion.insights.web_analytics.kind_service import WEB_GOALS, WEB_OVERVIEW, WEB_STATS_TABLE
+from fanion.insights.retention.service import RETENTION
+from fanion.insights.stickiness.service import STICKINESS
+from fanion.insights.trends.service import TRENDS
+from fanion.insights.web_analytics.service import WEB_GOALS, WEB_OVERVIEW, WEB_STATS_TABLE
 from fanion.projects.model import Project
 from fanion.rest.unknown_fields import no_choice
 

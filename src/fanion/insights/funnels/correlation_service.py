@@ -1,18 +1,25 @@
 """Calculation of what correlates with reaching the last step of a funnel.
 
-Source: insights.md, section 5i.
+Source: insights.md, sections 1b, 5i and 13.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fanion.insights.calculation_service import Calculation
 from fanion.insights.funnels.correlation_sql import CorrelationSql, correlated, correlated_actors
-from fanion.insights.funnels.places import CorrelationPlace
+from fanion.insights.funnels.places import CorrelationPlace, read_correlation_place
 from fanion.insights.funnels.query import FunnelCorrelationQuery
+from fanion.insights.funnels.reading import read_correlation
 from fanion.insights.funnels.service import funnel_sql
 from fanion.insights.funnels.sql import step_counts
+from fanion.insights.kind_service import ActorsKind, ActorsSource, Kind
+from fanion.insights.parsing.fields import join_place
+from fanion.insights.parsing.query_names import NODE, Part, same_names
+from fanion.insights.parsing.translation import Forms, Translation, require_object
 from fanion.insights.sql.compiler import Statement
+from fanion.rest.unknown_fields import no_choice, require_known
 
 # If successes and failures differ by a larger factor, the odds say nothing.
 SKEW_MAX: Final = 10
@@ -54,3 +61,71 @@ def _event(name: str, success: int, failure: int, odds: float) -> dict[str, Any]
         "odds_ratio": odds,
         "correlation_type": "success" if odds > 1 else "failure",
     }
+
+
+_OWN: Final = Part(
+    same_names(
+        *("funnelCorrelationType", "funnelCorrelationNames", "funnelCorrelationExcludeNames"),
+        *("funnelCorrelationEventNames", "funnelCorrelationExcludeEventNames"),
+        "funnelCorrelationEventExcludePropertyNames",
+    )
+)
+_NAMES: Final = NODE.union(_OWN.known, {"source", "modifiers"})
+_ACTORS: Final = "FunnelsActorsQuery"
+_ACTORS_NAMES: Final = NODE | {
+    *("source", "funnelStep", "funnelStepBreakdown", "funnelCustomSteps", "includeRecordings"),
+    *("funnelTrendsDropOff", "funnelTrendsEntrancePeriodStart", "modifiers"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationForm:
+    """The translation of a FunnelCorrelationQuery into `filters`.
+
+    They are the filters of the funnel in its `source`, plus the options of the correlation.
+    """
+
+    insight: str = "FUNNELS_CORRELATION"
+
+    def translated(self, sent: Mapping[str, Any], at: str, forms: Forms) -> Translation:
+        require_known(sent, _NAMES, at)
+        translation = forms.translated(*_funnel(sent.get("source"), join_place(at, "source")))
+        own = {name: sent[name] for name in sent if _OWN.filter_name(name)}
+        translation.put_part(_OWN, own, at, forms)
+        translation.put("insight", self.insight, join_place(at, "kind"))
+        return translation
+
+
+def _funnel(source: object, at: str) -> tuple[Mapping[str, Any], str]:
+    """Return the funnel's query, which may be inside a query for its persons, and its place."""
+    sent = require_object(source, at)
+    if sent.get("kind") == _ACTORS:
+        require_known(sent, _ACTORS_NAMES, at)
+        at = join_place(at, "source")
+        sent = require_object(sent.get("source"), at)
+    if sent.get("kind") != "FunnelsQuery":
+        raise no_choice(sent.get("kind"), ("FunnelsQuery",), join_place(at, "kind"))
+    return sent, at
+
+
+_PLACES: Final = {
+    "funnelCorrelationPersonEntity": "funnel_correlation_person_entity",
+    "funnelCorrelationPersonConverted": "funnel_correlation_person_converted",
+    "funnelCorrelationPropertyValues": "funnel_correlation_property_values",
+}
+FUNNEL_CORRELATION: Final = Kind(
+    "FunnelCorrelationQuery",
+    FunnelCorrelationQuery,
+    read_correlation,
+    calculate_correlation,
+    form=CorrelationForm(),
+    path="funnel/correlation",
+    actors=ActorsKind(
+        "funnel/correlation",
+        read_correlation_place,
+        find_correlated_actors,
+        frozenset(_PLACES.values()),
+        _PLACES,
+        ActorsSource("FunnelCorrelationActorsQuery", frozenset(_PLACES)),
+    ),
+)

@@ -1,18 +1,19 @@
-"""Calculation of funnels in the event store.
+"""Funnels, calculated in the event store: how many reach each of some steps.
 
-Source: insights.md, section 5.
+Source: insights.md, sections 1b, 5 and 13.
 """
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from fanion.insights.calculation_service import Calculation, require_few_numbers
 from fanion.insights.cohort_names_store import cohort_names
 from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.funnels.elements_sql import FunnelSql
-from fanion.insights.funnels.places import FunnelPlace, interval_start
+from fanion.insights.funnels.places import FunnelPlace, interval_start, read_funnel_place
 from fanion.insights.funnels.query import FunnelsQuery
+from fanion.insights.funnels.reading import read_funnels
 from fanion.insights.funnels.result import FunnelAnswer, times_to_convert
 from fanion.insights.funnels.sql import (
     actors_of_interval,
@@ -22,6 +23,9 @@ from fanion.insights.funnels.sql import (
     ranked_step_counts,
     step_counts,
 )
+from fanion.insights.kind_service import ActorsKind, ActorsSource, Kind
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
+from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.sql.compiler import OTHER, Statement
 
 # Numbers in one answer.
@@ -113,3 +117,42 @@ def _without_hidden(query: FunnelsQuery, rows: list[tuple[Any, ...]]) -> list[tu
     if query.breakdowns is None or not query.breakdowns.hide_other:
         return rows
     return [row for row in rows if row[0] != OTHER]
+
+
+_FILTER = Part(
+    same_names(
+        *("funnelVizType", "funnelOrderType", "funnelWindowInterval", "funnelWindowIntervalUnit"),
+        *("funnelWindowDays", "funnelFromStep", "funnelToStep", "binCount", "exclusions"),
+        *("breakdownAttributionType", "breakdownAttributionValue", "funnelAggregateByHogQL"),
+        "customAggregationTarget",
+    ),
+    DRAWN
+    | {
+        *("funnelStepReference", "breakdownSorting", "funnelAdvanced"),
+        "hideIncompleteConversionWindowPeriods",
+    },
+)
+_PLACES: Final = {
+    "funnelStep": "funnel_step",
+    "funnelStepBreakdown": "funnel_step_breakdown",
+    "funnelCustomSteps": "funnel_custom_steps",
+    "funnelTrendsDropOff": "drop_off",
+    "funnelTrendsEntrancePeriodStart": "entrance_period_start",
+}
+FUNNELS: Final = Kind(
+    "FunnelsQuery",
+    FunnelsQuery,
+    read_funnels,
+    calculate_funnels,
+    form=StandardForm("FUNNELS", {"funnelsFilter": _FILTER}),
+    path="funnel",
+    actors=ActorsKind(
+        "funnel",
+        read_funnel_place,
+        find_funnel_actors,
+        frozenset(_PLACES.values()),
+        _PLACES,
+        ActorsSource("FunnelsActorsQuery", frozenset(_PLACES)),
+    ),
+    has_series=lambda query: query.visualization == "trends",
+)

@@ -1,6 +1,6 @@
-"""Calculation of life cycles in the event store.
+"""Life cycles, calculated in the event store: who is new, comes back, or stays away.
 
-Source: insights.md, sections 8 and 13.
+Source: insights.md, sections 1b, 8 and 13.
 """
 
 import asyncio
@@ -13,7 +13,8 @@ from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.dates.intervals import Intervals
 from fanion.insights.dates.ranges import resolve_range
 from fanion.insights.dates.whole_intervals import interval_before, intervals_of
-from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status
+from fanion.insights.kind_service import SERIES_PLACES, ActorsKind, Kind, always
+from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status, read_lifecycle
 from fanion.insights.lifecycle.result import lifecycle_result
 from fanion.insights.lifecycle.sql import (
     LifecycleIntervals,
@@ -21,6 +22,8 @@ from fanion.insights.lifecycle.sql import (
     lifecycle_statement,
 )
 from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.query_names import DRAWN, Part
+from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import Statement
 
@@ -88,3 +91,23 @@ def _lifecycle_intervals(
     before = interval_before(intervals.starts[0], query.interval, calculation.clock).start
     context = calculation.context
     return LifecycleIntervals(context, query, span, before, intervals.starts), intervals
+
+
+_FILTER = Part({}, DRAWN | {"toggledLifecycles"})
+LIFECYCLE: Final = Kind(
+    "LifecycleQuery",
+    LifecycleQuery,
+    read_lifecycle,
+    calculate_lifecycle,
+    form=StandardForm("LIFECYCLE", {"lifecycleFilter": _FILTER}),
+    path="trend",
+    shown_as="Lifecycle",
+    actors=ActorsKind(
+        "lifecycle",
+        read_lifecycle_place,
+        find_lifecycle_actors,
+        SERIES_PLACES | {"target_date", "lifecycle_type", "breakdown_value"},
+        {"day": "target_date", "status": "lifecycle_type"},
+    ),
+    has_series=always,
+)

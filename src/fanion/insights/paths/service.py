@@ -1,16 +1,19 @@
-"""Calculation of paths in the event store.
+"""Paths, calculated in the event store: which step follows which.
 
-Source: insights.md, sections 9 and 13.
+Source: insights.md, sections 1b, 9 and 13.
 """
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from fanion.insights.calculation_service import Calculation
+from fanion.insights.kind_service import ActorsKind, Kind
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.path_cleaning import project_cleaning
-from fanion.insights.paths.query import NAME_CHARS_MAX, PathsQuery
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
+from fanion.insights.parsing.translation import StandardForm
+from fanion.insights.paths.query import NAME_CHARS_MAX, PathsQuery, read_paths
 from fanion.insights.paths.result import OTHER, paths_result, shown_targets, step_key
 from fanion.insights.paths.sql import (
     EdgePlace,
@@ -80,3 +83,39 @@ def _paths_range(calculation: Calculation, query: PathsQuery) -> PathsRange:
     cleaning = (*project_cleaning(stored), *query.cleaning)
     span = query.span(calculation.clock)
     return PathsRange(calculation.context, query, span, cleaning)
+
+
+_FILTER = Part(
+    {
+        **same_names(
+            *("includeEventTypes", "startPoint", "endPoint", "pathGroupings", "excludeEvents"),
+            *("stepLimit", "pathReplacements", "localPathCleaningFilters", "edgeLimit"),
+            *("minEdgeWeight", "maxEdgeWeight", "pathStartKey", "pathEndKey", "pathDropoffKey"),
+        ),
+        "pathsHogQLExpression": "paths_hogql_expression",
+    },
+    DRAWN | {"showFullUrls"},
+)
+_OF_FUNNEL = Part(
+    {
+        "funnelPathType": "funnel_paths",
+        "funnelSource": "funnel_filter",
+        "funnelStep": "funnel_step",
+        "funnel_filter": "funnel_filter",
+        "funnel_paths": "funnel_paths",
+    }
+)
+PATHS: Final = Kind(
+    "PathsQuery",
+    PathsQuery,
+    read_paths,
+    calculate_paths,
+    form=StandardForm("PATHS", {"pathsFilter": _FILTER, "funnelPathsFilter": _OF_FUNNEL}),
+    path="path",
+    actors=ActorsKind(
+        "path",
+        read_paths_place,
+        find_paths_actors,
+        frozenset({"path_start_key", "path_end_key", "path_dropoff_key"}),
+    ),
+)

@@ -1,6 +1,8 @@
-"""Calculation of retention in the event store.
+"""Retention, calculated in the event store.
 
-Source: insights.md, sections 6 and 13.
+Of those who did something first, it tells how many did something later.
+
+Source: insights.md, sections 1b, 6 and 13.
 """
 
 import asyncio
@@ -12,9 +14,16 @@ import msgspec
 from fanion.errors import Invalid
 from fanion.insights.calculation_service import Calculation
 from fanion.insights.dates.intervals import Intervals
+from fanion.insights.kind_service import ActorsKind, Kind
 from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
+from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.people_urls import PeopleUrls
-from fanion.insights.retention.query import RetentionQuery
+from fanion.insights.retention.query import (
+    TOTAL_INTERVALS_OF_QUERIES,
+    RetentionQuery,
+    read_retention,
+)
 from fanion.insights.retention.result import retention_result
 from fanion.insights.retention.sql import (
     RetentionPlace,
@@ -110,3 +119,37 @@ def _retention_rows(
 ) -> tuple[RetentionRows, Intervals]:
     span, rows = query.rows(calculation.clock)
     return RetentionRows(calculation.context, query, span, rows.starts), rows
+
+
+_FILTER = Part(
+    same_names(
+        *("period", "totalIntervals", "retentionType", "targetEntity", "returningEntity"),
+        *("cumulative", "minimumOccurrences", "retentionCustomBrackets", "timeWindowMode"),
+        *("aggregationType", "aggregationProperty", "aggregationPropertyType"),
+        "customAggregationTarget",
+    ),
+    DRAWN
+    | {
+        *("retentionReference", "meanRetentionCalculation", "showMean", "dashboardDisplay"),
+        *("display", "selectedInterval"),
+    },
+)
+RETENTION: Final = Kind(
+    "RetentionQuery",
+    RetentionQuery,
+    read_retention,
+    calculate_retention,
+    form=StandardForm(
+        "RETENTION",
+        {"retentionFilter": _FILTER},
+        defaults={"total_intervals": TOTAL_INTERVALS_OF_QUERIES},
+    ),
+    path="retention",
+    actors=ActorsKind(
+        "retention",
+        read_retention_place,
+        find_retention_actors,
+        frozenset({"selected_interval", "returning_interval", "breakdown_value"}),
+        {"interval": "selected_interval", "breakdown": "breakdown_value"},
+    ),
+)

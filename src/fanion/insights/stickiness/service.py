@@ -1,6 +1,6 @@
-"""Calculation of stickiness in the event store.
+"""Stickiness, calculated in the event store: in how many intervals persons did something.
 
-Source: insights.md, sections 7 and 13.
+Source: insights.md, sections 1b, 7 and 13.
 """
 
 from collections.abc import Iterator
@@ -12,10 +12,21 @@ from fanion.insights.dates.comparison import earlier_range, intervals_back, prev
 from fanion.insights.dates.intervals import DateRange, Intervals, widen_to_interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.dates.whole_intervals import intervals_of
+from fanion.insights.kind_service import (
+    INSIGHT_ACTORS,
+    NEWER_SERIES_PLACES,
+    SERIES_PLACES,
+    ActorsKind,
+    ActorsSource,
+    Kind,
+    group_type_of,
+)
 from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
+from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import Statement
-from fanion.insights.stickiness.query import StickinessQuery
+from fanion.insights.stickiness.query import StickinessQuery, read_stickiness
 from fanion.insights.stickiness.result import stickiness_entry
 from fanion.insights.stickiness.sql import (
     SeriesIntervals,
@@ -124,3 +135,30 @@ def _before(
         if scope.is_explicit
         else widen_to_interval(before, interval, zone, clock.week_start_day)
     )
+
+
+def group_type_of_stickiness(query: StickinessQuery, place: StickinessPlace) -> int | None:
+    """Return the type of the groups that the series counts, or else that of the question."""
+    own = query.series[place.series].group_type_index
+    return group_type_of(query, place) if own is None else own
+
+
+_FILTER = Part(same_names("computedAs", "stickinessCriteria", "compare", "display"), DRAWN)
+STICKINESS: Final = Kind(
+    "StickinessQuery",
+    StickinessQuery,
+    read_stickiness,
+    calculate_stickiness,
+    form=StandardForm("STICKINESS", {"stickinessFilter": _FILTER}),
+    path="trend",
+    shown_as="Stickiness",
+    actors=ActorsKind(
+        "stickiness",
+        read_stickiness_place,
+        find_stickiness_actors,
+        SERIES_PLACES | {"stickiness_days", "breakdown_value", "compare_label"},
+        {**NEWER_SERIES_PLACES, "day": "stickiness_days"},
+        source=ActorsSource("StickinessActorsQuery", INSIGHT_ACTORS.names),
+        group_type=group_type_of_stickiness,
+    ),
+)

@@ -1,21 +1,28 @@
-"""Calculation of trends in the event store.
+"""Trends, calculated in the event store: events, persons, sessions or a property by interval.
 
-Source: insights.md, section 4; cohorts.md, section 23.
+Source: insights.md, sections 1b, 4 and 13; cohorts.md, section 23.
 """
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from fanion.insights.calculation_service import Analysis, Calculation, require_few_numbers
 from fanion.insights.cohort_names_store import cohort_names
 from fanion.insights.dates.intervals import DateRange, cut_into_intervals
+from fanion.insights.kind_service import (
+    NEWER_SERIES_PLACES,
+    SERIES_PLACES,
+    ActorsKind,
+    Kind,
+    always,
+)
+from fanion.insights.parsing.query_names import DRAWN, Part, same_names
+from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.breakdown import Bins, equal_bins
 from fanion.insights.sql.compiler import Statement
-from fanion.insights.trends.actors_sql import actors_statement
-from fanion.insights.trends.extent_sql import extent_statement
 from fanion.insights.trends.frames import (
     Frame,
     Numbers,
@@ -24,11 +31,16 @@ from fanion.insights.trends.frames import (
     numbers_of_rows,
     query_of_series,
 )
-from fanion.insights.trends.places import TrendPlace, query_of_cell
-from fanion.insights.trends.query import TrendsQuery
+from fanion.insights.trends.places import (
+    TrendPlace,
+    group_type_of_trend,
+    query_of_cell,
+    read_trends_place,
+)
+from fanion.insights.trends.query import TrendsQuery, read_trends
 from fanion.insights.trends.result import FrameNumbers, largest_values, trend_result
 from fanion.insights.trends.rows_sql import SeriesQuery
-from fanion.insights.trends.sql import trend_statement
+from fanion.insights.trends.sql import actors_statement, extent_statement, trend_statement
 from fanion.projects.model import Project
 
 # Numbers in one result: a second's work at most, and a few megabytes of JSON.
@@ -190,3 +202,30 @@ class RollingAverage:
         numbers = await _numbers(calculation, daily, frame)
         entries = trend_result(daily, [numbers], None, calculation.now)
         return sum(entries[0]["data"]) / ROLLING_DAYS if entries else 0.0
+
+
+_FILTER = Part(
+    {
+        **same_names("display", "formula", "formulas", "smoothingIntervals", "compare"),
+        "formulaNodes": "formulaNodes",
+        "breakdown_histogram_bin_count": "breakdown_histogram_bin_count",
+    },
+    DRAWN,
+)
+TRENDS: Final = Kind(
+    "TrendsQuery",
+    TrendsQuery,
+    read_trends,
+    calculate_trends,
+    form=StandardForm("TRENDS", {"trendsFilter": _FILTER}),
+    path="trend",
+    actors=ActorsKind(
+        "trends",
+        read_trends_place,
+        find_trends_actors,
+        SERIES_PLACES | {"day", "people_day", "breakdown_value", "compare_label"},
+        {**NEWER_SERIES_PLACES, "day": "day", "breakdown": "breakdown_value"},
+        group_type=group_type_of_trend,
+    ),
+    has_series=always,
+)

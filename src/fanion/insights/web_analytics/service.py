@@ -1,14 +1,22 @@
-"""Calculation of web analytics in the event store.
+"""Web analytics, calculated in the event store.
 
-Source: insights.md, section 11.
+The questions are for totals, for tables by page, source, device or place, and for goals.
+
+Source: insights.md, sections 1c and 11.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from fanion.insights.calculation_service import Calculation
+from fanion.insights.kind_service import Kind
 from fanion.insights.parsing.path_cleaning import project_cleaning
 from fanion.insights.web_analytics.overview_sql import overview_statement
-from fanion.insights.web_analytics.parsing import columns_of
+from fanion.insights.web_analytics.parsing import (
+    columns_of,
+    read_web_goals,
+    read_web_overview,
+    read_web_stats,
+)
 from fanion.insights.web_analytics.query import WebGoalsQuery, WebOverviewQuery, WebStatsTableQuery
 from fanion.insights.web_analytics.result import goals_answer, overview_answer, stats_answer
 from fanion.insights.web_analytics.table_sql import Table, table_of, table_statement
@@ -41,3 +49,12 @@ async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) ->
     rows = await calculation.rows(table_statement(context, query, spans, table))
     overview = await calculation.rows(overview_statement(context, query, spans, None))
     return goals_answer(query, rows, overview)
+
+
+WEB_OVERVIEW: Final = Kind(
+    "WebOverviewQuery", WebOverviewQuery, read_web_overview, calculate_web_overview
+)
+WEB_STATS_TABLE: Final = Kind(
+    "WebStatsTableQuery", WebStatsTableQuery, read_web_stats, calculate_web_stats
+)
+WEB_GOALS: Final = Kind("WebGoalsQuery", WebGoalsQuery, read_web_goals, calculate_web_goals)
