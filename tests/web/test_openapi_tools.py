@@ -1,15 +1,18 @@
 """The OpenAPI document of the whole application can be read by validators and generators."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from fanion.web.openapi.operation_ids import operation_id
 from tests.support.application import Json, Tenant
 
 # YAML needs another notation for keys of more than 1,024 characters; the longest path has 81.
 KEY_CHARS_MAX = 100
+ID_CHARS_MAX = 40
 
 
 @pytest.fixture
@@ -38,3 +41,44 @@ async def test_no_key_is_too_long_for_yaml(document: Json) -> None:
     too_long = {name for node in nodes(document) for name in node if len(name) > KEY_CHARS_MAX}
 
     assert too_long == set()
+
+
+async def test_operation_ids_are_unique_short_and_identifiers(document: Json) -> None:
+    ids = [
+        operation["operationId"]
+        for item in document["paths"].values()
+        for operation in item.values()
+    ]
+
+    assert len(ids) > 150
+    assert len(set(ids)) == len(ids)
+    assert [name for name in ids if not re.fullmatch(r"[a-z][A-Za-z0-9]*", name)] == []
+    assert [name for name in ids if len(name) > ID_CHARS_MAX] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "is_list", "name"),
+    [
+        ("get", "/api/projects/", True, "listProjects"),
+        ("post", "/api/projects/", False, "createProject"),
+        ("patch", "/api/projects/{project_id}/", False, "updateProject"),
+        ("get", "/api/projects/{project_id}/cohorts/", True, "listCohorts"),
+        ("put", "/api/projects/{project_id}/cohorts/{id}/", False, "replaceCohort"),
+        ("get", "/api/projects/{project_id}/cohorts/{id}/activity/", True, "listCohortActivity"),
+        ("post", "/api/projects/{project_id}/insights/trend/", False, "calculateTrend"),
+        ("post", "/api/projects/{project_id}/insights/path/", False, "calculatePaths"),
+        ("get", "/api/organizations/{o}/resource_access/{id}/", False, "getResourceAccess"),
+        (
+            "post",
+            "/api/organizations/{o}/roles/{r}/role_memberships/",
+            False,
+            "createRoleMembership",
+        ),
+        ("delete", "/api/sessions/", False, "deleteOtherSessions"),
+        ("delete", "/api/sessions/{session_id}/", False, "deleteSession"),
+    ],
+)
+def test_an_operation_id_follows_from_method_and_path(
+    method: str, path: str, is_list: bool, name: str
+) -> None:
+    assert operation_id(method, path, is_list=is_list) == name

@@ -52,7 +52,7 @@ def _capture_operation(name: str, summary: str, schema: Json, example: Json) -> 
 
 CAPTURE_OPERATIONS: Json = {
     "/capture": _capture_operation(
-        "Capture",
+        "capture",
         "Send an event",
         {
             "type": "object",
@@ -62,7 +62,7 @@ CAPTURE_OPERATIONS: Json = {
         {"api_key": PROJECT_KEY, **_SIGNED_UP},
     ),
     "/batch": _capture_operation(
-        "CaptureBatch",
+        "captureBatch",
         "Send many events",
         {
             "type": "object",
@@ -98,7 +98,7 @@ CAPTURE_OPERATIONS: Json = {
         },
     ),
     "/engage": _capture_operation(
-        "Engage",
+        "engage",
         "Set properties of a person",
         {
             "type": "object",
@@ -150,7 +150,7 @@ CAPTURE_OPERATIONS: Json = {
             {"results": {_UUID: {"result": "ok"}}},
         ),
         tags=["Capture"],
-        operationId="CaptureV1",
+        operationId="captureV1",
         security=[{"project": []}],
     ),
 }

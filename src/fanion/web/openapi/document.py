@@ -22,6 +22,7 @@ from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi.filter_language import add_filter_language
+from fanion.web.openapi.operation_ids import operation_id
 
 # Placeholders in examples.
 PROJECT_KEY = "<project API key>"
@@ -154,6 +155,10 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
                 _names_required(resolve_reference(content["schema"], schemas))
                 for content in body["content"].values()
             )
+    for path, method, operation in iter_operations(schema):
+        if path not in others:
+            is_list = _is_list(operation, schemas)
+            operation["operationId"] = operation_id(method, f"{path}/", is_list=is_list)
     schemas["Error"] = _ERROR
     schema["components"]["responses"] = {"Error": _ERROR_RESPONSE}
     schema["paths"] = {
@@ -231,13 +236,20 @@ def _add_header_schemas(responses: dict[str, Any]) -> None:
             header.setdefault("schema", _HEADERS[name])
 
 
+def _response_schema(operation: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of the JSON that answers a request, empty if none does."""
+    response = operation["responses"].get("200", {}).get("content", {}).get(JSON, {})
+    return resolve_reference(response.get("schema", {}), schemas)
+
+
+def _is_list(operation: dict[str, Any], schemas: dict[str, Any]) -> bool:
+    schema = _response_schema(operation, schemas)
+    return schema.get("type") == "array" or "results" in schema.get("properties", ())
+
+
 def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """Return the paging parameters that the fields of the response imply."""
-    response = operation["responses"].get("200", {}).get("content", {}).get(JSON, {})
-    fields: dict[str, Any] = resolve_reference(response.get("schema", {}), schemas).get(
-        "properties", {}
-    )
-    names = paging_names(fields)
+    names = paging_names(_response_schema(operation, schemas).get("properties", {}))
     if not names:
         return ()
     return _BY_NUMBER if "page" in names else _BY_OFFSET

@@ -215,7 +215,7 @@ def _decide_operation(
                 "required": False,
                 "description": "Version of the response.",
                 "schema": {"type": "integer", "minimum": 1, "maximum": 4, "default": 1},
-                "example": 3 if name == "Decide" else 2,
+                "example": 3 if name == "decide" else 2,
             }
         ],
     )
@@ -259,21 +259,21 @@ def _get_operation(
 
 FLAG_OPERATIONS: Json = {
     "/decide": _decide_operation(
-        "Decide",
+        "decide",
         "Evaluate the flags of a person",
         "With the configuration of SDKs. `v=2` returns enabled flags, `v=3` all active flags with "
         "their payloads, `v=4` a record for each flag, as `/flags/`.",
         (_VALUES, _DECIDED),
     ),
     "/flags": _decide_operation(
-        "Flags",
+        "flags",
         "Evaluate the flags of a person, with reasons",
         "`v=1` returns what `/decide/?v=3` does; `v=2` and above a record for each flag. "
         "`config=true` adds the configuration of SDKs.",
         (_RECORDS, _RECORDED),
     ),
     "/ofrep/v1/evaluate/flags": _ofrep_operation(
-        "OfrepBulk",
+        "ofrepBulk",
         "Evaluate all flags (OpenFeature)",
         (
             {
@@ -285,13 +285,13 @@ FLAG_OPERATIONS: Json = {
         ),
     ),
     "/ofrep/v1/evaluate/flags/{key}": _ofrep_operation(
-        "OfrepSingle",
+        "ofrepSingle",
         "Evaluate one flag (OpenFeature)",
         (_OFREP_FLAG, _OFREP_EXAMPLE),
         {**_FLAG_KEY, "example": "new-checkout"},
     ),
     "/api/projects/{project_id}/feature_flags/local_evaluation": _get_operation(
-        "LocalEvaluation",
+        "getLocalEvaluation",
         "Read definitions for local evaluation",
         "Flags, group types and cohorts from which SDKs evaluate flags themselves. The project's "
         "secret key is accepted too. The `ETag` may be sent back as `If-None-Match`.",
@@ -300,14 +300,14 @@ FLAG_OPERATIONS: Json = {
         _SEND_COHORTS,
     ),
     "/api/projects/{project_id}/feature_flags/stream": _get_operation(
-        "FlagStream",
+        "streamFlags",
         "Stream changes of flags",
         "Server-sent events: the current version at once, then one event for each change.",
         "text/event-stream",
         _TEXT,
     ),
     "/api/projects/{project_id}/feature_flags/{key}/remote_config": _get_operation(
-        "RemoteConfig",
+        "getRemoteConfig",
         "Read the payload of a flag",
         "JSON text in a JSON string. The project's secret key is accepted too.",
         JSON,
