@@ -13,7 +13,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.db.schema.tables import memberships, users
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.members_store import MemberStore, NewMember
+from fanion.projects.members.store import MemberStore, NewMember
 from fanion.projects.model import Level
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from tests.support.management import (

@@ -11,7 +11,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.members_store import MemberStore
+from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
 from tests.projects.test_store import set_up
 from tests.support.application import Tenant

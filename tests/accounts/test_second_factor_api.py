@@ -21,7 +21,7 @@ from fanion.db.schema.accounts import pending_sign_ins, recovery_codes
 from fanion.projects.auth.authentication_service import CACHED_S
 from fanion.projects.cache import Projects
 from fanion.projects.model import FRESH_FOR, Level
-from fanion.projects.organizations_api import Organizations, OrganizationsApi
+from fanion.projects.organizations.api import Organizations, OrganizationsApi
 from fanion.projects.store import ProjectStore
 from fanion.web.management import Management, management_app
 from tests.support.exchange import management_transport
@@ -88,9 +88,7 @@ async def workspace(records: Records) -> AsyncIterator[Workspace]:
         SecondFactorApi,
         OrganizationsApi,
     )
-    organizations = Organizations(
-        Projects(ProjectStore(records)), records, lambda *_: None, lambda _: None
-    )
+    organizations = Organizations(Projects(ProjectStore(records)), records, lambda _: None)
     async with open_workspace(records, controllers, {"organizations": organizations}) as opened:
         yield opened
 

@@ -22,14 +22,14 @@ from fanion.db.schema.tables import memberships, organizations, projects, users
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX
-from fanion.projects.invite_acceptance_store import InviteAcceptance
-from fanion.projects.invites import INVITE_LASTS, masked_email
-from fanion.projects.invites_api import InvitesApi
-from fanion.projects.members_api import MembersApi
-from fanion.projects.members_store import MemberStore
+from fanion.projects.invites.api import InvitesApi
+from fanion.projects.invites.model import INVITE_LASTS, masked_email
+from fanion.projects.members.api import MembersApi
+from fanion.projects.members.invite_acceptance_store import InviteAcceptance
+from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
-from fanion.projects.organizations_api import OrganizationsApi
-from fanion.projects.roles_api import RolesApi
+from fanion.projects.organizations.api import OrganizationsApi
+from fanion.projects.roles.api import RolesApi
 from tests.support.management import (
     BASE_URL,
     CONSOLE,

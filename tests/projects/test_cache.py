@@ -15,7 +15,7 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore
 from fanion.runtime.change_bus import ChangeBus, Topic
-from tests.projects.test_authentication import SlowKeys
+from tests.projects.auth.test_authentication import SlowKeys
 from tests.support.management import OWNER_KEY, PROJECT_TOKEN, Workspace, open_workspace
 
 NEW_TOKEN = "phc_rotated"

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from fanion.projects.model import Level
-from tests.projects.test_invites_api import INVITES, count
-from tests.projects.test_members_api import MEMBERS, levels
+from tests.projects.invites.test_api import INVITES, count
+from tests.projects.members.test_api import MEMBERS, levels
 from tests.support.management import NOW, add_key, error
 from tests.support.team import ACCESS, ROLES, Json, Team
 

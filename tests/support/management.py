@@ -36,9 +36,12 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import hash_key, mask
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
-from fanion.projects.invite_acceptance_store import InviteAcceptance
+from fanion.projects.invites.api import Invites
+from fanion.projects.invites.store import InviteStore
+from fanion.projects.members.invite_acceptance_store import InviteAcceptance
 from fanion.projects.model import Level
-from fanion.projects.organizations_api import Organizations
+from fanion.projects.organizations.api import Organizations
+from fanion.projects.roles.store import RoleStore
 from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_pages import InvitePage, LinkPage
@@ -208,7 +211,9 @@ def _of_members(
         sign_in.sessions.rights_changed(user_id)
 
     return {
-        "organizations": Organizations(projects, records, revoke_flags_of_role, rights_changed),
+        "organizations": Organizations(projects, records, rights_changed),
+        "roles": RoleStore(records, revoke_flags_of_role),
+        "invites": Invites(InviteStore(records)),
         "signup": Signup(
             InviteAcceptance(records),
             sign_in,

@@ -27,11 +27,13 @@ from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
-from fanion.projects.invites_api import InvitesApi
-from fanion.projects.members_api import MembersApi
+from fanion.projects.invites.api import Invites, InvitesApi
+from fanion.projects.invites.store import InviteStore
+from fanion.projects.members.api import MembersApi
 from fanion.projects.model import Level
-from fanion.projects.organizations_api import Organizations, OrganizationsApi
-from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
+from fanion.projects.organizations.api import Organizations, OrganizationsApi
+from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
+from fanion.projects.roles.store import RoleStore
 from fanion.projects.store import ProjectStore
 from fanion.runtime.change_bus import ChangeBus
 from fanion.server.asgi_bridge import AsgiApp
@@ -235,9 +237,9 @@ def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
                 ActivityApi,
             ),
             dependencies={
-                "organizations": Organizations(
-                    directory, records, revoke_flags_of_role, rights_changed, mails.send, MAIL_URL
-                ),
+                "organizations": Organizations(directory, records, rights_changed),
+                "roles": RoleStore(records, revoke_flags_of_role),
+                "invites": Invites(InviteStore(records), mails.send, MAIL_URL),
                 "flags": Flags(store, ChangeBus()),
                 "records": records,
             },

@@ -18,7 +18,7 @@ from fanion.accounts.api import OPEN, SignedIn, begin_session, finish_first_fact
 from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
 from fanion.accounts.signup_service import Signup
 from fanion.errors import AppError, Invalid
-from fanion.projects.invites import OpenInvite, masked_email
+from fanion.projects.invites.model import OpenInvite, masked_email
 from fanion.projects.model import FIRST_NAME_CHARS_MAX, LEVELS
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.endpoints import response_media_type

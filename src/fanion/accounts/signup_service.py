@@ -9,8 +9,8 @@ from fanion.accounts.users_store import Account
 from fanion.errors import Invalid
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX
-from fanion.projects.invite_acceptance_store import InviteAcceptance, NewAccount
-from fanion.projects.invites import InvalidInvite, OpenInvite
+from fanion.projects.invites.model import InvalidInvite, OpenInvite
+from fanion.projects.members.invite_acceptance_store import InviteAcceptance, NewAccount
 from fanion.projects.model import Principal
 from fanion.server.forwarded import Caller
 

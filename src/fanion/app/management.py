@@ -62,12 +62,14 @@ from fanion.persons.timeline_service import Timelines
 from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
-from fanion.projects.invite_acceptance_store import InviteAcceptance
-from fanion.projects.invites_api import InvitesApi
-from fanion.projects.members_api import MembersApi
-from fanion.projects.organizations_api import Organizations, OrganizationsApi
+from fanion.projects.invites.api import Invites, InvitesApi
+from fanion.projects.invites.store import InviteStore
+from fanion.projects.members.api import MembersApi
+from fanion.projects.members.invite_acceptance_store import InviteAcceptance
+from fanion.projects.organizations.api import Organizations, OrganizationsApi
 from fanion.projects.problems_api import ProblemsApi
-from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
+from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
+from fanion.projects.roles.store import RoleStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
@@ -175,8 +177,11 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
         "organizations": Organizations(
             flags.projects,
             records,
-            revoke_flags_of_role,
             partial(_rights_changed, server),
+        ),
+        "roles": RoleStore(records, revoke_flags_of_role),
+        "invites": Invites(
+            InviteStore(records),
             mails.send if (mails := server.accounts.mails) is not None else None,
             settings.mail_url,
         ),

@@ -28,9 +28,9 @@ from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
 from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
-from fanion.projects.members_store import Member, MemberStore, NewMember, first_organization
+from fanion.projects.members.store import Member, MemberStore, NewMember, first_organization
 from fanion.projects.model import AccessLevel, Role, read_email, read_first_name, read_level
-from fanion.projects.roles_store import RoleStore
+from fanion.projects.roles.store import RoleStore
 from fanion.runtime.clock import utc_now
 
 T = TypeVar("T")

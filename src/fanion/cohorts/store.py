@@ -31,7 +31,7 @@ from fanion.db.schema.cohorts import (
 from fanion.db.schema.tables import users
 from fanion.errors import Invalid
 from fanion.projects.model import user_summary
-from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.projects.organizations.store import USER_SUMMARY
 from fanion.projects.store import move_flag_version
 from fanion.webhooks.outbox_store import record_and_enqueue
 

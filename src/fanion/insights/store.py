@@ -12,7 +12,7 @@ from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.db.schema.tables import users
 from fanion.insights.model import StoredInsight, TilePlace
 from fanion.projects.model import UserSummary
-from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.projects.organizations.store import USER_SUMMARY
 
 _insight, _tile, _dashboard = insights.c, dashboard_tiles.c, dashboards.c
 

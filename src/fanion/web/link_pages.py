@@ -11,7 +11,7 @@ from litestar.enums import MediaType
 
 from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
 from fanion.errors import AppError
-from fanion.projects.invites import OpenInvite, masked_email
+from fanion.projects.invites.model import OpenInvite, masked_email
 from fanion.projects.model import FIRST_NAME_CHARS_MAX
 from fanion.web.landing_page import prefers_html
 from fanion.web.pages import html_document

@@ -26,7 +26,7 @@ from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.errors import Invalid, NotFound
 from fanion.projects.auth.keys import mask
 from fanion.projects.model import FORMER_KEYS_MAX, user_summary
-from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.projects.organizations.store import USER_SUMMARY
 from fanion.projects.store import too_many_former
 from fanion.webhooks.model import (
     SECRET_BYTES,

@@ -21,7 +21,7 @@ from fanion.accounts.model import Purpose
 from fanion.db.schema.accounts import recovery_codes, second_factors, sign_in_links
 from fanion.db.schema.tables import users
 from fanion.events.storage.store import EventStore
-from fanion.projects.members_store import MemberStore, NewMember
+from fanion.projects.members.store import MemberStore, NewMember
 from fanion.projects.model import Level
 from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.management import CONSOLE

@@ -16,7 +16,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_identities
 from fanion.db.schema.tables import memberships, users
 from fanion.projects.model import AccessLevel, Level
-from fanion.projects.roles_store import RoleStore
+from fanion.projects.roles.store import RoleStore
 from tests.support.management import NOW, Person, add_member, insert_project
 
 pytestmark = pytest.mark.every_engine

@@ -20,7 +20,7 @@ from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.model import Level, folded
-from fanion.projects.roles_store import add_role_member, load_roles, record_role
+from fanion.projects.roles.store import add_role_member, load_roles, record_role
 
 # The level of a user whose groups name none.
 LEVEL = Level.MEMBER

@@ -20,7 +20,7 @@ from fanion.db.schema.accounts import (
 from fanion.db.schema.tables import memberships, personal_api_keys, users
 from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.personal_keys_store import revoke_keys_of
-from fanion.projects.invites_store import revoke_invites_of
+from fanion.projects.invites.store import revoke_invites_of
 
 _user = users.c
 

@@ -30,7 +30,7 @@ from fanion.flags.management.role_access_store import access_now
 from fanion.flags.storage.changes import change_flag, record_updated, related_change
 from fanion.flags.storage.store import StoredFlag, lock_flag
 from fanion.projects.model import Project, UserSummary, user_summary
-from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.projects.organizations.store import USER_SUMMARY
 
 # Pending and completed changes of one flag.
 WAITING_MAX = 100

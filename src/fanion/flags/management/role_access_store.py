@@ -25,8 +25,8 @@ from fanion.flags.engine.definition import Flag, FlagRow, compile_flag
 from fanion.flags.storage.changes import record_updated, related_change
 from fanion.flags.storage.store import live_flags
 from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
-from fanion.projects.organizations_store import setting_of
-from fanion.projects.roles_store import RoleRemoval, load_roles, lock_roles
+from fanion.projects.organizations.store import setting_of
+from fanion.projects.roles.store import RoleRemoval, load_roles, lock_roles
 from fanion.projects.store import load_projects
 from fanion.properties.filters import InCohort
 

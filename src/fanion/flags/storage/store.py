@@ -25,7 +25,7 @@ from fanion.flags.engine.definition import (
 )
 from fanion.flags.management.list_query import EVERYTHING, Candidate, FlagQuery
 from fanion.projects.model import UserSummary, user_summary
-from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.projects.organizations.store import USER_SUMMARY
 from fanion.properties.filters import InCohort
 from fanion.rest.validation import object_id
 

@@ -15,7 +15,7 @@ from fanion.flags.management.role_access_store import give_flag
 from fanion.flags.storage.changes import change_flag, create_flag
 from fanion.flags.storage.store import lock_flag
 from fanion.projects.model import Role, folded
-from fanion.projects.roles_store import add_role_member, create_role, load_roles, record_role
+from fanion.projects.roles.store import add_role_member, create_role, load_roles, record_role
 from fanion.transfer.document import FlagEntry, RoleEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import replace_names, replace_names_in_flag

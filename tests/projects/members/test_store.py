@@ -17,9 +17,9 @@ from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.projects.admin_store import FIRST_ORGANIZATION, user_id_of
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
-from fanion.projects.members_store import MemberStore, NewMember, first_organization
+from fanion.projects.members.store import MemberStore, NewMember, first_organization
 from fanion.projects.model import Level
-from fanion.projects.roles_store import RoleStore
+from fanion.projects.roles.store import RoleStore
 from tests.projects.test_store import set_up
 from tests.support.management import NOW, add_member, password_matches
 

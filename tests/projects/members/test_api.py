@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from fanion.db.schema.tables import memberships, personal_api_keys, users
 from fanion.projects.model import Level
-from tests.projects.test_roles import NOT_FOUND, summary
+from tests.projects.roles.test_api import NOT_FOUND, summary
 from tests.support.management import error, invalid
 from tests.support.team import ORGANIZATION, Colleague, Json, Team, TeamServer, open_team
 

@@ -26,7 +26,7 @@ from fanion.projects.model import (
     folded,
     user_summary,
 )
-from fanion.projects.organizations_store import USER_SUMMARY, setting_of
+from fanion.projects.organizations.store import USER_SUMMARY, setting_of
 
 
 @dataclass(frozen=True, slots=True)

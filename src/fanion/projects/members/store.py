@@ -29,10 +29,10 @@ from fanion.errors import Invalid, NotFound
 from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.auth.personal_keys_store import NewPersonalKey, create_key, revoke_keys_of
-from fanion.projects.invites_store import revoke_invites_of
+from fanion.projects.invites.store import revoke_invites_of
 from fanion.projects.model import Level, PersonalKey
-from fanion.projects.organizations_store import lock_members
-from fanion.projects.roles_store import leave_roles
+from fanion.projects.organizations.store import lock_members
+from fanion.projects.roles.store import leave_roles
 
 _user, _member = users.c, memberships.c
 

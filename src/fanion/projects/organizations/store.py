@@ -16,7 +16,6 @@ from fanion.db.engine import Records
 from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.errors import Invalid, NotFound
-from fanion.projects.member_rights import Manager
 from fanion.projects.model import (
     FEATURE_FLAGS,
     LEVELS,
@@ -26,6 +25,7 @@ from fanion.projects.model import (
     UserSummary,
     user_summary,
 )
+from fanion.projects.organizations.member_rights import Manager
 
 # Columns of a statement that joins a user, null if there is none. `user_summary` reads them.
 USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in UserSummary.__struct_fields__)

@@ -9,15 +9,15 @@ from sqlalchemy import Connection
 from fanion.db.engine import Records
 from fanion.db.schema.tables import users
 from fanion.errors import NotFound
-from fanion.projects.member_rights import (
+from fanion.projects.members.store import Member, give_level, member_where, remove_member
+from fanion.projects.model import Level, access_not_given
+from fanion.projects.organizations.member_rights import (
     Manager,
     require_manager,
     require_may_change_level,
     require_may_remove,
 )
-from fanion.projects.members_store import Member, give_level, member_where, remove_member
-from fanion.projects.model import Level, access_not_given
-from fanion.projects.organizations_store import lock_members, manager_of
+from fanion.projects.organizations.store import lock_members, manager_of
 
 
 @dataclass(frozen=True, slots=True)

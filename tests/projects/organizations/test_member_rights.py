@@ -3,13 +3,13 @@
 import pytest
 
 from fanion.errors import PermissionDenied
-from fanion.projects.member_rights import (
+from fanion.projects.model import Level
+from fanion.projects.organizations.member_rights import (
     Manager,
     require_may_change_level,
     require_may_give,
     require_may_remove,
 )
-from fanion.projects.model import Level
 
 V, M, A, O = Level.VIEWER, Level.MEMBER, Level.ADMIN, Level.OWNER  # noqa: E741
 ME, OTHER = 1, 2

@@ -17,11 +17,11 @@ from fanion.db.schema.organizations import invite_roles, organization_invites, r
 from fanion.db.schema.tables import memberships, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.auth.keys import KEY_BYTES, hash_key
-from fanion.projects.invites import INVITE_LASTS, INVITES_MAX, Invite, NewInvite
-from fanion.projects.member_rights import Manager, require_manager, require_may_give
+from fanion.projects.invites.model import INVITE_LASTS, INVITES_MAX, Invite, NewInvite
 from fanion.projects.model import Level, UserSummary
-from fanion.projects.organizations_store import USER_SUMMARY, lock_members, manager_of
-from fanion.projects.roles_store import lock_roles
+from fanion.projects.organizations.member_rights import Manager, require_manager, require_may_give
+from fanion.projects.organizations.store import USER_SUMMARY, lock_members, manager_of
+from fanion.projects.roles.store import lock_roles
 
 _invite, _role = organization_invites.c, invite_roles.c
 _COLUMNS = (

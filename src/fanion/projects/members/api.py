@@ -1,22 +1,20 @@
 """Members of an organization over HTTP."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from fanion.projects.member_changes_store import MemberChange
-from fanion.projects.model import LEVELS, Level
-from fanion.projects.organizations_api import OrganizationName, Organizations
-from fanion.projects.organizations_store import OrganizationMember, member_of, members_page
+from fanion.projects.members.changes_store import MemberChange, MemberChangeStore
+from fanion.projects.model import Level
+from fanion.projects.organizations.api import LevelNumber, OrganizationName, Organizations
+from fanion.projects.organizations.store import OrganizationMember, member_of, members_page
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_ORGANIZATION_MEMBER
-
-LevelNumber = Annotated[Literal[0, 1, 8, 15], Meta(description=LEVELS)]
 
 
 class MemberChanges(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +62,7 @@ class MembersApi(Controller):
         resolved = await organizations.find_organization(request.principal, organization)
         principal, now = request.principal, request.app.state.now()
         change = MemberChange(resolved.id, user_uuid, principal.user.id, now)
-        changed = await organizations.member_changes.change_level(
+        changed = await MemberChangeStore(organizations.records).change_level(
             change, Level(data.level), may_raise=principal.may_give_access
         )
         organizations.rights_changed(changed.user_id)
@@ -86,5 +84,5 @@ class MembersApi(Controller):
         resolved = await organizations.find_organization(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
         change = MemberChange(resolved.id, user_uuid, user.id, now)
-        member = await organizations.member_changes.dismiss(change)
+        member = await MemberChangeStore(organizations.records).dismiss(change)
         organizations.rights_changed(member.user_id)

@@ -14,8 +14,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
 from fanion.projects.model import AccessLevel, Role, RoleMember
-from fanion.projects.organizations_api import Access, OrganizationName, Organizations
+from fanion.projects.organizations.api import Access, OrganizationName, Organizations
 from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.projects.roles.store import RoleStore
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_ROLE,
@@ -66,11 +67,12 @@ class RolesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> Paged[Role]:
         """Return the roles, ordered by name."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        rows, count = await organizations.roles.page(resolved.id, page.limit, page.offset)
+        rows, count = await roles.page(resolved.id, page.limit, page.offset)
         return page.with_results(list(rows), count)
 
     @post("/", summary="Create a role")
@@ -80,11 +82,12 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         data: RequestBody[NewRole],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> Role:
         """Create a role. Without an access level, it gets the organization's default."""
         resolved = await organizations.find_administered(request.principal, organization)
         level = data.feature_flags_access_level
-        return await organizations.roles.create_role(
+        return await roles.create_role(
             resolved.id,
             request.principal.user.id,
             data.name,
@@ -99,9 +102,10 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> Role:
         resolved = await organizations.find_organization(request.principal, organization)
-        return await organizations.roles.get_role(resolved.id, role_id)
+        return await roles.get_role(resolved.id, role_id)
 
     @patch("/{role_id:str}", summary="Update a role")
     async def change(
@@ -111,6 +115,7 @@ class RolesApi(Controller):
         role_id: FromPath[UUID],
         data: RequestBody[RoleChanges],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> Role:
         """Update a role.
 
@@ -120,9 +125,7 @@ class RolesApi(Controller):
         if data.feature_flags_access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
-        return await organizations.roles.change_role(
-            resolved.id, role_id, given_fields(data), user.id, now
-        )
+        return await roles.change_role(resolved.id, role_id, given_fields(data), user.id, now)
 
     @delete("/{role_id:str}", summary="Delete a role")
     async def remove(
@@ -131,11 +134,12 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> None:
         """Delete a role with its memberships and its permissions to edit flags."""
         resolved = await organizations.find_administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        await organizations.roles.remove_role(resolved.id, role_id, user.id, now)
+        await roles.remove_role(resolved.id, role_id, user.id, now)
 
 
 class RoleMembershipsApi(Controller):
@@ -150,11 +154,12 @@ class RoleMembershipsApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> Paged[RoleMember]:
         """Return the members of the role, ordered by date of joining."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        members = (await organizations.roles.get_role(resolved.id, role_id)).members
+        members = (await roles.get_role(resolved.id, role_id)).members
         return page.with_results(members[page.offset : page.offset + page.limit], len(members))
 
     @post("/", summary="Add a member to a role")
@@ -165,6 +170,7 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         data: RequestBody[NewRoleMember],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> RoleMember:
         """Add a member to a role.
 
@@ -173,7 +179,6 @@ class RoleMembershipsApi(Controller):
         resolved = await organizations.find_administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
         now, user = request.app.state.now(), request.principal.user
-        roles = organizations.roles
         return await roles.add_member(resolved.id, role_id, data.user_uuid, user.id, now)
 
     @get("/{member_id:str}", summary="Retrieve a membership of a role")
@@ -184,9 +189,10 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> RoleMember:
         resolved = await organizations.find_organization(request.principal, organization)
-        for member in (await organizations.roles.get_role(resolved.id, role_id)).members:
+        for member in (await roles.get_role(resolved.id, role_id)).members:
             if member.id == member_id:
                 return member
         raise NotFound
@@ -199,7 +205,8 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
+        roles: NamedDependency[RoleStore],
     ) -> None:
         resolved = await organizations.find_administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        await organizations.roles.remove_member(resolved.id, role_id, member_id, user.id, now)
+        await roles.remove_member(resolved.id, role_id, member_id, user.id, now)

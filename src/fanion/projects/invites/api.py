@@ -4,6 +4,7 @@ Source: PostHog's `/api/organizations/{id}/invites/`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -15,8 +16,8 @@ from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
-from fanion.projects.invite_mail import InviteLink, send_invite
-from fanion.projects.invites import (
+from fanion.projects.invites.mail import InviteLink, MailSender, send_invite
+from fanion.projects.invites.model import (
     INVITE_ROLES_MAX,
     INVITES_AT_ONCE_MAX,
     MESSAGE_CHARS_MAX,
@@ -24,7 +25,7 @@ from fanion.projects.invites import (
     Invite,
     NewInvite,
 )
-from fanion.projects.members_api import LevelNumber
+from fanion.projects.invites.store import InviteStore
 from fanion.projects.model import (
     EMAIL_CHARS_MAX,
     FIRST_NAME_CHARS_MAX,
@@ -34,7 +35,7 @@ from fanion.projects.model import (
     UserSummary,
     read_email,
 )
-from fanion.projects.organizations_api import OrganizationName, Organizations
+from fanion.projects.organizations.api import LevelNumber, OrganizationName, Organizations
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.endpoints import request_media_type
 from fanion.rest.pagination import Paged
@@ -46,6 +47,20 @@ _LIST = Schema(
     items=Schema(type=OpenAPIType.OBJECT, description="The fields of one invite."),
     max_items=INVITES_AT_ONCE_MAX,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Invites:
+    """The invites to organizations, and the way to mail them.
+
+    Attributes:
+        send_mail: None if the server sends no mails.
+        mail_url: The base URL of links in mails, which never comes from the request.
+    """
+
+    store: InviteStore
+    send_mail: MailSender | None = None
+    mail_url: str = ""
 
 
 class InviteRequest(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -98,11 +113,12 @@ class InvitesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
+        invites: NamedDependency[Invites],
     ) -> Paged[InviteBody]:
         """Return the invites that were not accepted, newest first."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        rows, count = await organizations.invites.page(resolved.id, page.limit, page.offset)
+        rows, count = await invites.store.page(resolved.id, page.limit, page.offset)
         now = request.app.state.now()
         return page.with_results([_invite_body(invite, now) for invite in rows], count)
 
@@ -113,6 +129,7 @@ class InvitesApi(Controller):
         organization: FromPath[OrganizationName],
         data: RequestBody[InviteRequest],
         organizations: NamedDependency[Organizations],
+        invites: NamedDependency[Invites],
     ) -> InviteBody:
         """Create an invite. `link` joins the organization, once and within seven days.
 
@@ -121,7 +138,7 @@ class InvitesApi(Controller):
         do more than the key.
         """
         resolved = await organizations.find_administered(request.principal, organization)
-        [invite] = await _create_invites(request, organizations, resolved, [data], is_list=False)
+        [invite] = await _create_invites(request, invites, resolved, [data], is_list=False)
         return invite
 
     @post(
@@ -136,14 +153,13 @@ class InvitesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
+        invites: NamedDependency[Invites],
     ) -> list[InviteBody]:
         """Create all invites of the list in the body, at most 20, or none."""
         resolved = await organizations.find_administered(request.principal, organization)
         body = await request.values()
         invite_requests = _read_list(body.values, form=body.form)
-        return await _create_invites(
-            request, organizations, resolved, invite_requests, is_list=True
-        )
+        return await _create_invites(request, invites, resolved, invite_requests, is_list=True)
 
     @delete("/{invite_id:str}", summary="Delete an invite", **FRESH)
     async def remove(
@@ -152,11 +168,12 @@ class InvitesApi(Controller):
         organization: FromPath[OrganizationName],
         invite_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
+        invites: NamedDependency[Invites],
     ) -> None:
         """Delete an invite. Its link no longer works."""
         resolved = await organizations.find_administered(request.principal, organization)
         user, now = request.principal.user, request.app.state.now()
-        await organizations.invites.remove_invite(resolved.id, invite_id, user.id, now)
+        await invites.store.remove_invite(resolved.id, invite_id, user.id, now)
 
 
 def _read_list(values: object, *, form: bool) -> list[InviteRequest]:
@@ -186,7 +203,7 @@ def _read_invite(value: object, position: int) -> InviteRequest:
 
 async def _create_invites(
     request: ManagementRequest,
-    organizations: Organizations,
+    invites: Invites,
     organization: Organization,
     invite_requests: Sequence[InviteRequest],
     *,
@@ -199,17 +216,17 @@ async def _create_invites(
     ]
     _require_different_addresses(new)
     user, now = request.principal.user, request.app.state.now()
-    invites = await organizations.invites.create_invites(organization.id, user.id, new, now)
+    created = await invites.store.create_invites(organization.id, user.id, new, now)
     links = [
-        InviteLink(invite, organization.name, f"{organizations.mail_url}{SIGNUP_PATH}{token}/")
-        for invite, token in invites
+        InviteLink(invite, organization.name, f"{invites.mail_url}{SIGNUP_PATH}{token}/")
+        for invite, token in created
     ]
-    mailed = await _send_mails(organizations, links, [sent.send_email for sent in invite_requests])
+    mailed = await _send_mails(invites, links, [sent.send_email for sent in invite_requests])
     return [
         _invite_body(
             invite, now, f"{request.origin}{SIGNUP_PATH}{token}/", is_mailed=invite.id in mailed
         )
-        for invite, token in invites
+        for invite, token in created
     ]
 
 
@@ -248,10 +265,10 @@ def _require_different_addresses(new: Sequence[NewInvite]) -> None:
 
 
 async def _send_mails(
-    organizations: Organizations, links: Sequence[InviteLink], is_requested: Sequence[bool]
+    invites: Invites, links: Sequence[InviteLink], is_requested: Sequence[bool]
 ) -> set[UUID]:
     """Send the mails of the invites, and return the ids of those that are going to be sent."""
-    send = organizations.send_mail
+    send = invites.send_mail
     if send is None:
         return set()
     mailed = {
@@ -260,7 +277,7 @@ async def _send_mails(
         if should_send and send_invite(send, link)
     }
     if mailed:
-        await organizations.invites.note_mailed(list(mailed))
+        await invites.store.note_mailed(list(mailed))
     return mailed
 
 

@@ -12,11 +12,11 @@ from sqlalchemy import func, select, update
 from fanion.db.schema.organizations import organization_invites
 from fanion.db.schema.tables import memberships, organizations
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.invites import INVITE_LASTS, INVITES_AT_ONCE_MAX, INVITES_MAX, Invite
-from fanion.projects.invites_store import InviteStore
+from fanion.projects.invites.model import INVITE_LASTS, INVITES_AT_ONCE_MAX, INVITES_MAX, Invite
+from fanion.projects.invites.store import InviteStore
 from fanion.projects.model import Level
-from tests.projects.test_members_api import MEMBERS, denied, logged, set_level
-from tests.projects.test_roles import NOT_FOUND, summary
+from tests.projects.members.test_api import MEMBERS, denied, logged, set_level
+from tests.projects.roles.test_api import NOT_FOUND, summary
 from tests.support.management import MAIL_URL, NOW, invalid
 from tests.support.team import ORGANIZATION, ROLES, Colleague, Json, Team, TeamServer, open_team
 

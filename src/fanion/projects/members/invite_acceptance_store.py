@@ -13,24 +13,24 @@ from fanion.db.schema.organizations import organization_invites
 from fanion.db.schema.tables import memberships, organizations, projects, users
 from fanion.errors import Invalid, NotFound, PermissionDenied
 from fanion.projects.auth.keys import KEY_BYTES, KEY_CHARS_MAX, hash_key
-from fanion.projects.invites import (
+from fanion.projects.invites.model import (
     InvalidInvite,
     OpenInvite,
     account_exists,
     expired_invite,
     other_recipient,
 )
-from fanion.projects.invites_store import (
+from fanion.projects.invites.store import (
     delete_invite,
     find_invite,
     invite_state,
     record_invite,
 )
-from fanion.projects.member_rights import require_may_give
-from fanion.projects.members_store import end_sessions_of, record_joined
+from fanion.projects.members.store import end_sessions_of, record_joined
 from fanion.projects.model import Organization
-from fanion.projects.organizations_store import lock_members, manager_of
-from fanion.projects.roles_store import join_role, lock_roles
+from fanion.projects.organizations.member_rights import require_may_give
+from fanion.projects.organizations.store import lock_members, manager_of
+from fanion.projects.roles.store import join_role, lock_roles
 
 _invite, _user, _member = organization_invites.c, users.c, memberships.c
 

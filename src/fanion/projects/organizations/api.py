@@ -16,9 +16,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.projects.cache import Projects
-from fanion.projects.invite_mail import MailSender
-from fanion.projects.invites_store import InviteStore
-from fanion.projects.member_changes_store import MemberChangeStore
 from fanion.projects.model import (
     LEVELS,
     AccessLevel,
@@ -27,12 +24,11 @@ from fanion.projects.model import (
     Principal,
     ResourceAccess,
 )
-from fanion.projects.organizations_store import (
+from fanion.projects.organizations.store import (
     ResourceAccessStore,
     enforce_second_factor,
 )
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
-from fanion.projects.roles_store import RevokeFlags, RoleStore
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
@@ -43,37 +39,21 @@ CURRENT = "@current"
 OrganizationName = Annotated[
     str, Meta(description="An organization's id, or `@current` for the caller's own.")
 ]
+LevelNumber = Annotated[Literal[0, 1, 8, 15], Meta(description=LEVELS)]
 Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Organizations:
-    """The organizations and the stores of what belongs to them.
+    """The organizations and their settings.
 
     Attributes:
         rights_changed: Called with the id of a user whose rights this process has changed.
-        send_mail: None if the server sends no mails.
-        mail_url: The base URL of links in mails, which never comes from the request.
     """
 
     projects: Projects
     records: Records
-    revoke_flags: RevokeFlags
     rights_changed: Callable[[int], None]
-    send_mail: MailSender | None = None
-    mail_url: str = ""
-
-    @property
-    def member_changes(self) -> MemberChangeStore:
-        return MemberChangeStore(self.records)
-
-    @property
-    def invites(self) -> InviteStore:
-        return InviteStore(self.records)
-
-    @property
-    def roles(self) -> RoleStore:
-        return RoleStore(self.records, self.revoke_flags)
 
     @property
     def access(self) -> ResourceAccessStore:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fanion.projects.invites import INVITE_LASTS, Invite
+from fanion.projects.invites.model import INVITE_LASTS, Invite
 
 KIND = "invite"  # names these mails in the log
 NAME_CHARS_MAX = 80  # longer names that users chose are cut in a mail
