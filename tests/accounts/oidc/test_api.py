@@ -11,13 +11,20 @@ from joserfc.jwk import RSAKey
 from sqlalchemy import func, select, update
 
 from fanion.accounts.api import LoginApi
-from fanion.accounts.oidc.api import BROWSER, OidcApi, OidcLogin, failure_page
+from fanion.accounts.oidc.api import (
+    ADDRESS,
+    BROWSER,
+    PEER,
+    OidcApi,
+    OidcLogin,
+    StartLimit,
+    failure_page,
+)
 from fanion.accounts.oidc.errors import StateInvalid
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcSettings
 from fanion.accounts.oidc.provider_client import Provider
 from fanion.accounts.oidc.sign_in_service import OidcSignIn
-from fanion.accounts.oidc.start_limit_cache import ADDRESS, PEER, StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, StateStore
 from fanion.accounts.own_account.api import UsersApi
 from fanion.db.engine import Records

@@ -12,14 +12,15 @@ from litestar.enums import MediaType
 from litestar.params import FromQuery, QueryParameter
 
 from fanion.accounts.api import OPEN, begin_session
+from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take_tokens
 from fanion.accounts.oidc.authorization import CALLBACK_PATH, Callback, local_path
 from fanion.accounts.oidc.errors import OidcOff
-from fanion.accounts.oidc.start_limit_cache import StartLimit
 from fanion.accounts.oidc.states_store import STATE_LASTS, BegunSignIn
 from fanion.accounts.sessions.cookies import ShortCookie, read_cookie
 from fanion.accounts.sign_in_service import SignIn
 from fanion.errors import AppError, NotAuthenticated
 from fanion.projects.request_api import ManagementRequest
+from fanion.server.forwarded import Client
 
 if TYPE_CHECKING:
     from fanion.accounts.oidc.sign_in_service import OidcSignIn
@@ -59,6 +60,33 @@ def failure_page(error: AppError, home: str) -> bytes:
 
 # The cookie of the browser that has begun a sign-in.
 BROWSER = ShortCookie("oidc", int(STATE_LASTS.total_seconds()))
+
+# The rates at which strangers may begin or complete a sign-in: each writes to the store.
+ADDRESS = Rate(burst=60, per_s=0.5)  # an office behind one address
+PEER = Rate(burst=600, per_s=5)  # all clients that one untrusted peer claims to forward
+ADDRESSES_MAX = 10_000  # counted at a time: 3 MB
+
+
+class StartLimit:
+    """The rate limit, by client, of the sign-ins that strangers begin or complete.
+
+    Args:
+        clock: Monotonic clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._limit = RateLimit(ADDRESSES_MAX, clock)
+
+    def __len__(self) -> int:
+        return len(self._limit)
+
+    def count_request(self, client: Client) -> None:
+        """Count a request. There is no limit if clients cannot be told apart.
+
+        Raises:
+            Throttled: The client has to wait.
+        """
+        take_tokens(self._limit.require_room(client_rates(client, ADDRESS, PEER)))
 
 
 class OidcLogin:
