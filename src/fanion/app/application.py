@@ -6,8 +6,7 @@ from typing import Any
 
 from fanion.app.services import AppContext, FlagServices, Services
 from fanion.config import Role, Settings
-from fanion.console.endpoints import ConsoleEndpoints, SdkScripts
-from fanion.console.routes import console_routes, sdk_routes
+from fanion.console.endpoints import ConsoleEndpoints, SdkScripts, console_routes, sdk_routes
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.ingest.capture.endpoints import CaptureEndpoints

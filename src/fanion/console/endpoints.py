@@ -1,4 +1,4 @@
-"""The endpoints of the console's page and assets, and of the scripts for PostHog's snippet."""
+"""The console's page and assets, and the scripts for PostHog's snippet: endpoints and routes."""
 
 import secrets
 from dataclasses import dataclass
@@ -14,9 +14,13 @@ from fanion.server.forwarded import BaseUrl
 from fanion.server.request import Endpoint, Request
 from fanion.server.response import Response, is_known_version
 from fanion.web.landing_page import prefers_html
+from fanion.web.routes import Route, Routes
 from fanion.web.security_headers import COMMON_HEADERS, NO_SNIFFING, NOT_STORED, Header
 
 ASSETS, SDK = "/console/assets/", "/static/"
+# Addresses of screens, each with everything below it. Only the console knows which of them exist.
+SCREENS = ("/login", "/reset", "/project", "/account", "/organization")
+_READ = ("GET",)
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 _NONCE_BYTES = 18
 _FOR_EVER: Header = ("cache-control", "public, max-age=31536000, immutable")
@@ -113,3 +117,23 @@ def file_response(request: Request, file: File, *more: Header) -> Response:
 
 def _no_sdk() -> Response:
     return Response(404, NO_SDK.encode(), (NOT_STORED, *_OF_SDK), TEXT)
+
+
+def console_routes(console: ConsoleEndpoints) -> Routes:
+    page = Route("console", console.page, _READ, cors=False, is_management=True)
+    root = Route("console", console.root, _READ, cors=False, is_management=True)
+    asset = Route("console_asset", console.asset, _READ, cors=False, is_management=True)
+    return Routes(
+        {"/": root, **dict.fromkeys(SCREENS, page)},
+        [(ASSETS, "", asset), *((f"{screen}/", "", page) for screen in SCREENS)],
+    )
+
+
+def sdk_routes(scripts: SdkScripts) -> Routes:
+    return Routes(
+        {},
+        [
+            (SDK, "", Route("sdk_script", scripts.static, _READ)),
+            ("/array/", "/array.js", Route("sdk_script", scripts.array, _READ)),
+        ],
+    )

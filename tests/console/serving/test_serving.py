@@ -9,8 +9,7 @@ import pytest
 
 from fanion.console.build import NOT_BUILT, Build
 from fanion.console.build_reader import FAILED, read_build
-from fanion.console.endpoints import ConsoleEndpoints, SdkScripts
-from fanion.console.routes import console_routes, sdk_routes
+from fanion.console.endpoints import ConsoleEndpoints, SdkScripts, console_routes, sdk_routes
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from fanion.server.head import HeaderFields
 from fanion.server.request import Request
