@@ -16,8 +16,7 @@ from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
 from fanion.cohorts.entries_store import cohorts_entered
 from fanion.cohorts.explain_api import CohortExplanationsApi
-from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi
-from fanion.cohorts.of_person_api import PersonCohortsApi
+from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi, PersonCohortsApi
 from fanion.events.api import EventReading, EventsApi
 from fanion.events.definitions.api import Definitions, EventDefinitionsApi
 from fanion.events.definitions.property_api import PropertyDefinitionsApi

@@ -1,6 +1,8 @@
 """API of the members of a cohort: as JSON, as CSV, and changes of a static cohort.
 
-Source: cohorts.md section 14.
+It also lists the cohorts that a person is in.
+
+Source: cohorts.md section 14; PostHog's `/persons/cohorts/?person_id=`.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ from uuid import UUID
 import msgspec
 from litestar import Controller, Response, get, patch
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, RequestBody
+from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.cohorts.api import CohortService
@@ -27,11 +29,12 @@ from fanion.cohorts.member_management_store import (
     find_members,
 )
 from fanion.cohorts.model import StoredCohort
-from fanion.cohorts.schemas import MemberPage, member_body
+from fanion.cohorts.schemas import CohortBody, MemberPage, cohort_body, member_body
 from fanion.db.engine import Records
-from fanion.errors import Invalid
+from fanion.errors import Invalid, NotFound
+from fanion.persons.api import read_person_id
 from fanion.persons.list_store import PersonKey, having_properties, in_portions
-from fanion.persons.store import Person
+from fanion.persons.store import Person, get_person
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import read_conditions
 from fanion.rest.endpoints import ObjectId, Streamed, response_media_type
@@ -218,3 +221,32 @@ class CohortMemberChangesApi(Controller):
         await cohorts.members.remove_member(request.author, cohort_id, data.person_id)
         cohorts.notify(request.project.id)
         return Removed(success=True)
+
+
+class CohortsOfPerson(Struct, kw_only=True):
+    results: Annotated[list[CohortBody], Meta(description="The newest first.")]
+
+
+class PersonCohortsApi(Controller):
+    path = "/api/projects/{project_id:str}/persons/cohorts"
+    tags = ("Persons",)
+    opt = scoped("person")
+
+    @get("/", summary="List the cohorts of a person")
+    async def of_person(
+        self,
+        request: ManagementRequest,
+        cohorts: NamedDependency[CohortService],
+        person_id: Annotated[str, QueryParameter()],
+    ) -> CohortsOfPerson:
+        """Return the cohorts that had the person at their last calculation.
+
+        `person_id` is a UUID or a numeric id. A key also needs the scope `cohort:read`.
+        """
+        request.principal.require_access(request.project, "cohort:read")
+        store, project_id = cohorts.store, request.project.id
+        person = await get_person(store.records, project_id, read_person_id(person_id))
+        if person is None:
+            raise NotFound
+        matching = await store.cohorts_of_person(project_id, person.id)
+        return CohortsOfPerson(results=[cohort_body(cohort) for cohort in matching])
