@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from fanion.accounts.attempts_store import AttemptStore
 from fanion.accounts.failed_logins_worker import FailedLogins
@@ -23,12 +24,11 @@ from fanion.accounts.sessions.store import SessionStore
 from fanion.accounts.sign_in_service import SignIn
 from fanion.accounts.users_store import AccountStore
 from fanion.app.services import AppContext, Services
-from fanion.config import Settings
+from fanion.config import PREFIX, Settings, SettingsError
 from fanion.config.mail import read_mailbox
 from fanion.db.engine import Records
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.change_bus import Topic
-from fanion.runtime.secret_file import read_secret
 from fanion.webhooks.client import Resolver
 
 
@@ -170,3 +170,29 @@ def oidc_settings(settings: Settings) -> OidcSettings | None:
         groups=settings.oidc_group_access,
         creates_accounts=settings.oidc_create_accounts,
     )
+
+
+SECRET_BYTES_MAX = 4_096
+
+
+def read_secret(name: str, value: str, path: str) -> str:
+    """Return the setting's value, or the file's text without white space around it.
+
+    Args:
+        name: The setting with the path, for the error.
+
+    Raises:
+        SettingsError: The file cannot be used. The text repeats nothing of the file.
+    """
+    if not path:
+        return value
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(SECRET_BYTES_MAX + 1)
+        secret = raw.decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise SettingsError(f"{PREFIX}{name}: {path} cannot be read: {reason}") from None
+    if not secret or len(raw) > SECRET_BYTES_MAX:
+        raise SettingsError(f"{PREFIX}{name}: {path} must hold 1 to {SECRET_BYTES_MAX} bytes")
+    return secret

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fanion.app.accounts import SECRET_BYTES_MAX, read_secret
 from fanion.config import SettingsError
-from fanion.runtime.secret_file import SECRET_BYTES_MAX, read_secret
 
 
 def test_the_text_of_the_file_counts(tmp_path: Path) -> None:
