@@ -18,7 +18,6 @@ from fanion.flags.engine.definition import (
     Rules,
     parse_rules,
 )
-from fanion.flags.preview.question import question_of
 from fanion.flags.preview.schemas import (
     FlagChangePreview,
     FlagReach,
@@ -26,7 +25,7 @@ from fanion.flags.preview.schemas import (
     change_preview,
     flag_reach,
 )
-from fanion.flags.preview.service import FlagPreviews
+from fanion.flags.preview.service import FlagPreviews, question_of
 from fanion.flags.validation.filters import not_computable
 from fanion.projects.request_api import ManagementRequest, scoped
 

@@ -1,19 +1,20 @@
 """Answers to questions about flags that are not saved yet."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as dataclass_replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from fanion.errors import BodyTooLarge, Invalid
 from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.engine.conditions import compile_cohort
-from fanion.flags.engine.definition import FlagDefinitions, FlagRow, compile_flag
+from fanion.flags.engine.definition import FlagDefinitions, FlagRow, compile_flag, parse_rules
 from fanion.flags.engine.evaluate import NOTHING, find_needs
 from fanion.flags.engine.explain import explain
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
@@ -21,6 +22,7 @@ from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.request import id_text
 from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.flags.management.role_access_store import access_of
+from fanion.flags.preview.change import Question, Version
 from fanion.flags.preview.change_client import ChangePreviews
 from fanion.flags.preview.schemas import (
     ExplainedFlag,
@@ -40,6 +42,8 @@ from fanion.wire.distinct_id import stored_distinct_id
 BODY_BYTES_MAX = 256 * 1024
 # Limits of a flag: each group is compiled on its own, and described in the answer.
 GROUPS_MAX, PROPERTIES_MAX = 200, 1_000
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +174,37 @@ def _properties(of_groups: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]
             attr = f"group_properties__{shortened(name)}"
             raise Invalid("The properties must be an object.", attr=attr)
     return of_groups
+
+
+def question_of(project_id: int, flag: storage.UnsavedFlag, now: datetime) -> Question:
+    """Return the question about both versions of a flag, for the counting process.
+
+    Raises:
+        Invalid: One version is evaluated for persons and the other for groups, or for groups of
+            another type.
+    """
+    rows = [version.row for version in (flag.saved, flag.unsaved) if version.row is not None]
+    # A flag that is off has the same value for persons and for groups.
+    indexes = set(_group_types(row for row in rows if row.active)) or set(_group_types(iter(rows)))
+    if len(indexes) > 1:
+        raise Invalid(
+            "Values for persons and values for groups, or for groups of another type, cannot be "
+            "compared.",
+            code="not_comparable",
+            attr="filters",
+        )
+    index = indexes.pop() if indexes else None
+    return Question(project_id, _version(flag.saved), _version(flag.unsaved), index, now)
+
+
+def _group_types(rows: Iterator[FlagRow]) -> Iterator[int | None]:
+    """Yield the group types of filters that can be read; flags with others have no value."""
+    for row in rows:
+        try:
+            yield parse_rules(row.filters, row.rollout_percentage).group_type_index
+        except ValueError:
+            continue
+
+
+def _version(version: storage.FlagVersion) -> Version:
+    return Version("" if version.row is None else version.row.key, _encode(version.around))
