@@ -19,14 +19,13 @@ from fanion.groups.store import write_types
 from fanion.projects.store import move_flag_version, set_account_filters
 from fanion.transfer.document import ACCOUNT_FILTERS, Document, DocumentError
 from fanion.transfer.export_store import read_project
-from fanion.transfer.importing.alerts import import_alerts
 from fanion.transfer.importing.cohorts import import_cohorts
 from fanion.transfer.importing.definitions import (
     import_event_definitions,
     import_property_definitions,
 )
 from fanion.transfer.importing.flags import import_flags, import_roles
-from fanion.transfer.importing.insights import import_dashboards, import_insights
+from fanion.transfer.importing.insights import import_alerts, import_dashboards, import_insights
 from fanion.transfer.importing.target import ImportTarget, matched_keys
 from fanion.transfer.importing.validation import StoredDefinitions, find_faults, normalised
 from fanion.transfer.references import replace_ids, replace_names

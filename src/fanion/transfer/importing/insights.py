@@ -1,10 +1,12 @@
-"""The import of the insights and dashboards of a document into a project."""
+"""The import of the insights, dashboards and alerts of a document into a project."""
 
+from collections import defaultdict
 from typing import Any
 
 from sqlalchemy import select, update
 
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.insights.alerts.store import change_alert, create_alert
 from fanion.insights.changes_store import add_insight, modified_columns, record_insight_change
 from fanion.insights.dashboards_store import (
     Creator,
@@ -15,10 +17,10 @@ from fanion.insights.dashboards_store import (
 from fanion.insights.model import StoredDashboard, StoredInsight
 from fanion.insights.store import read_insights
 from fanion.insights.tiles_store import add_tile
-from fanion.transfer.document import DashboardEntry, InsightEntry
+from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import replace_names
-from fanion.transfer.snapshot import dashboard_entry, insight_entry
+from fanion.transfer.snapshot import SnapshotAlert, alert_entry, dashboard_entry, insight_entry
 
 _INSIGHT_FIELDS = (
     "name",
@@ -31,6 +33,7 @@ _INSIGHT_FIELDS = (
     "saved",
 )
 _DASHBOARD_FIELDS = ("name", "description", "pinned", "filters", "tags", "restriction_level")
+_ALERT_FIELDS = ("condition", "threshold", "series_index", "breakdown_value", "enabled")
 _tile = dashboard_tiles.c
 
 
@@ -149,3 +152,40 @@ def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
         name: replace_names(value, target.ids) if name in ("filters", "query") else value
         for name, value in fields.items()
     }
+
+
+def import_alerts(target: ImportTarget) -> None:
+    """Import alerts, after the insights.
+
+    Of several stored alerts with one name on one insight, the oldest matches the first.
+
+    Raises:
+        Invalid: The project would have too many alerts.
+    """
+    stored = _alerts_by_insight_and_name(target)
+    for entry in target.document.alerts:
+        insight_id = target.insights[entry.insight]
+        known = stored[insight_id, entry.name]
+        if not known:
+            values = {name: getattr(entry, name) for name in ("name", *_ALERT_FIELDS)}
+            create_alert(target.connection, target.author, {"insight_id": insight_id, **values})
+            target.report.created("alert", entry.key)
+            continue
+        fields = _change_alert(known.pop(0), entry, target)
+        target.report.compared("alert", entry.key, fields)
+
+
+def _alerts_by_insight_and_name(target: ImportTarget) -> dict[tuple[int, str], list[SnapshotAlert]]:
+    grouped: dict[tuple[int, str], list[SnapshotAlert]] = defaultdict(list)
+    for alert in target.stored.alerts:
+        grouped[alert.insight_id, alert.name].append(alert)
+    return grouped
+
+
+def _change_alert(stored: SnapshotAlert, entry: AlertEntry, target: ImportTarget) -> list[str]:
+    """Set the fields that differ, and return their names."""
+    before = alert_entry(stored, entry.key, entry.insight)
+    fields = differing(before, entry, _ALERT_FIELDS)
+    if fields:
+        change_alert(target.connection, target.author, stored.id, fields)
+    return list(fields)
