@@ -15,7 +15,7 @@ from fanion.cohorts.members_store import CohortTrashStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
-from fanion.insights.statements_service import Statements
+from fanion.insights.calculation.statements_service import Statements
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from tests.support.application import Tenant

@@ -16,7 +16,7 @@ from fanion.cohorts.members_store import CohortTrashStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
-from fanion.insights.statements_service import Statements
+from fanion.insights.calculation.statements_service import Statements
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from tests.support.stored_cohorts import LEASE_S, NOW, cohort, cohort_store

@@ -15,7 +15,7 @@ from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.validation import json_schema as flag_schema
 from fanion.flags.validation.filters import check_filters
-from fanion.insights import json_schema as insight_schema
+from fanion.insights.kinds import json_schema as insight_schema
 from fanion.insights.trends.query import parse_trends
 from fanion.properties.operators import OPERATORS
 from tests.flags.test_validation import ABOVE, MISTAKES, WRONG_ROLLBACKS

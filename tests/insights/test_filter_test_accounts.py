@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from fanion.insights.calculation_service import Analysis
+from fanion.insights.calculation.service import Analysis
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.service import RollingAverage

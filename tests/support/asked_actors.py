@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import ACTORS_BY_QUESTION, read_query
+from fanion.insights.calculation.service import Analysis
+from fanion.insights.kinds.service import ACTORS_BY_QUESTION, read_query
 from fanion.insights.parsing.fields import Fields
 from fanion.projects.model import Project
 from tests.support.histories import NOW, Analyst

@@ -7,7 +7,7 @@ from typing import Any
 
 from fanion.events.storage.client import Rows
 from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
-from fanion.insights.statements_service import QuestionStore
+from fanion.insights.calculation.statements_service import QuestionStore
 from tests.support.application import Tenant
 from tests.support.awaited import SOON_S
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from fanion.db.engine import Records
 from fanion.events.event import Event, GroupRow, Override, PersonRow
 from fanion.events.storage.store import EventStore
-from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import Calculator, read_query
+from fanion.insights.calculation.service import Analysis
+from fanion.insights.kinds.service import Calculator, read_query
 from fanion.insights.parsing.fields import Fields
 from fanion.projects.model import Project
 from tests.support.events_engine import next_project

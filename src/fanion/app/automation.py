@@ -11,7 +11,7 @@ from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
 from fanion.flags.usage.enrichment_worker import Enrichment
-from fanion.insights.calculation_service import Analysis
+from fanion.insights.calculation.service import Analysis
 from fanion.insights.trends.service import RollingAverage
 from fanion.persons.pending_identities_store import run_sweep
 from fanion.runtime.background import BackgroundTask

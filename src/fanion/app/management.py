@@ -48,9 +48,9 @@ from fanion.ingest.pipeline.position_store import is_ingested
 from fanion.insights.actors.api import InsightActorsApi
 from fanion.insights.alerts.api import AlertsApi
 from fanion.insights.api import InsightsApi
-from fanion.insights.dashboards_api import DashboardsApi
-from fanion.insights.query_api import QueryApi
-from fanion.insights.questions_api import QuestionsApi
+from fanion.insights.dashboards.api import DashboardsApi
+from fanion.insights.questions.api import QuestionsApi
+from fanion.insights.questions.query_api import QueryApi
 from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges

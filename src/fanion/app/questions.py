@@ -27,19 +27,19 @@ from fanion.insights.actors.service import ActorFinder
 from fanion.insights.alerts.api import Alerts
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
-from fanion.insights.calculation_service import Analysis
-from fanion.insights.cancellations_worker import QueryCancellations
-from fanion.insights.dashboard_refresh_store import DashboardRefreshStore
-from fanion.insights.dashboard_refresh_worker import DashboardRefreshWorker
-from fanion.insights.dashboards_api import DashboardService
-from fanion.insights.dashboards_store import DashboardStore
-from fanion.insights.kinds_service import ACTORS_QUERY
-from fanion.insights.kinds_service import Calculator as InsightCalculator
-from fanion.insights.questions_service import InsightService
-from fanion.insights.result_cache import ResultCache, ResultStore
-from fanion.insights.statements_service import Statements
+from fanion.insights.calculation.service import Analysis
+from fanion.insights.calculation.statements_service import Statements
+from fanion.insights.calculation.threads_worker import QuestionThreads
+from fanion.insights.dashboards.api import DashboardService
+from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
+from fanion.insights.dashboards.refresh_worker import DashboardRefreshWorker
+from fanion.insights.dashboards.store import DashboardStore
+from fanion.insights.kinds.service import ACTORS_QUERY
+from fanion.insights.kinds.service import Calculator as InsightCalculator
+from fanion.insights.questions.cancellations_worker import QueryCancellations
+from fanion.insights.questions.result_cache import ResultCache, ResultStore
+from fanion.insights.questions.service import InsightService
 from fanion.insights.store import InsightStore
-from fanion.insights.threads_worker import QuestionThreads
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.data_dir import events_folder
 
@@ -101,7 +101,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         behind=analysis_behind,
         threads=threads,
         insights=InsightService(
-            InsightStore(records), dashboards, results, QueryCancellations(records), other_kinds
+            InsightStore(records), results, QueryCancellations(records), other_kinds
         ),
         actors=actors,
         dashboards=DashboardService(dashboards, results, refreshes),

@@ -21,7 +21,11 @@ from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.validation.filters import check_filters
-from fanion.insights.validation import check_dashboard_filters, check_insight_filters, check_query
+from fanion.insights.kinds.validation import (
+    check_dashboard_filters,
+    check_insight_filters,
+    check_query,
+)
 
 _flag, _cohort = feature_flags.c, cohorts.c
 

@@ -14,9 +14,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import NotFound
 from fanion.insights.changes_store import change_insight, create_insight
-from fanion.insights.flag_usage_template import NAME_CHARS_MAX
-from fanion.insights.model import DashboardAccess, SavedQuestion
-from fanion.insights.questions_service import InsightService, read_stored_question
+from fanion.insights.dashboards.flag_usage_template import NAME_CHARS_MAX
+from fanion.insights.dashboards.store import DashboardStore
+from fanion.insights.model import DashboardAccess, SavedQuestion, StoredInsight
+from fanion.insights.questions.service import InsightService, read_stored_question
 from fanion.insights.schemas import (
     Filters,
     InsightBody,
@@ -154,7 +155,7 @@ class InsightsApi(Controller):
         stored = await insights.store.get_insight(project.id, insight_id)
         if stored is None:
             raise NotFound
-        question = await insights.question_of_insight(project, stored, from_dashboard)
+        question = await _question_of(insights, stored, project.id, from_dashboard)
         now = request.app.state.now()
         answering = insights.saved_answer(project, question, now, refresh=refresh)
         answer = await request.unless_client_left(
@@ -248,3 +249,20 @@ def viewer_of(request: ManagementRequest) -> Viewer:
         principal.user.id, is_admin=level >= Level.ADMIN, is_viewer=level < Level.MEMBER
     )
     return Viewer(project.timezone, access)
+
+
+async def _question_of(
+    insights: InsightService, insight: StoredInsight, project_id: int, dashboard_id: int | None
+) -> SavedQuestion:
+    """Return an insight's question, with a dashboard's filters if one is given.
+
+    Raises:
+        NotFound: There is no such dashboard.
+    """
+    if dashboard_id is None:
+        return insight.question
+    dashboards = DashboardStore(insights.store.records)
+    dashboard = await dashboards.get_dashboard(project_id, dashboard_id)
+    if dashboard is None:
+        raise NotFound
+    return insight.question.on_dashboard(dashboard.filters)

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, insert, select, update
 from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record_activity
 from fanion.db.schema.insights import insights
+from fanion.insights.dashboards.tiles_store import show_on_dashboards
 from fanion.insights.model import DashboardAccess, StoredInsight
 from fanion.insights.store import get_insight, read_insights
-from fanion.insights.tiles_store import show_on_dashboards
 
 # Fields whose changes are recorded in the activity.
 COMPARED = (

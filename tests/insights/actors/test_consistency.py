@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanion.insights.actors.service import Actor, ActorFinder, read_actors
-from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import KINDS_BY_INSIGHT
+from fanion.insights.calculation.people_urls import people_url
+from fanion.insights.calculation.service import Analysis
+from fanion.insights.kinds.service import KINDS_BY_INSIGHT
 from fanion.insights.parsing.query_string import decode_parameters
-from fanion.insights.people_urls import people_url
 from fanion.projects.model import Project
 from tests.support.histories import NOW, Analyst, History, histories
 

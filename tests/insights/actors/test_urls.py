@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from fanion.insights.people_urls import PeopleUrls, people_url
+from fanion.insights.calculation.people_urls import PeopleUrls, people_url
 
 EVENTS = [{"id": "signed up", "math": "dau"}]
 SENT = {"events": EVENTS, "date_from": "-7d", "date_to": None, "compare": True, "properties": []}

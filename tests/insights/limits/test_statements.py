@@ -9,8 +9,8 @@ from fanion.events.storage.compiled_query import QuestionLimits
 from fanion.events.storage.store import BEHIND, EventStore
 from fanion.events.turns.gate_service import Gate, GateLimits
 from fanion.events.turns.turns_service import Turns
+from fanion.insights.calculation.statements_service import IncompleteSession, Statements
 from fanion.insights.sql.compiler import Statement
-from fanion.insights.statements_service import IncompleteSession, Statements
 from tests.support.awaited import SOON_S, until_soon
 
 # Runs until it is killed.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanion.insights.threads_worker import (
+from fanion.insights.calculation.threads_worker import (
     BUSY_EVENTS_PER_S,
     BUSY_FOR_S,
     BUSY_REQUESTS_PER_S,

@@ -8,7 +8,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.kinds_service import read_sent_query
+from fanion.insights.kinds.service import read_sent_query
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.retention.query import RetentionQuery, read_retention
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import Calculator, read_sent_query
+from fanion.insights.calculation.service import Analysis
+from fanion.insights.kinds.service import Calculator, read_sent_query
 from tests.support.histories import NOW, Analyst, History
 
 Ask = Callable[..., Awaitable[Any]]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanion.errors import Invalid
-from fanion.insights.kinds_service import read_query
+from fanion.insights.kinds.service import read_query
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.sql.compiler import NONE
 from tests.insights.sessions.oracle import sessions

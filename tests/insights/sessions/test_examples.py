@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from fanion.insights.actors.service import ActorFinder, read_actors
-from fanion.insights.calculation_service import Analysis
+from fanion.insights.calculation.service import Analysis
 from tests.insights.sessions.conftest import Ask
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, history_event
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fanion.errors import Invalid
 from fanion.insights.actors.service import read_actors
-from fanion.insights.calculation_service import Analysis
-from fanion.insights.kinds_service import ACTORS_BY_QUESTION
+from fanion.insights.calculation.service import Analysis
+from fanion.insights.kinds.service import ACTORS_BY_QUESTION
 from fanion.projects.model import Project
 from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, series
 from tests.insights.trends.test_oracle import BREAKDOWNS

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.dates.intervals import cut_into_intervals
-from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import NONE, OTHER, SqlContext
 from fanion.insights.trends.frames import Frame
 from fanion.insights.trends.query import parse_trends

@@ -27,9 +27,9 @@ from fanion.flags.engine.definition import FlagRow
 from fanion.flags.storage.integrity import require_computable
 from fanion.flags.storage.store import StoredFlag, get_flag
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
-from fanion.insights.dashboards_store import Creator, add_dashboard
-from fanion.insights.flag_usage_template import usage_dashboard
-from fanion.insights.tiles_store import known_dashboards
+from fanion.insights.dashboards.flag_usage_template import usage_dashboard
+from fanion.insights.dashboards.store import Creator, add_dashboard
+from fanion.insights.dashboards.tiles_store import known_dashboards
 from fanion.projects.store import move_flag_version
 from fanion.webhooks import outbox_store
 

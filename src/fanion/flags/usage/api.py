@@ -20,12 +20,12 @@ from fanion.flags.management.schemas import FlagBody, FlagChanges, flag_body
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.store import Evaluated, UsageStore, enrich_dashboard, ensure_dashboard
 from fanion.flags.validation.posthog_fields import OF_FLAG
-from fanion.insights.dashboards_store import Creator
+from fanion.insights.dashboards.flag_usage_template import RANGE, calls_filters
+from fanion.insights.dashboards.store import Creator
 from fanion.insights.dates.bounds import parse_bound
 from fanion.insights.dates.intervals import cut_into_intervals
 from fanion.insights.dates.ranges import RangeClock, resolve_range
-from fanion.insights.flag_usage_template import RANGE, calls_filters
-from fanion.insights.result_cache import ResultCache
+from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.trends.query import parse_trends
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest, scoped

@@ -16,14 +16,14 @@ from fanion.db.schema.tables import feature_flags
 from fanion.errors import NotFound
 from fanion.events.storage.store import EventStore
 from fanion.flags.evaluation.counters_store import KEPT_DAYS
-from fanion.insights.dashboards_store import (
+from fanion.insights.dashboards.flag_usage_template import enriched_tiles, usage_dashboard
+from fanion.insights.dashboards.store import (
     Creator,
     add_dashboard,
     add_tiles,
     get_dashboard,
     is_enriched,
 )
-from fanion.insights.flag_usage_template import enriched_tiles, usage_dashboard
 
 SECONDS_MAX = 20  # a request waits for it
 

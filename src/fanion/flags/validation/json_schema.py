@@ -13,7 +13,7 @@ from typing import Any, get_args
 from fanion.flags.automation.rollback import CONDITIONS_MAX, OPERATORS, THRESHOLD_TYPES
 from fanion.flags.automation.schedule import STEPS_MAX, Operation
 from fanion.flags.validation import posthog_fields
-from fanion.insights.json_schema import TRENDS
+from fanion.insights.kinds.json_schema import TRENDS
 from fanion.properties.json_schema import (
     JsonSchema,
     condition_forms,

@@ -18,10 +18,10 @@ from fanion.errors import Invalid
 from fanion.insights.actors.people_store import load_people, load_people_in_portions
 from fanion.insights.actors.result import ActorBody, ActorList, ActorsBody
 from fanion.insights.actors.service import Actor, ActorFinder, ActorsQuery, read_actors
-from fanion.insights.kinds_service import KINDS_BY_INSIGHT
+from fanion.insights.calculation.people_urls import PeopleUrls
+from fanion.insights.kinds.service import KINDS_BY_INSIGHT
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_string import decode_parameters
-from fanion.insights.people_urls import PeopleUrls
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, request_media_type, response_media_type
 from fanion.rest.pagination import OFFSET_MAX, ROWS

@@ -11,7 +11,7 @@ import msgspec
 
 from fanion.errors import Invalid
 from fanion.insights.actors.result import ActorBody
-from fanion.insights.kinds_service import ACTORS_BY_QUESTION, KINDS, fields_of_query
+from fanion.insights.kinds.service import ACTORS_BY_QUESTION, KINDS, fields_of_query
 from fanion.insights.parsing.fields import Fields, join_place
 from fanion.insights.parsing.translation import unwrap_query
 from fanion.rest.pagination import OFFSET_MAX, ROWS

@@ -18,9 +18,9 @@ from fanion.db.schema.tables import person_distinct_ids
 from fanion.errors import Invalid
 from fanion.events.storage.filters_sql import group_rows
 from fanion.insights.actors.newer_query import Order
-from fanion.insights.calculation_service import Analysis, Calculation, with_test_account_filters
+from fanion.insights.calculation.service import Analysis, Calculation, with_test_account_filters
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.kinds_service import (
+from fanion.insights.kinds.service import (
     ACTORS_BY_QUESTION,
     KINDS_BY_INSIGHT,
     kind_name,

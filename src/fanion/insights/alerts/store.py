@@ -16,9 +16,9 @@ from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import projects
 from fanion.errors import Invalid, NotFound
 from fanion.insights.alerts.model import Alert, Checked
-from fanion.insights.kinds_service import has_series
+from fanion.insights.kinds.service import has_series
 from fanion.insights.model import SavedQuestion
-from fanion.insights.questions_service import read_stored_question
+from fanion.insights.questions.service import read_stored_question
 from fanion.insights.store import read_user_summaries
 from fanion.projects.model import UserSummary
 from fanion.webhooks.model import alert_body

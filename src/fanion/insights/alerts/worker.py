@@ -11,8 +11,8 @@ from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.insights.alerts.model import Alert, Checked, check_alert, follow_breakdown_value
 from fanion.insights.alerts.store import AlertStore, DueAlert
-from fanion.insights.questions_service import read_stored_question
-from fanion.insights.result_cache import ResultCache
+from fanion.insights.questions.result_cache import ResultCache
+from fanion.insights.questions.service import read_stored_question
 from fanion.insights.store import InsightStore
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fanion.insights.calculation_service import Calculation
+from fanion.insights.calculation.kind_service import ActorsKind, ActorsSource, Kind
+from fanion.insights.calculation.service import Calculation
 from fanion.insights.funnels.correlation_sql import CorrelationSql, correlated, correlated_actors
 from fanion.insights.funnels.places import CorrelationPlace, read_correlation_place
 from fanion.insights.funnels.query import FunnelCorrelationQuery
 from fanion.insights.funnels.reading import read_correlation
 from fanion.insights.funnels.service import funnel_sql
 from fanion.insights.funnels.sql import step_counts
-from fanion.insights.kind_service import ActorsKind, ActorsSource, Kind
 from fanion.insights.parsing.fields import join_place
 from fanion.insights.parsing.query_names import NODE, Part, same_names
 from fanion.insights.parsing.translation import Forms, Translation, require_object

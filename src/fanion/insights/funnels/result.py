@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fanion.insights.cohort_labels import cohort_label
+from fanion.insights.calculation.cohort_labels import cohort_label
+from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.dates.intervals import Intervals
 from fanion.insights.funnels.query import FunnelsQuery
 from fanion.insights.funnels.values_sql import parts_of
-from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import OTHER
 from fanion.properties.bindings import micros
 

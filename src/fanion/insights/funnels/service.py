@@ -7,8 +7,9 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Final
 
-from fanion.insights.calculation_service import Calculation, require_few_numbers
-from fanion.insights.cohort_names_store import cohort_names
+from fanion.insights.calculation.cohort_names_store import cohort_names
+from fanion.insights.calculation.kind_service import ActorsKind, ActorsSource, Kind
+from fanion.insights.calculation.service import Calculation, require_few_numbers
 from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.places import FunnelPlace, interval_start, read_funnel_place
@@ -23,7 +24,6 @@ from fanion.insights.funnels.sql import (
     ranked_step_counts,
     step_counts,
 )
-from fanion.insights.kind_service import ActorsKind, ActorsSource, Kind
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.sql.compiler import OTHER, Statement

@@ -6,10 +6,10 @@ Source: insights.md, section 8.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fanion.insights.calculation.entity_action import entity_action
+from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.dates.intervals import FINE, Intervals
-from fanion.insights.entity_action import entity_action
 from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status
-from fanion.insights.people_urls import PeopleUrls
 
 
 def lifecycle_result(

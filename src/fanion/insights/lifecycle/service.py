@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fanion.errors import Invalid
-from fanion.insights.calculation_service import Calculation
+from fanion.insights.calculation.kind_service import SERIES_PLACES, ActorsKind, Kind, always
+from fanion.insights.calculation.people_urls import PeopleUrls
+from fanion.insights.calculation.service import Calculation
 from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.dates.intervals import Intervals
 from fanion.insights.dates.ranges import resolve_range
 from fanion.insights.dates.whole_intervals import interval_before, intervals_of
-from fanion.insights.kind_service import SERIES_PLACES, ActorsKind, Kind, always
 from fanion.insights.lifecycle.query import STATUSES, LifecycleQuery, Status, read_lifecycle
 from fanion.insights.lifecycle.result import lifecycle_result
 from fanion.insights.lifecycle.sql import (
@@ -24,7 +25,6 @@ from fanion.insights.lifecycle.sql import (
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_names import DRAWN, Part
 from fanion.insights.parsing.translation import StandardForm
-from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import Statement
 
 # Intervals in a range; each has four numbers, with an address for each.

@@ -7,8 +7,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fanion.insights.calculation_service import Calculation
-from fanion.insights.kind_service import ActorsKind, Kind
+from fanion.insights.calculation.kind_service import ActorsKind, Kind
+from fanion.insights.calculation.service import Calculation
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.path_cleaning import project_cleaning
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names

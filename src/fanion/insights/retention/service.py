@@ -12,13 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from fanion.errors import Invalid
-from fanion.insights.calculation_service import Calculation
+from fanion.insights.calculation.kind_service import ActorsKind, Kind
+from fanion.insights.calculation.people_urls import PeopleUrls
+from fanion.insights.calculation.service import Calculation
 from fanion.insights.dates.intervals import Intervals
-from fanion.insights.kind_service import ActorsKind, Kind
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
-from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.retention.query import (
     TOTAL_INTERVALS_OF_QUERIES,
     RetentionQuery,

@@ -6,9 +6,9 @@ Source: insights.md, section 7.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fanion.insights.calculation.entity_action import entity_action
+from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.dates.intervals import DateRange, Intervals
-from fanion.insights.entity_action import entity_action
-from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.stickiness.query import StickinessQuery
 
 

@@ -7,12 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanion.insights.calculation_service import Calculation, require_few_numbers
-from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
-from fanion.insights.dates.intervals import DateRange, Intervals, widen_to_interval
-from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.dates.whole_intervals import intervals_of
-from fanion.insights.kind_service import (
+from fanion.insights.calculation.kind_service import (
     INSIGHT_ACTORS,
     NEWER_SERIES_PLACES,
     SERIES_PLACES,
@@ -21,10 +16,15 @@ from fanion.insights.kind_service import (
     Kind,
     group_type_of,
 )
+from fanion.insights.calculation.people_urls import PeopleUrls
+from fanion.insights.calculation.service import Calculation, require_few_numbers
+from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
+from fanion.insights.dates.intervals import DateRange, Intervals, widen_to_interval
+from fanion.insights.dates.ranges import RangeClock
+from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
-from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.stickiness.query import StickinessQuery, read_stickiness
 from fanion.insights.stickiness.result import stickiness_entry

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fanion.insights.calculation_service import Analysis, Calculation, require_few_numbers
-from fanion.insights.cohort_names_store import cohort_names
-from fanion.insights.dates.intervals import DateRange, cut_into_intervals
-from fanion.insights.kind_service import (
+from fanion.insights.calculation.cohort_names_store import cohort_names
+from fanion.insights.calculation.kind_service import (
     NEWER_SERIES_PLACES,
     SERIES_PLACES,
     ActorsKind,
     Kind,
     always,
 )
+from fanion.insights.calculation.people_urls import PeopleUrls
+from fanion.insights.calculation.service import Analysis, Calculation, require_few_numbers
+from fanion.insights.dates.intervals import DateRange, cut_into_intervals
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
-from fanion.insights.people_urls import PeopleUrls
 from fanion.insights.sql.breakdown import Bins, equal_bins
 from fanion.insights.sql.compiler import Statement
 from fanion.insights.trends.frames import (

@@ -11,10 +11,10 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from msgspec import Meta, Struct
 
+from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.query import Scope
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
-from fanion.insights.statements_service import Statements
 from fanion.projects.request_api import ManagementRequest, scoped
 
 RECENT: Final = timedelta(minutes=5)

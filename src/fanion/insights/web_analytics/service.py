@@ -7,8 +7,8 @@ Source: insights.md, sections 1c and 11.
 
 from typing import Any, Final
 
-from fanion.insights.calculation_service import Calculation
-from fanion.insights.kind_service import Kind
+from fanion.insights.calculation.kind_service import Kind
+from fanion.insights.calculation.service import Calculation
 from fanion.insights.parsing.path_cleaning import project_cleaning
 from fanion.insights.web_analytics.overview_sql import overview_statement
 from fanion.insights.web_analytics.parsing import (

@@ -8,15 +8,15 @@ from sqlalchemy import select, update
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.alerts.store import change_alert, create_alert
 from fanion.insights.changes_store import add_insight, modified_columns, record_insight_change
-from fanion.insights.dashboards_store import (
+from fanion.insights.dashboards.store import (
     Creator,
     get_dashboard,
     insert_dashboard,
     record_dashboard_change,
 )
+from fanion.insights.dashboards.tiles_store import add_tile
 from fanion.insights.model import StoredDashboard, StoredInsight
 from fanion.insights.store import read_insights
-from fanion.insights.tiles_store import add_tile
 from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import replace_names

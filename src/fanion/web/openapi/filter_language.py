@@ -14,9 +14,9 @@ from fanion.cohorts.criteria.json_schema import CRITERIA, OLDER_GROUPS, QUERY, c
 from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
 from fanion.flags.validation.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.validation.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
-from fanion.insights.json_schema import EXAMPLES as OF_INSIGHTS
-from fanion.insights.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
-from fanion.insights.kinds_json_schema import INSIGHT_QUERY
+from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
+from fanion.insights.kinds.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
+from fanion.insights.kinds.kinds_json_schema import INSIGHT_QUERY
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
 from fanion.properties.json_schema import JsonSchema, object_of, only_names, reference

@@ -12,13 +12,13 @@ from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
-from fanion.insights.kinds_service import fields_of_query, has_filters
+from fanion.insights.kinds.service import fields_of_query, has_filters
 from fanion.insights.model import CachedResult
 from fanion.insights.parsing.fields import Fields, with_request_place
 from fanion.insights.parsing.translation import unwrap_query
 from fanion.insights.query import InsightQuery
-from fanion.insights.questions_service import InsightService, parse_refresh
-from fanion.insights.result_cache import cache_key
+from fanion.insights.questions.result_cache import cache_key
+from fanion.insights.questions.service import InsightService, parse_refresh
 from fanion.insights.schemas import QueryResultBody, RowsBody, with_more
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest

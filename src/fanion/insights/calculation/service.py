@@ -11,11 +11,11 @@ from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.events.storage.store import EventStore
+from fanion.insights.calculation.statements_service import IncompleteSession, Statements
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.scope import project_conditions
 from fanion.insights.query import Entity, InsightQuery, cohorts_named
 from fanion.insights.sql.compiler import SqlContext, Statement
-from fanion.insights.statements_service import IncompleteSession, Statements
 from fanion.projects.model import Project
 
 _T = TypeVar("_T")

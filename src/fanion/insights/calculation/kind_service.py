@@ -1,13 +1,13 @@
 """The parts that make up a kind of question.
 
-Each folder declares its own kinds in its `service`; `insights/kinds_service.py` lists them.
+Each folder declares its own kinds in its `service`; `insights/kinds/service.py` lists them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
-from fanion.insights.calculation_service import Calculation
+from fanion.insights.calculation.service import Calculation
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.translation import QueryForm
 from fanion.insights.query import InsightQuery

@@ -11,7 +11,7 @@ from typing import Any
 
 from fanion.errors import Invalid
 from fanion.insights.dates.bounds import parse_bound
-from fanion.insights.kinds_service import (
+from fanion.insights.kinds.service import (
     KINDS_BY_INSIGHT,
     fields_of_query,
     has_filters,

@@ -13,7 +13,7 @@ from fanion.insights.funnels.query import (
     Visualization,
     WindowUnit,
 )
-from fanion.insights.kinds_service import ACTORS_QUERY, KINDS
+from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
 from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.paths.query import EDGES_MAX, EVENT_TYPES, STEPS_MAX
 from fanion.insights.retention.query import OCCURRENCES_MAX, TOTAL_INTERVALS_MAX, RetentionType

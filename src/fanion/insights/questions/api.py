@@ -11,12 +11,12 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIType, Schema
 
 from fanion.errors import Invalid
-from fanion.insights.kinds_service import KINDS_BY_INSIGHT, kind_name
+from fanion.insights.kinds.service import KINDS_BY_INSIGHT, kind_name
+from fanion.insights.kinds.validation import check_filter_names
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_string import decode_parameters
-from fanion.insights.questions_service import InsightService, parse_refresh
+from fanion.insights.questions.service import InsightService, parse_refresh
 from fanion.insights.schemas import ResultBody, with_more
-from fanion.insights.validation import check_filter_names
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import request_media_type
 from fanion.rest.posthog_insight_fields import OF_FILTERS

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fanion.insights.kind_service import Kind
-from fanion.insights.kinds_service import KINDS
+from fanion.insights.calculation.kind_service import Kind
+from fanion.insights.kinds.service import KINDS
 
 # The keys by which a kind is found.
 KEYS: dict[str, Callable[[Kind[Any]], object]] = {

@@ -11,9 +11,9 @@ import pytest
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.kinds_service import fields_of_query, read_query
+from fanion.insights.kinds.service import fields_of_query, read_query
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
-from fanion.insights.question_key import question_key
+from fanion.insights.questions.question_key import question_key
 
 A = {"kind": "EventsNode", "event": "a"}
 FUNNEL = {

@@ -18,9 +18,9 @@ from fanion.db.schema.tables import persons
 from fanion.errors import Invalid
 from fanion.events.event import Event, Override, PersonRow
 from fanion.events.storage.store import EventStore
-from fanion.insights.calculation_service import Analysis
+from fanion.insights.calculation.service import Analysis
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.kinds_service import Calculator
+from fanion.insights.kinds.service import Calculator
 from fanion.insights.sql.compiler import NONE, OTHER
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.service import RollingAverage

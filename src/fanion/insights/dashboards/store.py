@@ -12,10 +12,10 @@ from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.changes_store import add_insight
-from fanion.insights.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
+from fanion.insights.dashboards.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
+from fanion.insights.dashboards.tiles_store import add_tile
 from fanion.insights.model import EVERYONE_EDITS, DashboardAccess, StoredDashboard, StoredTile
 from fanion.insights.store import read_insights, read_user_summaries
-from fanion.insights.tiles_store import add_tile
 from fanion.projects.model import UserSummary
 
 # Fields whose changes are recorded in the activity.

@@ -9,10 +9,10 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
-from fanion.insights.dashboard_refresh_store import DashboardRefreshStore, DueDashboard
+from fanion.insights.dashboards.refresh_store import DashboardRefreshStore, DueDashboard
 from fanion.insights.model import StoredDashboard
-from fanion.insights.questions_service import read_stored_question
-from fanion.insights.result_cache import ResultCache
+from fanion.insights.questions.result_cache import ResultCache
+from fanion.insights.questions.service import read_stored_question
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fanion.insights.dates.bounds import FROM_DEFAULT
 from fanion.insights.dates.intervals import INTERVALS
-from fanion.insights.kinds_json_schema import (
+from fanion.insights.kinds.kinds_json_schema import (
     INSIGHT_QUERY,
     STORED_ONLY,
     kinds_of_filters,

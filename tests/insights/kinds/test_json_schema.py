@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.json_schema import EXAMPLES
-from fanion.insights.validation import check_insight_filters
+from fanion.insights.kinds.json_schema import EXAMPLES
+from fanion.insights.kinds.validation import check_insight_filters
 from fanion.properties.operators import MEMBERSHIP, QUERY_COMPARISONS
 from tests.flags.test_json_schema import (
     ABSENT,

@@ -16,8 +16,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid, NotFound
 from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
-from fanion.insights.dashboard_refresh_store import DashboardRefreshStore
-from fanion.insights.dashboards_store import DashboardStore, TileChange
+from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
+from fanion.insights.dashboards.store import DashboardStore, TileChange
+from fanion.insights.kinds.validation import check_dashboard_filters, cohort_places
 from fanion.insights.model import (
     EVERYONE_EDITS,
     NO_RESULT,
@@ -27,8 +28,8 @@ from fanion.insights.model import (
 )
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
-from fanion.insights.questions_service import read_stored_question
-from fanion.insights.result_cache import ResultCache
+from fanion.insights.questions.result_cache import ResultCache
+from fanion.insights.questions.service import read_stored_question
 from fanion.insights.schemas import (
     DashboardBody,
     DashboardSummary,
@@ -37,7 +38,6 @@ from fanion.insights.schemas import (
     dashboard_summary,
 )
 from fanion.insights.store import InsightStore
-from fanion.insights.validation import check_dashboard_filters, cohort_places
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import no_such_cohort

@@ -17,10 +17,10 @@ from fanion.db.schema.insights import insight_results
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.turns.asker_service import shared_context
-from fanion.insights.kinds_service import Calculator
+from fanion.insights.kinds.service import Calculator
 from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, is_fresh
 from fanion.insights.query import InsightQuery
-from fanion.insights.question_key import question_key
+from fanion.insights.questions.question_key import question_key
 from fanion.projects.model import Project
 
 BEHIND_MAX = 50  # calculations in the background at once

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, Final
 
 from fanion.errors import Invalid
-from fanion.insights.calculation_service import Analysis
+from fanion.insights.calculation.kind_service import ActorsKind, Kind
+from fanion.insights.calculation.service import Analysis
 from fanion.insights.funnels.correlation_service import FUNNEL_CORRELATION
 from fanion.insights.funnels.service import FUNNELS
-from fanion.insights.kind_service import ActorsKind, Kind
 from fanion.insights.lifecycle.service import LIFECYCLE
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.translation import Forms, unwrap_query

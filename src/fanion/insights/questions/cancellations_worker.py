@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select
 
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.servers import query_cancellations
-from fanion.insights.running_service import RunningQueries
+from fanion.insights.questions.running_service import RunningQueries
 from fanion.runtime.background import run_loop
 
 LOOK_S: Final = 0.5

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.validation import check_query
+from fanion.insights.kinds.validation import check_query
 
 A = {"kind": "EventsNode", "event": "a"}
 TRENDS: dict[str, Any] = {"kind": "TrendsQuery", "series": [A]}

@@ -6,8 +6,12 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.dates.intervals import INTERVALS
+from fanion.insights.kinds.validation import (
+    check_dashboard_filters,
+    check_insight_filters,
+    cohort_places,
+)
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.validation import check_dashboard_filters, check_insight_filters, cohort_places
 from fanion.properties.operators import VALUES_MAX
 from fanion.rest import posthog_insight_fields
 from tests.support.odd_values import ODD

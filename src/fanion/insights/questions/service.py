@@ -5,29 +5,28 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from fanion.errors import Invalid, NotFound
-from fanion.insights.cancellations_worker import QueryCancellations
-from fanion.insights.dashboards_store import DashboardStore
-from fanion.insights.kinds_service import (
+from fanion.errors import Invalid
+from fanion.insights.kinds.service import (
     fields_of_query,
     has_filters,
     read_query,
     read_sent_query,
 )
-from fanion.insights.model import CachedResult, SavedQuestion, StoredInsight
-from fanion.insights.parsing.fields import Fields
-from fanion.insights.query import InsightQuery
-from fanion.insights.result_cache import ResultCache
-from fanion.insights.running_service import RunningQueries
-from fanion.insights.schemas import RowsBody
-from fanion.insights.store import InsightStore
-from fanion.insights.unknown_names_store import unknown_names
-from fanion.insights.validation import (
+from fanion.insights.kinds.validation import (
     check_insight_filters,
     check_query,
     check_question,
     cohort_places,
 )
+from fanion.insights.model import CachedResult, SavedQuestion
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.query import InsightQuery
+from fanion.insights.questions.cancellations_worker import QueryCancellations
+from fanion.insights.questions.result_cache import ResultCache
+from fanion.insights.questions.running_service import RunningQueries
+from fanion.insights.questions.unknown_names_store import unknown_names
+from fanion.insights.schemas import RowsBody
+from fanion.insights.store import InsightStore
 from fanion.projects.model import Project
 from fanion.properties.validation import no_such_cohort
 from fanion.rest.unknown_fields import no_choice
@@ -56,7 +55,6 @@ class InsightService:
     """
 
     store: InsightStore
-    dashboards: DashboardStore
     results: ResultCache
     cancellations: QueryCancellations
     other_kinds: Mapping[str, AnswerOther] = field(default_factory=dict)
@@ -153,21 +151,6 @@ class InsightService:
             project, [read_stored_question(question)], now
         )
         return known
-
-    async def question_of_insight(
-        self, project: Project, insight: StoredInsight, dashboard_id: int | None
-    ) -> SavedQuestion:
-        """Return an insight's question, with a dashboard's filters if one is given.
-
-        Raises:
-            NotFound: There is no such dashboard.
-        """
-        if dashboard_id is None:
-            return insight.question
-        dashboard = await self.dashboards.get_dashboard(project.id, dashboard_id)
-        if dashboard is None:
-            raise NotFound
-        return insight.question.on_dashboard(dashboard.filters)
 
 
 def read_stored_question(question: SavedQuestion) -> InsightQuery | None:
