@@ -74,6 +74,14 @@ def test_the_schema_refuses_the_rollbacks_that_validation_does(name: str) -> Non
     assert ROLLBACK.is_valid([ABOVE])
 
 
+def test_another_spelling_of_an_insight_is_accepted_and_not_published() -> None:
+    metric = {**ABOVE["threshold_metric"], "insight": "trends"}
+    conditions = [{**ABOVE, "threshold_metric": metric}]
+
+    check_conditions(conditions, None)
+    assert not ROLLBACK.is_valid(conditions)
+
+
 @pytest.mark.parametrize("conditions", flag_schema.EXAMPLES["RollbackConditions"])
 def test_an_example_of_a_rollback_is_accepted(conditions: Any) -> None:
     check_conditions(conditions, None)

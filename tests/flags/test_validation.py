@@ -16,7 +16,7 @@ ABOVE: Json = {
     "threshold": 5,
     "threshold_type": "insight",
     "operator": "gt",
-    "threshold_metric": {"insight": "trends", "events": [{"id": "paid"}]},
+    "threshold_metric": {"insight": "TRENDS", "events": [{"id": "paid"}]},
 }
 
 
@@ -303,7 +303,7 @@ WRONG_ROLLBACKS: dict[str, tuple[Any, str, str]] = {
     "a threshold as text": ([{**ABOVE, "threshold": "5"}], f"{AT}__threshold", "number"),
     "a metric as text": ([{**ABOVE, "threshold_metric": "x"}], f"{AT}__threshold_metric", "dict"),
     "a metric of nothing": (
-        [{**ABOVE, "threshold_metric": {"insight": "trends"}}],
+        [{**ABOVE, "threshold_metric": {"insight": "TRENDS"}}],
         f"{AT}__threshold_metric__events",
         "at least one event",
     ),

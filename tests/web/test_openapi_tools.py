@@ -82,3 +82,20 @@ def test_an_operation_id_follows_from_method_and_path(
     method: str, path: str, is_list: bool, name: str
 ) -> None:
     assert operation_id(method, path, is_list=is_list) == name
+
+
+async def test_an_enum_has_one_type_and_one_spelling_of_each_word(document: Json) -> None:
+    enums = [node for node in nodes(document) if isinstance(node.get("enum"), list)]
+    kinds = {"string": str, "integer": int}
+
+    assert len(enums) > 100
+    for node in enums:
+        assert {type(word) for word in node["enum"]} == {kinds[node["type"]]}, node
+        assert len({str(word).lower() for word in node["enum"]}) == len(node["enum"]), node
+
+
+async def test_a_format_is_one_of_two(document: Json) -> None:
+    members = document["paths"]["/api/projects/{project_id}/cohorts/{cohort_id}/persons/"]["get"]
+    schemas = {parameter["name"]: parameter["schema"] for parameter in members["parameters"]}
+
+    assert schemas["format"] == {"type": "string", "enum": ["csv", "json"]}

@@ -42,7 +42,7 @@ from fanion.rest.pagination import ROWS_MAX
 from fanion.rest.unknown_fields import shortened
 
 _PLACES = frozenset({"limit", "offset", "after"})
-_FORMATS = frozenset({"csv", "json"})
+FORMATS = ("csv", "json")
 CSV = "text/csv"
 
 
@@ -76,7 +76,7 @@ class CohortMembersApi(Controller):
         `properties` is a JSON list of further conditions, compared as everywhere. `after` is a part
         of `next`: the last person of the previous page, which is faster than a large offset.
         """
-        if format not in (None, "", *_FORMATS):
+        if format not in (None, "", *FORMATS):
             detail = f'"{shortened(format)}" is not a valid choice. Allowed are: csv, json.'
             raise Invalid(detail, code="invalid_choice", attr="format")
         cohort = await cohorts.get_cohort(request.project.id, cohort_id)

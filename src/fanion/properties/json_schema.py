@@ -4,7 +4,7 @@ Descriptions state what a schema cannot express: that a text is a regular expres
 that a range ascends.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from fanion.properties.filters import ID_MAX
@@ -15,6 +15,8 @@ from fanion.properties.versions import VERSION, WILDCARD
 JsonSchema = dict[str, Any]
 
 _SCALAR: JsonSchema = {"type": ["string", "number", "boolean"]}
+# The value of a field that has to be empty. Other empty values are accepted and not published.
+NOTHING: JsonSchema = {"type": "null"}
 # Without an operator, and with null for one, a condition is `exact`.
 DEFAULT_OPERATOR = "exact"
 
@@ -132,7 +134,7 @@ def only_names(fields: Collection[str], known: Collection[str]) -> JsonSchema:
         known: Further names, with any value.
     """
     if others := set(known).difference(fields):
-        return {"propertyNames": {"enum": sorted(others.union(fields))}}
+        return {"propertyNames": one_of(sorted(others.union(fields)))}
     return {"additionalProperties": False}
 
 
@@ -163,9 +165,9 @@ def _form(
     known: Collection[str],
     required: Sequence[str],
 ) -> JsonSchema:
-    needed, operator = set(required), JsonSchema(enum=list(operators))
+    needed, operator = set(required), one_of(operators)
     if "operator" not in needed and DEFAULT_OPERATOR in operators:
-        operator = {"enum": [*operators, None], "default": DEFAULT_OPERATOR}
+        operator = {**or_null(operator), "default": DEFAULT_OPERATOR}
     else:
         needed.add("operator")
     if value is not VALUE_SCHEMAS["none"]:
@@ -176,6 +178,20 @@ def _form(
 def values_of(operators: Mapping[str, ValueKind]) -> dict[str, JsonSchema]:
     """Return the schema of the value of each operator."""
     return {name: VALUE_SCHEMAS[kind] for name, kind in operators.items()}
+
+
+def one_of(words: Iterable[str]) -> JsonSchema:
+    """Return the schema of a text that is one of some words."""
+    return {"type": "string", "enum": list(words)}
+
+
+def or_null(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of a value that may be null too.
+
+    Null is an alternative and no entry of an enum: an enum of two types has no equivalent in most
+    languages.
+    """
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def listed(items: JsonSchema, **more: Any) -> JsonSchema:

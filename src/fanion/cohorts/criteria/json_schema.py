@@ -24,9 +24,12 @@ from fanion.cohorts.criteria.definition import (
 from fanion.cohorts.criteria.time_window import UNITS
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
+    NOTHING,
     JsonSchema,
     condition_forms,
     object_of,
+    one_of,
+    or_null,
     reference,
     values_of,
 )
@@ -88,8 +91,8 @@ _COUNT: JsonSchema = {
 _NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Negates the condition."}
 _EVENT: JsonSchema = {"type": "string", "minLength": 1, "description": "The name of an event."}
 _KIND: JsonSchema = {"const": "events"}
-_UNIT: JsonSchema = {"enum": list(UNITS)}
-_COMPARISON: JsonSchema = {"enum": [*COMPARISONS, None], "default": "eq"}
+_UNIT = one_of(UNITS)
+_COMPARISON: JsonSchema = {**or_null(one_of(COMPARISONS)), "default": "eq"}
 _WINDOW = {"time_value": _COUNT, "time_interval": _UNIT}
 _SINCE = {
     "explicit_datetime": {
@@ -121,7 +124,6 @@ _FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
 }
 # Fields that are refused where they would be ignored, unless they are empty.
 _READ_BY_SOME = ("operator_value", "event_filters", "explicit_datetime")
-_NOTHING: JsonSchema = {"enum": [None, "", 0, []]}
 _BOUNDED = ("performed_event", "performed_event_multiple")
 _OPTIONAL = frozenset({"operator", "event_filters"})
 
@@ -156,7 +158,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
             **object_of(
                 {
                     "type": {
-                        "enum": ["AND", "OR"],
+                        **one_of(("AND", "OR")),
                         "description": "AND: all must match; OR: one must match.",
                     },
                     "values": {
@@ -204,7 +206,7 @@ def _cohort_forms() -> list[JsonSchema]:
     return condition_forms(
         values_of(CRITERIA_OPERATORS["cohort"]),
         {
-            "type": {"enum": sorted(COHORT_TYPES)},
+            "type": one_of(sorted(COHORT_TYPES)),
             "key": {"const": "id"},
             "negation": _NEGATION,
         },
@@ -225,7 +227,7 @@ def _event_forms() -> list[JsonSchema]:
 def _event_form(kind: str, window: Mapping[str, JsonSchema]) -> JsonSchema:
     own = {**window, **_FIELDS[kind]}
     fields: dict[str, JsonSchema] = {
-        **dict.fromkeys(_READ_BY_SOME, _NOTHING),
+        **dict.fromkeys(_READ_BY_SOME, NOTHING),
         "type": {"const": "behavioral"},
         "key": _EVENT,
         "event_type": _KIND,
@@ -248,7 +250,7 @@ def _older_groups() -> JsonSchema:
         "event_id": {**named, "description": "Name of the event."},
         "days": {**number, "description": "Number of days to look back; 365 by default."},
         "count": {**number, "description": "Number of times."},
-        "count_operator": {"enum": [*COMPARISONS, None]},
+        "count_operator": or_null(one_of(COMPARISONS)),
         "label": named,
     }
     return {

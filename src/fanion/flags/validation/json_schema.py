@@ -15,10 +15,12 @@ from fanion.flags.automation.schedule import STEPS_MAX, Operation
 from fanion.flags.validation import posthog_fields
 from fanion.insights.kinds.json_schema import TRENDS
 from fanion.properties.json_schema import (
+    NOTHING,
     JsonSchema,
     condition_forms,
     listed,
     object_of,
+    one_of,
     reference,
     values_of,
 )
@@ -30,7 +32,6 @@ ROLLBACK = "RollbackConditions"
 
 _PLAN: JsonSchema = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
 _SHARE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 100}
-_NOTHING: JsonSchema = {"enum": [None, False, [], {}]}
 _INDEX: JsonSchema = {"type": "integer", "minimum": 0, "maximum": GROUP_TYPE_INDEX_MAX}
 _NAME: JsonSchema = {"type": "string", "minLength": 1, "description": "Name of the property."}
 # Fields of conditions by type.
@@ -215,7 +216,7 @@ def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
             "description": "Percentages sum to 100; keys are unique.",
         },
         "override_property_values": {
-            **_NOTHING,
+            **NOTHING,
             "description": "Not supported: use a condition set with a variant.",
         },
     }
@@ -233,9 +234,9 @@ def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
         "aggregation_group_type_index": index,
         "super_groups": {**sets, "description": "Early access; only the first is used."},
         "holdout_groups": {**sets, "description": "The first excludes its share from the flag."},
-        "properties": {**_NOTHING, "description": "The older form; use groups."},
+        "properties": {**NOTHING, "description": "The older form; use groups."},
         **{
-            name: {**_NOTHING, "description": f"Not supported. {instead}"}
+            name: {**NOTHING, "description": f"Not supported. {instead}"}
             for name, instead in posthog_fields.UNSUPPORTED_OF_FILTERS.items()
         },
     }
@@ -286,10 +287,10 @@ def _variant() -> JsonSchema:
 
 def _rollback_condition() -> JsonSchema:
     fields: dict[str, JsonSchema] = {
-        "threshold_type": {"enum": list(THRESHOLD_TYPES)},
+        "threshold_type": one_of(THRESHOLD_TYPES),
         "threshold": {"type": "number"},
         "operator": {
-            "enum": list(OPERATORS),
+            **one_of(OPERATORS),
             "description": "`lt`: disabled below the threshold; `gt`: above it.",
         },
         "threshold_metric": {

@@ -28,10 +28,13 @@ from fanion.insights.trends.maths import MATHS, PROPERTY_TYPES
 from fanion.insights.trends.query import FORMULAS_MAX, SERIES_MAX, SMOOTHED_MAX
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
+    NOTHING,
     JsonSchema,
     condition_forms,
     listed,
     object_of,
+    one_of,
+    or_null,
     reference,
     values_of,
 )
@@ -111,7 +114,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
         GROUP: {
             **object_of(
                 {
-                    "type": {"enum": ["AND", "OR"]},
+                    "type": one_of(("AND", "OR")),
                     "values": {
                         "type": "array",
                         "items": {"anyOf": [reference(CONDITION), reference(GROUP)]},
@@ -128,7 +131,7 @@ def _trend_fields() -> dict[str, JsonSchema]:
     bound = {"type": ["string", "null"]}
     switch = {"type": ["boolean", "null"], "default": False}
     return {
-        "insight": {"enum": ["TRENDS", "trends", None], "default": "TRENDS"},
+        "insight": {**or_null(one_of(["TRENDS"])), "default": "TRENDS"},
         "events": {
             **listed(reference(SERIES), maxItems=SERIES_MAX),
             "description": "Events to count.",
@@ -145,16 +148,17 @@ def _trend_fields() -> dict[str, JsonSchema]:
         },
         "date_to": {**bound, "description": "In the same formats; now by default."},
         "explicit_date": {**switch, "description": "The range is not rounded."},
-        "interval": {"enum": [*INTERVALS, None], "default": "day"},
+        "interval": {**or_null(one_of(INTERVALS)), "default": "day"},
         "display": {
-            "enum": [
-                *sorted(
-                    posthog_insight_fields.DISPLAYS_OF_SERIES
-                    | posthog_insight_fields.DISPLAYS_OF_TOTALS
-                    | posthog_insight_fields.DISPLAYS_CUMULATIVE
-                ),
-                None,
-            ],
+            **or_null(
+                one_of(
+                    sorted(
+                        posthog_insight_fields.DISPLAYS_OF_SERIES
+                        | posthog_insight_fields.DISPLAYS_OF_TOTALS
+                        | posthog_insight_fields.DISPLAYS_CUMULATIVE
+                    )
+                )
+            ),
             "description": "A chart of totals has one number for the whole range.",
         },
         "aggregation_group_type_index": {
@@ -194,7 +198,7 @@ def _formula_fields() -> dict[str, JsonSchema]:
 
 
 def _breakdown_fields(switch: JsonSchema) -> dict[str, JsonSchema]:
-    types: JsonSchema = {"enum": [*BREAKDOWN_TYPES, None], "default": "event"}
+    types: JsonSchema = {**or_null(one_of(BREAKDOWN_TYPES)), "default": "event"}
     part = object_of(
         {
             "property": {"type": ["string", "integer"]},
@@ -242,22 +246,22 @@ def _whole(least: int, most: int) -> JsonSchema:
 
 
 def _off() -> JsonSchema:
-    return {"enum": [None, "", []], "description": "Not supported; leave it out."}
+    return {**NOTHING, "description": "Not supported; leave it out."}
 
 
 def _series_fields() -> dict[str, JsonSchema]:
     text = {"type": ["string", "null"]}
     return {
         "id": {**text, "description": "Name of the event; null for any."},
-        "type": {"enum": ["events", None]},
+        "type": or_null(one_of(["events"])),
         "math": {
-            "enum": [*MATHS, None],
+            **or_null(one_of(MATHS)),
             "default": "total",
             "description": "What is counted: `total` events, `dau` persons.",
         },
         "math_property": {**text, "description": "The property for `sum`, `avg` and the like."},
         "math_property_type": {
-            "enum": [*PROPERTY_TYPES, "session_properties", None],
+            **or_null(one_of([*PROPERTY_TYPES, "session_properties"])),
             "description": "Whose property it is; for sessions only `$session_duration`.",
         },
         "math_group_type_index": {
@@ -284,7 +288,7 @@ def _property_forms() -> list[JsonSchema]:
     return condition_forms(
         values_of(QUERY_COMPARISONS),
         {
-            "type": {"enum": ["event", "person", "group", None], "default": "event"},
+            "type": {**or_null(one_of(["event", "person", "group"])), "default": "event"},
             "key": {"type": "string", "description": "Name of the property."},
             "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         },
@@ -297,7 +301,7 @@ def _cohort_forms() -> list[JsonSchema]:
     return condition_forms(
         values_of(MEMBERSHIP),
         {
-            "type": {"enum": sorted(COHORT_TYPES)},
+            "type": one_of(sorted(COHORT_TYPES)),
             "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         },
         CONDITION_FIELDS,

@@ -17,7 +17,7 @@ from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
 from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.paths.query import EDGES_MAX, EVENT_TYPES, STEPS_MAX
 from fanion.insights.retention.query import OCCURRENCES_MAX, TOTAL_INTERVALS_MAX, RetentionType
-from fanion.properties.json_schema import JsonSchema, listed, object_of
+from fanion.properties.json_schema import JsonSchema, listed, object_of, one_of, or_null
 from fanion.rest.posthog_insight_fields import OF_FILTERS
 
 INSIGHT_QUERY: Final = "InsightQuery"
@@ -45,7 +45,7 @@ def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
     return [
         {
             **object_of(
-                {"insight": {"enum": [kind, kind.lower()]}, **common, **fields},
+                {"insight": one_of([kind]), **common, **fields},
                 OF_FILTERS,
                 ["insight"],
             ),
@@ -69,7 +69,7 @@ def query_schema() -> JsonSchema:
             "`source`; an `ActorsQuery` lists who is behind a number, and is not saved. Options "
             "that are not calculated are refused by name."
         ),
-        "properties": {"kind": {"enum": [*kinds, *WRAPPERS]}, "source": source},
+        "properties": {"kind": one_of([*kinds, *WRAPPERS]), "source": source},
         "required": ["kind"],
         "examples": [
             {
@@ -117,7 +117,7 @@ def _retention() -> dict[str, JsonSchema]:
     return {
         "target_entity": _ENTITY,
         "returning_entity": _ENTITY,
-        "period": {"enum": ["Hour", "Day", "Week", "Month", None, ""]},
+        "period": or_null(one_of(["Hour", "Day", "Week", "Month"])),
         "total_intervals": _whole(1, TOTAL_INTERVALS_MAX),
         "retention_type": _words(RetentionType),
         "cumulative": _SWITCH,
@@ -127,7 +127,7 @@ def _retention() -> dict[str, JsonSchema]:
 
 def _stickiness() -> dict[str, JsonSchema]:
     return {
-        "computed_as": {"enum": ["cumulative", "non_cumulative", None, ""]},
+        "computed_as": or_null(one_of(["cumulative", "non_cumulative"])),
         "stickiness_criteria": {
             **_ENTITY,
             "description": 'How many events an interval needs: `{"operator": "gte", "value": 2}`.',
@@ -139,7 +139,7 @@ def _stickiness() -> dict[str, JsonSchema]:
 def _paths() -> dict[str, JsonSchema]:
     text: JsonSchema = {"type": ["string", "null"]}
     return {
-        "include_event_types": listed({"enum": list(EVENT_TYPES)}),
+        "include_event_types": listed(one_of(EVENT_TYPES)),
         "include_custom_events": _TEXTS,
         "exclude_events": _TEXTS,
         "start_point": text,
@@ -155,7 +155,7 @@ def _paths() -> dict[str, JsonSchema]:
 
 
 def _words(kind: Any) -> JsonSchema:
-    return {"enum": [*get_args(kind), None, ""]}
+    return or_null(one_of(get_args(kind)))
 
 
 def _whole(least: int, most: int | None = None) -> JsonSchema:

@@ -3,6 +3,7 @@
 Source: capture.md section 1.
 """
 
+from fanion.properties.json_schema import one_of
 from fanion.web.openapi.document import PROJECT_KEY, Json, post_operation
 
 _TEXT = {"type": "string"}
@@ -142,7 +143,7 @@ CAPTURE_OPERATIONS: Json = {
                         "additionalProperties": {
                             "type": "object",
                             "required": ["result"],
-                            "properties": {"result": {"enum": ["ok", "drop"]}, "details": _TEXT},
+                            "properties": {"result": one_of(("ok", "drop")), "details": _TEXT},
                         },
                     }
                 },

@@ -136,7 +136,9 @@ def _form_title(form: dict[str, Any]) -> str:
     """Return the words that distinguish this form of a condition from the others."""
     fields = form["properties"]
     words = [fields[name].get("const", "") for name in ("type",) if name in fields]
-    words += fields.get("operator", {}).get("enum", ())
+    operator = fields.get("operator", {})
+    for alternative in operator.get("anyOf", [operator]):
+        words += alternative.get("enum", ())
     return " ".join(str(word) for word in words if word)
 
 

@@ -6,7 +6,7 @@ rejected names.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -17,8 +17,10 @@ from litestar.openapi.spec import Components, SecurityScheme, Server
 
 from fanion import __version__
 from fanion.accounts.sessions.cookies import SECURE_NAME
+from fanion.cohorts.members_api import FORMATS
 from fanion.flags.management.schemas import VERSION_HEADER
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
+from fanion.properties.json_schema import one_of, or_null
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi.filter_language import add_filter_language
@@ -68,6 +70,8 @@ _ERROR_RESPONSE = {
 # names do not have.
 _HEADERS: Json = {VERSION_HEADER: {"type": "integer", "minimum": 1}}
 _KNOWN_PARAMETERS = {"project_id": "Numeric id, or `@current` for the project of the key."}
+# Query parameters that are one of some words. The empty text is accepted and not published.
+_CHOICES: Mapping[str, Sequence[str]] = {"format": FORMATS}
 _LENIENT = "A value that is not a number is ignored; one above the maximum means the maximum."
 
 
@@ -142,6 +146,8 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
         for parameter in operation.get("parameters", ()):
             parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
             parameter["schema"] = _not_null(parameter["schema"])
+            if words := _CHOICES.get(parameter["name"]):
+                parameter["schema"] |= one_of(words)
         known = {parameter["name"] for parameter in operation.get("parameters", ())}
         added = [
             parameter
@@ -208,10 +214,19 @@ def _simplify_schema(node: Any) -> Any:
     if len(simplified.get("oneOf", ())) == 1:
         [only] = simplified.pop("oneOf")
         simplified = only | simplified
+    if None in simplified.get("enum", ()):
+        simplified = _with_null_apart(simplified)
     if simplified.get("type") == "integer":
         for bound in simplified.keys() & {"minimum", "maximum"}:
             simplified[bound] = min(int(simplified[bound]), INTEGER_MAX)
     return simplified
+
+
+def _with_null_apart(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an enum with null as an alternative to the enum."""
+    words = [word for word in schema["enum"] if word is not None]
+    others = {name: value for name, value in schema.items() if name not in ("type", "enum")}
+    return {**or_null(one_of(words)), **others}
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Source: flags.md section 10; sdk-wire.md sections 3, 4 and 10.
 """
 
+from fanion.properties.json_schema import one_of
 from fanion.web.openapi.document import JSON, PROJECT_KEY, Json, post_operation
 
 # The examples are responses of a project that has only this flag.
@@ -150,7 +151,7 @@ _OFREP_FLAG: Json = {
         "key": _TEXT,
         "value": {**_VALUE, "description": "Absent when the application is to use its default."},
         "variant": _TEXT,
-        "reason": {"enum": ["STATIC", "TARGETING_MATCH", "SPLIT", "DISABLED", "DEFAULT"]},
+        "reason": one_of(("STATIC", "TARGETING_MATCH", "SPLIT", "DISABLED", "DEFAULT")),
         "metadata": _OBJECT,
     },
 }
