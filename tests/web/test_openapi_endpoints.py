@@ -36,7 +36,7 @@ async def test_ids_have_bounds_that_are_integers(paths: Json) -> None:
     parameters = paths[FLAGS + "{flag_id}/"]["get"]["parameters"]
 
     [schema] = [parameter["schema"] for parameter in parameters if parameter["name"] == "flag_id"]
-    assert schema == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+    assert schema == {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1}
 
 
 async def test_a_parameter_is_never_null(paths: Json) -> None:
@@ -46,7 +46,12 @@ async def test_a_parameter_is_never_null(paths: Json) -> None:
 
     assert listed["search"] == {"type": "string"}
     assert definitions["ordering"] == {"type": "array", "items": {"type": "string"}}
-    assert insight["from_dashboard"] == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+    assert insight["from_dashboard"] == {
+        "type": "integer",
+        "format": "int64",
+        "minimum": 1,
+        "maximum": 2**63 - 1,
+    }
 
 
 async def test_lists_document_their_paging_parameters(paths: Json) -> None:
@@ -54,13 +59,19 @@ async def test_lists_document_their_paging_parameters(paths: Json) -> None:
     members = query(paths[COHORTS + "{cohort_id}/persons/"]["get"])
     activity = query(paths[FLAGS + "{flag_id}/activity/"]["get"])
 
-    limit = {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}
-    offset = {"type": "integer", "minimum": 0, "default": 0}
+    limit = {"type": "integer", "format": "int64", "minimum": 1, "maximum": 10_000, "default": 100}
+    offset = {"type": "integer", "format": "int64", "minimum": 0, "default": 0}
     for parameters in (listed, members):
         assert (parameters["limit"], parameters["offset"]) == (limit, offset)
     assert activity == {
-        "page": {"type": "integer", "minimum": 1, "default": 1},
-        "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},
+        "page": {"type": "integer", "format": "int64", "minimum": 1, "default": 1},
+        "limit": {
+            "type": "integer",
+            "format": "int64",
+            "minimum": 1,
+            "maximum": 1000,
+            "default": 10,
+        },
     }
 
 

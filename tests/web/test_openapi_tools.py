@@ -99,3 +99,11 @@ async def test_a_format_is_one_of_two(document: Json) -> None:
     schemas = {parameter["name"]: parameter["schema"] for parameter in members["parameters"]}
 
     assert schemas["format"] == {"type": "string", "enum": ["csv", "json"]}
+
+
+async def test_integers_are_of_64_bits(document: Json) -> None:
+    kinds = ("integer", ["integer", "null"], ["null", "integer"])
+    integers = [node for node in nodes(document) if node.get("type") in kinds]
+
+    assert len(integers) > 300
+    assert [node for node in integers if node.get("format") != "int64"] == []

@@ -66,6 +66,9 @@ _ERROR_RESPONSE = {
     ),
     "content": {JSON: {"schema": _REFERENCE}},
 }
+_INTEGERS = ("integer", ["integer", "null"], ["null", "integer"])
+# Members of a schema that hold values and no schemas.
+_VALUES = frozenset({"default", "enum", "example", "examples"})
 # The framework derives the schema of a header from its value, which headers that only the document
 # names do not have.
 _HEADERS: Json = {VERSION_HEADER: {"type": "integer", "minimum": 1}}
@@ -170,7 +173,21 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
     schema["paths"] = {
         path.rstrip("/") + "/": item for path, item in sorted(schema["paths"].items())
     }
+    _add_integer_formats(schema)
     return schema
+
+
+def _add_integer_formats(node: Any) -> None:
+    """Say of all integers that they fit 64 bits: without it clients in Go or Java take 32."""
+    if isinstance(node, dict):
+        if node.get("type") in _INTEGERS:
+            node.setdefault("format", "int64")
+        for name, member in node.items():
+            if name not in _VALUES:
+                _add_integer_formats(member)
+    elif isinstance(node, list):
+        for member in node:
+            _add_integer_formats(member)
 
 
 def _names_required(schema: Mapping[str, Any]) -> bool:
