@@ -20,7 +20,7 @@ from bench.report import Row
 from bench.servers import resident_mb, whole
 from fanion.db.engine import open_records
 from fanion.persons.merge import Changes, PersonState
-from fanion.persons.state_store import write_changes
+from fanion.persons.state.store import write_changes
 from tests.support.awaited import until
 from tests.support.server import Keys, RealServer
 

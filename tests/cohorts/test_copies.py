@@ -10,7 +10,7 @@ from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people
 from fanion.db.schema.tables import person_distinct_ids, persons
-from fanion.persons.merge_store import move_memberships
+from fanion.persons.state.merge_store import move_memberships
 from tests.cohorts.test_concurrent_changes import change
 from tests.support.stored_cohorts import (
     LEASE_S,

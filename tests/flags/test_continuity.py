@@ -21,7 +21,7 @@ from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.continuity_store import ContinuityStore, ContinuityWrite
 from fanion.flags.evaluation.request import FlagRequest
 from fanion.flags.evaluation.subject_store import CircuitBreaker
-from fanion.persons.pending_identities_store import (
+from fanion.persons.state.pending_identities_store import (
     ROW_BYTES,
     HashKeys,
     PendingIdentity,

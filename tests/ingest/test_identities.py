@@ -26,7 +26,7 @@ from fanion.ingest.pipeline.resolve import Resolution
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.persons.list_store import PersonQuery, find_persons
 from fanion.persons.merge import person_uuid
-from fanion.persons.versions_store import Versions
+from fanion.persons.state.versions_store import Versions
 from fanion.projects.model import IngestionSettings
 from tests.support.identities import OTHER_ID, Identities
 

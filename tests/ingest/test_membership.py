@@ -15,7 +15,7 @@ from fanion.ingest.pipeline.membership_worker import STUCK_S, Membership
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE, NotLeaseHolder, Span
 from fanion.ingest.pipeline.store import IngestStore
-from fanion.persons.versions_store import Versions
+from fanion.persons.state.versions_store import Versions
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.postgresql

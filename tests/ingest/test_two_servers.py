@@ -33,9 +33,9 @@ from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import LIVE, NotLeaseHolder, Span
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
-from fanion.persons.conflicts_store import PersonsChanged
 from fanion.persons.merge import person_uuid
-from fanion.persons.versions_store import Versions
+from fanion.persons.state.conflicts_store import PersonsChanged
+from fanion.persons.state.versions_store import Versions
 from fanion.projects.model import IngestionSettings
 from tests.support.application import Json, Tenant, open_app_server, open_tenant
 from tests.support.management import NOW

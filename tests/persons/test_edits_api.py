@@ -23,7 +23,7 @@ from fanion.events.storage.schema import EVENT_TABLES
 from fanion.events.storage.store import EventStore
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge import PersonUpdate
-from fanion.persons.versions_store import Versions
+from fanion.persons.state.versions_store import Versions
 from tests.support.application import Json, Tenant, error, open_tenant
 from tests.support.management import add_key
 

@@ -18,10 +18,10 @@ from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.persons.conflicts_store import changed_persons
 from fanion.persons.erasure_store import begin_erasure
 from fanion.persons.merge import Changes, Merged, PersonState
-from fanion.persons.state_store import STATES, load_states, write_changes
+from fanion.persons.state.conflicts_store import changed_persons
+from fanion.persons.state.store import STATES, load_states, write_changes
 from fanion.persons.store import stored_properties
 from fanion.properties.size import ByteBudget
 from tests.support.awaited import until_soon

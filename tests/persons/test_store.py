@@ -16,7 +16,7 @@ from fanion.persons.list_store import (
     find_persons,
     read_page,
 )
-from fanion.persons.state_store import PORTION_IDS, load_states
+from fanion.persons.state.store import PORTION_IDS, load_states
 from fanion.persons.store import (
     DECODED_ON_LOOP_CHARS_MAX,
     get_person,

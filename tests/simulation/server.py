@@ -25,7 +25,7 @@ from fanion.ingest.squash_worker import SquashWorker
 from fanion.observability.metrics import Metrics
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge import PersonUpdate
-from fanion.persons.versions_store import Versions
+from fanion.persons.state.versions_store import Versions
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.runtime.change_bus import ChangeBus

@@ -18,7 +18,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.flags.management.role_access_store import active_flags_using
 from fanion.flags.storage.integrity import flags_without_answer
-from fanion.persons.merge_store import move_memberships
+from fanion.persons.state.merge_store import move_memberships
 from fanion.projects.model import Project
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)

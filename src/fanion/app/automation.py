@@ -13,7 +13,7 @@ from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
 from fanion.flags.usage.enrichment_worker import Enrichment
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.trends.service import RollingAverage
-from fanion.persons.pending_identities_store import run_sweep
+from fanion.persons.state.pending_identities_store import run_sweep
 from fanion.runtime.background import BackgroundTask
 from fanion.webhooks.client import Resolver, Sender
 from fanion.webhooks.worker import Deliverer

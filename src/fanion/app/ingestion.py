@@ -22,7 +22,7 @@ from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.ingest.squash_worker import SquashWorker
-from fanion.persons.versions_store import Versions
+from fanion.persons.state.versions_store import Versions
 from fanion.runtime.background import BackgroundTask
 
 

@@ -54,10 +54,10 @@ from fanion.insights.questions.query_api import QueryApi
 from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
-from fanion.persons.merge_api import PersonMergesApi
-from fanion.persons.merge_service import PersonMerges
-from fanion.persons.timeline_api import TimelineApi
-from fanion.persons.timeline_service import Timelines
+from fanion.persons.merge_requests.api import PersonMergesApi
+from fanion.persons.merge_requests.service import PersonMerges
+from fanion.persons.timeline.api import TimelineApi
+from fanion.persons.timeline.service import Timelines
 from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi

@@ -10,7 +10,7 @@ from fanion.cohorts.members_store import is_seen
 from fanion.cohorts.model import read_runs
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
-from fanion.persons.timeline import EnteredCohort
+from fanion.persons.timeline.model import EnteredCohort
 
 # The newest cohorts of a person; each row includes the history of the cohort.
 COHORTS_MAX = 1_000

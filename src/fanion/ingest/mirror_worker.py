@@ -30,7 +30,7 @@ from fanion.events.mirror_outbox_store import (
 from fanion.events.storage.store import EventStore
 from fanion.groups.model import group_row
 from fanion.groups.store import load_groups
-from fanion.persons.state_store import PORTION_IDS, load_by_uuid, load_overrides
+from fanion.persons.state.store import PORTION_IDS, load_by_uuid, load_overrides
 from fanion.properties.size import ByteBudget
 from fanion.runtime.background import run_loop
 

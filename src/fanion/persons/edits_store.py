@@ -18,12 +18,12 @@ from fanion.errors import Invalid, NotFound, Unavailable
 from fanion.events.event import Erasure, EventStoreUnavailable, PersonRow
 from fanion.events.mirror_outbox_store import Unmirrored, forget_mirrored, note_unmirrored
 from fanion.events.storage.store import EventStore
-from fanion.persons.conflicts_store import PersonsChanged, require_unchanged
 from fanion.persons.erasure_store import begin_erasure
 from fanion.persons.merge import PersonState, PersonUpdate, edit_of
-from fanion.persons.state_store import STATE_COLUMNS, email_of, ids_by_uuid, read_state
+from fanion.persons.state.conflicts_store import PersonsChanged, require_unchanged
+from fanion.persons.state.store import STATE_COLUMNS, email_of, ids_by_uuid, read_state
+from fanion.persons.state.versions_store import Versions
 from fanion.persons.store import Person
-from fanion.persons.versions_store import Versions
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
 TRIES_MAX = 10  # attempts when another server changes the same person

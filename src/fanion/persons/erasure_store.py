@@ -17,8 +17,8 @@ from fanion.db.schema.insights import insight_results
 from fanion.db.schema.persons import person_erasures, person_floors
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.events.event import Erasure, Override
-from fanion.persons.merge_store import note_lost_members
-from fanion.persons.pending_identities_store import forget_waiting
+from fanion.persons.state.merge_store import note_lost_members
+from fanion.persons.state.pending_identities_store import forget_waiting
 
 UUIDS_MAX = 1_000  # in one statement
 

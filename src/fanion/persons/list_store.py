@@ -16,7 +16,7 @@ from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.store import EventStore
 from fanion.persons.search_store import has_email, is_found, owns
-from fanion.persons.state_store import ids_by_uuid, of_ids
+from fanion.persons.state.store import ids_by_uuid, of_ids
 from fanion.persons.store import PERSON_COLUMNS, Person, with_distinct_ids
 from fanion.properties.bindings import Bindings
 from fanion.properties.condition_sql import property_condition

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Text, and_, or_, select, type_coerce
 
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.persons.state_store import ids_by_uuid
+from fanion.persons.state.store import ids_by_uuid
 from fanion.wire.distinct_id import stored_distinct_id
 
 # Properties of which the first one that a person has is shown as the name, in this order.

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fanion.db.bulk import in_chunks
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.persons.state_store import (
+from fanion.persons.state.store import (
     PORTION_IDS,
     PROPERTIES_TEXT,
     STATES,

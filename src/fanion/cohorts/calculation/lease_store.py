@@ -43,7 +43,7 @@ from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.cohorts import AWAITED, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.persons import person_keys
-from fanion.persons.state_store import ids_by_uuid
+from fanion.persons.state.store import ids_by_uuid
 
 _cohort = cohorts.c
 _LEASE = Lease(_cohort.lease_until, _cohort.lease)

@@ -15,7 +15,7 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import person_distinct_ids
-from fanion.persons.pending_identities_store import (
+from fanion.persons.state.pending_identities_store import (
     PROJECT_BYTES_MAX,
     TRIM_AFTER_BYTES,
     HashKeys,

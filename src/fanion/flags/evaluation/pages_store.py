@@ -23,7 +23,7 @@ from fanion.flags.engine.conditions import Reads
 from fanion.flags.engine.hashing import sha1
 from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.continuity_store import stored_identities
-from fanion.persons.pending_identities_store import HashKeys
+from fanion.persons.state.pending_identities_store import HashKeys
 
 # Subjects per page, which take 20 ms in a thread. Pages are smaller where properties are large:
 # those of ROWS_MIN persons are 50 MB at most.

@@ -12,7 +12,7 @@ from fanion.flags.engine.evaluate import Needs
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.continuity_store import ContinuityWrite
-from fanion.persons.pending_identities_store import HashKeys
+from fanion.persons.state.pending_identities_store import HashKeys
 
 Stored = Mapping[str, Any]
 

@@ -23,7 +23,7 @@ from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import BatchChanges, IngestStore
 from fanion.observability.metrics import Metrics
-from fanion.persons.conflicts_store import PersonsChanged
+from fanion.persons.state.conflicts_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.failure_log import FailureLog
 

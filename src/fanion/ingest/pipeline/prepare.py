@@ -18,8 +18,8 @@ from fanion.events.event import uuid_of
 from fanion.groups.model import GroupIdentify, read_group_identify, read_groups
 from fanion.ingest.items import UNREADABLE_SENT_AT, elements_chain, parse_uuid
 from fanion.ingest.timestamps import IgnoredTime, event_time, ignored_sent_at, ignored_times
-from fanion.persons.automatic import AUTOMATIC, automatic_properties, initial_name
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
+from fanion.persons.timeline.automatic import AUTOMATIC, automatic_properties, initial_name
 from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
 from fanion.wire.distinct_id import stored_distinct_id
 

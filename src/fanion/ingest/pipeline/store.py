@@ -48,11 +48,11 @@ from fanion.ingest.pipeline.resolve import (
     give_version,
     identified_groups,
 )
-from fanion.persons.conflicts_store import PersonsChanged, changed_persons, require_current
 from fanion.persons.erasure_store import load_erasures, load_floors
-from fanion.persons.pending_identities_store import adopt_waiting
-from fanion.persons.state_store import load_states, overridden, write_changes
-from fanion.persons.versions_store import Versions
+from fanion.persons.state.conflicts_store import PersonsChanged, changed_persons, require_current
+from fanion.persons.state.pending_identities_store import adopt_waiting
+from fanion.persons.state.store import load_states, overridden, write_changes
+from fanion.persons.state.versions_store import Versions
 from fanion.projects.store import move_flag_version
 from fanion.properties.size import ByteBudget
 from fanion.webhooks.announcements_store import count_captured

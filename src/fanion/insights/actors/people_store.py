@@ -15,7 +15,7 @@ from fanion.insights.actors.result import ActorBody, group_actor, person_actor
 from fanion.insights.actors.service import Actor
 from fanion.persons.api import person_body
 from fanion.persons.list_store import PersonKey, in_portions, keys_of, read_keys
-from fanion.persons.state_store import ids_by_uuid
+from fanion.persons.state.store import ids_by_uuid
 from fanion.persons.store import Person
 
 # Distinct ids shown for one person; a merged person may have thousands.

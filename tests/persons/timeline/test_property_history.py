@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from fanion.persons.property_history import (
+from fanion.persons.timeline.property_history import (
     EDIT_SETTLES,
     UPDATE_BYTES_MAX,
     HistoryEvent,

@@ -14,14 +14,14 @@ from msgspec import Meta, Struct
 
 from fanion.errors import Invalid, NotFound
 from fanion.persons.api import PersonBody, name_of, person_body, read_person_id
-from fanion.persons.merge_preview import PropertyOutcome
-from fanion.persons.merge_request_store import (
+from fanion.persons.merge_requests.preview import PropertyOutcome
+from fanion.persons.merge_requests.service import DISTINCT_IDS_LISTED_MAX, PersonMerges, Preview
+from fanion.persons.merge_requests.store import (
     DISTINCT_IDS_MAX,
     PERSONS_MAX,
     PersonId,
     StoredCohort,
 )
-from fanion.persons.merge_service import DISTINCT_IDS_LISTED_MAX, PersonMerges, Preview
 from fanion.persons.shown_values import CUT, ShownValues
 from fanion.persons.store import get_person
 from fanion.projects.request_api import ManagementRequest, scoped

@@ -17,10 +17,10 @@ from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
 from fanion.persons.api import read_person_id
-from fanion.persons.property_history import Operation
 from fanion.persons.shown_values import CUT, ShownValues
-from fanion.persons.timeline import Entry, Kind, called_flag, read_kinds, read_position
-from fanion.persons.timeline_service import TimelinePage, TimelineQuery, Timelines
+from fanion.persons.timeline.model import Entry, Kind, called_flag, read_kinds, read_position
+from fanion.persons.timeline.property_history import Operation
+from fanion.persons.timeline.service import TimelinePage, TimelineQuery, Timelines
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.values import parse_date_value
 from fanion.rest.pagination import read_limit

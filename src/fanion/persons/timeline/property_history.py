@@ -19,8 +19,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from fanion.persons.automatic import automatic_properties, initial_name
 from fanion.persons.merge import MergeKind, is_legal_id
+from fanion.persons.timeline.automatic import automatic_properties, initial_name
 from fanion.wire.distinct_id import stored_distinct_id
 
 # A change through the API, and an event accepted up to this time after it, may be applied in either

@@ -14,8 +14,8 @@ from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.errors import Unavailable
 from fanion.events.storage.store import EventStore
-from fanion.persons.merge_request_store import DISTINCT_IDS_MAX, PERSONS_MAX, read_request
-from fanion.persons.merge_service import NotMerged, PersonMerges, envelope_of
+from fanion.persons.merge_requests.service import NotMerged, PersonMerges, envelope_of
+from fanion.persons.merge_requests.store import DISTINCT_IDS_MAX, PERSONS_MAX, read_request
 from tests.support.application import Json, Tenant, error, open_tenant
 from tests.support.awaited import until_soon
 from tests.support.management import invalid

@@ -15,8 +15,8 @@ from fanion.errors import AppError, Invalid, Unavailable
 from fanion.events.event import StatementFailed
 from fanion.events.storage.store import EventStore
 from fanion.persons.merge import MergeKind
-from fanion.persons.merge_preview import Outcome, Side, preview_merge
-from fanion.persons.merge_request_store import (
+from fanion.persons.merge_requests.preview import Outcome, Side, preview_merge
+from fanion.persons.merge_requests.store import (
     MergeRequest,
     PersonId,
     StoredPersons,
@@ -24,7 +24,7 @@ from fanion.persons.merge_request_store import (
     read_persons,
     read_request,
 )
-from fanion.persons.state_store import read_state
+from fanion.persons.state.store import read_state
 from fanion.runtime.background import Backoff
 
 # How long a response waits for ingestion. An accepted merge is also made after that.

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from fanion.db.engine import Records
-from fanion.persons.versions_store import RESERVED, Versions
+from fanion.persons.state.versions_store import RESERVED, Versions
 
 pytestmark = pytest.mark.every_engine
 

@@ -13,7 +13,7 @@ from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound
 from fanion.persons.merge import is_legal_id
-from fanion.persons.state_store import STATE_COLUMNS, ids_by_uuid
+from fanion.persons.state.store import STATE_COLUMNS, ids_by_uuid
 
 # Persons that one request merges into another one. Their properties are read together.
 PERSONS_MAX = 20

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from fanion.errors import Invalid
 from fanion.events.event import PersonEvent
-from fanion.persons.automatic import AUTOMATIC
-from fanion.persons.property_history import HistoryEvent, PropertyChange
+from fanion.persons.timeline.automatic import AUTOMATIC
+from fanion.persons.timeline.property_history import HistoryEvent, PropertyChange
 from fanion.rest.unknown_fields import no_choice
 
 Kind = Literal["event", "properties", "cohort"]

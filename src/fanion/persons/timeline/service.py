@@ -12,14 +12,7 @@ from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.events.event import PersonEvent, PersonEventQuery
 from fanion.events.storage.store import EventStore
-from fanion.persons.property_history import (
-    EDIT_SETTLES,
-    HistoryEvent,
-    PropertyChange,
-    changes_of,
-    may_change,
-)
-from fanion.persons.timeline import (
+from fanion.persons.timeline.model import (
     EnteredCohort,
     Entry,
     Kind,
@@ -29,7 +22,14 @@ from fanion.persons.timeline import (
     merged_entries,
     read_event,
 )
-from fanion.persons.timeline_store import TimelinePerson, edited_at, find_person
+from fanion.persons.timeline.property_history import (
+    EDIT_SETTLES,
+    HistoryEvent,
+    PropertyChange,
+    changes_of,
+    may_change,
+)
+from fanion.persons.timeline.store import TimelinePerson, edited_at, find_person
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
 # Events before those of a page that determine former values.

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from fanion.persons.merge import PersonState
-from fanion.persons.merge_preview import Side, preview_merge
+from fanion.persons.merge_requests.preview import Side, preview_merge
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 ANN, BOB, CID = UUID(int=1), UUID(int=2), UUID(int=3)

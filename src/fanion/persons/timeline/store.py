@@ -9,7 +9,7 @@ from sqlalchemy import Connection, or_, select
 
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.persons.state_store import PROPERTIES_TEXT, ids_by_uuid
+from fanion.persons.state.store import PROPERTIES_TEXT, ids_by_uuid
 
 # The events of a person with more distinct ids, or with longer ones, are found by person.
 DISTINCT_IDS_MAX = 300

@@ -29,9 +29,9 @@ from fanion.db.bulk import IDS_MAX, as_bound, in_chunks, insert_rows, put_rows, 
 from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.events.event import Override
-from fanion.persons.conflicts_store import require_unchanged
 from fanion.persons.merge import Changes, Merged, PersonState
-from fanion.persons.merge_store import move_continuity_identities, move_memberships
+from fanion.persons.state.conflicts_store import require_unchanged
+from fanion.persons.state.merge_store import move_continuity_identities, move_memberships
 from fanion.properties.size import ByteBudget, text_bytes
 
 # Persons read by distinct id at a time; the largest ones take 64 MB.
