@@ -15,8 +15,9 @@ from fanion.properties.versions import VERSION, WILDCARD
 JsonSchema = dict[str, Any]
 
 _SCALAR: JsonSchema = {"type": ["string", "number", "boolean"]}
-# The value of a field that has to be empty. Other empty values are accepted and not published.
-NOTHING: JsonSchema = {"type": "null"}
+# The value of a field that has to be empty. Other empty values are accepted and not published. A
+# field that can only be null is one that is never sent to openapi-fetch, so the empty list is too.
+NOTHING: JsonSchema = {"type": ["array", "null"], "items": {}, "maxItems": 0}
 # Without an operator, and with null for one, a condition is `exact`.
 DEFAULT_OPERATOR = "exact"
 
