@@ -17,7 +17,10 @@ test("a caption names what, how often and when, and that the last interval is no
   const caption = captionOf("Signups", times, "day", { zone: "UTC", isPartial: true });
 
   // Between the days are thin spaces that differ between versions of the language data.
-  assert.equal(caption.replace(/\s/g, " "), "Signups per day, May 1 – 14, 2026; last day not over");
+  assert.equal(
+    caption.replace(/\s/g, " "),
+    "Signups per day, May 1 – 14, 2026; last day incomplete",
+  );
   assert.equal(captionOf("Signups", [], "day"), "Signups");
 });
 

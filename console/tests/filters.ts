@@ -67,14 +67,14 @@ test("conditions together say whom they select", () => {
 
 const PROBLEMS: readonly (readonly [Partial<PropertyFilter>, string | undefined])[] = [
   [{}, undefined],
-  [{ value: "" }, "Give a value."],
-  [{ operator: "gt", value: "ten" }, "This is not a number."],
+  [{ value: "" }, "Enter a value."],
+  [{ operator: "gt", value: "ten" }, "Enter a number."],
   [{ operator: "gt", value: "10" }, undefined],
-  [{ operator: "between", value: [9, 1] }, "Give two numbers, the lesser first."],
+  [{ operator: "between", value: [9, 1] }, "Enter two numbers, the smaller one first."],
   [{ operator: "between", value: ["1", "9"] }, undefined],
   [{ operator: "is_date_after", value: "-7d" }, undefined],
   [{ operator: "is_date_after", value: "2030-01-15" }, undefined],
-  [{ operator: "is_date_after", value: "soon" }, "This is not a date."],
+  [{ operator: "is_date_after", value: "soon" }, "Enter a valid date."],
   [{ operator: "is_set" }, undefined],
   [{ operator: "semver_gt", value: "v1.4" }, undefined],
   [{ operator: "semver_eq", value: "1.4.0-beta.2+7" }, undefined],
@@ -92,7 +92,7 @@ test("patterns of RE2 are no problem, broken ones are", () => {
   for (const pattern of ["(?i)abc", "(?P<name>x)+", "^a\\.b$", "\\d{2,}", "\\-", "[a-z]\\b"]) {
     assert.equal(patternProblem(pattern), null, pattern);
   }
-  assert.equal(patternProblem("a(b"), "Not a pattern: unterminated group");
+  assert.equal(patternProblem("a(b"), "Invalid pattern: unterminated group");
   assert.notEqual(patternProblem("(a)\\1"), null);
 });
 

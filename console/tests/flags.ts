@@ -55,19 +55,19 @@ test("rules with parts that are not known are not read", () => {
 });
 
 const SENTENCES: readonly (readonly [JsonObject, string])[] = [
-  [{ groups: [OF_PLAN, share(5)] }, "20 % of people whose plan is pro, then 5 % of everyone"],
+  [{ groups: [OF_PLAN, share(5)] }, "20% of people whose plan is pro, then 5% of everyone"],
   [{ groups: [] }, "Nobody"],
   [{ groups: [share(0)] }, "Nobody"],
   [{ groups: [{}, OF_PLAN] }, "Everyone"],
   [
     { groups: [OF_PLAN, { ...share(1), variant: "v0" }], multivariate: split(100) },
-    "1 % of everyone (always v0), then 20 % of people whose plan is pro",
+    "1% of everyone (always v0), then 20% of people whose plan is pro",
   ],
   [
     { groups: [{ properties: [{ type: "cohort", key: "id", value: 7 }] }] },
     "People in the cohort Payers",
   ],
-  [{ groups: [{}], holdout_groups: [share(5)] }, "Everyone; a holdout is left out"],
+  [{ groups: [{}], holdout_groups: [share(5)] }, "Everyone; excluding a holdout"],
   [{ groups: [{}], aggregation_group_type_index: 1 }, "Every company"],
 ];
 
@@ -159,10 +159,10 @@ test("only what differs is sent", () => {
 test("a condition that was moved is told from one that was changed", () => {
   const found = differences(groups(1, 2, 3), groups(3, 1, 2), {});
   assert.deepEqual(found, [
-    { what: "Condition 1", before: "condition 3", after: "3 % of everyone" },
+    { what: "Condition 1", before: "condition 3", after: "3% of everyone" },
   ]);
   assert.deepEqual(differences(groups(1, 2), groups(1), {}), [
-    { what: "Condition 2", before: "2 % of everyone", after: null },
+    { what: "Condition 2", before: "2% of everyone", after: null },
   ]);
 });
 

@@ -51,7 +51,7 @@ test("changes are told in words", () => {
   const change = (field: string, before: unknown, after: unknown) =>
     describeChange({ type: "FeatureFlag", action: "changed", field, before, after });
 
-  assert.equal(change("active", false, true), "turned it on");
+  assert.equal(change("active", false, true), "switched it on");
   assert.equal(change("deleted", true, false), "restored it");
   assert.equal(change("name", "a", "b"), "changed the name from “a” to “b”");
   assert.equal(change("tags", null, ["x", "y"]), "set the tags to “x”, “y”");

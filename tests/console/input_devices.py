@@ -49,7 +49,7 @@ class Pointer:
 
     def command(self, text: str, entry: str) -> None:
         page = self.console.page
-        page.get_by_role("button", name="Find or do anything").click()
+        page.get_by_role("button", name="Search or run a command").click()
         page.get_by_role("combobox").last.wait_for()
         page.keyboard.type(text)
         page.get_by_role("option", name=entry).click()

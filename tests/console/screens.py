@@ -109,7 +109,7 @@ def _edit_json(console: Console) -> None:
 
 
 def _change_share(console: Console) -> None:
-    console.page.get_by_label("Share of condition 1", exact=True).fill("60")
+    console.page.get_by_label("Rollout of condition 1", exact=True).fill("60")
     console.page.get_by_role("region", name="Unsaved changes").wait_for()
 
 

@@ -80,7 +80,7 @@ def test_all_of_the_console_works_below_a_path(
     expect(page).to_have_url(f"{proxied.origin}{BELOW}{project.at('flags')}")
 
     page.get_by_role("switch", name="beta").click()
-    below.expect_toast("beta is switched off.")
+    below.expect_toast("Switched off beta")
     assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
     page.get_by_role("grid").get_by_role("link", name="beta").click()
     path = project.at(f"flags/{flag['id']}")

@@ -51,21 +51,21 @@ def test_a_cohort_is_built_with_who_matches_while_it_is(console: Console, people
     expect(live).to_contain_text("Complete every condition")
 
     kind = page.get_by_role("combobox", name="Kind of condition")
-    kind.select_option("did an event so many times")
+    kind.select_option("did an event a number of times")
     choose(page, "Event", "order placed")
     page.get_by_role("spinbutton", name="Number of times").fill("1")
     expect(live.get_by_role("status")).to_have_text("2 persons match now")
     expect(live.get_by_role("listitem").filter(has_text="ann@corp.example")).to_contain_text(
         "order placed: last time"
     )
-    page.get_by_role("button", name="Add a condition", exact=True).click()
+    page.get_by_role("button", name="Add condition", exact=True).click()
     choose(page, "Property", "plan")
     choose(page, "Values", "pro")
     expect(live.get_by_role("status")).to_have_text("1 person matches now")
     console.expect_accessible()
     with console.at_width(360):
         pass
-    page.get_by_role("button", name="Create the cohort").click()
+    page.get_by_role("button", name="Create cohort").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("Buyers")
     expect(page.get_by_role("link", name="ann@corp.example")).to_be_visible(timeout=30_000)
@@ -82,13 +82,13 @@ def test_groups_of_conditions_are_nested_and_what_is_unknown_is_kept(
     console.open(people.at(f"cohorts/{cohort['id']}?tab=criteria"))
     page = console.page
 
-    page.get_by_role("button", name="Add a group of conditions").click()
+    page.get_by_role("button", name="Add condition group").click()
     group = page.get_by_role("group", name="Group 2")
     choose(page, "Property", "plan")
     choose(page, "Values", "free")
     expect(group).to_be_visible()
-    page.get_by_role("button", name="Save the criteria").click()
-    expect(page.get_by_role("button", name="Save the criteria")).to_have_count(0)
+    page.get_by_role("button", name="Save criteria").click()
+    expect(page.get_by_role("button", name="Save criteria")).to_have_count(0)
 
     tree = people.get(f"/cohorts/{cohort['id']}/")["filters"]["properties"]
     assert tree["type"] == "OR"
@@ -110,12 +110,12 @@ def test_a_file_of_members_is_recognised_and_rejected_rows_are_told(
     file: FilePayload = {"name": "invited.csv", "mimeType": "text/csv", "buffer": table}
     page.get_by_label("Drop a CSV file here").set_input_files(file)
 
-    expect(page.get_by_text("Column “E-Mail” is read")).to_be_visible()
+    expect(page.get_by_text("Reading column “E-Mail”")).to_be_visible()
     expect(page.get_by_role("cell", name="Miller, Ann")).to_be_visible()
     console.expect_accessible()
-    page.get_by_role("button", name="Create the cohort").click()
+    page.get_by_role("button", name="Create cohort").click()
 
-    rejected = page.get_by_role("list", name="Rows without a person")
+    rejected = page.get_by_role("list", name="Unmatched rows")
     expect(rejected).to_contain_text("nobody@corp.example", timeout=30_000)
     expect(page.get_by_role("link", name="ann@corp.example")).to_be_visible()
     console.expect_accessible()
@@ -128,10 +128,10 @@ def test_a_person_is_added_to_a_static_cohort_and_removed(
     console.open(people.at(f"cohorts/{cohort['id']}"))
     page = console.page
 
-    page.get_by_role("combobox", name="Add a person").fill("kim@")
+    page.get_by_role("combobox", name="Add person").fill("kim@")
     page.get_by_role("option", name="kim@mail.example").click()
     expect(page.get_by_role("link", name="kim@mail.example")).to_be_visible()
-    page.get_by_role("button", name="Remove from the cohort").click()
+    page.get_by_role("button", name="Remove from cohort").click()
     expect(page.get_by_role("link", name="kim@mail.example")).to_have_count(0)
     page.get_by_role("button", name="Undo").last.click()
 

@@ -36,7 +36,7 @@ def test_events_are_listed_with_their_volume(console: Console, project: Project)
     expect(row.get_by_role("img", name="paid per day, last 30 days")).to_be_visible()
     page.get_by_role("columnheader", name="Event", exact=True).get_by_role("button").click()
     expect(names(page)).to_have_text(["$pageview", "<b>left</b>", "paid"])
-    page.get_by_role("combobox", name="Kind").select_option(label="Own events")
+    page.get_by_role("combobox", name="Kind").select_option(label="Custom events")
     expect(names(page)).to_have_text(["<b>left</b>", "paid"])
     page.get_by_role("searchbox").fill("pa")
     expect(names(page)).to_have_text(["paid"])
@@ -80,7 +80,7 @@ def test_an_event_in_detail(console: Console, project: Project) -> None:
     page.get_by_role("switch", name="Verified").click()
     page.get_by_role("combobox", name="Tags").fill("money")
     console.press("Enter")
-    expect(page.get_by_text("Nobody has changed it.")).to_have_count(0)
+    expect(page.get_by_text("No changes yet.")).to_have_count(0)
     console.settle()
     console.expect_accessible()
     with console.at_width(360):
@@ -96,13 +96,13 @@ def test_a_definition_is_deleted_once_its_name_is_typed(console: Console, projec
     page = console.page
     console.open(project.at(f"events/{definition(project, 'paid')}"))
 
-    page.get_by_role("button", name="Delete the definition").click()
+    page.get_by_role("button", name="Delete definition").click()
     dialog = page.get_by_role("dialog")
     console.expect_accessible()
     dialog.get_by_role("textbox").fill("paid")
-    dialog.get_by_role("button", name="Delete the definition").click()
+    dialog.get_by_role("button", name="Delete definition").click()
 
-    expect(page.get_by_text("No event has come yet")).to_be_visible()
+    expect(page.get_by_text("No events yet")).to_be_visible()
     assert project.get("/event_definitions/")["count"] == 0
 
 
@@ -115,9 +115,9 @@ def test_a_viewer_changes_nothing(
     console.open(project.at(f"events/{definition(project, 'paid')}"))
 
     page = console.page
-    for name in ("Verified", "Hidden", "Announce by webhook"):
+    for name in ("Verified", "Hidden", "Notify webhooks"):
         expect(page.get_by_role("switch", name=name)).to_be_disabled()
-    expect(page.get_by_role("button", name="Delete the definition")).to_be_disabled()
+    expect(page.get_by_role("button", name="Delete definition")).to_be_disabled()
 
 
 def test_properties_have_types_and_values(console: Console, project: Project) -> None:
@@ -135,10 +135,10 @@ def test_properties_have_types_and_values(console: Console, project: Project) ->
     assert "open=amount" in page.url
     console.expect_accessible()
     console.press("Escape")
-    page.get_by_role("tab", name="Of persons").click()
+    page.get_by_role("tab", name="Persons").click()
     persons = page.get_by_role("grid", name="Properties of persons")
-    expect(persons.get_by_role("row").filter(has_text="plan")).to_contain_text("100 %")
-    expect(page.get_by_text("Seen at the newest 2 persons")).to_be_visible()
+    expect(persons.get_by_role("row").filter(has_text="plan")).to_contain_text("100%")
+    expect(page.get_by_text("Seen in the newest 2 persons")).to_be_visible()
     console.settle()
 
 
@@ -151,7 +151,7 @@ def test_the_command_menu_finds_events(console: Console, project: Project) -> No
         console.press("Control+k")
         expect(page.get_by_role("combobox", name="Command menu")).to_be_focused()
         page.keyboard.type("voucher")
-        expect(page.get_by_role("option", name="voucher used: watch it live")).to_be_visible()
+        expect(page.get_by_role("option", name="voucher used: watch live")).to_be_visible()
         expect(page.get_by_role("option", name="voucher used", selected=True)).to_be_visible()
         console.press("Enter")
 

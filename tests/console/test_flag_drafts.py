@@ -32,7 +32,7 @@ def shares(project: Project, flag: Json) -> list[float]:
 
 
 def type_share(console: Console, number: int, share: int) -> None:
-    console.page.get_by_label(f"Share of condition {number}", exact=True).fill(str(share))
+    console.page.get_by_label(f"Rollout of condition {number}", exact=True).fill(str(share))
 
 
 def save(console: Console) -> None:
@@ -51,15 +51,15 @@ def test_changes_that_collide_are_chosen_side_by_side(console: Console, people: 
     other = [when(has("plan", "pro"), rollout=90), when(rollout=1)]
     people.patch(f"/feature_flags/{flag['id']}/", filters={"groups": other})
     save(console)
-    dialog = page.get_by_role("dialog", name="Two changes of one flag")
-    expect(dialog).to_contain_text("30 % of people whose plan is pro")
-    expect(dialog).to_contain_text("90 % of people whose plan is pro")
-    expect(dialog.get_by_role("button", name="Put together")).to_be_disabled()
+    dialog = page.get_by_role("dialog", name="Conflicting changes")
+    expect(dialog).to_contain_text("30% of people whose plan is pro")
+    expect(dialog).to_contain_text("90% of people whose plan is pro")
+    expect(dialog.get_by_role("button", name="Merge")).to_be_disabled()
     console.settle()
     console.expect_accessible()
-    dialog.get_by_role("radio", name="Take theirs").check()
-    dialog.get_by_role("button", name="Put together").click()
-    page.get_by_role("dialog", name="Save the changes").get_by_role("button", name="Save").click()
+    dialog.get_by_role("radio", name="Keep theirs").check()
+    dialog.get_by_role("button", name="Merge").click()
+    page.get_by_role("dialog", name="Save changes").get_by_role("button", name="Save").click()
 
     expect(page.get_by_text("Version 3")).to_be_visible()
     assert shares(people, flag) == [90, 2]
@@ -77,15 +77,15 @@ def test_changes_are_there_on_return_until_they_are_discarded(
     page.get_by_role("link", name="Cohorts").click()
     console.open(people.at(f"flags/{flag['id']}"))
     expect(page.get_by_text("are still here")).to_be_visible()
-    expect(page.get_by_label("Share of condition 1", exact=True)).to_have_value("44")
+    expect(page.get_by_label("Rollout of condition 1", exact=True)).to_have_value("44")
     page.get_by_role("region", name=BAR).get_by_role("button", name="Discard").click()
-    expect(page.get_by_label("Share of condition 1", exact=True)).to_have_value("10")
+    expect(page.get_by_label("Rollout of condition 1", exact=True)).to_have_value("10")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_label("Share of condition 1", exact=True)).to_have_value("44")
+    expect(page.get_by_label("Rollout of condition 1", exact=True)).to_have_value("44")
     page.get_by_role("region", name=BAR).get_by_role("button", name="Discard").click()
     page.reload()
 
-    expect(page.get_by_label("Share of condition 1", exact=True)).to_have_value("10")
+    expect(page.get_by_label("Rollout of condition 1", exact=True)).to_have_value("10")
     expect(page.get_by_role("region", name=BAR)).to_have_count(0)
 
 
@@ -136,14 +136,14 @@ def test_a_flag_for_a_plan_is_made_in_few_clicks(console: Console, people: Proje
     with console.clicks_at_most(2):
         page.keyboard.type("Für die Zahlenden")
         expect(page.get_by_label("Key", exact=True)).to_have_value("fur-die-zahlenden")
-        page.get_by_role("button", name="Add a property").click()
+        page.get_by_role("button", name="Add property").click()
         page.keyboard.type("plan")
         console.press("Enter")
         page.get_by_role("combobox", name="Values").focus()
         page.keyboard.type("pro")
         console.press("Enter")
         expect(page.get_by_text("matches 1 of 2 people")).to_be_visible()
-        page.get_by_role("button", name="Create, switched off").click()
+        page.get_by_role("button", name="Create switched off").click()
     expect(page.get_by_role("heading", name="fur-die-zahlenden")).to_be_visible()
 
     (made,) = people.get("/feature_flags/", search="fur-die")["results"]
@@ -173,5 +173,5 @@ def test_what_is_wrong_with_a_new_flag_is_said_at_its_field(
     console.expect_accessible()
     page.reload()
     expect(page.get_by_text("are still here")).to_be_visible()
-    page.get_by_role("button", name="Start again").click()
+    page.get_by_role("button", name="Start over").click()
     expect(key).to_have_value("")

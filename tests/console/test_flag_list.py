@@ -65,12 +65,12 @@ def test_a_flag_is_switched_off_in_two_clicks_and_on_again(
     with console.clicks_at_most(2):
         console.page.get_by_role("link", name="Feature flags").click()
         switch(console, "new-checkout").click()
-        console.expect_toast("new-checkout is switched off.")
+        console.expect_toast("Switched off new-checkout")
     assert stored(project, flag)["active"] is False
     expect(switch(console, "new-checkout")).not_to_be_checked()
 
     console.page.get_by_role("button", name="Undo").click()
-    console.expect_toast("new-checkout is switched on.")
+    console.expect_toast("Switched on new-checkout")
     assert stored(project, flag)["active"] is True
 
 
@@ -88,7 +88,7 @@ def test_a_flag_is_switched_off_from_the_command_menu_without_a_click(
         ).to_have_attribute("aria-selected", "true")
         console.expect_accessible(("light",))
         console.press("Enter")
-        console.expect_toast("new-checkout is switched off.")
+        console.expect_toast("Switched off new-checkout")
         assert stored(project, flag)["active"] is False
 
         find(console, "open new-ch")
@@ -121,13 +121,13 @@ def test_a_row_says_who_gets_it_how_often_it_is_asked_for_and_who_changed_it(
     console.open(project.at("flags"))
 
     color = row(console, "color")
-    expect(color).to_contain_text("20 % of people whose plan is pro, then 5 % of everyone")
-    expect(color.get_by_role("img", name="Shares of variants: a 25%, b 75%")).to_be_visible()
+    expect(color).to_contain_text("20% of people whose plan is pro, then 5% of everyone")
+    expect(color.get_by_role("img", name="Variant split: a 25%, b 75%")).to_be_visible()
     expect(color.get_by_role("img", name="Calls of color per day")).to_be_visible()
     expect(color.get_by_role("gridcell", name="at most 2 2", exact=False)).to_be_visible()
     expect(color).to_contain_text("by Admin")
     expect(color).to_contain_text("web")
-    expect(row(console, "same")).to_contain_text("Stale: same for all")
+    expect(row(console, "same")).to_contain_text("Stale: same for everyone")
     console.expect_accessible()
     with console.at_width(360):
         pass
@@ -148,7 +148,7 @@ def test_filters_search_and_sort_lie_in_the_address(console: Console, project: P
     console.settle()
     assert keys(console) == ["beta"]
 
-    page.get_by_label("Tag", exact=True).select_option("Every tag")
+    page.get_by_label("Tag", exact=True).select_option("All tags")
     page.get_by_label("On or off", exact=True).select_option("On and off")
     page.get_by_label("Stale or not", exact=True).select_option("Stale only")
     expect(switch(console, "beta")).to_have_count(0)
@@ -164,7 +164,7 @@ def test_filters_search_and_sort_lie_in_the_address(console: Console, project: P
     expect(switch(console, "beta")).to_have_count(0)
     assert keys(console) == ["alpha"]
     page.get_by_label("Search by key or name").fill("no such flag")
-    page.get_by_role("button", name="Clear the filters").click()
+    page.get_by_role("button", name="Clear filters").click()
     expect(switch(console, "gamma")).to_have_count(1)
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()

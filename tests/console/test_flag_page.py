@@ -53,15 +53,15 @@ def test_a_share_is_raised_and_says_first_who_changes(
     bar = console.page.get_by_role("region", name="Unsaved changes")
 
     with console.clicks_at_most(1):
-        console.page.get_by_label("Share of condition 1", exact=True).click()
+        console.page.get_by_label("Rollout of condition 1", exact=True).click()
         console.page.keyboard.type("100")
         expect(bar).to_contain_text("20 people go from false to true, 0 the other way")
         expect(condition(console, 1)).to_contain_text("matches 20 of 30 people")
-    expect(condition(console, 2)).to_contain_text("20 already taken above")
+    expect(condition(console, 2)).to_contain_text("20 already covered above")
     console.press("Control+s")
     dialog = console.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("0 % of people whose plan is pro")
-    expect(dialog).to_contain_text("Each of 30 people was evaluated.")
+    expect(dialog).to_contain_text("0% of people whose plan is pro")
+    expect(dialog).to_contain_text("Evaluated for 30 people.")
     console.settle()
     console.expect_accessible()
     dialog.get_by_role("button", name="Save").click()
@@ -82,10 +82,10 @@ def test_conditions_are_moved_copied_and_removed_by_keys(
     page = console.page
 
     with console.keyboard_only():
-        console.tab_to(page.get_by_label("Share of condition 2", exact=True))
+        console.tab_to(page.get_by_label("Rollout of condition 2", exact=True))
         console.press("Alt+ArrowUp")
         expect(condition(console, 2)).to_contain_text("Never reached")
-        expect(page.get_by_label("Share of condition 1", exact=True)).to_be_focused()
+        expect(page.get_by_label("Rollout of condition 1", exact=True)).to_be_focused()
         console.tab_to(page.get_by_role("button", name="Duplicate condition 2"))
         console.press("Enter")
         console.tab_to(page.get_by_role("button", name="Remove condition 1"))
@@ -132,22 +132,22 @@ def test_why_someone_gets_false_and_would_not_any_more(
     page.keyboard.type("ann@corp.example")
     answer = page.get_by_role("region", name="Saved", exact=True)
     expect(answer).to_contain_text("No condition matches.")
-    expect(answer).to_contain_text("whose plan is team: here it is pro (stored)")
+    expect(answer).to_contain_text("whose plan is team: is pro (stored)")
     condition(console, 1).get_by_role("button", name="Remove team").click()
     condition(console, 1).get_by_role("combobox", name="Values").fill("pro")
     console.press("Enter")
 
     expect(page.get_by_role("region", name="Unsaved", exact=True)).to_contain_text("true")
-    expect(page.get_by_text("The unsaved flag answers otherwise.")).to_be_visible()
-    page.get_by_role("button", name="Pretend a property").click()
+    expect(page.get_by_text("The unsaved flag gives a different answer.")).to_be_visible()
+    page.get_by_role("button", name="Override a property").click()
     page.get_by_role("textbox", name="Property", exact=True).fill("plan")
     page.get_by_role("textbox", name="Value", exact=True).fill("team")
-    expect(answer).to_contain_text("here it is team (pretended)")
-    expect(answer).to_contain_text("Condition 1 lets them in.")
+    expect(answer).to_contain_text("is team (overridden)")
+    expect(answer).to_contain_text("Condition 1 includes them.")
     console.settle()
     console.expect_accessible()
     page.reload()
-    expect(answer).to_contain_text("here it is pro")
+    expect(answer).to_contain_text("is pro (stored)")
 
 
 def test_variants_sum_to_100_and_carry_payloads(
@@ -160,16 +160,16 @@ def test_variants_sum_to_100_and_carry_payloads(
     review = page.get_by_role("button", name="Review and save")
 
     page.get_by_role("radio", name="one of several variants").check()
-    page.get_by_role("button", name="Add a variant").click()
+    page.get_by_role("button", name="Add variant").click()
     page.get_by_label("Share of variant 3").fill("30")
-    expect(page.get_by_text("The shares sum to 130 %").first).to_be_visible()
+    expect(page.get_by_text("The shares add up to 130%").first).to_be_visible()
     expect(review).to_be_disabled()
-    page.get_by_role("button", name="Even out").click()
+    page.get_by_role("button", name="Split evenly").click()
     expect(page.get_by_label("Share of variant 1")).to_have_value("34")
     page.get_by_label("Key of variant 2").fill("control")
     expect(page.get_by_text("Another variant has this key.")).to_be_visible()
     page.get_by_label("Key of variant 2").fill("blue")
-    page.get_by_role("button", name="Add a payload: blue").click()
+    page.get_by_role("button", name="Add payload: blue").click()
     payload = page.get_by_role("textbox", name="Payload of blue")
     payload.fill('{"color": ')
     expect(review).to_be_disabled()
@@ -198,15 +198,15 @@ def test_the_head_is_changed_at_once_and_taken_back(
 
     expect(page.get_by_text("for 20 people")).to_be_visible()
     switch.click()
-    expect(page.get_by_role("status").filter(has_text="headed is off").first).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Switched off headed").first).to_be_visible()
     expect(page.get_by_text("Version 2")).to_be_visible()
     page.get_by_role("button", name="Undo").first.click()
     expect(switch).to_be_checked()
     expect(page.get_by_text("Version 3")).to_be_visible()
-    page.get_by_role("button", name="Edit the description").click()
+    page.get_by_role("button", name="Edit description").click()
     page.get_by_role("textbox", name="Description").fill("Later")
     console.press("Enter")
-    page.get_by_role("button", name="Add a tag").click()
+    page.get_by_role("button", name="Add tag").click()
     page.get_by_role("textbox", name="Tag", exact=True).fill("new")
     console.press("Enter")
 
@@ -220,14 +220,14 @@ def test_a_flag_is_deleted_and_restored(console: Console, people: Project, open_
     open_flag(flag)
 
     console.page.get_by_role("button", name="More actions").click()
-    console.page.get_by_role("menuitem", name="Delete the flag").click()
+    console.page.get_by_role("menuitem", name="Delete flag").click()
     expect(console.page).to_have_url(f"{console.origin}{people.at('flags')}")
-    expect(console.page.get_by_text("deleted is deleted").first).to_be_visible()
+    expect(console.page.get_by_text("Deleted deleted").first).to_be_visible()
     assert saved(people, flag)["deleted"]
     open_flag(flag)
     console.page.get_by_role("button", name="Restore").click()
 
-    expect(console.page.get_by_text("deleted is there again").first).to_be_visible()
+    expect(console.page.get_by_text("Restored deleted").first).to_be_visible()
     expect(console.page.get_by_text("This flag is deleted")).to_have_count(0)
     assert not saved(people, flag)["deleted"]
 
@@ -249,7 +249,7 @@ def test_the_json_is_checked_before_it_is_applied(
     dialog.get_by_role("button", name="Apply").click()
 
     expect(dialog).to_have_count(0)
-    expect(console.page.get_by_label("Share of condition 1", exact=True)).to_have_value("5")
+    expect(console.page.get_by_label("Rollout of condition 1", exact=True)).to_have_value("5")
 
 
 def test_a_viewer_sees_everything_and_changes_nothing(
@@ -262,8 +262,8 @@ def test_a_viewer_sees_everything_and_changes_nothing(
 
     expect(viewer.page.get_by_text("You are a viewer")).to_be_visible()
     expect(viewer.page.get_by_role("switch", name="looked-at")).to_be_disabled()
-    expect(viewer.page.get_by_label("Share of condition 1", exact=True)).to_be_disabled()
-    expect(viewer.page.get_by_role("button", name="Add a condition")).to_have_count(0)
+    expect(viewer.page.get_by_label("Rollout of condition 1", exact=True)).to_be_disabled()
+    expect(viewer.page.get_by_role("button", name="Add condition")).to_have_count(0)
     expect(condition(viewer, 1)).to_contain_text("matches 20 of 30 people")
 
 
@@ -282,7 +282,7 @@ def test_a_flag_for_groups_is_counted_and_tried_by_group(
     page = console.page
 
     page.get_by_label("Key of the company").fill("acme")
-    page.get_by_label("Share of condition 1", exact=True).fill("100")
+    page.get_by_label("Rollout of condition 1", exact=True).fill("100")
     expect(condition(console, 1)).to_contain_text("matches 1 of 2 groups")
     expect(page.get_by_role("region", name="Unsaved", exact=True)).to_contain_text("true")
     page.get_by_text("More settings").click()

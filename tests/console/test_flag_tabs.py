@@ -42,14 +42,14 @@ def test_a_rollout_is_scheduled_in_steps_cancelled_and_scheduled_again(
     flag = project.flag("grown", when(has("plan", "pro"), rollout=10), when(rollout=5))
     open_tab(console, project, flag, "rollout")
 
-    console.page.get_by_role("button", name="Schedule a change").click()
+    console.page.get_by_role("button", name="Schedule change").click()
     dialog = console.page.get_by_role("dialog")
-    dialog.get_by_label("Condition").select_option("2: 5 % of everyone")
-    dialog.get_by_label("Share of step 1 in percent").fill("25")
-    dialog.get_by_role("button", name="Add a step").click()
-    dialog.get_by_label("Share of step 2 in percent").fill("150")
+    dialog.get_by_label("Condition").select_option("2: 5% of everyone")
+    dialog.get_by_label("Rollout percentage of step 1").fill("25")
+    dialog.get_by_role("button", name="Add step").click()
+    dialog.get_by_label("Rollout percentage of step 2").fill("150")
     expect(dialog.get_by_role("button", name="Schedule", exact=True)).to_be_disabled()
-    dialog.get_by_label("Share of step 2 in percent").fill("50")
+    dialog.get_by_label("Rollout percentage of step 2").fill("50")
     console.expect_accessible()
     dialog.get_by_role("button", name="Schedule", exact=True).click()
 
@@ -57,10 +57,10 @@ def test_a_rollout_is_scheduled_in_steps_cancelled_and_scheduled_again(
     (change,) = scheduled(project, flag)
     assert change["payload"]["condition_index"] == 1
     assert [step["value"] for step in change["steps"]] == [25, 50]
-    console.page.get_by_role("button", name="Cancel: 25 % → 50 %").click()
+    console.page.get_by_role("button", name="Cancel: 25% → 50%").click()
     expect(console.page.get_by_text("Nothing is scheduled.")).to_be_visible()
     console.page.get_by_role("button", name="Undo").click()
-    expect(entry(console, "of condition 2")).to_contain_text("50 %")
+    expect(entry(console, "of condition 2")).to_contain_text("50%")
     assert [step["value"] for step in scheduled(project, flag)[0]["steps"]] == [25, 50]
 
 
@@ -86,7 +86,7 @@ def test_a_rollback_condition_is_drawn_edited_and_never_overwrites_another_chang
     project.events("checkout failed", *(f"u{n}" for n in range(14)))
     open_tab(console, project, flag, "rollout")
 
-    console.page.get_by_role("button", name="Add a condition").click()
+    console.page.get_by_role("button", name="Add condition").click()
     dialog = console.page.get_by_role("dialog")
     dialog.get_by_label("Event", exact=True).fill("checkout f")
     console.page.get_by_role("option", name="checkout failed").click()
@@ -97,19 +97,21 @@ def test_a_rollback_condition_is_drawn_edited_and_never_overwrites_another_chang
     dialog.get_by_role("button", name="Save").click()
 
     condition = console.page.get_by_role("region", name="checkout failed").first
-    expect(condition).to_contain_text("Off when events “checkout failed” are more than 30 per day")
+    expect(condition).to_contain_text(
+        "Off when there are more than 30 “checkout failed” events per day"
+    )
     expect(condition).to_contain_text("Limit: 30")
     (saved,) = stored(project, flag)["rollback_conditions"]
     assert (saved["threshold"], saved["operator"]) == (30, "gt")
     assert saved["threshold_metric"]["events"] == [{"id": "checkout failed", "math": "total"}]
 
-    console.page.get_by_role("button", name="Change the condition on checkout failed").click()
+    console.page.get_by_role("button", name="Edit the condition on checkout failed").click()
     dialog.get_by_label("Limit per day").fill("1")
     expect(dialog.get_by_text("2 per day over seven days: past the limit of 1.")).to_be_visible()
     project.patch(f"/feature_flags/{flag['id']}/", name="theirs")
     console.watch.expect_status(409, f"/feature_flags/{flag['id']}/")
     dialog.get_by_role("button", name="Save").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("The flag was changed since")
+    expect(dialog.get_by_role("alert")).to_contain_text("The flag has changed since")
     assert stored(project, flag)["rollback_conditions"] == [saved]
 
 
@@ -121,13 +123,13 @@ def test_use_is_drawn_by_value_with_evidence_and_code(console: Console, project:
     open_tab(console, project, flag, "usage")
     page = console.page
 
-    expect(page.get_by_text("Nearly: everybody gets the same.")).to_be_visible()
+    expect(page.get_by_text("Almost: everyone gets the same value.")).to_be_visible()
     calls = page.get_by_role("figure", name="Calls of color per day")
-    expect(calls).to_contain_text("3 in all")
+    expect(calls).to_contain_text("3 in total")
     calls.get_by_role("button", name="Show as a table").click()
     expect(calls.get_by_role("columnheader", name="true")).to_be_visible()
     events = page.get_by_role("figure", name="Events with color per day")
-    expect(events).to_contain_text("1 in all")
+    expect(events).to_contain_text("1 in total")
     page.get_by_role("tab", name="Python").click()
     code = page.get_by_role("tabpanel", name="Python")
     expect(code).to_contain_text(f'posthog = Posthog("{project.token}", host="{console.origin}")')
@@ -153,7 +155,7 @@ def test_an_earlier_version_is_restored_after_showing_what_changes(
     expect(entries).to_contain_text("created the flag")
     entries.get_by_role("button", name="Restore this version").last.click()
     dialog = console.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("4 people of 4 people get another value:")
+    expect(dialog).to_contain_text("A different value for 4 people out of 4:")
     expect(dialog).to_contain_text("4 people from true to false")
     expect(dialog).to_contain_text("Nobody")
     console.expect_accessible()
@@ -180,14 +182,14 @@ def test_a_flag_is_given_to_a_role_and_taken_away_again(
 
     name = f"QA {project.id}"
     who = page.get_by_role("row").filter(has_text=ada.email.partition("-")[0].title())
-    expect(who.first).to_contain_text("every member may edit flags here")
+    expect(who.first).to_contain_text("all members can edit flags")
     page.get_by_label("Role", exact=True).select_option(name)
     page.get_by_role("button", name="Give").click()
-    take = page.get_by_role("button", name=f"Take away from {name}")
+    take = page.get_by_role("button", name=f"Remove access from {name}")
     expect(take).to_be_visible()
     access = project.get(f"/feature_flags/{flag['id']}/role_access/")["results"]
     assert [given["role"]["name"] for given in access] == [name]
     console.settle()
     take.click()
-    expect(page.get_by_text("No role was given this flag.")).to_be_visible()
+    expect(page.get_by_text("No role has access to this flag.")).to_be_visible()
     assert project.get(f"/feature_flags/{flag['id']}/role_access/")["count"] == 0

@@ -40,8 +40,8 @@ def test_the_first_event_turns_up_and_a_refused_one_is_explained(
     expect(page.get_by_text("The event has no distinct_id, or an empty one.")).to_be_visible()
     project.capture({"event": "signed up", "distinct_id": "ann", "properties": {"plan": "pro"}})
 
-    arrived = page.locator("section").filter(has=page.get_by_text("It has arrived"))
-    expect(arrived).to_contain_text("signed up of ann")
+    arrived = page.locator("section").filter(has=page.get_by_text("Your event has arrived"))
+    expect(arrived).to_contain_text("signed up from ann")
     expect(page.get_by_role("table", name="Properties of signed up")).to_contain_text("pro")
     page.get_by_role("button", name="Go to Home").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Home")
@@ -51,7 +51,7 @@ def test_the_first_event_turns_up_and_a_refused_one_is_explained(
 def test_every_snippet_has_the_key_and_the_address(console: Console, project: Project) -> None:
     console.open(project.at())
 
-    for tab in ("HTML snippet", "JavaScript", "Python", "Node.js", "curl", "I use PostHog now"):
+    for tab in ("HTML snippet", "JavaScript", "Python", "Node.js", "curl", "Moving from PostHog"):
         lines = snippet(console.page, tab)
         assert project.token in lines, tab
         assert console.origin in lines, tab
@@ -72,7 +72,7 @@ def test_the_html_snippet_sends_from_another_page(console: Console, project: Pro
     app_server.add_init_script(PLAIN_BROWSER)
     app_server.goto(f"{console.origin}/a-site")
 
-    expect(console.page.get_by_text("It has arrived")).to_be_visible(timeout=30_000)
+    expect(console.page.get_by_text("Your event has arrived")).to_be_visible(timeout=30_000)
     app_server.close()
 
 
@@ -88,9 +88,9 @@ def test_home_says_what_happens_today(console: Console, project: Project) -> Non
     if datetime.now(UTC).date() == today:  # otherwise the event was counted on another day
         assert number_of(page, "Events today") == "3"
         assert number_of(page, "Persons today") == "2"
-    expect(page.get_by_text("Nothing fails.")).to_be_visible()
-    flags = page.locator("section").filter(has_text="Flags that changed")
-    expect(flags.get_by_role("listitem").first).to_contain_text("turned it off: beta")
+    expect(page.get_by_text("No problems.")).to_be_visible()
+    flags = page.locator("section").filter(has_text="Recently changed flags")
+    expect(flags.get_by_role("listitem").first).to_contain_text("switched it off: beta")
     console.expect_accessible()
     with console.at_width(360):
         pass

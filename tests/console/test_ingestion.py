@@ -18,8 +18,8 @@ LATE = {"event": "late", "distinct_id": "ann", "properties": {"amount": 7}}
 
 
 def find(page: Page, text: str) -> None:
-    page.get_by_role("textbox", name="Its uuid, or the distinct id").fill(text)
-    page.get_by_role("button", name="Find it").click()
+    page.get_by_role("textbox", name="The event's uuid, or the distinct id").fill(text)
+    page.get_by_role("button", name="Find event").click()
 
 
 def is_stored(project: Project, event: str) -> bool:
@@ -71,7 +71,7 @@ def test_where_an_event_is(console: Console, project: Project) -> None:
     console.open(project.at("ingestion"))
 
     answers = {
-        stored: "It is stored: “paid” of ann@corp.example",
+        stored: "It is stored: “paid” from ann@corp.example",
         "nameless": "was not stored. The event has no name.",
         "bob": "1 event with this distinct id is stored.",
         twice: "was not stored. An event with this uuid is already stored.",
@@ -99,7 +99,7 @@ def test_a_dead_letter_is_sent_again_with_few_clicks(console: Console, project: 
         letters = page.get_by_role("list", name="Dead letters")
         expect(letters).to_contain_text("ValueError: a store was away")
         page.get_by_role("button", name="Send again").click()
-        expect(page.get_by_text("There are none.")).to_be_visible()
+        expect(page.get_by_text("No dead letters.")).to_be_visible()
 
     until(lambda: is_stored(project, "late"), "the event is not stored")
 
@@ -115,7 +115,7 @@ def test_the_keyboard_alone_sends_it_again(console: Console, project: Project) -
         console.press("Enter")
         console.tab_to(page.get_by_role("button", name="Send again"))
         console.press("Enter")
-        expect(page.get_by_text("There are none.")).to_be_visible()
+        expect(page.get_by_text("No dead letters.")).to_be_visible()
 
 
 def test_one_that_fails_again_says_so_and_is_deleted(console: Console, project: Project) -> None:

@@ -30,14 +30,14 @@ def open_flag(console: Console, project: Project, flag: Json) -> None:
 
 
 def raise_share(console: Console, percent: int, condition: int = 1) -> None:
-    field = console.page.get_by_label(f"Share of condition {condition}", exact=True)
+    field = console.page.get_by_label(f"Rollout of condition {condition}", exact=True)
     field.fill(str(percent))
     expect(console.page.get_by_role("region", name="Unsaved changes")).to_be_visible()
 
 
 def open_save(console: Console) -> Locator:
     console.press("Control+s")
-    dialog = console.page.get_by_role("dialog", name="Save the changes")
+    dialog = console.page.get_by_role("dialog", name="Save changes")
     expect(dialog.get_by_role("button", name="Save", exact=True)).to_be_enabled()
     return dialog
 
@@ -69,7 +69,7 @@ def test_after_a_session_has_ended_the_same_save_goes_on(
     console.expect_accessible()
     console.press("Enter")
 
-    expect(console.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(console.page.get_by_text("Saved beta", exact=True).first).to_be_visible()
     assert console.page.url.endswith(project.at(f"flags/{flag['id']}"))
     assert shares(project, flag) == [40]
 
@@ -93,7 +93,7 @@ def test_after_a_sign_in_the_screen_is_where_it_was(
 
     expect(console.page.get_by_role("region", name="Unsaved changes")).to_be_visible()
     assert console.page.url == url
-    field = console.page.get_by_label("Share of condition 1", exact=True)
+    field = console.page.get_by_label("Rollout of condition 1", exact=True)
     expect(field).to_have_value("40")
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_stops_in_a_save_costs_nothing(
     expect(kept).to_be_visible()
     assert shares(project, flag) == [10]
     save(console)
-    expect(console.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(console.page.get_by_text("Saved beta", exact=True).first).to_be_visible()
     assert shares(project, flag) == [40]
 
 
@@ -133,15 +133,15 @@ def test_two_changes_of_one_flag_that_do_not_collide_are_both_kept(
         console.watch.expect_status(409, "/feature_flags/")
 
     save(theirs)
-    expect(theirs.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(theirs.page.get_by_text("Saved beta", exact=True).first).to_be_visible()
     expect(theirs.page.get_by_text("Version 2")).to_be_visible()
     save(mine)
-    dialog = mine.page.get_by_role("dialog", name="Save the changes")
-    expect(dialog).to_contain_text("What does not collide is taken over.")
+    dialog = mine.page.get_by_role("dialog", name="Save changes")
+    expect(dialog).to_contain_text("Changes that do not conflict were merged.")
     assert shares(project, flag) == [10, 15]
     dialog.get_by_role("button", name="Save", exact=True).click()
 
-    expect(mine.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(mine.page.get_by_text("Saved beta", exact=True).first).to_be_visible()
     expect(mine.page.get_by_text("Version 3")).to_be_visible()
     assert shares(project, flag) == [40, 15]
 
@@ -157,17 +157,17 @@ def test_of_two_changes_that_collide_one_is_chosen_side_by_side(
     raise_share(theirs, 15)
     mine.watch.expect_status(409, "/feature_flags/")
     save(theirs)
-    expect(theirs.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(theirs.page.get_by_text("Saved beta", exact=True).first).to_be_visible()
 
     save(mine)
-    dialog = mine.page.get_by_role("dialog", name="Two changes of one flag")
-    expect(dialog).to_contain_text("40 %")
-    expect(dialog).to_contain_text("15 %")
+    dialog = mine.page.get_by_role("dialog", name="Conflicting changes")
+    expect(dialog).to_contain_text("40%")
+    expect(dialog).to_contain_text("15%")
     mine.expect_accessible()
     assert shares(project, flag) == [15]
-    dialog.get_by_role("radio", name="Take yours").first.check()
-    dialog.get_by_role("button", name="Put together").click()
+    dialog.get_by_role("radio", name="Keep yours").first.check()
+    dialog.get_by_role("button", name="Merge").click()
     save(mine)
 
-    expect(mine.page.get_by_text("beta is saved", exact=True).first).to_be_visible()
+    expect(mine.page.get_by_text("Saved beta", exact=True).first).to_be_visible()
     assert shares(project, flag) == [40]

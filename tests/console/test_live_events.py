@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long("drives Chromium")
 
 
 def row(page: Page, event: str) -> Locator:
-    table = page.get_by_role("table", name="Live events, the newest first")
+    table = page.get_by_role("table", name="Live events, newest first")
     return table.get_by_role("row").filter(has_text=event)
 
 
@@ -38,8 +38,8 @@ def test_events_appear_and_are_held_while_one_is_read(console: Console, project:
 
     project.events("later", "bob")
     project.events("later", "cem")
-    expect(page.get_by_text("Held while a row is open")).to_be_visible()
-    expect(page.get_by_text("2 events wait", exact=True)).to_be_visible()
+    expect(page.get_by_text("Paused while a row is open")).to_be_visible()
+    expect(page.get_by_text("2 events waiting", exact=True)).to_be_visible()
     expect(row(page, "later")).to_have_count(0)
     console.settle()
     console.expect_accessible()
@@ -49,7 +49,7 @@ def test_events_appear_and_are_held_while_one_is_read(console: Console, project:
         pass
 
     page.get_by_role("button", name="paid").click()
-    page.get_by_role("link", name="Open the person").click()
+    page.get_by_role("link", name="Open person").click()
     expect(page).to_have_url(
         f"{console.origin}{project.at('persons/')}{project.person('ann')['uuid']}"
     )
@@ -107,7 +107,7 @@ def test_a_flood_is_shown_as_a_sample_and_bounded(console: Console, project: Pro
 
     project.events("flood", *(f"user-{number}" for number in range(600)))
 
-    expect(page.get_by_text("of the last 600 events are shown, at equal distances")).to_be_visible()
+    expect(page.get_by_text("of the last 600 events, evenly spaced")).to_be_visible()
     expect(row(page, "flood").first).to_be_visible()
     assert row(page, "flood").count() <= 100
     console.settle()

@@ -125,9 +125,9 @@ def test_a_property_is_changed_deleted_and_restored(
     page = open_person(console, project, ann, "?tab=properties")
     expect(page.get_by_text(HOSTILE)).to_be_visible()
 
-    menu = page.get_by_role("button", name="What to do with plan")
+    menu = page.get_by_role("button", name="Actions for plan")
     menu.click()
-    page.get_by_role("menuitem", name="Change…").click()
+    page.get_by_role("menuitem", name="Edit…").click()
     page.get_by_role("textbox", name="Value").fill("enterprise")
     console.expect_accessible()
     page.get_by_role("button", name="Save").click()
@@ -216,4 +216,4 @@ def test_a_viewer_changes_no_person(
     page = open_person(console, project, ann, "?tab=properties")
 
     expect(page.get_by_role("button", name="Delete…")).to_be_disabled()
-    expect(page.get_by_role("button", name="Add a property")).to_be_disabled()
+    expect(page.get_by_role("button", name="Add property")).to_be_disabled()

@@ -53,7 +53,7 @@ def test_new_address_and_new_password_need_the_current_password(
     current.fill(account.password)
     page.get_by_label("New password").fill("another long password")
     page.get_by_role("button", name="Set password").click()
-    console.expect_toast("The password is set")
+    console.expect_toast("Password set")
 
 
 def test_account_without_a_password_is_changed_with_a_code(
@@ -65,15 +65,15 @@ def test_account_without_a_password_is_changed_with_a_code(
     console.open("/account?tab=factor")
     page.get_by_role("button", name="Set up a second factor").click()
     secret = page.get_by_role("dialog").locator("code").inner_text()
-    page.get_by_label("Code of the app").fill(pyotp.TOTP(secret).now())
+    page.get_by_label("Code from the app").fill(pyotp.TOTP(secret).now())
     page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
     codes = page.get_by_role("dialog", name="Recovery codes").locator("pre").inner_text().split()
-    page.get_by_role("button", name="I have kept them").click()
+    page.get_by_role("button", name="I have saved them").click()
     installation.forget_password(account)
 
     console.open("/account")
     page.get_by_label("E-mail address").fill(f"new-{account.email}")
-    page.get_by_label("Code of the app").fill(codes[0])
+    page.get_by_label("Code from the app").fill(codes[0])
     page.get_by_role("button", name="Save").click()
 
     console.expect_toast("Saved")
@@ -109,15 +109,15 @@ def test_second_factor_is_set_up_with_an_app(visit: Visit, installation: Install
     secret = dialog.locator("code").inner_text()
 
     console.watch.expect_status(400, "/two_factor_validate/")
-    dialog.get_by_label("Code of the app").fill("000000")
+    dialog.get_by_label("Code from the app").fill("000000")
     dialog.get_by_role("button", name="Confirm").click()
     expect(dialog.get_by_text("Invalid authentication code.")).to_be_visible()
-    dialog.get_by_label("Code of the app").fill(pyotp.TOTP(secret).now())
+    dialog.get_by_label("Code from the app").fill(pyotp.TOTP(secret).now())
     dialog.get_by_role("button", name="Confirm").click()
 
     codes = page.get_by_role("dialog", name="Recovery codes")
     expect(codes).to_be_visible()
-    codes.get_by_role("button", name="I have kept them").click()
+    codes.get_by_role("button", name="I have saved them").click()
     expect(page.get_by_text("10 recovery codes left")).to_be_visible()
 
 
@@ -150,7 +150,7 @@ def test_colleague_is_invited_to_look_only_and_the_link_works(
         page.get_by_label("E-mail address").fill("uma@example.com")
         page.get_by_label("Level", exact=True).select_option("Viewer")
         page.get_by_role("dialog").get_by_role("button", name="Invite").click()
-        link = page.get_by_role("dialog", name="The link of the invite").locator("pre")
+        link = page.get_by_role("dialog", name="Invite link").locator("pre")
         expect(link).to_contain_text("/api/signup/")
     console.expect_accessible()
 
@@ -173,7 +173,7 @@ def test_level_of_a_member_is_changed_and_the_member_removed(
     row = console.page.get_by_role("row", name=account.email)
 
     row.get_by_label("Level of Mona").select_option("Administrator")
-    console.expect_toast("Mona is now administrator")
+    console.expect_toast("Mona is now an administrator")
     row.get_by_role("button", name="Remove").click()
     console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
 
@@ -190,7 +190,7 @@ def test_role_is_made_filled_and_deleted(console: Console) -> None:
 
     role.get_by_label("Add a member to Night shift").select_option(index=1)
     expect(role.get_by_role("button", name="Remove")).to_have_count(1)
-    role.get_by_label("Feature flags").select_option("may view")
+    role.get_by_label("Feature flags").select_option("can view")
     console.expect_accessible()
     role.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
@@ -207,11 +207,11 @@ def test_project_key_is_replaced_and_the_former_one_named(
 
     page.get_by_role("button", name="Replace", exact=True).click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("The present key stays valid for").select_option("an hour")
+    dialog.get_by_label("Keep the current key valid for").select_option("an hour")
     console.expect_accessible()
     dialog.get_by_role("button", name="Replace").click()
 
-    expect(page.get_by_text("Former keys")).to_be_visible()
+    expect(page.get_by_text("Previous keys")).to_be_visible()
     expect(page.get_by_role("listitem").filter(has_text=former)).to_contain_text("valid until")
 
 
@@ -221,15 +221,15 @@ def test_ingestion_rules_are_saved_and_a_wrong_one_is_named(
     page = console.page
     console.open(project.at("settings?tab=ingestion"))
 
-    page.get_by_label("Store no client addresses").check()
-    page.get_by_label("Properties that are removed").fill("$ip\npassword")
-    page.get_by_label("Seconds of burst").fill("0")
+    page.get_by_label("Do not store client addresses").check()
+    page.get_by_label("Remove these properties").fill("$ip\npassword")
+    page.get_by_label("Burst in seconds").fill("0")
     console.watch.expect_status(400, "/api/projects/")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert").first).to_contain_text("greater than or equal to 1")
-    page.get_by_label("Seconds of burst").fill("5")
+    page.get_by_label("Burst in seconds").fill("5")
     page.get_by_role("button", name="Save").click()
-    console.expect_toast("The rules are saved")
+    console.expect_toast("Rules saved")
 
     rules = project.get("/")["ingestion"]
     assert rules["anonymize_ips"] is True
@@ -250,10 +250,10 @@ def test_conditions_on_test_accounts_are_saved_and_a_wrong_one_is_named(
     page.get_by_role("option", name="email").first.click()
     page.get_by_role("combobox", name="Comparison").select_option("does not contain")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Give a value.")).to_be_visible()
+    expect(page.get_by_text("Enter a value.")).to_be_visible()
     page.get_by_role("textbox", name="Value").fill("@corp.example")
     page.get_by_role("button", name="Save").click()
-    console.expect_toast("The conditions are saved")
+    console.expect_toast("Conditions saved")
 
     page.get_by_role("button", name="Add condition").click()
     page.get_by_role("combobox", name="Kind of condition").last.select_option("Cohort")
@@ -264,7 +264,7 @@ def test_conditions_on_test_accounts_are_saved_and_a_wrong_one_is_named(
     console.watch.expect_status(400, "/api/projects/")
     page.get_by_role("button", name="Save").click()
 
-    expect(page.get_by_text("Condition 2 cannot be saved:")).to_be_visible()
+    expect(page.get_by_text("Condition 2 could not be saved:")).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text(f"id {staff['id']} does not exist")
     console.expect_accessible()
     [stored] = project.get("/")["test_account_filters"]
@@ -277,25 +277,23 @@ def test_webhook_is_made_switched_off_and_deleted(console: Console, project: Pro
     console.open(project.at("settings?tab=webhooks"))
     page.get_by_role("button", name="New webhook").click()
     console.watch.expect_status(400, "/webhooks/")
-    page.get_by_label("Address").fill("http://10.0.0.1/hook")
+    page.get_by_label("URL").fill("http://10.0.0.1/hook")
     page.get_by_role("button", name="Save").click()
     refused = page.get_by_role("dialog").get_by_role("alert")
     expect(refused).to_be_visible()
-    page.get_by_label("Address").fill("https://hooks.example.com/fanion")
+    page.get_by_label("URL").fill("https://hooks.example.com/fanion")
     page.get_by_label("feature_flag.updated").check()
     console.expect_accessible()
     page.get_by_role("button", name="Save").click()
-    page.get_by_role("dialog", name="The secret of the webhook").get_by_role(
-        "button", name="Done"
-    ).click()
+    page.get_by_role("dialog", name="Webhook secret").get_by_role("button", name="Done").click()
     row = page.get_by_role("row", name="hooks.example.com")
 
     row.get_by_role("switch").click()
     expect(row.get_by_role("switch")).not_to_be_checked()
     row.get_by_role("button", name="Deliveries").click()
-    expect(page.get_by_text("Nothing was delivered yet")).to_be_visible()
+    expect(page.get_by_text("No deliveries yet")).to_be_visible()
     page.get_by_role("button", name="Close").click()
-    row.get_by_role("button", name="Actions of the webhook").click()
+    row.get_by_role("button", name="Webhook actions").click()
     page.get_by_role("menuitem", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
 

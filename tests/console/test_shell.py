@@ -134,7 +134,7 @@ def test_narrow_screen_has_the_navigation_in_a_drawer(console: Console, project:
     page = console.page
     console.open(project.at("cohorts"))
     with console.at_width(360):
-        page.get_by_role("button", name="Open the navigation").click()
+        page.get_by_role("button", name="Open navigation").click()
         console.expect_accessible()
         page.get_by_role("link", name="Groups").click()
         expect(page.get_by_role("heading", name="Groups", level=1)).to_be_visible()
@@ -144,4 +144,4 @@ def test_narrow_screen_has_the_navigation_in_a_drawer(console: Console, project:
 def test_unknown_address_says_so(console: Console, project: Project) -> None:
     console.open(project.at("nowhere"))
 
-    expect(console.page.get_by_text("There is nothing here").first).to_be_visible()
+    expect(console.page.get_by_text("Page not found").first).to_be_visible()

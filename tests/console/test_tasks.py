@@ -46,7 +46,7 @@ def test_a_flag_is_switched_off_in_an_emergency(device: InputDevice, project: Pr
     with from_home(device, project, clicks=2):
         go_to(device, "Feature flags")
         device.act(page.get_by_role("switch", name="burning"))
-        expect(page.get_by_text("burning is switched off.", exact=True).first).to_be_visible()
+        expect(page.get_by_text("Switched off burning", exact=True).first).to_be_visible()
 
     assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
 
@@ -59,7 +59,7 @@ def test_a_flag_is_switched_off_from_the_menu_without_a_click(
 
     with from_home(Pointer(console), project, clicks=0), console.keyboard_only():
         Keyboard(console).command("switch off burn", "Switch off burning")
-        said = console.page.get_by_text("burning is switched off.", exact=True)
+        said = console.page.get_by_text("Switched off burning", exact=True)
         expect(said.first).to_be_visible()
 
     assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
@@ -78,13 +78,13 @@ def test_a_flag_is_raised_and_who_changes_is_seen_before(
     with from_home(device, project, clicks=3):
         go_to(device, "Feature flags")
         device.open_row(page.get_by_role("row", name="gradual"))
-        device.type(page.get_by_label("Share of condition 1", exact=True), "50")
+        device.type(page.get_by_label("Rollout of condition 1", exact=True), "50")
         bar = page.get_by_role("region", name="Unsaved changes")
         expect(bar).to_contain_text(f"{count} people go from false to true")
         device.console.press("Control+s")
         expect(page.get_by_role("dialog")).to_contain_text("people go from false to true")
         device.console.press("Enter")
-        expect(page.get_by_text("gradual is saved", exact=True).first).to_be_visible()
+        expect(page.get_by_text("Saved gradual", exact=True).first).to_be_visible()
 
     [group] = project.get(f"/feature_flags/{flag['id']}/")["filters"]["groups"]
     assert group["rollout_percentage"] == 50
@@ -99,13 +99,13 @@ def test_a_flag_for_people_on_a_plan_is_made(device: InputDevice, project: Proje
         go_to(device, "Feature flags")
         device.act(page.get_by_role("link", name="New flag").first)
         device.type(page.get_by_label("What is it for?"), "Only for pro")
-        device.act(page.get_by_role("button", name="Add a property"))
+        device.act(page.get_by_role("button", name="Add property"))
         choose(device.console, "plan")
         device.console.press("Tab", "Tab")
         choose(device.console, "pro")
         expect(page.get_by_text("matches 1 of 2 people")).to_be_visible()
         device.act(page.get_by_role("button", name="Create and switch on"))
-        expect(page.get_by_text("only-for-pro is created", exact=True).first).to_be_visible()
+        expect(page.get_by_text("Created only-for-pro", exact=True).first).to_be_visible()
 
     [flag] = project.get("/feature_flags/")["results"]
     [group] = flag["filters"]["groups"]
@@ -128,7 +128,7 @@ def test_why_somebody_got_false_is_found(device: InputDevice, project: Project) 
     page = device.console.page
 
     with from_home(device, project, clicks=2):
-        device.command("why for-pro", "Why did somebody get this value of for-pro?")
+        device.command("why for-pro", "Why did someone get this value of for-pro?")
         device.type(page.get_by_label("Distinct id or e-mail address"), "xenia")
         answer = page.get_by_text("No condition matches.")
         expect(answer).to_be_visible()
@@ -160,11 +160,13 @@ def test_why_an_event_is_missing_is_found_and_it_is_sent_again(
 
     with from_home(device, project, clicks=3):
         go_to(device, "Ingestion")
-        device.type(page.get_by_label("Its uuid, or the distinct id that it was sent with"), "ann")
+        device.type(
+            page.get_by_label("The event's uuid, or the distinct id it was sent with"), "ann"
+        )
         device.console.press("Enter")
         expect(page.get_by_text("became a dead letter: ValueError").first).to_be_visible()
         device.act(page.get_by_role("button", name="Send again", exact=True))
-        expect(page.get_by_text("There are none.")).to_be_visible()
+        expect(page.get_by_text("No dead letters.")).to_be_visible()
 
     [stored] = project.get("/events/", event="paid")["results"]
     assert stored["distinct_id"] == "ann"
@@ -184,7 +186,7 @@ def test_a_colleague_is_invited_who_may_only_look(
         device.console.press("Tab", "v")
         expect(dialog.get_by_label("Level")).to_have_value("0")
         device.console.press("Shift+Tab", "Enter")
-        expect(page.get_by_role("dialog", name="The link of the invite")).to_be_visible()
+        expect(page.get_by_role("dialog", name="Invite link")).to_be_visible()
 
     with installation.client() as client:
         invites = client.get("/api/organizations/@current/invites/").json()["results"]

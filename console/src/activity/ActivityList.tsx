@@ -12,7 +12,7 @@ export interface ActivityListProps {
   showItem?: boolean;
   /** Path of an item's page. */
   hrefOf?: (entry: ActivityEntry) => string | undefined;
-  /** Offered at entries with changes. */
+  /** Shown as a button on entries that have changes. */
   onRestore?: (entry: ActivityEntry) => void;
   canRestore?: (entry: ActivityEntry) => boolean;
   pages?: ActivityPages;
@@ -20,14 +20,14 @@ export interface ActivityListProps {
 }
 
 export interface ActivityPages {
-  /** From 1. */
+  /** The first page is 1. */
   page: number;
   pageSize: number;
   total: number;
   onPage: (page: number) => void;
 }
 
-/** Who did what, and when; the newest first. */
+/** A list of who did what and when, newest first. */
 export function ActivityList(props: ActivityListProps) {
   const { entries, pages } = props;
   if (entries.length === 0)

@@ -5,7 +5,7 @@ import { words } from "@/words/activity";
 export type ActivityEntry = components["schemas"]["ActivityEntry"];
 export type Change = components["schemas"]["Change"];
 
-/** Who did it: a person, an automation, or the server. */
+/** Return the author of an entry: a person, an automation, or the server. */
 export function actorOf({ user, detail }: ActivityEntry): string {
   if (detail.trigger) return words.byTrigger[detail.trigger.job_type];
   if (user.is_system) return words.system;
@@ -13,7 +13,7 @@ export function actorOf({ user, detail }: ActivityEntry): string {
   return name || words.deletedUser;
 }
 
-/** What was done: one line for each change, or one for the entry. */
+/** Return the changes of an entry, one line each, or one line for the whole entry. */
 export function deedsOf(entry: ActivityEntry): string[] {
   const changes = entry.detail.changes ?? [];
   if (entry.activity !== "updated" || changes.length === 0) return [headlineOf(entry)];
@@ -36,7 +36,7 @@ export function headlineOf({ activity, scope, detail }: ActivityEntry): string {
   return values === "" ? deed : words.circumstances(deed, values);
 }
 
-/** Such as the method and the address of a sign-in. */
+/** Return the details of an entry, such as the method and the address of a sign-in. */
 function circumstancesOf(changes: readonly Change[]): string {
   return changes
     .map(({ after }) => after)
@@ -64,7 +64,7 @@ function levelOf(level: unknown): string {
   return words.levels[String(level)] ?? String(level ?? "");
 }
 
-/** In a sentence; null for what is too long or nested. */
+/** Return a value as text for a sentence, or null if it is too long or nested. */
 function short(value: unknown): string | null {
   if (isNothing(value)) return "";
   if (typeof value === "boolean") return value ? words.on : words.off;

@@ -14,7 +14,7 @@ import { words } from "@/words/app";
 
 const SETTLED_MS = 120;
 
-/** Finds everything by name, and does it. */
+/** The command menu, which finds everything by name and runs commands. */
 export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const { commands, isSearching } = useCommands(useSettled(text, SETTLED_MS));
@@ -47,7 +47,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
               placeholder={words.commandPlaceholder}
               className="w-full border-line border-b bg-transparent px-4 py-3 outline-none"
             />
-            {/* Beside the list, whose children are options alone. */}
+            {/* Outside the list, because a list may contain only options. */}
             <Cmdk.Empty className="px-3 py-6 text-center text-ink-3">
               {isSearching ? words.commandLoading : words.commandEmpty}
             </Cmdk.Empty>

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { ApiError } from "@/lib/errors";
 import { words } from "@/words/app";
 
-/** Says so while the server does not answer; drafts stay in their screens meanwhile. */
+/** A notice while the server does not respond. Drafts stay in their screens. */
 export function Connection() {
   const isLost = useLostConnection();
   if (!isLost) return null;
@@ -14,7 +14,7 @@ export function Connection() {
   );
 }
 
-/** Whether the last answer that was awaited did not come. */
+/** Return whether the last request got no response. */
 function useLostConnection(): boolean {
   const queries = useQueryClient();
   const [isLost, setLost] = useState(false);

@@ -37,7 +37,7 @@ export function Crashed({ error, reset }: ErrorComponentProps) {
   );
 }
 
-/** While a screen or its data is being loaded. */
+/** The placeholder while a screen or its data is being loaded. */
 export function Opening() {
   return (
     <div className="mx-auto w-full max-w-7xl px-6 py-6">

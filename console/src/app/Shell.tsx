@@ -16,7 +16,7 @@ import { words } from "@/words/app";
 const CommandMenu = lazy(() => import("@/app/CommandMenu"));
 const ShortcutList = lazy(() => import("@/app/ShortcutList"));
 
-/** What is around every screen. */
+/** The frame around every screen. */
 export function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isNavigationOpen, setNavigationOpen] = useState(false);

@@ -8,7 +8,7 @@ import { words } from "@/words/app";
 import { words as common } from "@/words/ui";
 
 interface SidebarProps {
-  /** On a narrow screen, where it lies over the screen. */
+  /** Set on a narrow screen, where the sidebar covers the page. */
   isOpen: boolean;
   onClose: () => void;
 }

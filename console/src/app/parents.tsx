@@ -22,7 +22,7 @@ export const rootRoute = createRootRoute({
   ),
 });
 
-/** Everything for which a user has signed in. */
+/** The parent route of everything that needs a signed-in user. */
 export const signedInRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: "signed-in",
@@ -45,7 +45,7 @@ export const signedInRoute = createRoute({
   errorComponent: Crashed,
 });
 
-/** Everything of one project. */
+/** The parent route of one project. */
 export const projectRoute = createRoute({
   getParentRoute: () => signedInRoute,
   path: "project/$projectId",
@@ -53,13 +53,13 @@ export const projectRoute = createRoute({
   notFoundComponent: NotFound,
 });
 
-/** What is the user's own. */
+/** The parent route of the user's own account. */
 export const accountRoute = createRoute({
   getParentRoute: () => signedInRoute,
   path: "account",
 });
 
-/** What is of an organization. */
+/** The parent route of an organization. */
 export const organizationRoute = createRoute({
   getParentRoute: () => signedInRoute,
   path: "organization",

@@ -10,7 +10,7 @@ export type Project = components["schemas"]["ProjectBody"];
 // source: the server's levels of membership
 export const LEVELS = { viewer: 0, member: 1, admin: 8, owner: 15 } as const;
 
-/** Under this name the browser keeps the project that was shown last. */
+/** The key under which the browser stores the project shown last. */
 export const LAST_PROJECT = "project";
 
 /** The signed-in user. Asked without the dialog for ended sessions: 401 leads to the sign-in page. */
@@ -64,6 +64,6 @@ export function useLevel(): number {
   return (organization ?? me.organization)?.membership_level ?? LEVELS.viewer;
 }
 
-/** Whether the user may change things. A viewer's controls are shown, and switched off. */
+/** Return whether the user may change things. A viewer's controls are shown but disabled. */
 export const useCanEdit = (): boolean => useLevel() >= LEVELS.member;
 export const useIsAdmin = (): boolean => useLevel() >= LEVELS.admin;

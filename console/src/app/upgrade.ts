@@ -4,7 +4,7 @@ import { isText, readStored, writeStored } from "@/lib/storage";
 const PAUSE_MS = 60_000;
 
 /** A server that was upgraded has the parts of this page under other names: the page is loaded anew.
- * What users have typed into drafts is kept by their screens.
+ * Screens keep the drafts of their users.
  */
 export function reloadAfterUpgrade(): void {
   window.addEventListener("vite:preloadError", (event) => {

@@ -57,7 +57,7 @@ export function BarsSvg(props: Props) {
             {series.map((one, place) => {
               const value = one.values[index] ?? 0;
               if (value <= 0) return null;
-              // What is there can be seen, however little.
+              // Every value above 0 is visible, however small.
               const size = Math.max(1, heightOf(value));
               top -= size;
               return (

@@ -12,14 +12,14 @@ export interface FigureData {
 }
 
 export interface FigureProps {
-  /** What is shown, in words. */
+  /** What the chart shows, in words. */
   caption: string;
   data: FigureData;
-  /** Without ending; without it no file is offered. */
+  /** The file name without extension; without it no download is offered. */
   fileName?: string;
-  /** Beside the buttons. */
+  /** Elements beside the buttons. */
   actions?: ReactNode;
-  /** Below: age, limits, and what else belongs to the numbers. */
+  /** A note below: age, limits, and whatever else belongs to the numbers. */
   note?: ReactNode;
   children: ReactNode;
 }
@@ -41,7 +41,7 @@ export function Figure(props: FigureProps) {
     hadFocus.current = content.current?.contains(document.activeElement) ?? false;
     setIsTable(!isTable);
   });
-  // What had the focus is gone: what has come in its place gets it.
+  // The focused element is gone, so its replacement gets the focus.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each change.
   useEffect(() => {
     if (!hadFocus.current) return;

@@ -4,13 +4,13 @@ import type { SeriesColor } from "./series";
 
 export interface Share {
   name: string;
-  /** Of whatever whole the parts have together. */
+  /** The size of the part, in any unit. */
   value: number;
   color?: SeriesColor;
 }
 
 export interface ShareBarProps {
-  /** What is divided, such as "Variants". */
+  /** The name of the whole, such as "Variants". */
   label: string;
   shares: readonly Share[];
   /** Names and percentages below the bar; else in its name for screen readers and on hover alone. */

@@ -2,7 +2,7 @@ import { words } from "@/words/charts";
 import { shortNumber } from "./time";
 
 export interface SparklineProps {
-  /** What the values are, such as "calls per day". */
+  /** The name of the values, such as "calls per day". */
   label: string;
   values: readonly number[];
   width?: number;

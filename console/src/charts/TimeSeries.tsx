@@ -17,7 +17,7 @@ export interface TimeSeriesProps
   zone?: string;
   /** The last interval is not over: its line is dashed. */
   isPartial?: boolean;
-  /** Of values in the legend. */
+  /** Formats values in the legend. */
   format?: (value: number) => string;
   onOpen?: (point: Point) => void;
   /** A level to compare with, such as the limit of a rollback. */

@@ -104,7 +104,7 @@ function alone(plot: uPlot, place: number): number[] {
   );
 }
 
-/** From zero, as counts are; a little above the highest. */
+/** The range starts at zero and ends a little above the highest value. */
 function rangeOf(low: number | null, high: number | null): [number, number] {
   const most = Math.max(high ?? 0, 0);
   const least = Math.min(low ?? 0, 0);

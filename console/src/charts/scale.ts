@@ -10,7 +10,7 @@ export function ticks(most: number): number[] {
   return Array.from({ length: count + 1 }, (_, place) => place * step);
 }
 
-// How many intervals lie between two labels, so that they fall on round times.
+// The numbers of intervals between two labels that put labels on round times.
 const STEPS: Record<Interval, readonly number[]> = {
   minute: [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440],
   hour: [1, 2, 3, 4, 6, 12, 24, 48, 96, 168],
@@ -35,7 +35,7 @@ export function labelled(
   return times.flatMap((_, index) => ((start + index) % step === 0 ? [index] : []));
 }
 
-/** How many intervals of its day lie before a time; 0 for days and longer ones. */
+/** Return how many intervals of its day lie before a time; 0 for days and longer intervals. */
 function startOf(time: Date, interval: Interval, zone: string | undefined): number {
   if (interval !== "minute" && interval !== "hour") return 0;
   const parts = new Intl.DateTimeFormat("en", {

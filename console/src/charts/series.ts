@@ -5,7 +5,7 @@ export interface Series {
   values: readonly (number | null)[];
   /** 1 to 10, of the tokens; by default its place. */
   color?: SeriesColor;
-  /** What `onOpen` is told, by default the name. */
+  /** The key passed to `onOpen`; by default the name. */
   key?: string;
 }
 
@@ -22,9 +22,9 @@ export interface Point {
 const COLORS = 10;
 
 export interface Mark {
-  /** Of a custom property, such as `--series-3`. */
+  /** The name of a custom property, such as `--series-3`. */
   token: string;
-  /** Of the line, after ten colours. */
+  /** The dashes of the line, after ten colours. */
   dash: readonly number[];
 }
 

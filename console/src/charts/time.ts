@@ -30,7 +30,7 @@ const AXIS_PARTS: Record<Interval, Intl.DateTimeFormatOptions> = {
   month: { month: "short", year: "numeric" },
 };
 
-/** The same below an axis: short, with the day in place of midnight. */
+/** Return a short name of a time for an axis, with the day in place of midnight. */
 export function axisName(at: Date, interval: Interval, zone?: string): string {
   const inZone = { hourCycle: "h23" as const, ...(zone !== undefined && { timeZone: zone }) };
   const format = (parts: Intl.DateTimeFormatOptions) =>
@@ -59,7 +59,7 @@ export function rangeName(from: Date, to: Date, interval: Interval, zone?: strin
   }).formatRange(from, to);
 }
 
-/** What a chart shows, in words: its caption. */
+/** Return the caption of a chart, which says in words what it shows. */
 export function captionOf(
   what: string,
   times: readonly Date[],
@@ -74,7 +74,7 @@ export function captionOf(
   return options.isPartial ? words.and(caption, words.notOver[interval]) : caption;
 }
 
-/** For axes: whole up to some thousands. */
+/** Formats numbers for axes: in full up to some thousands. */
 export function shortNumber(value: number): string {
   return Math.abs(value) < 10_000 ? formatNumber(value) : formatCompact(value);
 }

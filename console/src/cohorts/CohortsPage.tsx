@@ -71,7 +71,7 @@ export default function CohortsPage() {
   );
 }
 
-/** How many flags have a condition on each cohort. */
+/** Return how many flags have a condition on each cohort. */
 function useFlagCounts(projectId: string): ReadonlyMap<string, number> | undefined {
   const users = useQuery(usersOfCohortsQuery(projectId)).data;
   return useMemo(() => {

@@ -12,7 +12,7 @@ import { type Calculation, type Cohort, calculationsQuery } from "./queries";
 const WORDS = words.upload;
 const SHOWN_MAX = 20;
 
-/** What became of the rows of the newest file, and which of them name no person. */
+/** The result of the newest import, with the rows that matched no person. */
 export function LastImport({ cohort }: { cohort: Cohort }) {
   const history = useQuery(calculationsQuery(useProjectId(), cohort.id, cohort.last_calculation));
   const uploaded = history.data?.find((one) => one.uploaded !== null)?.uploaded;

@@ -13,7 +13,7 @@ import { useCohortsRefresh } from "./useCohortChange";
 
 const WORDS = words.upload;
 
-/** More members of a static cohort, out of a file. */
+/** A form that adds the persons of a file to a static cohort. */
 export function Upload({ cohort }: { cohort: Cohort }) {
   const projectId = useProjectId();
   const refresh = useCohortsRefresh();

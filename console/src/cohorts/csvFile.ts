@@ -1,4 +1,4 @@
-/** What a file of members holds, read as the server reads it: enough to say so before it is sent. */
+/** The content of a file of members, read as the server does, for a preview before the upload. */
 export interface CsvFile {
   file: File;
   header: readonly string[];

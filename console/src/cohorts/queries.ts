@@ -36,7 +36,7 @@ export function readCohorts(
   );
 }
 
-/** Asked again while one of them is being calculated. */
+/** Polls while one of the cohorts is being calculated. */
 export const cohortsQuery = (projectId: string, search: CohortsSearch) =>
   infiniteQueryOptions({
     queryKey: ["cohorts", projectId, "list", search],
@@ -100,7 +100,7 @@ export async function readMembers(
       signal,
     }),
   );
-  // The same address gives a table where one is asked for.
+  // The same URL returns CSV if the request asks for it.
   if (typeof page === "string") throw new TypeError("members came as a table");
   return page;
 }
@@ -182,7 +182,7 @@ export const previewQuery = (projectId: string, filters: Filters) =>
 const cohortsAddress = (projectId: string): string =>
   `${location.origin}${prefix}/api/projects/${projectId}/cohorts/`;
 
-/** More members of a static cohort, out of a file. */
+/** Add the persons of a file to a static cohort. */
 export async function sendFile(projectId: string, file: File, cohortId: number): Promise<void> {
   const url = `${cohortsAddress(projectId)}${cohortId}/`;
   await send(new Request(url, { method: "PATCH", body: formOf(file) }));

@@ -21,9 +21,9 @@ export interface CohortsSearch {
 
 export interface CohortSearch {
   tab?: CohortTab;
-  /** Of the members: what is searched for. */
+  /** The text that the members are searched for. */
   q?: string;
-  /** Of the activity. */
+  /** The page of the activity. */
   page?: number;
 }
 

@@ -10,7 +10,7 @@ import { words } from "@/words/events";
 import { type Definition, definitionMarksQuery } from "./queries";
 import { useDefinitionChanges } from "./useDefinitionChanges";
 
-/** What users say of an event: tags, marks, whether it is announced. */
+/** A card of what users note about an event: tags, marks, whether webhooks are notified. */
 export function EventAbout({ definition }: { definition: Definition }) {
   const canEdit = useCanEdit();
   const { change } = useDefinitionChanges(definition);

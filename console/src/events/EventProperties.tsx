@@ -47,7 +47,7 @@ export function EventProperties({ event }: { event: string }) {
   );
 }
 
-/** Those of the project's own making before those that SDKs set. */
+/** Sorts the project's own properties before those that SDKs set. */
 function ownFirst(properties: readonly PropertyDefinition[]): PropertyDefinition[] {
   return properties.toSorted((a, b) => Number(isSystemName(a.name)) - Number(isSystemName(b.name)));
 }

@@ -96,7 +96,7 @@ export function NameFilter({ search, onChange }: TableProps) {
   );
 }
 
-/** Those whose name, as sent or in words, contains the text. */
+/** Return the properties whose sent or plain name contains the text. */
 export function named<Row extends { name: string }>(rows: readonly Row[], text: string): Row[] {
   const wanted = text.trim().toLowerCase();
   return rows.filter(({ name }) =>

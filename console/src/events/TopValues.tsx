@@ -6,7 +6,7 @@ import { words } from "@/words/events";
 interface TopValuesProps {
   label: string;
   values: readonly components["schemas"]["PropertyValue"][];
-  /** What the numbers count. */
+  /** What the numbers count, in words. */
   hint: string;
 }
 

@@ -53,7 +53,7 @@ export const marksQuery = (projectId: string) =>
     },
   });
 
-/** Of all events, by day. */
+/** The volume of all events by day. */
 export const volumesQuery = (projectId: string) =>
   queryOptions({
     queryKey: [...eventsKey(projectId), "volumes"],
@@ -169,7 +169,7 @@ export const usesQuery = (projectId: string, event: string) =>
     },
   });
 
-/** Whether a part of a rule or a question is about the event. */
+/** Return whether a part of a rule or a query refers to the event. */
 function names(part: unknown, event: string): boolean {
   if (typeof part !== "object" || part === null) return false;
   const fields: Record<string, unknown> = { ...part };

@@ -27,7 +27,7 @@ export interface PropertiesSearch {
   sort?: string;
 }
 
-/** An address may be written by hand: what it says is used as far as it has a meaning. */
+/** A URL may be written by hand, so parameters without a meaning are ignored. */
 function textsOf<Name extends string>(given: Given, names: readonly Name[]) {
   const found: { [One in Name]?: string } = {};
   for (const name of names) {

@@ -1,6 +1,6 @@
 import type { Sort } from "@/ui/table";
 
-/** As the address has it: "-volume". */
+/** Read the sort of the URL, such as "-volume". */
 export function sortOf(text: string): Sort {
   const descending = text.startsWith("-");
   return { column: descending ? text.slice(1) : text, descending };

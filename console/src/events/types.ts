@@ -6,7 +6,7 @@ export function typeName(type: string | null): string {
   return found?.[1] ?? words.types.unknown;
 }
 
-/** As definitions of properties name types. */
+/** Return the type of a value, named as in property definitions. */
 export function typeOf(value: unknown): string {
   if (Array.isArray(value)) return "list";
   switch (typeof value) {

@@ -12,11 +12,11 @@ export function FilterSentence({ filter }: { filter: PropertyFilter }) {
 
 interface AudienceProps {
   filters: readonly PropertyFilter[];
-  /** In the plural; "people" by default. */
+  /** The noun in the plural; "people" by default. */
   noun?: string;
 }
 
-/** Whom conditions select together: "people whose `plan` is `pro`". */
+/** The people that conditions select together: "people whose `plan` is `pro`". */
 export function AudienceSentence({ filters, noun }: AudienceProps) {
   const names = useFilterNames(filters);
   return <Parts parts={audienceParts(filters, names, noun)} />;

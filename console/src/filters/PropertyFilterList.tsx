@@ -13,7 +13,7 @@ export interface PropertyFilterListProps {
   use: FilterUse;
   /** The first is what a new condition is of. */
   allowed: readonly FilterKind[];
-  /** Of groups alone, for flags of a group type. */
+  /** The group type, for flags of groups. */
   groupTypeIndex?: number;
   event?: string;
   showProblems?: boolean;

@@ -20,7 +20,7 @@ export interface ValueEditorProps {
   disabled: boolean;
 }
 
-/** What the property is compared with. */
+/** The editor of the value that the property is compared with. */
 export function ValueEditor(props: ValueEditorProps) {
   const { filter, onChange, use, problem, disabled } = props;
   const projectId = useProjectId();

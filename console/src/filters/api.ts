@@ -168,7 +168,7 @@ export function flagOptions(projectId: string): OptionSource {
   };
 }
 
-/** How many of the sample have the property. */
+/** Return the share of the sample that has the property, as text. */
 function shareOf(count: number, all: number): string {
   return formatShare(Math.round((count / all) * 100));
 }

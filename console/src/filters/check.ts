@@ -9,7 +9,7 @@ export interface FilterProblems {
   value?: string;
 }
 
-/** What is missing or wrong, by field; nothing when the condition can be sent. */
+/** Return the problems by field; empty if the condition can be sent. */
 export function filterProblems(filter: PropertyFilter): FilterProblems {
   const needsKey = filter.type !== "cohort" && filter.key.trim() === "";
   if (needsKey) return { key: filter.type === "flag" ? words.problems.flag : words.problems.key };
@@ -57,7 +57,7 @@ function dateProblem(text: string): string | null {
   return text.startsWith("-") ? words.problems.relative : words.problems.date;
 }
 
-/** By JavaScript's rules, less what RE2 does not have. The server decides. */
+/** Checks a pattern by JavaScript's rules, without what RE2 lacks. The server decides. */
 export function patternProblem(text: string): string | null {
   if (/\(\?<?[=!]/.test(text) || /(?<!\\)(?:\\\\)*\\[1-9]/.test(text))
     return words.problems.lookAround;

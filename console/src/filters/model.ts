@@ -12,9 +12,9 @@ export interface PropertyFilter {
   /** Name of the property; `id` for a cohort; the flag's key or id. */
   key: string;
   operator: Operator;
-  /** None yet, or for `is_set` and `is_not_set`. */
+  /** Absent if none is chosen yet, and for `is_set` and `is_not_set`. */
   value?: Scalar | readonly Scalar[] | null;
-  /** Of a group. */
+  /** The group type, for a property of a group. */
   group_type_index?: number;
   negation?: boolean;
 }

@@ -38,7 +38,7 @@ export function useFilterNames(filters: readonly PropertyFilter[]): FilterNames 
 
 const NO_TYPES: readonly string[] = [];
 
-/** What the project calls its group types, by their index. */
+/** The names of the project's group types by index. */
 export function useGroupTypes(isNeeded = true): readonly string[] {
   const projectId = useProjectId();
   const types = useQuery({

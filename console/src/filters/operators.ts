@@ -1,7 +1,7 @@
 import type { FilterKind, FilterUse, Operator, PropertyFilter } from "./model";
 import { valuesOf } from "./model";
 
-/** What is written beside an operator. */
+/** The kind of input beside an operator. */
 export type ValueInput =
   | "many"
   | "text"
@@ -70,7 +70,7 @@ export function inputOf(filter: Pick<PropertyFilter, "type" | "operator">): Valu
   return COMPARISONS.find(([operator]) => operator === filter.operator)?.[1] ?? "text";
 }
 
-/** Another operator, with as much of the value as it can take. */
+/** Return the filter with another operator, keeping as much of the value as possible. */
 export function withOperator(
   filter: PropertyFilter,
   operator: Operator,

@@ -25,7 +25,7 @@ export function readFilters(
   });
 }
 
-/** What else is stored with a condition, such as its label, stays with it. */
+/** Other stored fields of a condition, such as its label, are kept. */
 export function readFilter(
   condition: unknown,
   otherwise: FilterKind = "person",

@@ -169,7 +169,7 @@ export default function NewFlagPage() {
   );
 }
 
-/** What is typed for a new flag, kept in this browser until it is created. */
+/** The draft of a new flag, stored in this browser until the flag is created. */
 function useNewFlag(projectId: string) {
   const store = draftName(useMe().id, projectId, "new");
   const [state, setState] = useState(() => {

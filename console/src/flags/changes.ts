@@ -68,7 +68,7 @@ export interface Outcome<T> {
 
 const AT_ONCE = 6;
 
-/** The same for many, a few at a time. Failures do not hold up the others. */
+/** Changes many flags, a few at a time. A failure does not stop the others. */
 export async function forEach<Item, T>(
   items: readonly Item[],
   act: (item: Item) => Promise<T>,
@@ -90,7 +90,7 @@ export async function forEach<Item, T>(
   return outcome;
 }
 
-/** In the list alone, until the server has agreed. */
+/** Changes only the list, until the server has confirmed. */
 function show(projectId: string, flagId: number, changes: Partial<FlagBody>): void {
   setFlags(projectId, (flags) =>
     flags.map((flag) => (flag.id === flagId ? { ...flag, ...changes } : flag)),

@@ -10,7 +10,7 @@ import { TRY_IT } from "./search";
 
 const TEXTS = words.commands;
 const FLAGS_MAX = 6;
-// What may stand around a flag's name: "switch off new-checkout", "why new-checkout".
+// The words allowed around a flag's name: "switch off new-checkout", "why new-checkout".
 const VERBS =
   /^(?:(?:switch|turn)(?:\s+(?:on|off))?|open|why(?:\s+did)?)(?:\s+|$)|\s+(?:on|off)$/gi;
 
@@ -62,7 +62,7 @@ const commandsOf =
     return [open, ...(flag.can_edit ? [change] : []), why];
   };
 
-/** Without a request where all flags have been loaded. Those whose key begins with it come first. */
+/** Makes no request if all flags are loaded. Flags whose key begins with the text come first. */
 async function found(sought: string, context: CommandContext): Promise<FlagBody[]> {
   const list = queryClient.getQueryData<FlagList>(flagListQuery(context.projectId).queryKey);
   const flags =

@@ -2,7 +2,7 @@ import type { Operator, PropertyFilter } from "@/filters";
 import type { components } from "@/lib/schema";
 import { words } from "@/words/filters";
 
-// What a flag's `filters` say, with everything of them that is not known here.
+// The content of a flag's `filters`, including parts that are not known here.
 
 export type FlagBody = components["schemas"]["FlagBody"];
 /** A flag as it is read by itself. version: moves with every change */
@@ -12,9 +12,9 @@ export interface Flag extends FlagBody {
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 interface Part {
-  /** Of this browser: a part keeps it when it is moved or changed. */
+  /** An id of this browser, which a part keeps when it is moved or changed. */
   id: string;
-  /** As the API has it, with what is unknown here. */
+  /** The part as the API has it, including unknown fields. */
   raw: JsonObject;
 }
 
@@ -23,7 +23,7 @@ export interface Condition extends Part {
   properties: readonly PropertyFilter[];
   /** Percent, 0 to 100. */
   share: number;
-  /** The variant of all that it lets in; null: by the shares of the variants. */
+  /** The variant of everyone it includes; null: by the shares of the variants. */
   variant: string | null;
 }
 
@@ -36,9 +36,9 @@ export interface Variant extends Part {
 
 export interface Rules {
   conditions: readonly Condition[];
-  /** None: the flag is true or false. */
+  /** Empty if the flag is true or false. */
   variants: readonly Variant[];
-  /** By the variant's key, or `true` for a flag without variants. */
+  /** Payloads by the variant's key, or by `true` for a flag without variants. */
   payloads: JsonObject;
   /** null: the flag is for people; else for groups of this type. */
   groupTypeIndex: number | null;
@@ -66,7 +66,7 @@ export function readRules(filters: JsonObject): Rules | null {
   };
 }
 
-/** As read, where nothing was changed. */
+/** Return the rules as they were read if nothing was changed. */
 export function writeRules(rules: Rules): JsonObject {
   const { conditions, variants, payloads, groupTypeIndex, raw } = rules;
   const multivariate = isObject(raw.multivariate) ? raw.multivariate : {};
@@ -159,7 +159,7 @@ export function readVariant(raw: JsonObject): Variant {
   };
 }
 
-/** The same condition with other values. */
+/** Return the condition with other values. */
 export function changedCondition(
   condition: Condition,
   change: Partial<Pick<Condition, "properties" | "share" | "variant">>,
@@ -174,7 +174,7 @@ export function changedCondition(
   return { ...condition, ...change, raw };
 }
 
-/** The same variant with other values; its key is changed by `renamedVariant`. */
+/** Return the variant with other values. `renamedVariant` changes its key. */
 export function changedVariant(
   variant: Variant,
   change: Partial<Pick<Variant, "key" | "name" | "share">>,
@@ -222,7 +222,7 @@ export const isObject = (found: unknown): found is JsonObject =>
 export const isObjects = (found: unknown): found is readonly JsonObject[] =>
   Array.isArray(found) && found.every(isObject);
 
-/** Whether they are equal as JSON; the order of names does not count. */
+/** Return whether two values are equal as JSON, whatever the order of names. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other)) {

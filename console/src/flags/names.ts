@@ -36,7 +36,7 @@ const cohortNamesQuery = (projectId: string) =>
     staleTime: 60_000,
   });
 
-/** Of cohorts and group types, for sentences. Without an answer rules are said with numbers. */
+/** The names of cohorts and group types for sentences, which show ids until these are loaded. */
 export function useNames(projectId: string): Names {
   const { data: types } = useQuery(groupTypesQuery(projectId));
   const { data: cohorts } = useQuery(cohortNamesQuery(projectId));
@@ -49,7 +49,7 @@ export function useNames(projectId: string): Names {
   );
 }
 
-/** As `useNames`, with the keys of the flags that rules ask for. */
+/** The names of `useNames` and the keys of the flags that rules depend on. */
 export function useRuleNames(projectId: string, rules: Rules | null): Names {
   const names = useNames(projectId);
   const asked = (rules?.conditions ?? [])

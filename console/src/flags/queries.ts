@@ -44,7 +44,7 @@ export const flagQuery = (projectId: string, flagId: number) =>
       ),
   });
 
-/** With `version` in the changes a flag that has moved since is not changed: `isConflict`. */
+/** With `version` in the changes, a newer flag is not changed, and `isConflict` tells so. */
 export function changeFlag(projectId: string, flagId: number, changes: FlagChanges): Promise<Flag> {
   return withVersion(
     api.PATCH("/api/projects/{project_id}/feature_flags/{flag_id}/", {
@@ -81,7 +81,7 @@ export function useChangeFlag(projectId: string, flagId: number) {
   });
 }
 
-/** Whom each condition reaches, of a flag as it would be saved. */
+/** The reach of each condition, for a flag as it would be saved. */
 export const reachQuery = (projectId: string, flag: UnsavedFlag) =>
   queryOptions({
     queryKey: flagKeys.reach(projectId, JSON.stringify(flag)),
@@ -97,7 +97,7 @@ export const reachQuery = (projectId: string, flag: UnsavedFlag) =>
     staleTime: 30_000,
   });
 
-/** Who would get another value. An answer that is not awaited any longer is abandoned. */
+/** Who would get a different value. A request whose result is no longer needed is cancelled. */
 export const changeQuery = (projectId: string, flag: UnsavedFlag) =>
   queryOptions({
     queryKey: flagKeys.change(projectId, JSON.stringify(flag)),
@@ -112,7 +112,7 @@ export const changeQuery = (projectId: string, flag: UnsavedFlag) =>
     staleTime: 0,
   });
 
-/** What the flag answers one person, saved and unsaved, and why. */
+/** The values of the saved and the unsaved flag for one person, with the reasons. */
 export const reasonsQuery = (projectId: string, asked: UnsavedEvaluation) =>
   queryOptions({
     queryKey: flagKeys.reasons(projectId, JSON.stringify(asked)),

@@ -14,7 +14,7 @@ export type FlagChanges = BodyOf<OneFlag["patch"]>;
 export type NewFlag = BodyOf<Flags["post"]>;
 export type UnsavedFlag = BodyOf<Reach["post"]>;
 export type UnsavedEvaluation = BodyOf<Reasons["post"]>;
-/** As requests take them. */
+/** The fields as requests accept them. */
 export type FlagFilters = NonNullable<FlagChanges["filters"]>;
 /** The server checks the rest. throws: Error for what has no conditions at all */
 export function filtersToSend(filters: unknown): FlagFilters {

@@ -6,7 +6,7 @@ export const TRY_IT = "try";
 
 export interface FlagSearch {
   tab?: FlagTab;
-  /** For whom the flag is tried: a distinct id or an e-mail address. */
+  /** The distinct id or e-mail address for which the flag is tried. */
   try?: string;
 }
 

@@ -22,7 +22,7 @@ const VALUES_MAX = 5;
 const text = (value: string): SentencePart => ({ kind: "text", text: value });
 const code = (value: unknown): SentencePart => ({ kind: "code", text: String(value) });
 
-/** "20 % of people whose plan is pro, then 5 % of everyone", or null for rules that are not read. */
+/** "20% of people whose plan is pro, then 5% of everyone", or null for rules that are not read. */
 export function rulesSentence(rules: Rules | null, names: Names = {}): string {
   if (rules === null) return words.cannotTell;
   return sentenceText(rulesParts(rules, names));
@@ -33,9 +33,9 @@ export function sentenceText(parts: readonly SentencePart[]): string {
   return joined.replaceAll(/ ([,;)])/g, "$1").replaceAll("( ", "(");
 }
 
-/** What the rules of a flag say, in one sentence that is always true.
+/** Return the rules of a flag as one sentence that is always true.
  *
- * In the order of evaluation, without conditions that are never reached.
+ * It follows the order of evaluation and leaves out conditions that are never reached.
  */
 export function rulesParts(rules: Rules, names: Names = {}): SentencePart[] {
   const parts = conditionList(rules, names);
@@ -67,7 +67,7 @@ function conditionList(rules: Rules, names: Names): SentencePart[] {
   ];
 }
 
-/** "20 % of people whose plan is pro" */
+/** "20% of people whose plan is pro" */
 export function conditionParts(
   condition: Condition,
   groupTypeIndex: number | null,

@@ -35,7 +35,7 @@ export function FirstEvent({ isFirst, onDone }: FirstEventProps) {
           className="size-3 shrink-0 animate-[pulse-soft_1.4s_ease_infinite] rounded-full bg-accent"
         />
         <div>
-          <h2 className="font-semibold">{isFirst ? words.waiting.title : words.waiting.anew}</h2>
+          <h2 className="font-semibold">{isFirst ? words.waiting.title : words.waiting.again}</h2>
           <p className={isLost ? "text-warn" : "text-ink-2"}>
             {isLost ? words.waiting.lost : words.waiting.hint}
           </p>

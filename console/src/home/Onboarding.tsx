@@ -18,7 +18,7 @@ interface OnboardingProps {
   onDone: () => void;
 }
 
-/** How to send events, and what becomes of them. */
+/** Instructions for sending events, and what happens to those that arrive. */
 export function Onboarding({ sdk, isFirst, onDone }: OnboardingProps) {
   const projectId = useProjectId();
   return (

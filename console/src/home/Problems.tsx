@@ -15,7 +15,7 @@ type Problem = components["schemas"]["ProblemBody"];
 
 const DETAIL_SHOWN = 140;
 
-/** What fails, each with the way to where it is mended. */
+/** A list of problems, each with a link to the screen where it can be fixed. */
 export function Problems() {
   const problems = useQuery(problemsQuery(useProjectId()));
   return (

@@ -9,7 +9,7 @@ import { words } from "@/words/home";
 
 const EVERY_MS = 2000;
 
-/** What came and was not stored, with the reason: an event that does not appear is looked for here. */
+/** What arrived and was not stored, with the reason, for users whose event does not appear. */
 export function Refused() {
   const projectId = useProjectId();
   const report = useQuery(reportQuery(projectId, "24h", EVERY_MS));

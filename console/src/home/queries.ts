@@ -7,7 +7,7 @@ const FRESH_MS = 30_000;
 const FLAGS = 5;
 const WORK = 8;
 
-/** Whether the project has ever stored an event. */
+/** Asks whether the project has ever stored an event. */
 export const hasEventsQuery = (projectId: string) =>
   queryOptions({
     queryKey: ["home", projectId, "has events"],
@@ -20,7 +20,7 @@ export const hasEventsQuery = (projectId: string) =>
       );
       return page.count > 0;
     },
-    // Once there are some, there are.
+    // A project that has events keeps having some.
     staleTime: (query) => (query.state.data ? Number.POSITIVE_INFINITY : 0),
   });
 
@@ -29,7 +29,7 @@ export interface Hours {
   values: number[];
   total: number;
   zone: string;
-  /** Of the answer. */
+  /** The time of the response. */
   at: string | null;
 }
 

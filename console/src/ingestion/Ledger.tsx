@@ -17,7 +17,7 @@ interface LedgerProps {
   onSpan: (span: Span) => void;
 }
 
-/** What became of the events of a time, as a chart and by reason. */
+/** What happened to the events of a period, as a chart and by reason. */
 export function Ledger({ span, onSpan }: LedgerProps) {
   const report = useQuery({
     ...reportQuery(useProjectId(), span),

@@ -99,7 +99,7 @@ export function Examples({ label, examples }: { label: string; examples: readonl
   );
 }
 
-/** Of a dead letter the request is known, and none of its events. */
+/** For a dead letter only the request is known, not its events. */
 function isOfEvent({ event, distinct_id: distinctId, uuid }: Example): boolean {
   return [event, distinctId, uuid].some((one) => one !== null);
 }

@@ -134,7 +134,7 @@ async function lettersWith(
       ),
     ),
   );
-  // As it stands in JSON, with its quotes.
+  // The text as in JSON, with its quotes.
   const written = JSON.stringify(text).toLowerCase();
   return page.results.filter((_, place) => bodies[place]?.body.toLowerCase().includes(written));
 }

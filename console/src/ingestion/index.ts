@@ -1,3 +1,3 @@
-// What other features may use of this one.
+// The exports for other features.
 export { deadLettersQuery, type Report, reportQuery } from "./queries";
 export { Examples, reasonName } from "./Reasons";

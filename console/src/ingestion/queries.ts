@@ -36,7 +36,7 @@ export const deadLettersQuery = (projectId: string) =>
           signal,
         }),
       ),
-    // While one is being tried again, what becomes of it is shown at once.
+    // While a dead letter is being retried, its result is shown at once.
     refetchInterval: (query) =>
       query.state.data?.results.some((one) => one.retry_requested_at !== null)
         ? RETRYING_MS

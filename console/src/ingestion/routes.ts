@@ -5,7 +5,7 @@ export const SPANS = ["1h", "24h", "7d", "30d"] as const;
 export type Span = (typeof SPANS)[number];
 
 export interface IngestionSearch {
-  /** What the ledger shows; an hour without it. */
+  /** The period of the ledger; an hour by default. */
   span?: Span;
   /** An event that is looked for: by its uuid, or by the distinct id that it was sent with. */
   find?: string;

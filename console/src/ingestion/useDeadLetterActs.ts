@@ -4,7 +4,7 @@ import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/ingestion";
 import { deleteLetter, retryLetter, retryLetters } from "./queries";
 
-/** What can be done with dead letters. */
+/** The actions on dead letters. */
 export function useDeadLetterActs() {
   const projectId = useProjectId();
   const queries = useQueryClient();

@@ -53,14 +53,14 @@ function askFor(error: ApiError): Ask | null {
   return error.status === 401 ? asks.signIn : null;
 }
 
-/** Of the API; paths, parameters and answers have the types of the server's schema. */
+/** The client of the API. Paths, parameters and responses have the types of the server's schema. */
 export const api = createClient<paths>({
   baseUrl: location.origin + prefix,
   fetch: send,
   credentials: "same-origin",
 });
 
-/** As `api`, for what is asked before a user is signed in: 401 is an error like others. */
+/** The client for requests before a user is signed in, for which 401 is an error like others. */
 export const publicApi = createClient<paths>({
   baseUrl: location.origin + prefix,
   fetch: async (request) => {

@@ -1,19 +1,19 @@
 import type { LucideIcon } from "lucide-react";
 
-/** What the command menu finds and does. */
+/** A command of the command menu. */
 export interface Command {
   id: string;
   title: string;
   /** Heading that it stands below: "Feature flags". */
   group: string;
-  /** At the right: a key, an address, a state. */
+  /** A text at the right: a key, an address, a state. */
   hint?: string;
   icon?: LucideIcon;
   /** Other words that it is found by. */
   keywords?: readonly string[];
-  /** Address of the console to go to. */
+  /** The path of the console to go to. */
   to?: string;
-  /** Or what it does. */
+  /** The action, for a command without a link. */
   run?: () => unknown;
 }
 

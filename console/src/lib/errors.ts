@@ -49,13 +49,13 @@ export async function readError(response: Response): Promise<ApiError> {
   return new ApiError(response.status, "error", words.answered(response.status), null, retryAfter);
 }
 
-/** For a user: what went wrong, in the server's words where it gave some. */
+/** Return what went wrong for a user, in the server's words if it gave any. */
 export function describeError(error: unknown): string {
   if (error instanceof ApiError) return error.isUnreachable ? words.unreachable : error.detail;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Of an error about an entry of a list field, the number of the entry, from 0. */
+/** Return the index of the entry that an error about a list field concerns. */
 export function placeOf(error: unknown, list: string): number | undefined {
   if (!(error instanceof ApiError) || !error.attr?.startsWith(`${list}__`)) return undefined;
   const place = Number.parseInt(error.attr.slice(list.length + 2), 10);

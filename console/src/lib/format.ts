@@ -12,12 +12,12 @@ export const formatNumber = (value: number): string => number.format(value);
 export const formatCompact = (value: number): string => compact.format(value);
 export const formatDate = (value: string | Date): string => date.format(new Date(value));
 export const formatDateTime = (value: string | Date): string => dateTime.format(new Date(value));
-/** With weekday, seconds and time zone. */
+/** Formats a time with weekday, seconds and time zone. */
 export const formatExact = (value: string | Date): string => exact.format(new Date(value));
 export const formatTime = (value: string | Date): string => time.format(new Date(value));
 
 /** share: 0 to 100 */
-export const formatShare = (share: number): string => `${number.format(share)} %`;
+export const formatShare = (share: number): string => `${number.format(share)}%`;
 
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 31_536_000],

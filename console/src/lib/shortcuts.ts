@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 export interface Shortcut {
   /** "mod+k", "g f" (one after the other), "?", "escape". */
   keys: string;
-  /** For the list of shortcuts; without one it is not listed. */
+  /** The label in the list of shortcuts; without one the shortcut is not listed. */
   label?: string;
   group?: "go" | "do";
   run: () => void;
@@ -15,7 +15,7 @@ const active = new Set<{ current: readonly Shortcut[] }>();
 let first = "";
 let firstAt = 0;
 
-/** Of all screens that are drawn, the latest first. */
+/** The shortcuts of all screens that are drawn, latest first. */
 export function activeShortcuts(): Shortcut[] {
   return [...active].reverse().flatMap((one) => one.current);
 }
@@ -57,8 +57,8 @@ export function startShortcuts(): void {
   window.addEventListener("keydown", onKeyDown);
 }
 
-/** Of a screen, while it is drawn. None acts while a dialog is open, plain keys not while the user
- * types. */
+/** Register the shortcuts of a screen while it is drawn. None acts while a dialog is open; plain keys
+ * do not act while the user types. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;

@@ -3,7 +3,7 @@ import { prefix } from "@/lib/prefix";
 export const SDKS = ["html", "js", "python", "node", "curl", "posthog"] as const;
 export type Sdk = (typeof SDKS)[number];
 
-/** Where SDKs reach the server. given: as the server says; null for this page's own address */
+/** Return the address for SDKs. given: the server's setting; null for this page's own address */
 export function captureUrl(given: string | null): string {
   return given ?? location.origin + prefix;
 }

@@ -1,6 +1,6 @@
 import { useCallback, useState } from "react";
 
-/** What this browser keeps for its user. A browser may refuse to store: then nothing is kept. */
+/** Read a value from this browser's storage. A browser may refuse to store: then nothing is kept. */
 export function readStored<T>(
   name: string,
   otherwise: T,
@@ -30,7 +30,7 @@ export function removeStored(name: string): void {
   }
 }
 
-/** As `useState`, kept in this browser. */
+/** Works as `useState`, and stores the value in this browser. */
 export function useStored<T>(
   name: string,
   otherwise: T,

@@ -126,7 +126,7 @@ function Line({ children }: { children: ReactNode }) {
   );
 }
 
-/** From row to row, as the focus goes. */
+/** Moves the focus from row to row. */
 function moveFocus(by: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-event-row]")];
   const at = rows.findIndex((row) => row.matches(":focus"));

@@ -17,7 +17,7 @@ interface LiveFiltersProps {
   /** Shown now: what they have is offered. */
   events: readonly LiveEvent[];
   earlier: readonly LiveEvent[];
-  /** Of this browser; "" for none. */
+  /** The distinct id of this browser; "" for none. */
   ownId: string;
   onOwnId: (id: string) => void;
 }

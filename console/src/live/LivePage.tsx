@@ -30,7 +30,7 @@ export default function LivePage() {
   });
   const earlier = useInfiniteQuery({
     ...earlierQuery(useProjectId(), filter),
-    // What comes in between is in both, rather than in neither.
+    // Events that arrive in between are in both rather than in neither.
     enabled: feed.hasOpened || feed.error !== null,
   });
   const before = useMemo(() => {
@@ -121,7 +121,7 @@ function filterOf(search: LiveSearch, ownId: string) {
   );
 }
 
-/** As the API compares the events that came before. */
+/** Return whether the event has the property, compared as the API compares earlier events. */
 function hasProperty(event: LiveEvent, { property, value }: LiveSearch): boolean {
   if (property === undefined) return true;
   const found = event.properties[property];

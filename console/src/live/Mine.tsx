@@ -72,7 +72,7 @@ interface FormProps {
 
 function OwnIdForm({ ownId, events, onUse, onForget }: FormProps) {
   const [typed, setTyped] = useState(ownId);
-  // Those at the time when it was opened: a button must not move while it is pressed.
+  // Candidates from when the dialog was opened, so that no button moves while it is pressed.
   const [found] = useState(() => candidates(events));
   const send = (event: FormEvent) => {
     event.preventDefault();

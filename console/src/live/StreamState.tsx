@@ -17,7 +17,7 @@ const DOTS = {
   ended: "bg-bad",
 } as const;
 
-/** Whether events come in, how many, and what of them is not shown. */
+/** The state of the stream: connection, rate, and events that are not shown. */
 export function StreamState({ feed, isPaused, isHeld }: StreamStateProps) {
   const { connection, sample, skipped, error } = feed;
   const isOpen = connection === "open";
@@ -33,7 +33,7 @@ export function StreamState({ feed, isPaused, isHeld }: StreamStateProps) {
             isOpen && isHeld ? "bg-warn" : DOTS[connection],
           )}
         />
-        {/* Only this is read aloud by itself: events would never let a screen reader rest. */}
+        {/* Only this is announced: events would never let a screen reader rest. */}
         <span role="status" className="font-medium">
           {text}
         </span>

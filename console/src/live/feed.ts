@@ -24,7 +24,7 @@ export interface FeedState {
   error: ApiError | null;
   sample: Sample | null;
   skipped: Skipped | null;
-  /** Of the last ten seconds. */
+  /** The rate over the last ten seconds. */
   perSecond: number;
 }
 
@@ -78,7 +78,7 @@ export class Feed {
     };
   }
 
-  /** While it is held, what comes waits and is counted. */
+  /** While the feed is held, new events are only counted. */
   hold(isHeld: boolean): void {
     this.isHeld = isHeld;
     if (!isHeld) this.show();

@@ -1,4 +1,4 @@
-// What other features may use of this one.
+// The exports for other features.
 export { EventDetails } from "./EventDetails";
 export { type LiveEvent, personName } from "./liveEvent";
 export { useFeed } from "./useFeed";

@@ -2,7 +2,7 @@ import type { components } from "@/lib/schema";
 
 export type LiveEvent = components["schemas"]["EventBody"];
 
-/** More events a second than are sent: `shown` of `events`. */
+/** A sample: of `events` in the stream only `shown` were sent. */
 export interface Sample {
   events: number;
   shown: number;
@@ -57,7 +57,7 @@ export function readSkipped(data: string): Skipped | null {
 
 const NAMES = ["email", "name", "username"];
 
-/** What people call the person of an event: an address or a name that is known, or the id. */
+/** Return the name of the person of an event: a known address or name, or the id. */
 export function personName(event: LiveEvent): string {
   const known = event.person?.properties ?? {};
   const names = NAMES.map((name) => known[name]);
@@ -67,7 +67,7 @@ export function personName(event: LiveEvent): string {
 
 const PLACES = ["$pathname", "$current_url", "$screen_name"];
 
-/** Where it happened, as far as its client says so. */
+/** Return the page or screen of the event, if its client sent one. */
 export function placeOf(event: LiveEvent): string {
   const places = PLACES.map((name) => event.properties[name]);
   return places.find((one): one is string => typeof one === "string" && one !== "") ?? "";

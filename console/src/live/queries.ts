@@ -3,7 +3,7 @@ import { api, dataOf } from "@/lib/api";
 
 const EARLIER = 50;
 
-/** Of what is shown: the stream's own filters, and that of a property. */
+/** The filters of the screen: those of the stream, and that of a property. */
 export interface EarlierFilter {
   event?: string | undefined;
   distinct_id?: string | undefined;
@@ -14,7 +14,7 @@ export interface EarlierFilter {
 
 type Cursor = { before: string; cursor: string } | null;
 
-/** What came before the stream began, the newest first. */
+/** The events before the stream began, newest first. */
 export const earlierQuery = (projectId: string, filter: EarlierFilter) =>
   infiniteQueryOptions({
     queryKey: ["live", projectId, "earlier", filter],

@@ -3,7 +3,7 @@ import { useProjectId } from "@/app/session";
 import { Feed, type FeedState } from "./feed";
 import type { LiveEvent } from "./liveEvent";
 
-/** What the server filters by. */
+/** The filters that the server applies. */
 export interface FeedFilter {
   event?: string | undefined;
   distinct_id?: string | undefined;

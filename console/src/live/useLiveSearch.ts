@@ -8,7 +8,7 @@ export type ChangeSearch = (
   replace?: boolean,
 ) => void;
 
-/** What the address says of this screen, and what changes it. */
+/** The search parameters of this screen, and the function that changes them. */
 export function useLiveSearch(): [LiveSearch, ChangeSearch] {
   const search: LiveSearch = useSearch({ from: "/signed-in/project/$projectId/live" });
   const navigate = useNavigate({ from: "/project/$projectId/live" });

@@ -9,7 +9,7 @@ const WORDS = words.merge;
 const CELL = "border-line border-b px-2 py-1.5 text-left align-top";
 const VALUE_MAX = 120;
 
-/** What a merge would make, and what would be lost. */
+/** The result of a merge, and what would be lost. */
 export function MergePreviewParts({ preview }: { preview: MergePreview }) {
   return (
     <div className="flex min-w-0 flex-col gap-4">

@@ -6,7 +6,7 @@ import { Code } from "@/ui/Copy";
 import { Empty } from "@/ui/States";
 import { words } from "@/words/persons";
 
-/** Of a project in which no event has arrived. */
+/** The list of a project in which no event has arrived. */
 export function NoPersons() {
   const projectId = useProjectId();
   const token = useProject()?.api_token ?? "…";

@@ -9,7 +9,7 @@ import { ACTIVITY_PAGE, type Person, personActivityQuery } from "./queries";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 
-/** What users and keys changed of a person. */
+/** The changes that users and keys made to a person. */
 export function PersonActivity({ person }: { person: Person }) {
   const projectId = useProjectId();
   const { page = 1 } = route.useSearch();

@@ -15,7 +15,7 @@ import type { PersonSearch } from "./routes";
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 const WORDS = words.flags;
 
-/** What an SDK would be answered for this person now, and why. */
+/** The flags of this person as an SDK would get them now, with the reasons. */
 export function PersonFlags({ person }: { person: Person }) {
   const [first] = person.distinct_ids;
   const { id = first } = route.useSearch();

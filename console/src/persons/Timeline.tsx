@@ -15,7 +15,7 @@ import { sessionsOf } from "./sessions";
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 const WORDS = words.timeline;
 
-/** What happened to a person, by session, the newest first, as far back as anything is stored. */
+/** Everything stored that happened to a person, by session, newest first. */
 export function Timeline({ person }: { person: Person }) {
   const projectId = useProjectId();
   const { kind, event, open } = route.useSearch();
@@ -100,7 +100,7 @@ interface EndProps {
   onMore: () => void;
 }
 
-/** Where the list ends, and why. */
+/** The end of the list, with the reason. */
 function TimelineEnd({ isEmpty, isFiltered, hasCohorts, hasMore, isLoading, onMore }: EndProps) {
   if (hasMore) {
     return (

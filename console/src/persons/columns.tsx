@@ -70,7 +70,7 @@ function TwoLines({ text }: { text: string }) {
 
 export const HIDDEN_AT_FIRST = ["email"];
 
-/** What every person has, then the properties that these persons have, the most frequent first. */
+/** Return the columns of every person, then those of the properties, most frequent first. */
 export function columnsOf(persons: readonly Person[]): Column<Person>[] {
   const counts = new Map<string, number>();
   for (const person of persons) {

@@ -1,4 +1,4 @@
-// What other features may use of this one.
+// The exports for other features.
 
 export { columnsOf as personColumns } from "./columns";
 export { FlagTable } from "./FlagTable";

@@ -4,7 +4,7 @@ const TYPED_MAX = 60;
 // Letters, digits and signs that a keyboard has; nothing that is not seen.
 const TYPEABLE = /^[\p{L}\p{N}\p{P}\p{S}]+( [\p{L}\p{N}\p{P}\p{S}]+)*$/u;
 
-/** What must be typed before a person is deleted: its name, or its id where the name cannot be typed. */
+/** Return the text that confirms a deletion: the name, or the id if the name cannot be typed. */
 export function typedName(person: Pick<Person, "name" | "id">): string {
   const canBeTyped = person.name.length <= TYPED_MAX && TYPEABLE.test(person.name);
   return canBeTyped ? person.name : person.id;

@@ -16,7 +16,7 @@ export function textOf(value: unknown): string {
 
 type Read = { ok: true; value: unknown } | { ok: false; problem: string };
 
-/** What was typed, as a value of this type. */
+/** Return the typed text as a value of this type. */
 export function readValue(type: ValueType, text: string): Read {
   switch (type) {
     case "text":

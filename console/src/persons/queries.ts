@@ -6,7 +6,7 @@ import type { components } from "@/lib/schema";
 import type { TimelineKind } from "./routes";
 import { entryOf } from "./sessions";
 
-/** Without what the API always leaves empty. */
+/** The person without fields that the API always leaves empty. */
 export type Person = Omit<components["schemas"]["PersonBody"], "value_at_data_point">;
 export type TimelineEntry = components["schemas"]["TimelineEntry"];
 export type MergePreview = components["schemas"]["MergePreview"];
@@ -29,7 +29,7 @@ const nameContains = (text: string): PropertyFilter => ({
   value: text,
 });
 
-/** As the list of the API takes it. */
+/** The query of the list as the API accepts it. */
 function listQuery({ q, in: place, filters = [] }: PersonsQuestion) {
   const conditions = q && place === "name" ? [nameContains(q), ...filters] : filters;
   return {
@@ -86,7 +86,7 @@ export interface TimelineQuestion {
   event?: string | undefined;
 }
 
-/** What happened to a person, the newest first; with `event` those events alone. */
+/** What happened to a person, newest first; with `event`, only those events. */
 export const timelineQuery = (projectId: string, personId: string, question: TimelineQuestion) =>
   infiniteQueryOptions({
     queryKey: ["persons", projectId, "timeline", personId, question],

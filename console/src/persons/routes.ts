@@ -16,7 +16,7 @@ export const TIMELINE_KINDS = ["event", "properties", "cohort"] as const;
 export type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
 export interface PersonsSearch {
-  /** What is searched for: an e-mail address or an id, or with `in` a name. */
+  /** The search text: an e-mail address or an id, or with `in` a name. */
   q?: string;
   in?: "name";
   filters?: PropertyFilter[];
@@ -24,11 +24,11 @@ export interface PersonsSearch {
 
 export interface PersonSearch {
   tab?: PersonTab;
-  /** Of the timeline: entries of one kind, events of one name, the event that is open. */
+  /** Parameters of the timeline: the kind of entries, the name of events, the open event. */
   kind?: TimelineKind;
   event?: string;
   open?: string;
-  /** Of the flags: the distinct id and the groups that they are evaluated for. */
+  /** Parameters of the flags: the distinct id and the groups for which they are evaluated. */
   id?: string;
   groups?: Record<string, string>;
   page?: number;
@@ -38,7 +38,7 @@ export interface PersonSearch {
 
 type Given = Record<string, unknown>;
 
-// An address may be written by hand: what it says is used as far as it has a meaning.
+// A URL may be written by hand, so parameters without a meaning are ignored.
 const textOf = (given: unknown): string | undefined =>
   typeof given === "number"
     ? String(given)
@@ -74,7 +74,7 @@ function filtersOf(given: unknown): PropertyFilter[] | undefined {
   return filters.length > 0 ? filters : undefined;
 }
 
-/** Without what is undefined. */
+/** Return the object without undefined values. */
 function present<T extends object>(given: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(given).filter(([, one]) => one !== undefined)) as T;
 }

@@ -23,7 +23,7 @@ export function sessionsOf(entries: readonly TimelineEntry[]): Session[] {
   return sessions;
 }
 
-/** From its first to its last entry. */
+/** Return the duration from the first to the last entry. */
 export function secondsOf({ entries }: Session): number {
   const [newest, oldest] = [entries[0], entries.at(-1)];
   if (newest === undefined || oldest === undefined) return 0;

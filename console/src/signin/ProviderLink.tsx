@@ -3,7 +3,7 @@ import { prefix } from "@/lib/prefix";
 interface ProviderLinkProps {
   next: string;
   label: string;
-  /** Whether the provider is to ask a signed-in user anew. */
+  /** Whether the provider must ask a signed-in user again. */
   reauthenticates?: boolean;
 }
 

@@ -11,9 +11,9 @@ import { CodeForm } from "./CodeForm";
 import { ProviderLink } from "./ProviderLink";
 
 interface SignInFormProps {
-  /** Of the user whose session has ended; else asked for. */
+  /** The address of the user whose session has ended; otherwise the form asks for it. */
   email?: string;
-  /** Where a provider leads back to. */
+  /** The URL to which the provider returns. */
   next?: string;
   onDone: () => void;
 }

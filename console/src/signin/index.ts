@@ -1,3 +1,3 @@
-// What other features may use of this one.
+// The exports for other features.
 export { ConfirmForm } from "./ConfirmForm";
 export { SignInForm } from "./SignInForm";

@@ -7,11 +7,11 @@ export interface ConfirmTypedProps {
   isOpen: boolean;
   onClose: () => void;
   title: string;
-  /** What will be gone. */
+  /** The text that says what will be deleted. */
   children: ReactNode;
-  /** What must be typed. */
+  /** The text that the user must type. */
   name: string;
-  /** Of the button, such as "Delete the project". */
+  /** The label of the button, such as "Delete project". */
   submit: string;
   /** The dialog stays open: close it when it is done. */
   onConfirm: () => void;
@@ -19,7 +19,7 @@ export interface ConfirmTypedProps {
   error?: unknown;
 }
 
-/** Asks before what cannot be taken back: the name must be typed. */
+/** A confirmation of an action that cannot be undone: the name must be typed. */
 export function ConfirmTyped({ name, onConfirm, children, ...dialog }: ConfirmTypedProps) {
   const [typed, setTyped] = useState("");
   const close = () => {

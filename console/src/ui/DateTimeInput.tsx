@@ -22,7 +22,7 @@ export function DateTimeInput(props: DateTimeInputProps) {
   const { label, value, onChange, disabled } = props;
   const zone = props.zone ?? browserZone();
   const id = useId();
-  // What is typed so far; empty until all parts of the date are there.
+  // The typed text; empty until all parts of the date are entered.
   const [draft, setDraft] = useState<string | null>(null);
   const instant = value === null ? null : new Date(value);
   const local = draft ?? (instant === null ? "" : toLocal(instant, zone));

@@ -49,7 +49,7 @@ export function Dialog({ isOpen, onClose, title, description, wide, children }: 
 }
 
 const FIELD = "input, select, textarea";
-// Of a dialog that only shows what will be done; what cannot be taken back is never a key away.
+// Marks the button of a dialog that only shows what will be done, so that it gets the focus.
 const CONFIRMS = "data-confirms";
 
 /** The first field, what confirms, or the dialog itself: not the button that closes it. */
@@ -68,7 +68,7 @@ interface FormDialogProps extends DialogProps {
   isBusy?: boolean;
   isDanger?: boolean;
   canSubmit?: boolean;
-  /** Why the last attempt failed, above the buttons. */
+  /** The error of the last attempt, shown above the buttons. */
   error?: unknown;
 }
 

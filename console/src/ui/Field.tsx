@@ -158,7 +158,7 @@ interface SwitchProps {
   isOn: boolean;
   onChange: (isOn: boolean) => void;
   disabled?: boolean;
-  /** Whether the label is drawn beside it, or only read to those who do not see. */
+  /** Whether the label is visible, or only read by screen readers. */
   showsLabel?: boolean;
 }
 
@@ -225,7 +225,7 @@ export function SearchInput({
   );
 }
 
-/** Without what is undefined: an optional property is present with a value, or absent. */
+/** Return the object without undefined values, as exact optional properties require. */
 function pick<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>;

@@ -4,7 +4,7 @@ import { SafeText } from "./properties";
 
 const PLACES_SHOWN = 100;
 
-/** Where two JSON values differ: place, before, after. */
+/** A table of the differences between two JSON values: path, before, after. */
 export function JsonDiff({ before, after }: { before: unknown; after: unknown }) {
   const differences = jsonDifferences(before, after);
   if (differences.length === 0) return <p className="text-ink-3">{words.noDifference}</p>;

@@ -10,13 +10,13 @@ export interface JsonEditorProps {
   value: string;
   /** valid: whether it is JSON, or empty where that is allowed */
   onChange: (value: string, valid: boolean) => void;
-  /** An empty text is no error. */
+  /** Accepts empty text. */
   isOptional?: boolean;
-  /** One line at first, without a label to see. */
+  /** Starts with one line and hides the label. */
   isCompact?: boolean;
   disabled?: boolean;
   hint?: string;
-  /** What the server says about it. */
+  /** The server's error about the value. */
   error?: string | undefined;
   placeholder?: string;
 }
@@ -103,7 +103,7 @@ function Action(props: { icon: React.ReactNode; text: string; onClick: () => voi
   );
 }
 
-/** In words; null for none. */
+/** Return the problem in words, or null if there is none. */
 export function problemOf(text: string, isOptional: boolean): string | null {
   if (text.trim() === "") return isOptional ? null : words.jsonEmpty;
   const error = jsonError(text);

@@ -4,9 +4,9 @@ import { classes } from "@/ui/classes";
 
 interface PageProps {
   title: string;
-  /** What is drawn as the title where it is more than text. */
+  /** The title as an element, if it is more than text. */
   heading?: ReactNode;
-  /** Above the title: the way back to the list. */
+  /** The link back to the list, above the title. */
   back?: ReactNode;
   /** One sentence below the title. */
   description?: ReactNode;
@@ -36,7 +36,7 @@ interface CardProps {
   title?: ReactNode;
   description?: ReactNode;
   actions?: ReactNode;
-  /** Without inner space: for a table. */
+  /** Leaves out the padding, for a table. */
   isFlush?: boolean;
   className?: string;
   children: ReactNode;

@@ -26,7 +26,7 @@ export function Empty({ icon: Icon, title, children }: EmptyProps) {
   );
 }
 
-/** Of a screen or a part of it that could not be loaded. */
+/** The error of a screen, or a part of it, that could not be loaded. */
 export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   return (
     <div
@@ -47,7 +47,7 @@ export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => voi
   );
 }
 
-/** Of something that the user did, beside where it was done. */
+/** The error of a user's action, shown beside its control. */
 export function ErrorNote({ error }: { error: unknown }) {
   return (
     <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-bad">
@@ -56,7 +56,7 @@ export function ErrorNote({ error }: { error: unknown }) {
   );
 }
 
-/** Place of what is being loaded; rows: lines of it. */
+/** A placeholder for content that is being loaded. rows: its number of lines */
 export function Skeleton({ rows = 3, className }: { rows?: number; className?: string }) {
   return (
     <div role="status" aria-busy className={classes("flex flex-col gap-2", className)}>
@@ -72,7 +72,7 @@ export function Skeleton({ rows = 3, className }: { rows?: number; className?: s
 }
 
 interface LoadedProps<T> {
-  /** As `useQuery` returns it. */
+  /** The result of `useQuery`. */
   query: { data: T | undefined; error: unknown; isPending: boolean; refetch: () => unknown };
   rows?: number;
   children: (data: T) => ReactNode;

@@ -5,7 +5,7 @@ import { Skeleton } from "@/ui/States";
 export interface Tab<T extends string> {
   id: T;
   label: string;
-  /** Beside the label: a count. */
+  /** A count, shown beside the label. */
   note?: ReactNode;
   content: ReactNode;
 }
@@ -13,7 +13,7 @@ export interface Tab<T extends string> {
 interface TabsProps<T extends string> {
   label: string;
   tabs: readonly Tab<T>[];
-  /** Of the URL: a tab is part of the address of a screen. */
+  /** The selected tab, from the URL: a tab is part of the address of a screen. */
   selected: T;
   onSelect: (id: T) => void;
 }

@@ -3,11 +3,11 @@ export function classes(...names: (string | false | null | undefined)[]): string
   return names.filter(Boolean).join(" ");
 }
 
-// Of every control that takes text.
+// The classes of every control that takes text.
 export const CONTROL =
   "w-full rounded-md border border-line-strong bg-panel px-2.5 py-1.5 text-ink disabled:bg-sunken disabled:text-ink-3 aria-invalid:border-bad";
 
-// Of what floats above the page.
+// The classes of everything that floats above the page.
 export const FLOATING = "z-50 rounded-lg border border-line bg-panel text-ink shadow-float";
 
 export const MENU_ITEM =

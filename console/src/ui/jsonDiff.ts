@@ -42,7 +42,7 @@ function own(object: Record<string, unknown>, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** As "groups[0].rollout_percentage". */
+/** Return a path as text: "groups[0].rollout_percentage". */
 export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === "number") return `${text}[${part}]`;

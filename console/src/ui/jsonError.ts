@@ -11,7 +11,7 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const LITERAL = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
 
-/** Where a text stops being JSON, and why; null if it does not. Browsers word and count this differently. */
+/** Return where text stops being JSON and why, or null if it is JSON. Browsers differ in this. */
 export function jsonError(text: string): JsonError | null {
   const scanner = new Scanner(text);
   try {

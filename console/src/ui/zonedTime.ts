@@ -20,7 +20,7 @@ export function fromLocal(local: string, zone: string): Date | null {
   return new Date(asUtc - offsetMinutes(new Date(guess), zone) * MINUTE_MS);
 }
 
-/** As "UTC+2" or "UTC−3:30". */
+/** Return an offset as text: "UTC+2" or "UTC−3:30". */
 export function offsetName(instant: Date, zone: string): string {
   const minutes = offsetMinutes(instant, zone);
   const rest = Math.abs(minutes) % 60;
@@ -33,7 +33,7 @@ export function browserZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** What a clock in the zone shows, counted as if it were UTC. */
+/** Return the local time in the zone as if it were UTC, in milliseconds. */
 function wallTime(instant: Date, zone: string): number {
   const parts = formatOf(zone).formatToParts(instant);
   const part = (type: Intl.DateTimeFormatPartTypes) =>

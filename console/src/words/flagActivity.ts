@@ -1,28 +1,29 @@
-import { counted } from "@/lib/format";
+import { counted, formatNumber } from "@/lib/format";
 
 const people = (count: number) => counted(count, "person", "people");
 
 export const words = {
   title: "Activity",
-  hint: "Every change of this flag with its author. “Restore” takes the flag back to what it was after that change, by a new change.",
+  hint: "Every change to this flag and who made it. “Restore” makes a new change that returns the flag to how it was then.",
   empty: "Nothing has happened to this flag yet.",
   restoreTitle: "Restore this version",
   restoreOf: (when: string) =>
-    `The flag as it was after the change of ${when}. This is saved as a new change, which can be taken back like any other.`,
+    `The flag as it was after the change of ${when}. This is saved as a new change, which can be undone like any other.`,
   changes: "What changes",
-  none: "The flag is as it was then: there is nothing to restore.",
+  none: "The flag is already as it was then. There is nothing to restore.",
   notRestored:
-    "Deletion, roles, scheduled changes and what rollback did are not part of a version and stay as they are.",
+    "Deletion, roles, scheduled changes and rollbacks are not part of a version and stay as they are.",
   asJson: "As JSON",
   restore: "Restore",
-  restored: (when: string) => `The version of ${when} is restored.`,
+  restored: (when: string) => `Restored the version of ${when}`,
   conflict:
-    "The flag was changed since this page read it. Close this, look at the newest change, and try again.",
+    "The flag has changed since you opened this page. Close this dialog, check the latest change and try again.",
   people: {
-    none: "Nobody gets another value.",
-    some: (changed: number, of: number) => `${people(changed)} of ${people(of)} get another value:`,
+    none: "Nobody gets a different value.",
+    some: (changed: number, of: number) =>
+      `A different value for ${people(changed)} out of ${formatNumber(of)}:`,
     estimated: (sample: number) => `Estimated from ${people(sample)}.`,
-    unknown: "How many people get another value could not be counted.",
+    unknown: "Could not count how many people get a different value.",
     line: (count: number, from: string, to: string) => `${people(count)} from ${from} to ${to}`,
   },
 } as const;

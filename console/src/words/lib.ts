@@ -1,4 +1,4 @@
 export const words = {
-  answered: (status: number) => `The server answered ${status}, without a reason.`,
-  unreachable: "The server cannot be reached. Nothing was changed; try again.",
+  answered: (status: number) => `The server answered with status ${status} and gave no reason.`,
+  unreachable: "The server cannot be reached. Nothing was changed. Try again.",
 } as const;

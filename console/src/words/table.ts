@@ -10,7 +10,7 @@ export const words = {
   csvTitle: "Download all rows as CSV, with the columns shown",
   csvRunning: (rows: number) => `${counted(rows, "row", "rows")}…`,
   csvCancel: "Cancel the download",
-  csvFailed: "The download failed. Try it again.",
+  csvFailed: "The download failed. Try again.",
   rows: (shown: number) => counted(shown, "row", "rows"),
   rowsOf: (shown: number, total: number) =>
     `${formatNumber(shown)} of ${counted(total, "row", "rows")}`,

@@ -9,7 +9,7 @@ export const words = {
   retry: "Try again",
   loading: "Loading…",
   failed: "This could not be loaded",
-  saveFailed: "This was not saved",
+  saveFailed: "This could not be saved",
   showAll: "Show all",
   showLess: "Show less",
   search: "Search",

@@ -19,7 +19,7 @@ interface Props {
 
 type PartProps = Pick<Props, "leaf" | "onChange">;
 
-/** What follows the event in the sentence of each kind. */
+/** The part of the sentence after the event, for each kind. */
 const ENDS: Record<Behavior, (props: PartProps) => ReactNode> = {
   performed_event: EventWindow,
   performed_event_multiple: (props) => (
@@ -143,7 +143,7 @@ function EventFilters({ leaf, onChange, disabled }: PartProps & { disabled: bool
   );
 }
 
-/** What is easily expected otherwise. */
+/** Hints about rules that people often misread. */
 function Hints({ leaf }: { leaf: Leaf }) {
   const isAtMost = leaf.operator === "lte" || leaf.operator === "lt";
   return (

@@ -12,7 +12,7 @@ const KINDS: readonly LeafKind[] = ["person", "cohort", ...BEHAVIORS];
 
 interface Props {
   leaf: Leaf;
-  /** In its group, from 1. */
+  /** The position in its group, from 1. */
   place: number;
   onChange: (leaf: Leaf) => void;
   onRemove: () => void;

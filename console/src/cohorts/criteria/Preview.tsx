@@ -19,7 +19,7 @@ const SETTLED_MS = 400;
 const VALUE_MAX = 80;
 const EVENTS_MAX = 3;
 
-/** How many match now, and some of them with what they have of the conditions. */
+/** The number of persons who match now, and a sample with the values that make them match. */
 export function Preview({ criteria }: { criteria: Group }) {
   const settled = useSettled(criteria, SETTLED_MS);
   const isComplete = isCompleteGroup(settled);
@@ -83,7 +83,7 @@ function Sample({ ids, leaves }: { ids: readonly string[]; leaves: readonly Leaf
   );
 }
 
-/** What a person has of the conditions: its properties, and when it last did the events. */
+/** The values of a person in the conditions: properties, and when the events last happened. */
 function Reasons({ person, leaves }: { person: Person; leaves: readonly Leaf[] }) {
   const keys = leaves.filter((leaf) => kindOf(leaf) === "person").map((leaf) => String(leaf.key));
   const events = leaves

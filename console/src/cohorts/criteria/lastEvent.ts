@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
 
-/** When a person did an event last; null: never, in what is stored. */
+/** Return when a person last did an event, or null if no such event is stored. */
 export const lastEventQuery = (projectId: string, personId: string, event: string) =>
   queryOptions({
     queryKey: ["events", projectId, "last", personId, event],

@@ -79,7 +79,7 @@ const OFTEN = { operator: "gte", operator_value: 2 };
 const WINDOW = { time_value: 30, time_interval: "day" };
 const LATELY = { seq_time_value: 7, seq_time_interval: "day" };
 
-// What each kind has apart from the event and its window.
+// The fields of each kind besides the event and its window.
 const PARTS: Record<Behavior, Leaf> = {
   performed_event: {},
   performed_event_multiple: OFTEN,
@@ -113,7 +113,7 @@ export function emptyLeaf(kind: LeafKind): Leaf {
   };
 }
 
-/** The same event and window as another kind of condition, with what that kind has alone. */
+/** Return a condition of another kind with the same event and window. */
 export function withKind(leaf: Leaf, kind: LeafKind): Leaf {
   if (kind === "person" || kind === "cohort" || leaf.type !== "behavioral") return emptyLeaf(kind);
   const empty = emptyLeaf(kind);
@@ -124,7 +124,7 @@ export function withKind(leaf: Leaf, kind: LeafKind): Leaf {
   return { ...empty, ...Object.fromEntries(Object.entries(leaf).filter(isKept)) };
 }
 
-/** Whether it can be calculated; the server has the last word. */
+/** Return whether the condition is complete. The server decides. */
 export function isCompleteLeaf(leaf: Leaf): boolean {
   const kind = kindOf(leaf);
   if (kind === null) return true;

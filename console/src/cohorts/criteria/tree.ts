@@ -5,7 +5,7 @@ export const replaced = (group: Group, place: number, next: Criterion): Group =>
   values: group.values.map((one, other) => (other === place ? next : one)),
 });
 
-/** Without one of its parts, and without the groups that are empty then. */
+/** Return the tree without one of its parts and without groups that become empty. */
 export const removed = (group: Group, place: number): Group => ({
   ...group,
   values: group.values.filter((_, other) => other !== place),
@@ -18,7 +18,7 @@ export const withLeaf = (group: Group, leaf: Leaf): Group => ({
 
 const fresh = (): Group => ({ type: "AND", values: [emptyLeaf("person")] });
 
-/** With a further group in it. Conditions that it has itself become the first one, since groups and
+/** Return the tree with another group. Its own conditions become the first group, since groups and
  * conditions do not stand side by side. */
 export function withGroup(group: Group): Group {
   if (group.values.every(isGroup)) return { ...group, values: [...group.values, fresh()] };

@@ -3,7 +3,7 @@ import { type Group, isGroup, type Leaf } from "./model";
 
 type Schemas = components["schemas"];
 
-/** As the API takes criteria. What it does not take, it refuses with the place. */
+/** Return criteria as the API accepts them. It rejects others and names the place. */
 export function wireFilters(group: Group): Schemas["CohortFilters"] {
   return { properties: wireGroup(group) };
 }

@@ -16,13 +16,13 @@ const BY_SHARES = "";
 interface ConditionCardProps {
   condition: Condition;
   place: number;
-  /** In the order of evaluation. */
+  /** The position in the order of evaluation. */
   position: number;
   variants: readonly string[];
   groupTypeIndex: number | null;
   groupTypes: readonly string[];
   reach: Reach;
-  /** In the server's words. */
+  /** The server's error message. */
   error: string | null;
   canEdit: boolean;
   showProblems: boolean;
@@ -159,6 +159,6 @@ function ShareRow(props: ConditionCardProps & { number: number }) {
   );
 }
 
-/** Also a variant that is there no more. */
+/** The options, including a variant that no longer exists. */
 const withOwn = (variants: readonly string[], own: string | null): readonly string[] =>
   own === null || variants.includes(own) ? variants : [...variants, own];

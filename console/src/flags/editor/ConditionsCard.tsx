@@ -24,13 +24,13 @@ interface ConditionsCardProps {
   onChange: (rules: Rules) => void;
   reach: Reach;
   names: Names;
-  /** What the server said of the rules, with the place. */
+  /** The server's error about the rules, with its place. */
   error: unknown;
   canEdit: boolean;
   showProblems: boolean;
 }
 
-/** Who gets the flag. */
+/** The card of the conditions: who gets the flag. */
 export function ConditionsCard(props: ConditionsCardProps) {
   const { rules, onChange, reach, names, error, canEdit, showProblems } = props;
   const { conditions, groupTypeIndex } = rules;
@@ -97,7 +97,7 @@ export function ConditionsCard(props: ConditionsCardProps) {
 
 const PEOPLE = "";
 
-/** Whether the flag goes by person or by a type of group. */
+/** The choice between a flag for people and one for a group type. */
 function Aggregation({ rules, onChange, names, canEdit }: ConditionsCardProps) {
   const types = [...(names.groupTypes ?? [])];
   const { groupTypeIndex } = rules;

@@ -15,7 +15,7 @@ interface ConflictDialogProps {
   onClose: () => void;
 }
 
-/** Both changes of a flag side by side, where they collide. Nothing is lost before it is chosen. */
+/** Conflicting changes of a flag side by side. Nothing is lost before the user chooses. */
 export function ConflictDialog(props: ConflictDialogProps) {
   const { base, mine, theirs, names, onResolve, onClose } = props;
   const [choices, setChoices] = useState<Choices>({});
@@ -107,6 +107,6 @@ function lineOf(part: Collision["part"], value: unknown, names: Names): string {
     const condition = readCondition(value);
     if (condition !== null) return sentenceText(conditionParts(condition, null, names));
   }
-  if (part === "variants" && isObject(value)) return `${value.key}: ${value.rollout_percentage} %`;
+  if (part === "variants" && isObject(value)) return `${value.key}: ${value.rollout_percentage}%`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }

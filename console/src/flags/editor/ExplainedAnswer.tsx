@@ -15,11 +15,11 @@ interface ExplainedAnswerProps {
   title: string;
   explained: ExplainedFlag;
   names: Names;
-  /** Of this version: they say what was compared with what. */
+  /** The rules of this version, which say what was compared. */
   rules: Rules | null;
 }
 
-/** What one version of a flag answers, and why: condition by condition. */
+/** The value of one version of a flag and the reason, condition by condition. */
 export function ExplainedAnswer({ title, explained, names, rules }: ExplainedAnswerProps) {
   const { value, bucket, conditions } = explained;
   return (
@@ -32,7 +32,7 @@ export function ExplainedAnswer({ title, explained, names, rules }: ExplainedAns
       </h3>
       <p className="mt-1">{reasonText(explained)}</p>
       {bucket !== null && conditions.some((one) => isPartial(one)) && (
-        <p className="text-ink-2 text-sm">{words.stands(`${bucket.rollout.toFixed(1)} %`)}</p>
+        <p className="text-ink-2 text-sm">{words.stands(`${bucket.rollout.toFixed(1)}%`)}</p>
       )}
       {explained.payload !== null && explained.payload !== undefined && (
         <div className="text-ink-2 text-sm">

@@ -21,7 +21,7 @@ interface FlagHeadProps {
   canEdit: boolean;
 }
 
-/** What the saved flag is: its key, its switch, its sentence. All of it is saved at once. */
+/** The saved flag: its key, its switch, its sentence. Changes here are saved immediately. */
 export function FlagHead({ projectId, flag, names, canEdit }: FlagHeadProps) {
   const head = useHeadChange(projectId, flag);
   const rules = readRules(flag.filters);
@@ -69,7 +69,7 @@ export function FlagHead({ projectId, flag, names, canEdit }: FlagHeadProps) {
   );
 }
 
-/** How many the switch is about: they change when it is turned. */
+/** The number of people whose value changes with the switch. */
 function Concerned({ projectId, flag }: { projectId: string; flag: Flag }) {
   const { data, isFetching } = useQuery({
     ...reachQuery(projectId, { id: flag.id }),

@@ -70,7 +70,7 @@ export function JsonDialog(props: JsonDialogProps) {
   );
 }
 
-/** What is left out stays as it is. throws: Error for what is no flag */
+/** Fields that are left out stay as they are. throws: Error if the JSON is not a flag */
 function readFields(text: string, former: Fields): Fields {
   const found: unknown = JSON.parse(text);
   if (!isObject(found)) throw new Error(words.jsonShape);
@@ -81,7 +81,7 @@ function readFields(text: string, former: Fields): Fields {
   return fields;
 }
 
-/** With the place that the server names. */
+/** The error with the place that the server names. */
 function placed(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.attr === null) return error;
   return new Error(`${error.attr.replaceAll("__", ".")}: ${error.detail}`);

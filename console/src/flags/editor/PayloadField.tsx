@@ -11,12 +11,12 @@ interface PayloadFieldProps {
   payload: unknown;
   error: unknown;
   canEdit: boolean;
-  /** Of valid JSON, or of nothing. */
+  /** Called with valid JSON, or with nothing. */
   onChange: (text: string) => void;
   onInvalid: (isInvalid: boolean) => void;
 }
 
-/** JSON that SDKs return with a value. What is not valid is shown, and not taken over. */
+/** The JSON that SDKs return with a value. Invalid text is shown but not applied. */
 export function PayloadField(props: PayloadFieldProps) {
   const { payloadKey, payload, canEdit, onChange, onInvalid } = props;
   const [typed, setTyped] = useState<string | null>(null);

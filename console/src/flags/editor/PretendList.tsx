@@ -59,7 +59,7 @@ export function PretendList({ pretended, onChange }: PretendListProps) {
   );
 }
 
-/** By name. 12, true, null and lists are JSON; anything else is a text. */
+/** Return the overrides by name. 12, true, null and lists are read as JSON, others as text. */
 export function pretendedValues(pretended: readonly Pretended[]): Record<string, unknown> {
   const named = pretended.filter((one) => one.name.trim() !== "");
   return Object.fromEntries(named.map((one) => [one.name.trim(), read(one.value)]));

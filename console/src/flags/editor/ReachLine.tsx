@@ -5,7 +5,7 @@ import type { Reach } from "./useReach";
 
 const said = words.reach;
 
-/** Of one condition: whom it matches, who of them is taken already, whom it lets in. */
+/** The reach of one condition: how many it matches, are already covered, and are included. */
 export function ReachLine({
   reach,
   place,
@@ -73,7 +73,7 @@ interface BarProps {
   isOlder: boolean;
 }
 
-/** The same, drawn: said in words below. */
+/** The reach as a bar; the text below says it in words. */
 function ReachBar({ total, matches, taken, rolledOut, isOlder }: BarProps) {
   if (total === 0) return null;
   const parts = [

@@ -14,7 +14,7 @@ interface RulesFormProps {
   fields: Fields;
   reach: Reach;
   names: Names;
-  /** What the server says of the rules as they are now. */
+  /** The server's error about the current rules. */
   error: unknown;
   /** Null for a new flag. */
   savedKey: string | null;
@@ -26,7 +26,7 @@ interface RulesFormProps {
   onJson: () => void;
 }
 
-/** Who gets the flag, what they get, and what few flags need. */
+/** The form of the rules: who gets the flag, what they get, and settings that few flags need. */
 export function RulesForm(props: RulesFormProps) {
   const { rules, fields, error, canEdit } = props;
   return (

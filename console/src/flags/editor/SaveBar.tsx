@@ -12,7 +12,7 @@ interface SaveBarProps {
   onDiscard: () => void;
 }
 
-/** What is not saved, with whom it would concern; stays in view. */
+/** A bar that stays in view while there are unsaved changes, with the people they affect. */
 export function SaveBar({ problems, changing, isOn, onReview, onDiscard }: SaveBarProps) {
   return (
     <section

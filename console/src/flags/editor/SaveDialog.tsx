@@ -16,7 +16,7 @@ interface SaveDialogProps {
   onClose: () => void;
 }
 
-/** What a save changes, in words and in people, before it is done. */
+/** The confirmation of a save: its changes in words, and the people they affect. */
 export function SaveDialog(props: SaveDialogProps) {
   const { differences, changing, isOn, hasTaken, isBusy, error, onSave, onClose } = props;
   return (

@@ -19,7 +19,7 @@ interface SettingsCardProps {
 export const isKey = (key: string, savedKey: string | null): boolean =>
   key === savedKey || /^[a-zA-Z0-9_-]{1,400}$/.test(key);
 
-/** What few flags need. */
+/** The card of settings that few flags need. */
 export function SettingsCard(props: SettingsCardProps) {
   const { fields, savedKey, isByGroup, onChange, error, canEdit } = props;
   const keyProblem = isKey(fields.key, savedKey) ? errorOf(error, "key") : words.keyInvalid;

@@ -173,7 +173,7 @@ function Dialogs(props: PartProps & { changing: ReturnType<typeof useWhoChanges>
           onDialog(null);
         },
         onError: (error) => {
-          // What others have saved is read, and put together with the changes.
+          // Reads what others have saved and merges it with the changes.
           if (!isConflict(error)) return;
           save.reset();
           void queries.fetchQuery({ ...flagQuery(projectId, flag.id), staleTime: 0 });

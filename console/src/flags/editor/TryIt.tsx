@@ -13,7 +13,7 @@ import { type Answers, type Asked, useAnswers } from "./useAnswers";
 
 interface TryItProps {
   projectId: string;
-  /** Of the address: a link to an answer shows the same. */
+  /** From the URL, so that a link to an answer shows the same. */
   who: string;
   onWho: (who: string) => void;
   /** null while something of it is missing. */
@@ -26,7 +26,7 @@ interface TryItProps {
   inputRef: RefObject<HTMLInputElement | null>;
 }
 
-/** What one person gets, and why: of the saved flag, and of the unsaved one beside it. */
+/** What one person gets and why, from the saved flag and, beside it, the unsaved one. */
 export function TryIt(props: TryItProps) {
   const { projectId, who, onWho, unsaved, names, isByDevice, inputRef } = props;
   const index = props.rules?.groupTypeIndex ?? null;

@@ -14,15 +14,15 @@ export interface VariantsProps {
   onChange: (rules: Rules) => void;
   error: unknown;
   canEdit: boolean;
-  /** Of payloads that are no JSON: they are not taken over. */
+  /** Reports payloads that are not valid JSON; they are not applied. */
   onInvalid: (key: string, isInvalid: boolean) => void;
 }
 
-/** What those get who are let in. */
+/** The card of the variants: what people who get the flag get. */
 export function VariantsCard(props: VariantsProps) {
   const { rules, onChange, canEdit } = props;
   const isBoolean = rules.variants.length === 0;
-  // What the other kind had is there again when the choice is taken back.
+  // Keeps the values of the other kind in case the choice is reverted.
   const former = useRef<Rules | null>(null);
   const toKind = (kind: "boolean" | "multivariate") => {
     const next =

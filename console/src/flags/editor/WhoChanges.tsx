@@ -5,7 +5,7 @@ import { useSettled } from "@/lib/hooks";
 import { words } from "@/words/flagEditor";
 import { type ChangePreview, changeQuery, type UnsavedFlag } from "../queries";
 
-// Longer than for the reach: each person is evaluated, for one change at a time.
+// Longer than for the reach, because each person is evaluated, for one change at a time.
 const SETTLED_MS = 600;
 const said = words.change;
 
@@ -15,7 +15,7 @@ interface Changing {
   isCounting: boolean;
 }
 
-/** Who would get another value. flag: null while something is missing */
+/** Who would get a different value. flag: null while something is missing */
 export function useWhoChanges(projectId: string, flag: UnsavedFlag | null): Changing {
   const asked = useMemo(() => JSON.stringify(flag), [flag]);
   const settled = useSettled(asked, SETTLED_MS);

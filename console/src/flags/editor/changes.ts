@@ -11,7 +11,7 @@ export interface Difference {
   after: string | null;
 }
 
-/** What a save would change. */
+/** Return what a save would change. */
 export function differences(before: Fields, after: Fields, names: Names): Difference[] {
   const [was, is] = [readRules(before.filters), readRules(after.filters)];
   if (was === null || is === null) {
@@ -70,7 +70,7 @@ function conditions(was: Rules, is: Rules, names: Names): Difference[] {
 }
 
 function variants(was: readonly Variant[], is: readonly Variant[]): Difference[] {
-  const text = ({ share, name }: Variant) => (name ? `${share} %, ${name}` : `${share} %`);
+  const text = ({ share, name }: Variant) => (name ? `${share}%, ${name}` : `${share}%`);
   const before = new Map(was.map((one) => [one.key, one]));
   const after = new Map(is.map((one) => [one.key, one]));
   const keys = new Set([...before.keys(), ...after.keys()]);

@@ -1,18 +1,18 @@
 import { isObject } from "../model";
 import { type Fields, isFields } from "./fields";
 
-/** What was changed and not saved. base: the flag that it was changed from */
+/** The unsaved changes of a flag. base: the flag on which they are based */
 export interface Draft {
   base: Fields;
   version: number;
   fields: Fields;
   keptAt: string;
-  /** Of a flag that is not created yet. */
+  /** The draft of a flag that is not created yet. */
   name?: string;
 }
 
 const PREFIX = "fanion.flag-draft.";
-// Of this browser, whose storage is a few megabytes for all screens.
+// The limits of drafts: the browser's storage is a few megabytes for all screens.
 const DRAFTS_MAX = 20;
 const CHARS_MAX = 200_000;
 

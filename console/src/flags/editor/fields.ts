@@ -1,7 +1,7 @@
 import { type Flag, isObject, isSame, type JsonObject } from "../model";
 import { type FlagChanges, filtersToSend } from "../requests";
 
-/** What of a flag is changed here and saved together. Names are the API's. */
+/** The fields of a flag that are edited and saved together, named as in the API. */
 export interface Fields {
   key: string;
   filters: JsonObject;
@@ -31,7 +31,7 @@ export const newFields = (filters: JsonObject): Fields => ({
   evaluation_contexts: [],
 });
 
-/** Only what differs, as a request takes it. */
+/** Return only the fields that differ, as a request accepts them. */
 export function changesOf(base: Fields, fields: Fields): FlagChanges {
   const has = (name: keyof Fields) => !isSame(base[name], fields[name]);
   return {
@@ -46,7 +46,7 @@ export function changesOf(base: Fields, fields: Fields): FlagChanges {
   };
 }
 
-/** As they were kept in this browser. */
+/** Return whether a value from the browser's storage has the form of fields. */
 export function isFields(found: unknown): found is Fields {
   if (!isObject(found)) return false;
   const { bucketing_identifier: bucketing, evaluation_runtime: runtime } = found;

@@ -15,7 +15,7 @@ export type Choices = Readonly<Record<string, "mine" | "theirs">>;
 export interface Merged {
   fields: Fields;
   collisions: readonly Collision[];
-  /** Whether anything of theirs is taken over. */
+  /** Whether anything of theirs was merged. */
   hasTaken: boolean;
 }
 

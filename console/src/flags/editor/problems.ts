@@ -4,7 +4,7 @@ import type { Fields } from "./fields";
 import { isKey } from "./SettingsCard";
 import { isConditionComplete } from "./useReach";
 
-/** What is missing before the flag can be saved, in words; the server checks the rest.
+/** Return what is missing before the flag can be saved, in words. The server checks the rest.
  *
  * invalid: keys of payloads that are no JSON
  */

@@ -29,7 +29,7 @@ export interface Subject {
   isAmbiguous: boolean;
 }
 
-/** Whom a distinct id or an e-mail address means; first it is taken for an id. */
+/** Finds the person of a distinct id or an e-mail address; the text is tried as an id first. */
 const subjectQuery = (projectId: string, who: string) =>
   queryOptions({
     queryKey: ["flags", projectId, "subject", who],
@@ -61,7 +61,7 @@ export interface Answers {
   isAsking: boolean;
 }
 
-/** What the saved and the unsaved flag answer. unsaved: null while something of it is missing */
+/** Evaluates the saved and the unsaved flag. unsaved: null while it is incomplete */
 export function useAnswers(projectId: string, asked: Asked, unsaved: UnsavedFlag | null): Answers {
   const who = asked.who.trim();
   const settledWho = useSettled(who);

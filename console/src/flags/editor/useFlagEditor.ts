@@ -5,19 +5,19 @@ import { type Fields, fieldsOf } from "./fields";
 import { merge } from "./merge";
 
 interface State {
-  /** What the changes are made from. */
+  /** The fields on which the changes are based. */
   base: Fields;
   version: number;
   fields: Fields;
-  /** Of the fields' filters; null where only their JSON can be edited. */
+  /** The rules in the fields' filters; null if they can only be edited as JSON. */
   rules: Rules | null;
-  /** The version that was looked at last. */
+  /** The version that was seen last. */
   seen: number;
-  /** A newer flag that collides with the changes. */
+  /** A newer version of the flag that conflicts with the changes. */
   theirs: { fields: Fields; version: number } | null;
-  /** Something of a newer flag was put together with the changes. */
+  /** Whether a newer version of the flag was merged with the changes. */
   hasTaken: boolean;
-  /** When the changes were kept that were found when the page was opened. */
+  /** When the draft was stored that was found when the page was opened. */
   keptAt: string | null;
 }
 

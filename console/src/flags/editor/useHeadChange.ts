@@ -8,7 +8,7 @@ type HeadChange = Partial<Pick<Flag, HeadFields>>;
 
 interface Asked {
   change: HeadChange;
-  /** What is said when it is done, with a way back. */
+  /** The text of the toast, which offers to undo the change. */
   said: string;
 }
 

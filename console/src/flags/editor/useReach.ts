@@ -6,17 +6,17 @@ import { evenShares, type JsonObject, type Rules } from "../model";
 import { type FlagReach, filtersToSend, reachQuery, type UnsavedFlag } from "../queries";
 
 export interface Reach {
-  /** As last counted. */
+  /** The last result. */
   data: FlagReach | undefined;
   error: unknown;
-  /** What is shown is of the flag before the last change. */
+  /** Whether the result is of the flag before the last change. */
   isCounting: boolean;
 }
 
 export const isConditionComplete = (condition: Rules["conditions"][number]): boolean =>
   condition.properties.every((one) => isComplete(one));
 
-/** Whom each condition reaches, 300 ms after the last change of a rule that concerns it. */
+/** Counts the reach of each condition, 300 ms after the last relevant change. */
 export function useReach(projectId: string, flagId: number | null, rules: Rules | null): Reach {
   const isReady = rules?.conditions.every(isConditionComplete) ?? false;
   const asked = useMemo(

@@ -1,9 +1,9 @@
 import { type KeyboardEvent, type PointerEvent, useLayoutEffect, useRef, useState } from "react";
 
 interface Reorder {
-  /** Of the item that is being dragged. */
+  /** The id of the item that is being dragged. */
   dragged: string | null;
-  /** Of the list's elements, which have `data-part`. */
+  /** A ref to the list, whose elements have `data-part`. */
   listRef: React.RefObject<HTMLOListElement | null>;
   handle: (id: string) => {
     onPointerDown: (event: PointerEvent<HTMLElement>) => void;

@@ -1,6 +1,6 @@
 import { changedVariant, evenShares, type JsonObject, type Rules, readVariant } from "../model";
 
-// How the variants of a flag are changed, with all that refers to them.
+// Changes to the variants of a flag, with everything that refers to them.
 
 const TRUE = "true";
 
@@ -42,7 +42,7 @@ export function evenedOut(rules: Rules): Rules {
   return { ...rules, variants };
 }
 
-/** From true or false to variants. former: those that it had before, in this browser */
+/** Change a true-or-false flag into one with variants. former: its earlier rules in this browser */
 export function multivariate(rules: Rules, former: Rules | null): Rules {
   const { [TRUE]: _, ...payloads } = rules.payloads;
   if (former !== null && former.variants.length > 0) {

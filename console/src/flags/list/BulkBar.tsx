@@ -11,14 +11,14 @@ const TEXTS = words.bulk;
 
 interface Props {
   projectId: string;
-  /** Those that are selected. */
+  /** The selected flags. */
   flags: readonly FlagBody[];
-  /** That any flag has. */
+  /** The tags that any flag has. */
   knownTags: readonly string[];
   onClear: () => void;
 }
 
-/** What is done to all selected flags at once. */
+/** The actions on all selected flags. */
 export function BulkBar({ projectId, flags, knownTags, onClear }: Props) {
   const [progress, setProgress] = useState<number | null>(null);
   const [asks, setAsks] = useState<"add" | "remove" | null>(null);

@@ -8,7 +8,7 @@ const ANY = "";
 
 interface Props {
   search: FlagListSearch;
-  /** Of all flags, whose tags and authors are offered. */
+  /** All flags, whose tags and authors are offered. */
   flags: readonly FlagBody[];
   onChange: (search: FlagListSearch) => void;
 }

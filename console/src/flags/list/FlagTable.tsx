@@ -119,7 +119,7 @@ function useSelection(flags: readonly FlagBody[]) {
   };
 }
 
-/** What sentences call by name: cohorts, group types and other flags. */
+/** The names in sentences: cohorts, group types and other flags. */
 function useFlagNames(projectId: string, flags: readonly FlagBody[]): Names {
   const names = useNames(projectId);
   return useMemo(

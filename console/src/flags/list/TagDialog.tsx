@@ -7,7 +7,7 @@ const TEXTS = words.bulk;
 
 interface Props {
   isAdding: boolean;
-  /** Of the flags. */
+  /** The number of flags. */
   count: number;
   options: readonly string[];
   onClose: () => void;

@@ -8,14 +8,14 @@ const TEXTS = words.bulk;
 
 type ToastText = Parameters<typeof toast>[0];
 
-/** Done to flags; returns what to say of it, with the way back. */
+/** An action on flags. It returns the text of the toast and how to undo it. */
 export type BulkAct = (
   projectId: string,
   flags: readonly FlagBody[],
   onProgress?: (done: number) => void,
 ) => Promise<ToastText>;
 
-/** Those that are so already stay as they are, and are not touched by the way back either. */
+/** Flags that are already in the state are left alone, and undo does not touch them either. */
 export const switchAll =
   (active: boolean): BulkAct =>
   async (projectId, flags, onProgress) => {

@@ -56,7 +56,7 @@ export function flagColumns({ projectId, names }: Context): readonly Column<Flag
       cell: ({ flag }) => <VariantsCell shares={variantsOf(flag)} />,
       text: ({ flag }) =>
         variantsOf(flag)
-          .map(({ name, value }) => `${name} ${value} %`)
+          .map(({ name, value }) => `${name} ${value}%`)
           .join(", "),
     },
     {

@@ -10,7 +10,7 @@ export interface FlagListRow {
   overview: FlagOverview | undefined;
 }
 
-/** As the API's own search and filters. */
+/** Return whether a row passes the filters, compared as the API's list does. */
 export function matches({ flag, overview }: FlagListRow, search: FlagListSearch): boolean {
   const sought = (search.q ?? "").trim().toLowerCase();
   return (

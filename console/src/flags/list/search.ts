@@ -13,7 +13,7 @@ export interface FlagListSearch {
   sort?: string;
 }
 
-/** What cannot be read counts as not given. */
+/** Parameters that cannot be read are ignored. */
 export function readFlagListSearch(search: Record<string, unknown>): FlagListSearch {
   const { q, active, type, stale, tag, by, sort } = search;
   return {
@@ -39,7 +39,7 @@ export function readSort(text: string | undefined): Sort | null {
 export const writeSort = (sort: Sort | null): string =>
   sort === null ? "" : `${sort.descending ? "-" : ""}${sort.column}`;
 
-/** Whether anything is left out by it. */
+/** Return whether the search leaves out any flag. */
 export function isFiltered({ sort: _, ...filters }: FlagListSearch): boolean {
   return Object.keys(filters).length > 0;
 }

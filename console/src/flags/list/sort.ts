@@ -1,7 +1,7 @@
 import type { Column, Sort } from "@/ui/table";
 import { compareKeys, sortKey } from "@/ui/table/columns";
 
-/** As the table is shown, for what is exported too: what is missing stands last. */
+/** Sorts rows as the table shows them, also for the export. Missing values come last. */
 export function sorted<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

@@ -21,7 +21,7 @@ import {
   type RoleAccess,
 } from "./rights";
 
-/** Who may change the flag, in names, and the roles that were given it. */
+/** The members who can edit the flag, and the roles that have access to it. */
 export function AccessTab({ flag }: { flag: Flag }) {
   const organization = useProject()?.organization;
   return organization === undefined ? (
@@ -197,7 +197,7 @@ function GiveForm({ projectId, flag, rights }: RolesProps) {
   );
 }
 
-/** What depends on rights: the flag's `can_edit`, who may edit, and its activity. */
+/** Refreshes what depends on rights: the flag's `can_edit`, who can edit it, and its activity. */
 function useRefresh(projectId: string): () => Promise<void> {
   const queries = useQueryClient();
   return () => queries.invalidateQueries({ queryKey: flagKeys.all(projectId) });

@@ -11,7 +11,7 @@ import { RestoreDialog } from "./RestoreDialog";
 
 const PAGE_SIZE = 20;
 
-/** Who changed the flag, what differs, and the way back to an earlier version. */
+/** The changes of the flag and their authors; earlier versions can be restored. */
 export function ActivityTab({ flag }: { flag: Flag }) {
   const projectId = useProjectId();
   const [page, setPage] = useState(1);

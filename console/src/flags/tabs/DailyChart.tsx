@@ -3,9 +3,9 @@ import { captionOf, type Series, TimeSeries, type TimeSeriesProps } from "@/char
 import { fromLocal } from "@/ui/zonedTime";
 
 interface Props extends Pick<TimeSeriesProps, "series" | "threshold" | "note" | "height"> {
-  /** What is counted. */
+  /** The name of what is counted. */
   what: string;
-  /** As `2026-05-14`, of the zone; the last is not over. */
+  /** Days such as `2026-05-14` in the zone; the last is incomplete. */
   days: readonly string[];
   zone: string;
   fileName: string;

@@ -5,7 +5,7 @@ import { type ChangePreview, changeQuery, type UnsavedFlag } from "../queries";
 
 const TEXTS = words.people;
 
-/** How many people get another value, and which, if a flag is changed so. */
+/** How many people would get a different value, and which, if the flag were changed. */
 export function PeopleChanged({ projectId, changed }: { projectId: string; changed: UnsavedFlag }) {
   const preview = useQuery(changeQuery(projectId, changed));
   if (preview.isPending) return <Skeleton rows={1} />;

@@ -21,7 +21,7 @@ const TONES: Record<Verdict, Tone> = {
   young: "neutral",
 };
 
-/** Whether the flag can be taken out of the code and deleted, with what speaks for it. */
+/** Whether the flag can be removed from the code and deleted, with the evidence. */
 export function RemovalCard({ flag }: { flag: Flag }) {
   const projectId = useProjectId();
   const now = useNow();

@@ -15,12 +15,12 @@ import { activityQuery } from "./activityQueries";
 import { PeopleChanged } from "./PeopleChanged";
 import { type Change, changesBack, changesToSend, placeOf } from "./restore";
 
-// As many as one answer holds.
+// The largest page that the API returns.
 const ENTRIES_MAX = 1000;
 
 interface Props {
   flag: Flag;
-  /** After which the flag was what it is to be again. */
+  /** The entry after which the flag was as it should be again. */
   entry: ActivityEntry;
   onClose: () => void;
 }

@@ -24,7 +24,7 @@ import {
 const TEXTS = words.rollback;
 const CONDITIONS_MAX = 20;
 
-/** What switches the flag off by itself, each on its chart. */
+/** The conditions that switch the flag off automatically, each with its chart. */
 export function RollbackCard({ flag }: { flag: Flag }) {
   const stored = storedRollbacks(flag.rollback_conditions);
   // The place of the condition that is edited; one past the last is a new one.

@@ -2,7 +2,7 @@ import type { Flag } from "../model";
 import { RollbackCard } from "./RollbackCard";
 import { ScheduleCard } from "./ScheduleCard";
 
-/** What the server does to the flag by itself: at a time, or when a number passes a limit. */
+/** The automatic changes of the flag: at a time, or when a number passes a limit. */
 export function RolloutTab({ flag }: { flag: Flag }) {
   return (
     <div className="flex flex-col gap-4">

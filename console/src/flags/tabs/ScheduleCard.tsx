@@ -32,7 +32,7 @@ const TONES: Record<ScheduleState, Tone> = {
   failed: "bad",
 };
 
-/** What the server will do to the flag, has done, or could not do. */
+/** The scheduled changes of the flag: waiting, done and failed. */
 export function ScheduleCard({ flag }: { flag: Flag }) {
   const projectId = useProjectId();
   const [isAdding, setAdding] = useState(false);

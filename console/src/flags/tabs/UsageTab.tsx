@@ -24,7 +24,7 @@ import {
   usageQuery,
 } from "./usageQueries";
 
-/** Who asks for the flag, how often and with which outcome; and whether it is still needed. */
+/** How often the flag is evaluated and called, with which value, and whether it is still needed. */
 export function UsageTab({ flag }: { flag: Flag }) {
   const projectId = useProjectId();
   const zone = useProject()?.timezone ?? "UTC";

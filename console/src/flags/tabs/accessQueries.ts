@@ -4,7 +4,7 @@ import type { Flag } from "../model";
 import { flagKeys } from "../queries";
 import type { Rights, RoleAccess } from "./rights";
 
-// More than any organization has of these.
+// A page size larger than any organization needs.
 const ALL = 10_000;
 const RESOURCE = "feature flags";
 

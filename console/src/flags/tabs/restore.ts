@@ -21,7 +21,7 @@ const FIELDS = [
 ] as const;
 type Field = (typeof FIELDS)[number];
 
-/** From the flag as it is to what it was after an entry: the later changes, taken back.
+/** Return the changes that take the flag back to what it was after an entry.
  *
  * later: entries after that one, the newest first
  */
@@ -55,7 +55,7 @@ export function changesToSend(changes: readonly Change[], version: number): Flag
   return { ...sent, version };
 }
 
-/** What was never set is not stored, but has to be sent. */
+/** A field that was never set is not stored but must be sent. */
 function nothingOf(field: string): unknown {
   if (field === "name") return "";
   return field === "tags" ? [] : null;

@@ -5,7 +5,7 @@ export type Member = components["schemas"]["OrganizationMember"];
 export type Role = components["schemas"]["Role"];
 export type RoleAccess = components["schemas"]["RoleAccessBody"];
 
-/** What decides who may change a flag.
+/** The facts that decide who can edit a flag.
  *
  * setting: what every member may do with flags; null where the organization has not set it
  */
@@ -52,7 +52,7 @@ function editorOf(member: Member, rights: Rights): Editor | null {
   return role === undefined ? null : of(reasons.given(role.name), false);
 }
 
-/** Whether every member may edit every flag: then roles add nothing. */
+/** Return whether all members can edit all flags, so that roles add nothing. */
 export const isOpenToAll = ({ setting }: Rights): boolean => setting === null || setting >= EDIT;
 
 const has = (role: Role, member: Member): boolean =>

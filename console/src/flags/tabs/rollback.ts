@@ -19,11 +19,11 @@ export interface Rollback {
   threshold: number;
 }
 
-/** As it is stored; `read` is null for one that says more than the editor knows. */
+/** A stored condition; `read` is null if the editor does not know all of it. */
 export interface StoredRollback {
   raw: unknown;
   read: Rollback | null;
-  /** Of its trend; null where there is none. */
+  /** The filters of its trend; null if it has none. */
   metric: TrendFilters | null;
   threshold: number;
   isBelow: boolean;
@@ -55,7 +55,7 @@ interface Known {
   threshold_metric: TrendFilters;
 }
 
-/** Whether it is what the API takes now; the server checks the rest. */
+/** Return whether the condition has the form that the API accepts now. The server checks the rest. */
 function isWritten(found: unknown): found is Known {
   return (
     isObject(found) &&
@@ -94,7 +94,7 @@ export function writeRollback({ event, math, operator, threshold }: Rollback): W
   };
 }
 
-/** What equals a stored condition is taken unchecked: old ones are kept as they are. */
+/** A condition that equals a stored one is not checked, so that old ones can be kept. */
 export function conditionsToSend(conditions: readonly unknown[]): Sent {
   if (!isSendable(conditions)) throw new Error(TEXTS.unknown);
   return conditions;
@@ -103,7 +103,7 @@ export function conditionsToSend(conditions: readonly unknown[]): Sent {
 const isSendable = (found: readonly unknown[]): found is Extract<Sent, unknown[]> =>
   found.every(isObject);
 
-/** "Off when events “checkout failed” are more than 30 per day" */
+/** "Off when there are more than 30 “checkout failed” events per day" */
 export function rollbackSentence({ event, math, operator, threshold }: Rollback): string {
   const name = event ?? TEXTS.anyEvent;
   const what = math === "dau" ? TEXTS.people(name) : TEXTS.events(name);

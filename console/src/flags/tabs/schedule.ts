@@ -19,13 +19,13 @@ export function stateOf(change: ScheduledChange): ScheduleState {
 type Step = ScheduledChange["steps"][number];
 export const isExecuted = (step: Step): boolean => typeof step.executed_at === "string";
 
-/** "50 %", "switch off" */
+/** "50%", "switch off" */
 export function stepText({ value }: Step): string {
   if (typeof value === "number") return TEXTS.share(value);
   return value ? TEXTS.on : TEXTS.off;
 }
 
-/** What the steps are about: "of condition 2". "" for a switch */
+/** Return what the steps concern: "of condition 2". "" for a switch */
 export function targetText({ payload }: ScheduledChange): string {
   if (payload.operation !== "update_rollout_percentage") return "";
   const index = payload.condition_index;
@@ -94,7 +94,7 @@ export function groupsOf(flag: Flag): number {
   return Array.isArray(groups) ? groups.length : 0;
 }
 
-/** What makes a cancelled change again: its steps that were not made. null when none is left */
+/** Return the request that schedules the remaining steps of a cancelled change again, or null. */
 export function againOf(change: ScheduledChange): NewSchedule | null {
   const { payload } = change;
   const left = change.steps.filter((step) => !isExecuted(step));

@@ -10,7 +10,7 @@ export interface Trend {
 
 type Answer = components["schemas"]["ResultBody"];
 
-/** What charts need of the answer, whose entries the schema leaves open. */
+/** Return what charts need from the response, whose entries the schema leaves open. */
 export function readTrend({ result, timezone }: Answer): Trend {
   const entries = entriesOf(result);
   const [first] = entries;

@@ -8,7 +8,7 @@ import { secondFactorQuery } from "../queries";
 /** The field of a change that proves who makes it; null where a fresh sign-in is enough. */
 export type Proof = "current_password" | "token" | null;
 
-/** What the server asks for before it changes the address or the password of the account. */
+/** Return the proof that the server requires to change the account's address or password. */
 export function useProof(): Proof {
   const me = useMe();
   const factor = useQuery({ ...secondFactorQuery, enabled: !me.has_password });

@@ -9,12 +9,12 @@ export const levelName = (level: number): string => words.levels[level] ?? Strin
 /** The user's own level in the organization that is shown. */
 export const useOwnLevel = (): number => useMe().organization?.membership_level ?? LEVELS.viewer;
 
-/** What a user of this level may give others: administrators no more than they have. */
+/** Return the levels that a user may give others: administrators no more than their own. */
 export function givenBy(level: number): LevelNumber[] {
   return LEVEL_NUMBERS.filter((one) => one <= level);
 }
 
-/** For a list: its value is the number as text, since that is what a list holds. */
+/** Return the option of a level. Its value is the number as text, as select elements require. */
 export const levelOptions = (levels: readonly LevelNumber[]) =>
   levels.map((level) => ({ value: String(level), label: levelName(level) }));
 

@@ -10,7 +10,7 @@ import { useProjectChange } from "./projectChange";
 
 const T = words.ingestion;
 
-/** As typed: numbers are texts until they are saved, lists one entry to a line. */
+/** The typed values: numbers are text until they are saved, lists have one entry per line. */
 interface Draft {
   anonymize: boolean;
   agents: string;

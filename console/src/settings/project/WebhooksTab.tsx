@@ -17,7 +17,7 @@ import { WebhookDialog } from "./WebhookDialog";
 
 const T = words.webhooks;
 
-/** What is open beside the list. "new": a webhook that is being made. */
+/** The dialog that is open. "new": a webhook that is being created. */
 type Open = { edited: Webhook | "new" } | { deliveriesOf: Webhook } | null;
 
 /** Only administrators may see them: an address may hold a secret of its receiver. */

@@ -10,12 +10,12 @@ import { useCombobox } from "./useCombobox";
 
 interface CommonProps {
   label: string;
-  /** For screen readers only, such as where a sentence surrounds the field. */
+  /** Hides the label from sight, such as when a sentence surrounds the field. */
   hideLabel?: boolean;
-  /** All of them, or where to ask. */
+  /** All options, or the source to search. */
   options: readonly ComboboxOption[] | OptionSource;
   placeholder?: string;
-  /** What is typed may be taken although it is no option. */
+  /** Accepts typed text that is not an option. */
   freeEntry?: boolean;
   disabled?: boolean;
   hint?: string | undefined;
@@ -31,7 +31,7 @@ interface SingleProps extends CommonProps {
   multiple?: false;
   value: string | null;
   onChange: (value: string | null) => void;
-  /** May be emptied again. */
+  /** Lets the user clear the field. */
   clearable?: boolean;
 }
 

@@ -3,17 +3,17 @@ import { useEffect, useState } from "react";
 
 export interface ComboboxOption {
   value: string;
-  /** What people read; by default the value. */
+  /** The text shown; by default the value. */
   label?: string;
-  /** At the right, such as a count. */
+  /** A text at the right, such as a count. */
   hint?: string;
-  /** Below the label, in small. */
+  /** A small text below the label. */
   description?: string;
 }
 
 /** Options that the server is asked for at each change of the text. */
 export interface OptionSource {
-  /** Of the query cache; what is typed is added to it. */
+  /** The key in the query cache; the typed text is added to it. */
   key: readonly unknown[];
   load: (search: string, signal: AbortSignal) => Promise<readonly ComboboxOption[]>;
 }
@@ -42,14 +42,14 @@ export function useOptions(
   const found = query.data ?? NONE;
   const isBehind = query.isPlaceholderData || typed !== search.trim();
   return {
-    // Those of an earlier text may not be taken for what is typed now.
+    // Options of an earlier text must not be accepted for the text typed now.
     options: isBehind ? matching(found, search) : found,
     isLoading: query.isFetching || isBehind,
     isError: query.isError,
   };
 }
 
-/** Those with the text in label or value; first those that begin with it. */
+/** Return the options that contain the text in label or value, first those that begin with it. */
 export function matching(
   options: readonly ComboboxOption[],
   search: string,

@@ -50,7 +50,7 @@ export function useCombobox(props: ComboboxProps, listId: string) {
     setTyped(null);
     props.onChange([...new Set([...props.value, ...values])]);
   };
-  /** What was typed counts also when the focus goes to the next field. */
+  /** Accepts the typed text when the focus moves to the next field, too. */
   const leave = () => {
     const text = search.trim();
     if (typed !== null && props.freeEntry) {
@@ -74,7 +74,7 @@ export function useCombobox(props: ComboboxProps, listId: string) {
     else if (event.key === "ArrowUp") walk(-1);
     else if (event.key === "Enter" && isOpen && row) choose(row.value);
     else if (event.key === "Escape" && isOpen) {
-      // Only the list closes, and no dialog around it.
+      // Closes only the list, not the dialog around it.
       event.stopPropagation();
       setTyped(null);
       setIsOpen(false);

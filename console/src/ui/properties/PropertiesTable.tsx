@@ -10,9 +10,9 @@ export interface PropertiesTableProps {
   /** Accessible name, such as "Properties of the event". */
   label: string;
   properties: Readonly<Record<string, unknown>>;
-  /** At the end of a row, such as edit and delete. */
+  /** Actions at the end of a row, such as edit and delete. */
   actions?: (name: string, value: unknown) => ReactNode;
-  /** Beside the search box. */
+  /** Elements beside the search box. */
   toolbar?: ReactNode;
   empty?: ReactNode;
 }

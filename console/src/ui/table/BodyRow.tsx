@@ -8,7 +8,7 @@ import { Gap } from "./TableGrid";
 interface Props<Row> {
   id: string;
   index: number;
-  /** Of the rows before that are out of sight, in pixels. */
+  /** The height in pixels of the earlier rows that are out of sight. */
   gap: number;
   row: Row;
   columns: readonly Column<Row>[];
@@ -128,7 +128,7 @@ function isForAnother(event: MouseEvent<HTMLElement>): boolean {
   if (event.defaultPrevented) return true;
   const { target } = event;
   if (!(target instanceof Element)) return true;
-  // What a menu in the row shows stands elsewhere in the page, but its clicks come here too.
+  // A menu of the row is rendered elsewhere in the page, but its clicks bubble here too.
   if (!event.currentTarget.contains(target)) return true;
   if (target.closest("a, button, input, select, textarea, label, [role=switch]")) return true;
   return (window.getSelection()?.toString() ?? "") !== "";

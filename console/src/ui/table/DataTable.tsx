@@ -21,16 +21,16 @@ export interface More {
 }
 
 export interface DataTableProps<Row> {
-  /** Under which the person's columns are kept. */
+  /** The key under which the user's choice of columns is stored. */
   name: string;
   /** Accessible name. */
   label: string;
   /** Keep it stable, such as at module level or memoized. */
   columns: readonly Column<Row>[];
-  /** Keep it stable, too. */
+  /** Keep it stable, such as by memoizing it. */
   rows: readonly Row[];
   rowId: (row: Row) => string;
-  /** What a row is called, for screen readers; by default the text of its first column. */
+  /** The name of a row for screen readers; by default the text of its first column. */
   rowLabel?: (row: Row) => string;
   onOpen?: (row: Row) => void;
   /** Path of the row's page, inside of the application. */
@@ -42,7 +42,7 @@ export interface DataTableProps<Row> {
   isSortedByServer?: boolean;
   selection?: Selection;
   more?: More;
-  /** Of all rows, where more exist than are loaded. */
+  /** The number of all rows, if more exist than are loaded. */
   total?: number;
   csv?: CsvSource<Row>;
   empty?: ReactNode;
@@ -131,7 +131,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   );
 }
 
-/** The same array until the sort is another: rows are sorted again with each. */
+/** Returns the same array until the sort changes, because a new array sorts the rows again. */
 function useSorting(sorted: Sort | null) {
   const { column, descending } = sorted ?? { column: null, descending: false };
   return useMemo(

@@ -80,7 +80,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
   const lastIndex = virtualizer.range?.endIndex ?? 0;
   const isNearEnd = rows.length > 0 && lastIndex >= rows.length - ROWS_BEFORE_END;
   const loadMore = more?.hasMore && !more.isLoading ? more.load : undefined;
-  // Once for the same rows: what failed is tried again by the button alone.
+  // Loads once for the same rows. After a failure only the button tries again.
   const asked = useRef<typeof rows | null>(null);
   useEffect(() => {
     if (!isNearEnd || loadMore === undefined || asked.current === rows) return;
@@ -105,7 +105,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
       : undefined,
   });
 
-  // From anywhere on the screen to the row that had the focus last.
+  // Moves the focus from anywhere on the screen to the row that had it last.
   const toActive = () => {
     virtualizer.scrollToIndex(activeIndex);
     focusRow(box.current, activeIndex);
@@ -243,7 +243,7 @@ function toggle(selection: Selection, ids: readonly string[], isOn: boolean): vo
   selection.onChange(next);
 }
 
-/** After the row was drawn, which it may not be yet. */
+/** Focuses a row once it is drawn, which may take a frame. */
 function focusRow(box: HTMLElement | null, index: number): void {
   requestAnimationFrame(() => {
     const row = box?.querySelector<HTMLElement>(`tr[data-index="${index}"]`);

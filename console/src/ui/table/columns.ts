@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** What a cell holds as data: for CSV, and for sorting in the browser. */
+/** The value of a cell, for CSV and for sorting in the browser. */
 export type Plain = string | number | boolean | Date | null | undefined;
 
 export interface Column<Row> {
@@ -10,7 +10,7 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   text: (row: Row) => Plain;
   align?: "start" | "end";
-  /** In pixels; of a column that grows, the least. */
+  /** The width in pixels; for a column that grows, the minimum width. */
   width?: number;
   /** Takes a share of the width that is left. */
   grow?: boolean;
@@ -26,7 +26,7 @@ export interface Sort {
   descending: boolean;
 }
 
-/** Where a column with a link or a name begins; the same for header and cells. */
+/** The default widths of columns, in pixels. */
 export const WIDTH = { fixed: 120, grow: 180, selection: 40 } as const;
 
 export function widthOf<Row>(column: Column<Row>): number {
