@@ -199,11 +199,11 @@ def test_no_person_grows_beyond_the_limit(
 
     for each in commands:
         population.apply(each)
-        for person in population.persons().values():
-            now = json_bytes(person.properties)
-            assert person.properties_bytes == now
-            assert now <= max(SMALL, before.get(person.uuid, 0))
-            before[person.uuid] = now
+        for changed in population.persons().values():
+            now = json_bytes(changed.properties)
+            assert changed.properties_bytes == now
+            assert now <= max(SMALL, before.get(changed.uuid, 0))
+            before[changed.uuid] = now
 
 
 @given(PROPERTIES, UPDATES)
