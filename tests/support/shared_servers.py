@@ -75,9 +75,10 @@ async def tenant(app_server: AppServer, project_id: int) -> AsyncIterator[Tenant
     app_server.clock.time = NOW
     async with open_tenant(app_server, project_id) as tenant:
         yield tenant
-    # Otherwise a later test that moves the clock by a week would calculate them too.
+    # Otherwise a later test that moves the clock by a week would calculate them too, and those of
+    # other projects that this test has made.
     async with app_server.records.write() as connection:
-        await connection.execute(delete(cohorts).where(cohorts.c.project_id == project_id))
+        await connection.execute(delete(cohorts))
 
 
 @pytest.fixture(scope="session")
