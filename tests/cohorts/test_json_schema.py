@@ -29,6 +29,8 @@ IN_WORDS = re.compile(
     r"for operator (not_)?(between|regex)|for operator is_date|explicit_datetime cannot be read"
     r"|min_periods must not be|recent window must not be"
 )
+# Fields that some kinds of conditions do not read, and that must be empty there.
+EMPTY_UNLESS_READ = ("operator_value", "event_filters", "explicit_datetime")
 # Ids that no cohort has are refused where the cohorts are known.
 VALUES_OF_ONE = [value for value in VALUES if value not in (0, -1)]
 
@@ -41,11 +43,20 @@ def refusal(filters: Json) -> str | None:
     return None
 
 
+def as_published(leaf: Json) -> Json:
+    """Return an accepted condition in the one spelling of an empty field that is published."""
+    return {
+        name: None if name in EMPTY_UNLESS_READ and value in ("", 0) else value
+        for name, value in leaf.items()
+    }
+
+
 def require_agreement(leaf: Json) -> None:
-    filters = criteria({name: value for name, value in leaf.items() if value is not ABSENT})
+    sent = {name: value for name, value in leaf.items() if value is not ABSENT}
+    filters = criteria(sent)
     detail = refusal(filters)
     if detail is None:
-        CRITERIA.validate(filters)
+        CRITERIA.validate(criteria(as_published(sent)))
     elif not IN_WORDS.search(detail):
         assert not CRITERIA.is_valid(filters), detail
 
