@@ -639,7 +639,7 @@ async def test_a_store_that_cannot_be_opened_says_so_in_one_line(url: str) -> No
 
 
 async def test_a_second_folder_in_one_process_is_refused(
-    events: EventStore, tmp_path: Path
+    chdb_events: EventStore, tmp_path: Path
 ) -> None:
     with pytest.raises(EventStoreUnavailable, match="cannot be opened"):
         await open_events(f"chdb://{tmp_path}/other")
