@@ -12,7 +12,7 @@ from sqlalchemy import func, select, update
 from fanion.db.schema.organizations import organization_invites
 from fanion.db.schema.tables import memberships, organizations
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.invites.model import INVITE_LASTS, INVITES_AT_ONCE_MAX, INVITES_MAX, Invite
+from fanion.projects.invites.model import INVITE_LASTS, INVITES_AT_ONCE_MAX, INVITES_MAX
 from fanion.projects.invites.store import InviteStore
 from fanion.projects.model import Level
 from tests.projects.members.test_api import MEMBERS, denied, logged, set_level
@@ -442,10 +442,9 @@ async def test_invites_of_others_are_not_there(team: Team, team_server: TeamServ
                 f"/api/organizations/{neighbours.organization_id}/invites/"
             ),
         ]
-        left: tuple[list[Invite], int] = await InviteStore(team_server.records).page(  # type: ignore[assignment]
-            neighbours.organization_id, 10, 0
-        )
+        invites = InviteStore(team_server.records)
+        _, left = await invites.page(neighbours.organization_id, 10, 0)
 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(404, NOT_FOUND)] * 2
-    assert left[1] == 1
+    assert left == 1
     assert await listed(team.owner) == []

@@ -13,23 +13,14 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-import structlog
 from clickhouse_connect import get_client
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from fanion.errors import SchemaRefused, SchemaTooNew, SchemaTooOld, StartRefused
+from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.storage.schema import (
-    BASELINE,
-    BASELINE_VERSION,
-    MIGRATIONS,
-    OLDEST_PROGRAM,
-    SCHEMA_COMPATIBILITY,
-    SCHEMA_VERSIONS,
-    SESSION_SETTINGS,
-    VERSION,
-)
+from fanion.events.storage.migrate import check_schema, migrate_events
+from fanion.events.storage.schema import SESSION_SETTINGS
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
 READ_LANES = 4  # for callers that open lanes by themselves
@@ -90,22 +81,6 @@ CANCEL = """
 _T = TypeVar("_T")
 Rows = Sequence[Sequence[Any]]
 
-READ_VERSION = "SELECT max(version) FROM schema_version"
-
-WRITE_VERSION = "INSERT INTO schema_version (version) SELECT {version:UInt32}"
-
-# 0 if this version has no mark.
-READ_OLDEST_PROGRAM = """
-  SELECT max(oldest_program)
-    FROM schema_compatibility
-   WHERE version = {version:UInt32}
-"""
-
-WRITE_OLDEST_PROGRAM = """
-  INSERT INTO schema_compatibility (version, oldest_program)
-  SELECT {version:UInt32}, {oldest:UInt32}
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -159,7 +134,7 @@ def open_clients(
         clients.append(connect(engine))
         version = check_schema(clients[0])
         check(clients[0])
-        _migrate(clients[0], version)
+        migrate_events(clients[0], version)
         clients.extend(engine.connect() for _ in range(INSERT_LANES + reads - 1))
         for client in clients[INSERT_LANES:]:
             _apply_settings(client, {**READ_SETTINGS, **engine.reads})
@@ -417,50 +392,3 @@ def _server(parts: SplitResult, *, secure: bool) -> Engine:
 
     where = f"the event store at {parts.hostname}:{port}, database {database},"
     return Engine(connect, where, probe)
-
-
-def _migrate(client: Client, done: int) -> None:
-    """Bring a store to this program's schema.
-
-    Args:
-        done: The version of the store's schema, as `check_schema` returns it.
-    """
-    if done >= VERSION:
-        return
-    client.command(SCHEMA_VERSIONS)
-    client.command(SCHEMA_COMPATIBILITY)
-    client.command(WRITE_OLDEST_PROGRAM, {"version": VERSION, "oldest": OLDEST_PROGRAM})
-    if not done:
-        for statement in BASELINE:
-            client.command(statement)
-        client.command(WRITE_VERSION, {"version": BASELINE_VERSION})
-    missing = MIGRATIONS[max(0, done - BASELINE_VERSION) :]
-    for version, statement in enumerate(missing, start=VERSION - len(missing) + 1):
-        client.command(statement)
-        client.command(WRITE_VERSION, {"version": version})
-
-
-def check_schema(client: Client) -> int:
-    """Return the version of the store's schema, or 0 for a store without tables. Change nothing.
-
-    Raises:
-        SchemaRefused: This program cannot use the store.
-    """
-    if not int(client.command("EXISTS TABLE schema_version")):  # type: ignore[arg-type]  # a number
-        return 0
-    [(done,)] = client.query(READ_VERSION).result_rows
-    if 0 < done < BASELINE_VERSION:
-        raise SchemaTooOld("events", str(done), str(BASELINE_VERSION))
-    if done > VERSION:
-        _require_compatible(client, done)
-    return int(done)
-
-
-def _require_compatible(client: Client, stored: int) -> None:
-    """Raise SchemaTooNew unless this version can work with a newer schema."""
-    [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": stored}).result_rows
-    if not 0 < oldest <= VERSION:
-        raise SchemaTooNew("events", str(stored), str(oldest or stored), str(VERSION))
-    structlog.get_logger().warning(
-        "schema_newer", store="events", schema=str(stored), known=str(VERSION)
-    )

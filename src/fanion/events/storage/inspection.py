@@ -10,13 +10,13 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from fanion.events.ownership_store import Installation, Mark
 from fanion.events.storage.client import (
-    check_schema,
     connect,
     engine_at,
     engine_version,
     open_error,
 )
 from fanion.events.storage.marks import check_mark, replace_mark
+from fanion.events.storage.migrate import check_schema, table_exists
 from fanion.events.storage.native_format import micros
 
 # Counts rows; an event may have more than one until parts are merged.
@@ -73,7 +73,7 @@ def inspect_event_store(
 
 
 def _accepted(client: Client, start: datetime, end: datetime) -> Mapping[int, int]:
-    if not client.command("EXISTS TABLE events"):
+    if not table_exists(client, "events"):
         return {}  # adopted, but not opened by a server yet
     bound = {"start": micros(start), "end": micros(end)}
     rows = client.query(_ACCEPTED, parameters=bound).result_rows

@@ -5,8 +5,7 @@ from uuid import UUID, uuid4
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.ownership_store import NO_EVENTS, OTHER, ForeignEventStore, Installation, Mark
-
-_EXISTS = "EXISTS TABLE installation"
+from fanion.events.storage.migrate import table_exists
 
 # A view, because only one of several processes that create it at once succeeds. Rows have no such
 # order.
@@ -38,7 +37,7 @@ def check_mark(client: Client, installation: Installation | None, where: str) ->
     Raises:
         ForeignEventStore: Another installation owns the store.
     """
-    is_marked = bool(int(client.command(_EXISTS)))  # type: ignore[arg-type]  # 0 or 1
+    is_marked = table_exists(client, "installation")
     if installation is None:
         return is_marked
     if is_marked:
