@@ -218,6 +218,84 @@ def _person_keys() -> Iterator[str]:
 def _create_tables() -> None:
     is_postgresql = op.get_bind().dialect.name == "postgresql"
     person_id = "person_keys.person_id" if is_postgresql else "persons.id"
+    _create_accept_log()
+    _create_accept_log_entries()
+    _create_accept_log_lanes()
+    _create_accept_log_sizes()
+    _create_change_feed()
+    _create_cohort_recounts()
+    _create_dead_letters()
+    _create_event_copies()
+    _create_event_definitions()
+    _create_event_properties()
+    _create_flag_evaluations()
+    _create_flag_versions()
+    _create_group_types()
+    _create_groups()
+    _create_ingestion_counts()
+    _create_ingestion_examples()
+    _create_ingestion_ledger()
+    _create_insight_results()
+    _create_installation()
+    _create_job_leases()
+    _create_log_positions()
+    _create_log_workers()
+    _create_mirror_outbox()
+    _create_mirror_versions()
+    _create_organizations()
+    _create_person_erasures()
+    _create_person_floors()
+    _create_person_overrides()
+    _create_persons()
+    _create_property_definitions()
+    _create_query_cancellations()
+    _create_question_places()
+    _create_schema_compatibility()
+    _create_sign_in_attempts()
+    _create_users()
+    _create_waiting_identities()
+    _create_activity_log()
+    _create_cohorts()
+    _create_dashboards()
+    _create_event_announcement_counts()
+    _create_event_announcements()
+    _create_event_marks()
+    _create_feature_flags()
+    _create_flag_continuity(person_id)
+    _create_insights()
+    _create_memberships()
+    _create_oidc_identities()
+    _create_oidc_states()
+    _create_organization_invites()
+    _create_pending_sign_ins()
+    _create_person_distinct_ids(person_id)
+    _create_personal_api_keys()
+    _create_projects()
+    _create_recovery_codes()
+    _create_resource_access()
+    _create_roles()
+    _create_second_factors()
+    _create_sessions()
+    _create_sign_in_links()
+    _create_webhooks()
+    _create_alerts()
+    _create_cohort_imports()
+    _create_cohort_people(person_id)
+    _create_dashboard_refreshes()
+    _create_dashboard_tiles()
+    _create_flag_role_access()
+    _create_flag_rollback_checks()
+    _create_former_project_tokens()
+    _create_former_secret_keys()
+    _create_invite_roles()
+    _create_project_secret_keys()
+    _create_role_memberships()
+    _create_scheduled_changes()
+    _create_webhook_deliveries()
+    _create_cohort_import_parts()
+
+
+def _create_accept_log() -> None:
     op.create_table(
         "accept_log",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -234,6 +312,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_accept_log_historical_id"), "accept_log", ["historical", "id"], unique=False
     )
+
+
+def _create_accept_log_entries() -> None:
     op.create_table(
         "accept_log_entries",
         sa.Column("historical", sa.Boolean(), nullable=False),
@@ -249,6 +330,9 @@ def _create_tables() -> None:
             "historical", "partition", "id", name=op.f("pk_accept_log_entries")
         ),
     )
+
+
+def _create_accept_log_lanes() -> None:
     op.create_table(
         "accept_log_lanes",
         sa.Column("historical", sa.Boolean(), nullable=False),
@@ -256,6 +340,9 @@ def _create_tables() -> None:
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("historical", name=op.f("pk_accept_log_lanes")),
     )
+
+
+def _create_accept_log_sizes() -> None:
     op.create_table(
         "accept_log_sizes",
         sa.Column("slot", sa.Integer(), autoincrement=False, nullable=False),
@@ -264,6 +351,9 @@ def _create_tables() -> None:
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("slot", "historical", name=op.f("pk_accept_log_sizes")),
     )
+
+
+def _create_change_feed() -> None:
     op.create_table(
         "change_feed",
         sa.Column("number", Id, autoincrement=True, nullable=False),
@@ -272,6 +362,9 @@ def _create_tables() -> None:
         sa.PrimaryKeyConstraint("number", name=op.f("pk_change_feed")),
         sqlite_autoincrement=True,
     )
+
+
+def _create_cohort_recounts() -> None:
     op.create_table(
         "cohort_recounts",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -279,6 +372,9 @@ def _create_tables() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_cohort_recounts")),
         sqlite_autoincrement=True,
     )
+
+
+def _create_dead_letters() -> None:
     op.create_table(
         "dead_letters",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -309,6 +405,9 @@ def _create_tables() -> None:
         ["retry_requested_at"],
         unique=False,
     )
+
+
+def _create_event_copies() -> None:
     op.create_table(
         "event_copies",
         sa.Column("project_id", Id, nullable=False),
@@ -321,6 +420,9 @@ def _create_tables() -> None:
         sa.Column("events", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("project_id", "source", name=op.f("pk_event_copies")),
     )
+
+
+def _create_event_definitions() -> None:
     op.create_table(
         "event_definitions",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -336,6 +438,9 @@ def _create_tables() -> None:
             "project_id", "name", name=op.f("uq_event_definitions_project_id_name")
         ),
     )
+
+
+def _create_event_properties() -> None:
     op.create_table(
         "event_properties",
         sa.Column("project_id", Id, nullable=False),
@@ -351,6 +456,9 @@ def _create_tables() -> None:
         ["project_id", "property"],
         unique=False,
     )
+
+
+def _create_flag_evaluations() -> None:
     op.create_table(
         "flag_evaluations",
         sa.Column("project_id", Id, nullable=False),
@@ -364,12 +472,18 @@ def _create_tables() -> None:
         ),
     )
     op.create_index(op.f("ix_flag_evaluations_day"), "flag_evaluations", ["day"], unique=False)
+
+
+def _create_flag_versions() -> None:
     op.create_table(
         "flag_versions",
         sa.Column("project_id", Id, autoincrement=False, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("project_id", name=op.f("pk_flag_versions")),
     )
+
+
+def _create_group_types() -> None:
     op.create_table(
         "group_types",
         sa.Column("project_id", Id, nullable=False),
@@ -380,6 +494,9 @@ def _create_tables() -> None:
             "project_id", "group_type", name=op.f("uq_group_types_project_id_group_type")
         ),
     )
+
+
+def _create_groups() -> None:
     op.create_table(
         "groups",
         sa.Column("project_id", Id, nullable=False),
@@ -392,6 +509,9 @@ def _create_tables() -> None:
             "project_id", "group_type_index", "group_key", name=op.f("pk_groups")
         ),
     )
+
+
+def _create_ingestion_counts() -> None:
     op.create_table(
         "ingestion_counts",
         sa.Column("project_id", Id, nullable=False),
@@ -403,6 +523,9 @@ def _create_tables() -> None:
             "project_id", "minute", "outcome", "slot", name=op.f("pk_ingestion_counts")
         ),
     )
+
+
+def _create_ingestion_examples() -> None:
     op.create_table(
         "ingestion_examples",
         sa.Column("project_id", Id, nullable=False),
@@ -410,6 +533,9 @@ def _create_tables() -> None:
         sa.Column("examples", Json(), nullable=False),
         sa.PrimaryKeyConstraint("project_id", "outcome", name=op.f("pk_ingestion_examples")),
     )
+
+
+def _create_ingestion_ledger() -> None:
     op.create_table(
         "ingestion_ledger",
         sa.Column("project_id", Id, nullable=False),
@@ -423,6 +549,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_ingestion_ledger_minute"), "ingestion_ledger", ["minute"], unique=False
     )
+
+
+def _create_insight_results() -> None:
     op.create_table(
         "insight_results",
         sa.Column("project_id", Id, nullable=False),
@@ -440,12 +569,18 @@ def _create_tables() -> None:
         ["project_id", "calculated_at"],
         unique=False,
     )
+
+
+def _create_installation() -> None:
     op.create_table(
         "installation",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("event_store", sa.Uuid(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_installation")),
     )
+
+
+def _create_job_leases() -> None:
     op.create_table(
         "job_leases",
         sa.Column("name", sa.String(length=100), nullable=False),
@@ -453,6 +588,9 @@ def _create_tables() -> None:
         sa.Column("held_until", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_job_leases")),
     )
+
+
+def _create_log_positions() -> None:
     op.create_table(
         "log_positions",
         sa.Column("consumer", sa.String(length=64), nullable=False),
@@ -464,12 +602,18 @@ def _create_tables() -> None:
         sa.Column("epoch", sa.BigInteger(), server_default="0", nullable=False),
         sa.PrimaryKeyConstraint("consumer", name=op.f("pk_log_positions")),
     )
+
+
+def _create_log_workers() -> None:
     op.create_table(
         "log_workers",
         sa.Column("id", sa.String(length=64), nullable=False),
         sa.Column("renewed_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_log_workers")),
     )
+
+
+def _create_mirror_outbox() -> None:
     op.create_table(
         "mirror_outbox",
         sa.Column("version", Id, autoincrement=False, nullable=False),
@@ -478,12 +622,18 @@ def _create_tables() -> None:
         sa.Column("groups", Json(), nullable=False),
         sa.PrimaryKeyConstraint("version", name=op.f("pk_mirror_outbox")),
     )
+
+
+def _create_mirror_versions() -> None:
     op.create_table(
         "mirror_versions",
         sa.Column("version", Id, autoincrement=True, nullable=False),
         sa.PrimaryKeyConstraint("version", name=op.f("pk_mirror_versions")),
         sqlite_autoincrement=True,
     )
+
+
+def _create_organizations() -> None:
     op.create_table(
         "organizations",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -492,6 +642,9 @@ def _create_tables() -> None:
         sa.Column("enforce_2fa", sa.Boolean(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_organizations")),
     )
+
+
+def _create_person_erasures() -> None:
     op.create_table(
         "person_erasures",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -508,12 +661,18 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_person_erasures_project_id"), "person_erasures", ["project_id"], unique=False
     )
+
+
+def _create_person_floors() -> None:
     op.create_table(
         "person_floors",
         sa.Column("project_id", Id, autoincrement=False, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("project_id", name=op.f("pk_person_floors")),
     )
+
+
+def _create_person_overrides() -> None:
     op.create_table(
         "person_overrides",
         sa.Column("project_id", Id, nullable=False),
@@ -528,7 +687,9 @@ def _create_tables() -> None:
         ["project_id", "new_person"],
         unique=False,
     )
-    _create_persons()
+
+
+def _create_property_definitions() -> None:
     op.create_table(
         "property_definitions",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -541,6 +702,9 @@ def _create_tables() -> None:
             "project_id", "name", name=op.f("uq_property_definitions_project_id_name")
         ),
     )
+
+
+def _create_query_cancellations() -> None:
     op.create_table(
         "query_cancellations",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -555,6 +719,9 @@ def _create_tables() -> None:
         ["requested_at"],
         unique=False,
     )
+
+
+def _create_question_places() -> None:
     op.create_table(
         "question_places",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -567,12 +734,18 @@ def _create_tables() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_question_places")),
     )
     op.create_index(op.f("ix_question_places_kind"), "question_places", ["kind"], unique=False)
+
+
+def _create_schema_compatibility() -> None:
     op.create_table(
         "schema_compatibility",
         sa.Column("revision", sa.String(length=32), nullable=False),
         sa.Column("oldest_program", sa.String(length=32), nullable=False),
         sa.PrimaryKeyConstraint("revision", name=op.f("pk_schema_compatibility")),
     )
+
+
+def _create_sign_in_attempts() -> None:
     op.create_table(
         "sign_in_attempts",
         sa.Column("kind", sa.String(length=100), nullable=False),
@@ -587,6 +760,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_sign_in_attempts_expires_at"), "sign_in_attempts", ["expires_at"], unique=False
     )
+
+
+def _create_users() -> None:
     op.create_table(
         "users",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -606,6 +782,9 @@ def _create_tables() -> None:
         sa.UniqueConstraint("uuid", name=op.f("uq_users_uuid")),
         sqlite_autoincrement=True,
     )
+
+
+def _create_waiting_identities() -> None:
     op.create_table(
         "waiting_identities",
         sa.Column("project_id", Id, nullable=False),
@@ -615,6 +794,9 @@ def _create_tables() -> None:
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("project_id", "distinct_id", name=op.f("pk_waiting_identities")),
     )
+
+
+def _create_activity_log() -> None:
     op.create_table(
         "activity_log",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -642,6 +824,9 @@ def _create_tables() -> None:
         ["project_id", "scope", "item_id", "created_at"],
         unique=False,
     )
+
+
+def _create_cohorts() -> None:
     op.create_table(
         "cohorts",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -680,6 +865,9 @@ def _create_tables() -> None:
         ["project_id", "created_at"],
         unique=False,
     )
+
+
+def _create_dashboards() -> None:
     op.create_table(
         "dashboards",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -702,6 +890,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_dashboards_project_id_name"), "dashboards", ["project_id", "name"], unique=False
     )
+
+
+def _create_event_announcement_counts() -> None:
     op.create_table(
         "event_announcement_counts",
         sa.Column("definition_id", sa.Uuid(), nullable=False),
@@ -717,6 +908,9 @@ def _create_tables() -> None:
         ),
         sa.PrimaryKeyConstraint("definition_id", "slot", name=op.f("pk_event_announcement_counts")),
     )
+
+
+def _create_event_announcements() -> None:
     op.create_table(
         "event_announcements",
         sa.Column("definition_id", sa.Uuid(), nullable=False),
@@ -736,6 +930,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_event_announcements_due_at"), "event_announcements", ["due_at"], unique=False
     )
+
+
+def _create_event_marks() -> None:
     op.create_table(
         "event_marks",
         sa.Column("definition_id", sa.Uuid(), nullable=False),
@@ -749,6 +946,9 @@ def _create_tables() -> None:
         ),
         sa.PrimaryKeyConstraint("definition_id", name=op.f("pk_event_marks")),
     )
+
+
+def _create_feature_flags() -> None:
     op.create_table(
         "feature_flags",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -785,6 +985,9 @@ def _create_tables() -> None:
         ["project_id", "created_at"],
         unique=False,
     )
+
+
+def _create_flag_continuity(person_id: str) -> None:
     op.create_table(
         "flag_continuity",
         sa.Column("project_id", Id, nullable=False),
@@ -799,6 +1002,9 @@ def _create_tables() -> None:
         ),
         sa.PrimaryKeyConstraint("person_id", "flag_key", name=op.f("pk_flag_continuity")),
     )
+
+
+def _create_insights() -> None:
     op.create_table(
         "insights",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -834,6 +1040,9 @@ def _create_tables() -> None:
         ["project_id", "created_at"],
         unique=False,
     )
+
+
+def _create_memberships() -> None:
     op.create_table(
         "memberships",
         sa.Column("organization_id", sa.Uuid(), nullable=False),
@@ -847,6 +1056,9 @@ def _create_tables() -> None:
         sa.PrimaryKeyConstraint("organization_id", "user_id", name=op.f("pk_memberships")),
     )
     op.create_index(op.f("ix_memberships_user_id"), "memberships", ["user_id"], unique=False)
+
+
+def _create_oidc_identities() -> None:
     op.create_table(
         "oidc_identities",
         sa.Column("issuer", sa.String(length=500), nullable=False),
@@ -860,6 +1072,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_oidc_identities_user_id"), "oidc_identities", ["user_id"], unique=False
     )
+
+
+def _create_oidc_states() -> None:
     op.create_table(
         "oidc_states",
         sa.Column("hash", sa.String(length=100), nullable=False),
@@ -871,6 +1086,9 @@ def _create_tables() -> None:
         sa.PrimaryKeyConstraint("hash", name=op.f("pk_oidc_states")),
     )
     op.create_index(op.f("ix_oidc_states_expires_at"), "oidc_states", ["expires_at"], unique=False)
+
+
+def _create_organization_invites() -> None:
     op.create_table(
         "organization_invites",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -907,6 +1125,9 @@ def _create_tables() -> None:
         ["created_by_id"],
         unique=False,
     )
+
+
+def _create_pending_sign_ins() -> None:
     op.create_table(
         "pending_sign_ins",
         sa.Column("hash", sa.String(length=100), nullable=False),
@@ -926,6 +1147,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_pending_sign_ins_user_id"), "pending_sign_ins", ["user_id"], unique=False
     )
+
+
+def _create_person_distinct_ids(person_id: str) -> None:
     op.create_table(
         "person_distinct_ids",
         sa.Column("project_id", Id, nullable=False),
@@ -939,6 +1163,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_person_distinct_ids_person_id"), "person_distinct_ids", ["person_id"], unique=False
     )
+
+
+def _create_personal_api_keys() -> None:
     op.create_table(
         "personal_api_keys",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -959,6 +1186,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_personal_api_keys_user_id"), "personal_api_keys", ["user_id"], unique=False
     )
+
+
+def _create_projects() -> None:
     op.create_table(
         "projects",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -983,6 +1213,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_projects_organization_id"), "projects", ["organization_id"], unique=False
     )
+
+
+def _create_recovery_codes() -> None:
     op.create_table(
         "recovery_codes",
         sa.Column("user_id", Id, nullable=False),
@@ -990,6 +1223,9 @@ def _create_tables() -> None:
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_recovery_codes_user_id")),
         sa.PrimaryKeyConstraint("user_id", "hash", name=op.f("pk_recovery_codes")),
     )
+
+
+def _create_resource_access() -> None:
     op.create_table(
         "resource_access",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1013,6 +1249,9 @@ def _create_tables() -> None:
         ),
         sqlite_autoincrement=True,
     )
+
+
+def _create_roles() -> None:
     op.create_table(
         "roles",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -1033,6 +1272,9 @@ def _create_tables() -> None:
             "organization_id", "folded_name", name=op.f("uq_roles_organization_id_folded_name")
         ),
     )
+
+
+def _create_second_factors() -> None:
     op.create_table(
         "second_factors",
         sa.Column("user_id", Id, autoincrement=False, nullable=False),
@@ -1046,6 +1288,9 @@ def _create_tables() -> None:
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_second_factors_user_id")),
         sa.PrimaryKeyConstraint("user_id", name=op.f("pk_second_factors")),
     )
+
+
+def _create_sessions() -> None:
     op.create_table(
         "sessions",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -1066,6 +1311,9 @@ def _create_tables() -> None:
     op.create_index(op.f("ix_sessions_expires_at"), "sessions", ["expires_at"], unique=False)
     op.create_index(op.f("ix_sessions_last_used_at"), "sessions", ["last_used_at"], unique=False)
     op.create_index(op.f("ix_sessions_user_id"), "sessions", ["user_id"], unique=False)
+
+
+def _create_sign_in_links() -> None:
     op.create_table(
         "sign_in_links",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -1087,6 +1335,9 @@ def _create_tables() -> None:
         ["user_id", "purpose"],
         unique=False,
     )
+
+
+def _create_webhooks() -> None:
     op.create_table(
         "webhooks",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1106,6 +1357,9 @@ def _create_tables() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index(op.f("ix_webhooks_project_id"), "webhooks", ["project_id"], unique=False)
+
+
+def _create_alerts() -> None:
     op.create_table(
         "alerts",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1137,6 +1391,9 @@ def _create_tables() -> None:
     )
     op.create_index(op.f("ix_alerts_due_at"), "alerts", ["due_at"], unique=False)
     op.create_index(op.f("ix_alerts_project_id"), "alerts", ["project_id"], unique=False)
+
+
+def _create_cohort_imports() -> None:
     op.create_table(
         "cohort_imports",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1161,6 +1418,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_cohort_imports_source_id"), "cohort_imports", ["source_id"], unique=False
     )
+
+
+def _create_cohort_people(person_id: str) -> None:
     op.create_table(
         "cohort_people",
         sa.Column("cohort_id", Id, nullable=False),
@@ -1182,6 +1442,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_cohort_people_person_id"), "cohort_people", ["person_id"], unique=False
     )
+
+
+def _create_dashboard_refreshes() -> None:
     op.create_table(
         "dashboard_refreshes",
         sa.Column("dashboard_id", Id, autoincrement=False, nullable=False),
@@ -1203,6 +1466,9 @@ def _create_tables() -> None:
         ["refreshed_at"],
         unique=False,
     )
+
+
+def _create_dashboard_tiles() -> None:
     op.create_table(
         "dashboard_tiles",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1233,6 +1499,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_dashboard_tiles_insight_id"), "dashboard_tiles", ["insight_id"], unique=False
     )
+
+
+def _create_flag_role_access() -> None:
     op.create_table(
         "flag_role_access",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1257,6 +1526,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_flag_role_access_role_id"), "flag_role_access", ["role_id"], unique=False
     )
+
+
+def _create_flag_rollback_checks() -> None:
     op.create_table(
         "flag_rollback_checks",
         sa.Column("flag_id", Id, autoincrement=False, nullable=False),
@@ -1277,6 +1549,9 @@ def _create_tables() -> None:
         ["checked_at"],
         unique=False,
     )
+
+
+def _create_former_project_tokens() -> None:
     op.create_table(
         "former_project_tokens",
         sa.Column("token", sa.String(length=200), nullable=False),
@@ -1293,6 +1568,9 @@ def _create_tables() -> None:
         ["project_id"],
         unique=False,
     )
+
+
+def _create_former_secret_keys() -> None:
     op.create_table(
         "former_secret_keys",
         sa.Column("hash", sa.String(length=100), nullable=False),
@@ -1307,6 +1585,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_former_secret_keys_project_id"), "former_secret_keys", ["project_id"], unique=False
     )
+
+
+def _create_invite_roles() -> None:
     op.create_table(
         "invite_roles",
         sa.Column("invite_id", sa.Uuid(), nullable=False),
@@ -1323,6 +1604,9 @@ def _create_tables() -> None:
         sa.PrimaryKeyConstraint("invite_id", "role_id", name=op.f("pk_invite_roles")),
     )
     op.create_index(op.f("ix_invite_roles_role_id"), "invite_roles", ["role_id"], unique=False)
+
+
+def _create_project_secret_keys() -> None:
     op.create_table(
         "project_secret_keys",
         sa.Column("project_id", Id, autoincrement=False, nullable=False),
@@ -1335,6 +1619,9 @@ def _create_tables() -> None:
         sa.PrimaryKeyConstraint("project_id", name=op.f("pk_project_secret_keys")),
         sa.UniqueConstraint("hash", name=op.f("uq_project_secret_keys_hash")),
     )
+
+
+def _create_role_memberships() -> None:
     op.create_table(
         "role_memberships",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -1354,6 +1641,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_role_memberships_user_id"), "role_memberships", ["user_id"], unique=False
     )
+
+
+def _create_scheduled_changes() -> None:
     op.create_table(
         "scheduled_changes",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1384,6 +1674,9 @@ def _create_tables() -> None:
     op.create_index(
         op.f("ix_scheduled_changes_flag_id"), "scheduled_changes", ["flag_id"], unique=False
     )
+
+
+def _create_webhook_deliveries() -> None:
     op.create_table(
         "webhook_deliveries",
         sa.Column("id", Id, autoincrement=True, nullable=False),
@@ -1417,6 +1710,9 @@ def _create_tables() -> None:
         ["webhook_id", "id"],
         unique=False,
     )
+
+
+def _create_cohort_import_parts() -> None:
     op.create_table(
         "cohort_import_parts",
         sa.Column("import_id", Id, nullable=False),
