@@ -6,7 +6,7 @@ BENCH_INSIGHTS_FOLDER: keeps the events of each size, which take some minutes to
 
 Each answer is calculated again (`refresh`). Beside the wanted seconds stands the time of DuckDB
 over the same events as Parquet, in the same run. A question that this version does not calculate
-is reported in a line of its own.
+is reported in its own line.
 """
 
 import os

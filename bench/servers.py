@@ -1,4 +1,4 @@
-"""The floor and the real server, each a process of its own that is ended by its id."""
+"""The floor and the real server, each in its own process that is ended by its id."""
 
 import socket
 import subprocess

@@ -15,7 +15,7 @@ function counts. A request lasts until only idle calls have been made for a whil
 those of loops that tick, are measured without requests, and subtracted at their rate. The
 calculation of a cohort is one turn of a loop that ticks too, so only the calls of that loop count.
 
-To measure only the answer to a capture, ingestion is held up: another program locks the records
+To measure only the answer to a capture, ingestion is blocked: another program locks the records
 store while earlier events are ingested.
 
 Not counted: time between a client and the process, C code, SQL, and the work of further web
@@ -198,7 +198,7 @@ class Walk:
 
     @contextmanager
     def _ingestion_held_up(self) -> Iterator[None]:
-        """Hold up ingestion; its thread waits for the lock, and makes no calls meanwhile."""
+        """Block ingestion: its thread waits for the lock, and makes no calls meanwhile."""
         other = sqlite3.connect(self.server.data / "records.db", isolation_level=None)
         try:
             other.execute("BEGIN IMMEDIATE")

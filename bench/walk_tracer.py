@@ -129,7 +129,7 @@ class Recorder:
         return f"{code.co_filename.removeprefix(self._root)}:{code.co_qualname}"
 
     def _pass_on_callers(self) -> None:
-        """Make executors pass the caller on to their threads, which have contexts of their own."""
+        """Make executors pass the caller on to their threads, which have their own contexts."""
         submit = ThreadPoolExecutor.submit
 
         def passing_on(

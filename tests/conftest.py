@@ -1,4 +1,4 @@
-"""Real stores for every suite: a migrated database of its own for each test.
+"""Real stores for every suite: a separate migrated database for each test.
 
 A test that uses the records store runs on SQLite. `@pytest.mark.every_engine`, for outcomes that
 SQL decides, runs it on SQLite and on PostgreSQL; `@pytest.mark.postgresql` only on PostgreSQL.

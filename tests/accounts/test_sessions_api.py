@@ -321,7 +321,7 @@ async def test_the_log_names_the_session_and_never_its_cookie(tenant: Tenant) ->
         found = [json.loads(line) for line in tenant.server.lines.getvalue().splitlines()]
         return [line for line in found if line.get("path") == path]
 
-    until(lines, "the request was not logged")  # a thread of its own logs it
+    until(lines, "the request was not logged")  # another thread logs it
     assert (lines()[-1]["key"], lines()[-1]["user"]) == (
         f"session:{listed_one['id']}",
         tenant.user_id,

@@ -36,7 +36,7 @@ FLAGS = (
 def find_chromium() -> str | None:
     """Return the path of a Chromium, if possible without a window.
 
-    The one without a window of its own takes a third less of the processor.
+    The one without its own window takes a third less of the processor.
     """
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)

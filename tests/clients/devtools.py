@@ -175,7 +175,7 @@ def open_devtools(folder: Path) -> Iterator[Devtools]:
     try:
         yield devtools
     finally:
-        # The browser has a process group of its own: the processes that it started end with it.
+        # The browser has its own process group: the processes that it started end with it.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         reading.join()

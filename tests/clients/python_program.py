@@ -1,4 +1,4 @@
-"""An application that uses the posthog package, old or new, in a process of its own.
+"""An application that uses the posthog package, old or new, in its own process.
 
 It reads JOURNEY (JSON, see journey.py) and prints one line of JSON: what the application saw.
 """

@@ -34,7 +34,7 @@ RETRY_S: Final = 0.1
 
 @dataclass
 class Writer:
-    """A client that sends events of distinct ids of its own, one request after another.
+    """A client that sends events of its own distinct ids, one request after another.
 
     So the last event of each id is known.
 
@@ -80,7 +80,7 @@ class Load:
 
     Attributes:
         urls: The URLs of servers, any of which may be used.
-        is_import: Whether it goes into the lane of imports, with distinct ids of its own, which it
+        is_import: Whether it goes into the lane of imports, with its own distinct ids, which it
             also merges with those of live events.
     """
 

@@ -43,7 +43,7 @@ class CountingLeaseStore(CohortLeaseStore):
 
 @pytest.fixture
 async def servers(postgres_url: str) -> AsyncIterator[list[Records]]:
-    """Open the records for each server, with connections of its own."""
+    """Open the records for each server, with its own connections."""
     opened = [await open_records(postgres_url) for _ in range(SERVERS)]
     yield opened
     for records in opened:

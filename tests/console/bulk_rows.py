@@ -30,7 +30,7 @@ SELECT project_id, email, id FROM persons WHERE project_id = :project_id
 
 
 def add_many_flags(project: Project, count: int) -> None:
-    """Add copies of one flag that the API has made, each with a key of its own: `flag-00017`."""
+    """Add copies of one flag that the API has made, each with its own key: `flag-00017`."""
     made = project.flag(
         "flag-00000",
         when(has("plan", ["pro"]), rollout=20),

@@ -1,6 +1,6 @@
 """One browser and one server for all tests of a process.
 
-Each test has a project of its own, and pages that begin again.
+Each test has its own project, and pages that begin again.
 """
 
 from collections.abc import Generator, Iterator

@@ -35,7 +35,7 @@ class Account:
 class Installation:
     """The installation for all tests of a process.
 
-    Each test has a project of its own in it, and shares the organization with the others.
+    Each test has its own project in it, and shares the organization with the others.
     """
 
     server: RealServer

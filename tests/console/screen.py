@@ -1,4 +1,4 @@
-"""The console as its user sees it: one page in a browser of its own.
+"""The console as its user sees it: one page in its own browser.
 
 Tests find what they use by role and name: `console.page.get_by_role("switch", name="beta")`.
 """

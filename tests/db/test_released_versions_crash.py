@@ -242,7 +242,7 @@ def open_events(folder: Path, source: str = "") -> None:
     run_python(OPEN_EVENTS, f"chdb://{folder}", source)
 
 
-# It runs in a process of its own, because the engine opens only one folder in each process.
+# It runs in its own process, because the engine opens only one folder in each process.
 READ_SCHEMA = """
 import json, sys
 from clickhouse_connect import get_client

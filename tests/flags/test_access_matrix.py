@@ -149,7 +149,7 @@ async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
 
 
 async def _asked(scene: Scene, caller: str, operation: str, number: int) -> httpx.Response:
-    """Perform an operation with a role, an access and a scheduled change of its own."""
+    """Perform an operation with its own role, access and scheduled change."""
     api = f"/api/projects/{scene.tenant.project_id}/feature_flags/{scene.flag_id}/"
     body = dict(OPERATIONS[operation][1])
     values: dict[str, Any] = {"flag_id": scene.flag_id}

@@ -32,7 +32,7 @@ NEEDS_STORE = {"groups": [{"properties": [{"key": "plan", "type": "person", "val
 
 @dataclass
 class ServerOnPostgres:
-    """A server with its records and accept log in a PostgreSQL of its own."""
+    """A server with its records and accept log in its own PostgreSQL."""
 
     postgres: Postgres
     server: RealServer

@@ -124,7 +124,7 @@ ITEMS = {
     "numbers": b'{"event":"a","distinct_id":"u","properties":{"a":[' + b"1.5," * 999 + b"1]}}",
 }
 BODY_BYTES = 2**18
-# Each case is measured in a process of its own, whose allocator has nothing to give back. They are
+# Each case is measured in its own process, whose allocator has nothing to give back. They are
 # forked from one process, because loading the modules takes longer than most of them.
 MEASURE = """
 import json, os, sys, tracemalloc

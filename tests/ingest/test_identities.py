@@ -64,7 +64,7 @@ Returned = tuple[
 
 
 class SharedRecords:
-    """The records of all examples, each in a project of its own."""
+    """The records of all examples, each in its own project."""
 
     def __init__(self, url: str) -> None:
         self._loop = asyncio.new_event_loop()

@@ -10,7 +10,7 @@ import pytest
 from tests.support.application import Tenant
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
-# All of its paths have a row of their own for the other prefix.
+# All of its paths have their own row for the other prefix.
 ALIAS = "/api/feature_flag/"
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 

@@ -89,7 +89,7 @@ async def layout(
 
 @pytest.mark.parametrize("requests", [1, 3])
 async def test_a_visit_joins_in_every_order_of_arrival(layout: AppServer, requests: int) -> None:
-    """The test takes seconds: each of the six orders is ingested in a project of its own."""
+    """The test takes seconds: each of the six orders is ingested in its own project."""
     for order in permutations(JOURNEY):
         async with open_tenant(layout, next_project()) as tenant:
             for some in [order] if requests == 1 else [[sent] for sent in order]:

@@ -40,7 +40,7 @@ UPDATES: dict[str, tuple[list[Json], Json]] = {
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one by one"])
 async def test_events_update_their_person(tenant: Tenant, together: bool) -> None:
-    """Each case has a person of its own."""
+    """Each case has its own person."""
     steps = max(len(updates) for updates, _ in UPDATES.values())
     batches = [
         [

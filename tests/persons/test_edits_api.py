@@ -121,7 +121,7 @@ async def test_the_search_by_email_follows_a_change(tenant: Tenant) -> None:
 
 @pytest.mark.every_engine
 async def test_changes_and_events_at_once_lose_nothing(tenant: Tenant) -> None:
-    """Each side sets a property of its own with every step."""
+    """Each side sets its own property with every step."""
     await tenant.capture(setting("ann"))
     path = f"/persons/{(await tenant.person('ann'))['id']}/"
 
@@ -307,7 +307,7 @@ MIRRORS = ("persons", "person_overrides")
 
 
 async def merged(tenant: Tenant) -> Json:
-    """Create a person with three distinct ids, one of which was a person of its own."""
+    """Create a person with three distinct ids, one of which used to be a separate person."""
     await tenant.capture(
         seen("anon"),
         setting("ann", plan="pro"),

@@ -78,7 +78,7 @@ class Client:
         """Send parts, and return the names of the processes that answered.
 
         Args:
-            parts: Each is sent in a packet of its own.
+            parts: Each is sent in its own packet.
         """
         for part in parts:
             self.writer.write(part)

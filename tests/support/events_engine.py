@@ -1,7 +1,7 @@
 """Real event stores for the suites: chDB, the stand-in for a ClickHouse server, and a named server.
 
 The embedded engine has one folder per process, so each store is shared by the whole session, and
-every test works in a project of its own.
+every test works in its own project.
 """
 
 import os

@@ -156,7 +156,7 @@ def _properties() -> st.SearchStrategy[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Analyst:
-    """An analyst who stores histories, each in a project of its own, and asks about them."""
+    """An analyst who stores histories, each in its own project, and asks about them."""
 
     records: Records
     events: EventStore

@@ -1,4 +1,4 @@
-"""A client of the stream of live events, on a socket of its own."""
+"""A client of the stream of live events, on its own socket."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Viewer:
         while True:
             chunk = await self._chunk()
             assert chunk, "the stream has ended"
-            # The server sends each message as a chunk of its own.
+            # The server sends each message as its own chunk.
             message = parsed(chunk.decode().removesuffix("\n\n"))
             if message is not None:
                 return message

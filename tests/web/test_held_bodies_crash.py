@@ -164,6 +164,6 @@ def test_slow_bodies_of_one_address_leave_room_for_others(
     assert event is not None and (event.status, event.body) == (200, b'{"status":1}')
     assert flags is not None and flags.status == 200
     assert refused == 3
-    # Several processes answer captures, each with buffers of its own.
+    # Several processes answer captures, each with its own buffers.
     grown = max(after[pid] - before[pid] for pid in before)
     assert grown < BUFFERED_BYTES_MAX // 2 + 64 * MEBIBYTE

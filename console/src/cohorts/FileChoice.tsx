@@ -42,7 +42,7 @@ export function FileChoice({ chosen, onChoose, disabled = false }: Props) {
       )}
     >
       <Upload aria-hidden className="size-5 text-ink-3" />
-      {/* Browsers name the button of the field in a language and a look of their own. */}
+      {/* Browsers name the button of the field in a language and look of their own. */}
       <input
         id={id}
         type="file"

@@ -46,7 +46,7 @@ interface CardProps {
 const FLUSH =
   "[&_[data-box]]:rounded-t-none [&_[data-box]]:border-x-0 [&_[data-box]]:border-b-0 [&_[data-toolbar]]:px-4";
 
-/** A part of a screen with a heading of its own. */
+/** A part of a screen with its own heading. */
 export function Card({ title, description, actions, isFlush, className, children }: CardProps) {
   const hasHead = Boolean(title || description || actions);
   return (

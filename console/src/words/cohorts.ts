@@ -100,7 +100,7 @@ export const words = {
     result: (matched: number, rows: string) =>
       `${counted(matched, "row", "rows")} of ${rows} matched a person.`,
     rejected: (count: number) =>
-      `${counted(count, "row matches", "rows match")} nobody in this project:`,
+      `${counted(count, "row matches", "rows match")} no person in this project:`,
     rejectedLabel: "Unmatched rows",
     rejectedMore: (count: number) => `and ${counted(count, "more value", "more values")}`,
     rejectedSave: "Download as CSV",

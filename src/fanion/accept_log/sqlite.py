@@ -1,4 +1,4 @@
-"""The accept log in a SQLite file of its own, for one server and its web workers."""
+"""The accept log in its own SQLite file, for one server and its web workers."""
 
 import asyncio
 import socket
@@ -308,7 +308,7 @@ async def open_sqlite_log(
 class SqliteAppender(GroupCommitLog):
     """The accept log as another process of the server uses it.
 
-    It appends over a channel of its own.
+    It appends over its own channel.
     """
 
     def __init__(self, request_channel: Callable[[], None]) -> None:

@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS {lane} (
   content   BLOB NOT NULL
 )
 """
-# Without BEGIN and COMMIT: a single statement is a transaction of its own.
+# Without BEGIN and COMMIT: a single statement is its own transaction.
 _INSERT = """
 INSERT INTO {lane} (last_id, envelopes, bytes, oldest, content) VALUES (?, ?, ?, ?, ?)
 """

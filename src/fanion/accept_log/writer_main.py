@@ -1,8 +1,8 @@
 """The writer process of the embedded accept log: the only one that writes its file.
 
-It has an interpreter of its own, because a thread of the server would wait for the server's GIL
+It has its own interpreter, because a thread of the server would wait for the server's GIL
 at every step of a commit. It ends when the channel to the server does, after the requests read
-from it. The server's web workers have channels of their own, which the server hands in.
+from it. The server's web workers have their own channels, which the server hands in.
 """
 
 import selectors

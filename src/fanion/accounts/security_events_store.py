@@ -84,7 +84,7 @@ def record_security_event(connection: Connection, event: SecurityEvent) -> None:
 
 
 async def write_security_events(records: Records, *events: SecurityEvent) -> None:
-    """Record events in a transaction of their own.
+    """Record events in their own transaction.
 
     Raises:
         RecordsUnavailable: The records store does not answer.

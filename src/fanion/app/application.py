@@ -175,7 +175,7 @@ def landing_page(
 def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
     """Return the base of links in management answers.
 
-    A management API with a listener of its own is not at the public address.
+    A management API with its own listener is not at the public address.
     """
     listener = settings.management_address
     if listener is not None:

@@ -17,7 +17,7 @@ from fanion.runtime.background import BackgroundTask
 class Runs(Enum):
     EACH = "each"  # concerns only the memory or the requests of this server
     ONE = "one"  # runs only on the server that holds the loop's lease
-    CLAIMS = "each, claims its work"  # rows have leases of their own, so no work is done twice
+    CLAIMS = "each, claims its work"  # rows have their own leases, so no work is done twice
 
 
 @dataclass(frozen=True, slots=True)

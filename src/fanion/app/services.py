@@ -70,7 +70,7 @@ from fanion.wire.offload import Decoding
 class RequestWaits:
     """The longest waits of a request for what is not cached or not finished.
 
-    The setting of stored properties has a wait of its own.
+    The setting of stored properties has its own wait.
 
     Attributes:
         project_s: For a project.
@@ -192,7 +192,7 @@ async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
 
 
 async def open_log(settings: Settings, records: Records) -> AcceptLog:
-    """Open the accept log: in PostgreSQL if the records are there, else in a file of its own.
+    """Open the accept log: in PostgreSQL if the records are there, else in its own file.
 
     Raises:
         OSError: The log cannot be opened.

@@ -25,7 +25,7 @@ _NOTED = select(_note.cohort_id).distinct().limit(COHORTS_MAX)
 class CohortRecountStore:
     """The cohorts that are noted for a recount.
 
-    Each count is a transaction of its own, so that ingestion does not wait for several.
+    Each count is its own transaction, so that ingestion does not wait for several.
     """
 
     records: Records

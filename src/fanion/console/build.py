@@ -32,7 +32,7 @@ class File(Struct, frozen=True):
     digest: str
 
     def etag(self, coding: str) -> str:
-        """Return the entity tag; each coding is a representation of its own.
+        """Return the entity tag; each coding is a separate representation.
 
         Source: RFC 9110 section 8.8.3.3.
         """

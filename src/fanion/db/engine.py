@@ -171,7 +171,7 @@ async def pooled_connection(engine: AsyncEngine) -> AsyncGenerator[AsyncConnecti
 
 
 class SqliteFetch:
-    """A reader that runs one SELECT in a thread of its own.
+    """A reader that runs one SELECT in its own thread.
 
     aiosqlite crosses threads for each step of a read: 1.5 ms for one row against 0.37 ms here; 32
     rows 0.93 ms against 0.39 ms.

@@ -38,7 +38,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """One property whose values have entries of their own.
+    """One property whose values have their own entries.
 
     Attributes:
         key: The name of the property; for a cohort its id as text, or `all`.

@@ -67,9 +67,9 @@ class Lines(ABC):
 
 
 class LineWriter(Lines):
-    """A writer that queues lines in memory, and writes them in batches from a thread of its own.
+    """A writer that queues lines in memory, and writes them in batches from its own thread.
 
-    A slow reader of the log therefore never holds up a request.
+    A slow reader of the log therefore never delays a request.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

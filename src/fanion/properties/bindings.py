@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-# Keys with a column of their own in `attributes`; other keys are read from the JSON text.
+# Keys with their own column in `attributes`; other keys are read from the JSON text.
 COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
 
 # The store can hold times of the years 1900 to 2299.

@@ -2,7 +2,7 @@
 
 The first event is announced at once. Those that follow within ANNOUNCE_EVERY are announced
 together at its end, with their number, so there is at most one message a minute for each
-definition. Each server that ingests counts in rows of its own, so that batches do not wait for
+definition. Each server that ingests counts in its own rows, so that batches do not wait for
 each other.
 """
 

@@ -262,7 +262,7 @@ async def test_a_wrong_state_is_refused(oidc_workspace: OidcWorkspace, changed: 
 
 
 async def test_a_state_belongs_to_its_browser(oidc_workspace: OidcWorkspace) -> None:
-    """An attacker could otherwise sign others in to an account of their own."""
+    """An attacker could otherwise sign others in to the attacker's account."""
     attacker, victim, other = (
         oidc_workspace.browser(),
         oidc_workspace.browser(),

@@ -104,7 +104,7 @@ class Server:
 @pytest.fixture
 async def server(records: Records, program: OidcProgram) -> AsyncIterator[Server]:
     async with open_workspace(records) as workspace, AsyncExitStack() as stack:
-        workspace.clock.time = utc_now()  # the provider has a clock of its own
+        workspace.clock.time = utc_now()  # the provider has its own clock
         plain = Server(workspace, program, stack)
         yield await plain.with_settings(settings_of(program))
 
@@ -162,7 +162,7 @@ async def test_a_code_is_accepted_once_by_the_provider_and_by_us(server: Server)
 
 
 async def test_a_code_expires(server: Server) -> None:
-    """The provider has a clock of its own, so the test has to wait."""
+    """The provider has its own clock, so the test has to wait."""
     person = await server.person()
     back = await person.agree("late")
 

@@ -47,7 +47,7 @@ BUILD = Build(
 
 
 def client_of(app_server: AppServer, build: Build, **settings: Any) -> httpx.AsyncClient:
-    """Return a client of this server with such a build, and with metrics of its own."""
+    """Return a client of this server with such a build, and with its own metrics."""
     public = app_server.running.public
     changed = structs.replace(public.context.settings, **settings)
     context = replace(public.context, build=build, settings=changed, metrics=Metrics())

@@ -187,7 +187,7 @@ class Oracle:
                 yield result
 
     def unordered(self, events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
-        """Yield the events of a try with which one more step can have an event of its own."""
+        """Yield the events of a try with which one more step can have its own event."""
         for start in events:
             if not any(matches(step, start) for step in self.steps):
                 continue

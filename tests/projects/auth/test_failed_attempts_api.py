@@ -30,7 +30,7 @@ DECIDE = "/decide?v=3"
 
 
 class AddressedClient:
-    """A client at an address of its own."""
+    """A client at its own address."""
 
     def __init__(self, tenant: Tenant) -> None:
         self.address = f"198.18.{next(_addresses)}.1"

@@ -7,7 +7,7 @@ import type { Fields } from "./fields";
 
 interface SettingsCardProps {
   fields: Fields;
-  /** Null for a new flag, which has a field of its own for its key. */
+  /** Null for a new flag, which has its own field for its key. */
   savedKey: string | null;
   isByGroup: boolean;
   onChange: (change: Partial<Omit<Fields, "filters">>) => void;

@@ -57,7 +57,7 @@ class CredentialHashes:
 
 
 async def change_account(records: Records, change: AccountChange) -> CredentialHashes:
-    """Write a change in a transaction of its own.
+    """Write a change in its own transaction.
 
     Raises:
         Invalid: Another user has the e-mail address (code `unique`).

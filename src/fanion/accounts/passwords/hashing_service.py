@@ -1,4 +1,4 @@
-"""Argon2 in threads of its own, so that guesses take neither all memory nor all processors."""
+"""Argon2 in its own threads, so that guesses take neither all memory nor all processors."""
 
 import asyncio
 from collections.abc import Callable

@@ -325,7 +325,7 @@ accept_log_lanes = Table(
     Column("bytes", BigInteger, nullable=False),
 )
 
-# The accept log in PostgreSQL, in partitions; SQLite keeps it in a file of its own.
+# The accept log in PostgreSQL, in partitions; SQLite keeps it in its own file.
 accept_log_entries = Table(
     "accept_log_entries",
     metadata,

@@ -31,7 +31,7 @@ CONNECT_SECONDS_MAX = 5
 ANSWER_SECONDS_MAX = 120
 PROBE_SECONDS_MAX = 5  # for the first answer; without one, nothing more is tried
 
-# The engine's own defaults are meant for a machine of its own (5 GB for each cache).
+# The engine's own defaults are meant for a dedicated machine (5 GB for each cache).
 EMBEDDED_OPTIONS: Final = {
     "mark_cache_size": 128 * 2**20,
     "index_mark_cache_size": 64 * 2**20,

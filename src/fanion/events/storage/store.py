@@ -149,7 +149,7 @@ class EventStore:
 
     Inserts, reads of ingestion, probes, reads of single rows, reads of users, and jobs of the
     server
-    have threads of their own, so that none of them waits for another. A read for a user waits for
+    have their own threads, so that none of them waits for another. A read for a user waits for
     its
     turn, and ends when the client leaves. A cancelled read is ended in the store before its call
     returns. A cancelled insert still runs to its end in its thread.
@@ -413,7 +413,7 @@ class EventStore:
         """Run a statement that was compiled from the conditions of a cohort.
 
         Args:
-            estimated: Whether to return how many rows were read, which costs a query of its own.
+            estimated: Whether to return how many rows were read, which costs another query.
 
         Raises:
             StatementFailed: The statement needs too much.

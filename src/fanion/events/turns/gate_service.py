@@ -38,7 +38,7 @@ class GateLimits:
 class Gate:
     """A gate in which projects take turns, and so do users within a project.
 
-    The reads of one user run in order. A user who asks for much does not hold up the others.
+    The reads of one user run in order. A user who asks for much does not delay the others.
     """
 
     def __init__(self, limits: GateLimits) -> None:

@@ -110,7 +110,7 @@ class CaptureEndpoints:
         return ACCEPTED
 
     async def v1(self, request: Request) -> Response:
-        """Capture events in the newest protocol, with an answer and an error shape of its own."""
+        """Capture events in the newest protocol, with its own answer and error shape."""
         request_id = request.headers.get("posthog-request-id")
         echoed = (("posthog-request-id", request_id),) if request_id else ()
         try:

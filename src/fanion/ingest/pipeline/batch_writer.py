@@ -117,7 +117,7 @@ class BatchWriter:
         return await self._retry.call(attempt)
 
     async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, span: Span) -> None:
-        """Write a dead letter as a batch of its own, without retrying. No position moves.
+        """Write a dead letter as its own batch, without retrying. No position moves.
 
         Args:
             span: As in `IngestStore.write_letter`.

@@ -32,7 +32,7 @@ StoreDeadLetter = Callable[[LogEntry, Exception, EnvelopeProgress | None], Await
 class LargeEnvelopeWriter:
     """A writer for envelopes that are too large for one batch.
 
-    Each piece is written in a transaction of its own, which records the progress in the envelope.
+    Each piece is written in its own transaction, which records the progress in the envelope.
     The partition's next holder continues from there.
     """
 

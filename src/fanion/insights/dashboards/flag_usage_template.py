@@ -15,7 +15,7 @@ TAG = "feature flags"
 
 @dataclass(frozen=True, slots=True)
 class TileDraft:
-    """A tile to add, with an insight of its own."""
+    """A tile to add, with its own insight."""
 
     name: str
     description: str

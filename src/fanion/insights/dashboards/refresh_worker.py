@@ -65,7 +65,7 @@ class DashboardRefreshWorker:
         return True
 
     async def _calculate(self, project: Project, dashboard: StoredDashboard) -> None:
-        """Calculate all tiles; one that cannot be calculated does not hold up the others."""
+        """Calculate all tiles; one that cannot be calculated does not delay the others."""
         for tile in dashboard.tiles:
             query = read_stored_question(tile.insight.question.on_dashboard(dashboard.filters))
             if query is None:

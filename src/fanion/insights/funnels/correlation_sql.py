@@ -1,7 +1,7 @@
 """The statement of what correlates with reaching the last step of a funnel.
 
 Each actor has a window: from the first step of its best try to the last step, or to the end of the
-funnel's window. What the actor did in it comes from a part of its own in a UNION, so that the table
+funnel's window. What the actor did in it comes from a separate part of a UNION, so that the table
 of events is on neither side of a join.
 
 Source: insights.md, section 5i.

@@ -67,7 +67,7 @@ class FunnelSql:
     """The inputs to the statements of a funnel.
 
     Attributes:
-        shown: The values of the breakdown with entries of their own, while all others are OTHER;
+        shown: The values of the breakdown with their own entries, while all others are OTHER;
             None for all values.
     """
 
@@ -133,7 +133,7 @@ def step_ranks(steps: Sequence[Entity], exclusions: int) -> list[int]:
 
 
 def elements(compiler: Compiler, funnel: FunnelSql) -> str:
-    """Return rows (actor, elements), with `value` if each value has a funnel of its own."""
+    """Return rows (actor, elements), with `value` if each value has its own funnel."""
     query = funnel.query
     key = ", value" if funnel.one_value_a_funnel else ""
     rows = _ROWS.format(

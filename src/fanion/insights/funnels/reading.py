@@ -57,7 +57,7 @@ _FUNNEL_NAMES = frozenset(
     }
 )
 _PASSED_OVER = OF_KINDS - _FUNNEL_NAMES
-# Names for the list of persons behind a correlation, which has an address of its own.
+# Names for the list of persons behind a correlation, which has its own address.
 _CORRELATED_PERSONS_NAMES = frozenset(
     {
         *("funnel_correlation_person_entity", "funnel_correlation_person_converted"),

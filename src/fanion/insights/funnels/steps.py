@@ -1,7 +1,7 @@
 """The relations between the steps of a funnel, as an event may match several of them.
 
 An event is used for one step only, so it is a matching problem whether each of some steps can have
-an event of its own. By Hall's theorem it can, if for every set of these steps at least as many
+its own event. By Hall's theorem it can, if for every set of these steps at least as many
 events match any step of the set as the set has steps. Not every set has to be checked: if of any
 two steps one contains the other, or they have no event in common, it is enough to check the steps
 that are equal to one step or contained in it.

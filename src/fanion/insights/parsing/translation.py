@@ -167,7 +167,7 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class StandardForm:
-    """The form of kinds that have `series`, and objects with options of their own.
+    """The form of kinds that have `series`, and objects with their own options.
 
     Attributes:
         parts: The kind's own objects, by name.

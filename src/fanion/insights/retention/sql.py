@@ -150,7 +150,7 @@ def retention_statement(retention: RetentionRows, values: Sequence[str] | None) 
     """Return the statement of rows (value, row from 1, rows later, persons).
 
     Args:
-        values: The values of the breakdown with rows of their own, while all others are OTHER. None
+        values: The values of the breakdown with their own rows, while all others are OTHER. None
             for all values, with one row more than those that are shown can have.
     """
     compiler = Compiler(retention.context)

@@ -25,7 +25,7 @@ class SessionSource:
     The engine refuses any other subquery on a Distributed table.
 
     Sessions are read around all ranges that the statement reads (`widen`). A range may be added
-    after a condition was written, so the time bounds are parameters of their own. A statement that
+    after a condition was written, so the time bounds are separate parameters. A statement that
     adds no range reads all time.
     """
 

@@ -80,7 +80,7 @@ def trend_statement(
     is how many persons more are active from this day on.
 
     Args:
-        values: The values of the breakdown with rows of their own, while all others are OTHER. None
+        values: The values of the breakdown with their own rows, while all others are OTHER. None
             for all values, with one row more than are shown.
         most: The number of rows, in place of one more than are shown.
     """

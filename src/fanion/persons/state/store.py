@@ -102,7 +102,7 @@ def _rows_of_list(name: str, kind: type[Any]) -> TableValuedAlias:
     """Return the rows of a bound list, for PostgreSQL, where `persons` has partitions.
 
     What is joined to these rows LATERAL looks, for each of them, into its one partition. A list
-    that is not bound in a SELECT of its own would be planned again by each execution, for all
+    that is not bound in its own SELECT would be planned again by each execution, for all
     partitions.
     """
     given = select(bindparam(name, type_=ARRAY(kind))).scalar_subquery()

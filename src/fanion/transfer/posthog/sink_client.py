@@ -59,7 +59,7 @@ class Sink(Protocol):
 
 
 def split_batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
-    """Yield the items in batches, in order; an item above the limit is a batch of its own."""
+    """Yield the items in batches, in order; an item above the limit is its own batch."""
     batch: list[bytes] = []
     size = 0
     for item in items:
