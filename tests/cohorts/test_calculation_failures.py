@@ -121,7 +121,7 @@ async def test_a_cohort_deleted_during_an_outage_is_not_tried_again(tenant: Tena
 
 
 class FailingEvents:
-    """The real engine, which runs the given statement in place of the one for the members."""
+    """The real engine, which runs the given statement instead of the one for the members."""
 
     def __init__(self, events: Any, statement: str) -> None:
         self._events, self._statement = events, statement

@@ -20,7 +20,7 @@ def put_aside(project: Project, error: str, *events: Json, body: bytes = b"") ->
     """Store a request as if a store had been down while it arrived.
 
     Args:
-        body: Sent in place of events, such as a text that is not JSON.
+        body: Sent instead of events, such as a text that is not JSON.
     """
     now = datetime.now(UTC)
     sent = body or json.dumps(list(events)).encode()

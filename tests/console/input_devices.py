@@ -19,7 +19,7 @@ class InputDevice(Protocol):
         """Press a button, follow a link, turn a switch."""
 
     def type(self, field: Locator, text: str) -> None:
-        """Type a text in place of what the field holds."""
+        """Type a text instead of what the field holds."""
 
     def open_row(self, row: Locator) -> None:
         """Open a row of a table by its name."""

@@ -1,4 +1,4 @@
-"""An empty list in place of an object counts as empty, because PHP encodes empty arrays so."""
+"""An empty list instead of an object counts as empty, because PHP encodes empty arrays so."""
 
 import pytest
 

@@ -55,7 +55,7 @@ class FakeProvider:
         key: The key of its tokens; `published` are the keys that it shows.
         claims: The claims of the next ID tokens, changed by tests.
         info: The answer about the user.
-        answers: Raw HTTP answers by path, in place of its own.
+        answers: Raw HTTP answers by path, instead of its own.
         hold: The paths whose answers wait until `let_go` is set.
     """
 

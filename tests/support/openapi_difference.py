@@ -92,7 +92,7 @@ class Document:
         }
 
     def requirements(self, security: list[dict[str, list[str]]]) -> list[str]:
-        """Return each alternative, with the scheme itself in place of its name."""
+        """Return each alternative, with the scheme itself instead of its name."""
         schemes = {
             name: _text(dict(keywords(scheme)))
             for name, scheme in self.root.get("components", {}).get("securitySchemes", {}).items()

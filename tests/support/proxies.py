@@ -189,7 +189,7 @@ def started_proxy(
 
     Args:
         ports: Those of the server, of the proxy, and others that the sample names.
-        host: The name that Caddy answers to, in place of the sample's; nginx answers to any.
+        host: The name that Caddy answers to, instead of the sample's; nginx answers to any.
     """
     program("nginx" if sample in NGINX_SAMPLES else "caddy")
     command = proxy_command(sample, folder, ports, host)

@@ -48,7 +48,7 @@ class CollectingSink:
 
 @dataclass
 class ProgressInMemory:
-    """A store of the progress in memory, in place of the records store."""
+    """A store of the progress in memory, instead of the records store."""
 
     progress: CopyProgress | None = None
 

@@ -1,4 +1,4 @@
-"""References written as names in place of ids, and back as the ids of another installation."""
+"""References written as names instead of ids, and back as the ids of another installation."""
 
 from typing import Any
 

@@ -286,7 +286,7 @@ async def open_sqlite_log(
     Args:
         bytes_max: Compressed size at which appends raise LogFull; one group may exceed it.
         disk_free_bytes_min: Appends raise LogFull if less is free on the disk.
-        after: The position of ingestion. A new file in place of a lost one begins after it;
+        after: The position of ingestion. A new file instead of a lost one begins after it;
             otherwise its first entries would be taken for ingested ones.
         shared: Whether other processes append too, as `SqliteAppender`.
         installation: Id of the installation that must own the log. A log without an owner becomes

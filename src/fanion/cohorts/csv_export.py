@@ -11,7 +11,7 @@ import msgspec
 from fanion.rest.endpoints import table_lines, text_cell
 
 DISTINCT_IDS_MAX = 10
-COLUMNS_MAX = 1_000  # an empty row of so many columns is 1 kB
+COLUMNS_MAX = 1_000  # an empty row of this many columns is 1 kB
 COLUMN_CHARS_MAX = 400  # in the name of a column, which grows with the depth of nested values
 # The last column of a table that lacks some: the number of the row's values that they hold.
 LEFT_OUT = "columns_left_out"

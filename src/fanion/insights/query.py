@@ -42,7 +42,7 @@ class Breakdown:
 
     Attributes:
         key: The name of the property; for a cohort its id as text, or `all`.
-        bins: Numbers are counted in so many parts of equal width, from the least to the greatest.
+        bins: Numbers are counted in this many parts of equal width, from the least to the greatest.
         normalize_url: Whether `?`, `#` and `/` are removed from the end.
     """
 
@@ -85,7 +85,7 @@ class Scope:
 
     Attributes:
         is_explicit: Whether the range is taken as it is, without rounding.
-        group_type_index: The type of the groups that are counted in place of persons.
+        group_type_index: The type of the groups that are counted instead of persons.
         sent: The question by the names of `filters`, without what only concerns drawing.
     """
 

@@ -22,7 +22,7 @@ from fanion.projects.store import add_project
 # The first organization of every installation has this id. If two servers set up the same store
 # at the same time, one of them fails on the primary key.
 FIRST_ORGANIZATION = uuid5(NAMESPACE_URL, "fanion:first-organization")
-NO_PASSWORD = ""  # in place of a hash; no password matches it
+NO_PASSWORD = ""  # instead of a hash; no password matches it
 
 
 _ANY_ORGANIZATION = select(organizations.c.id).limit(1)

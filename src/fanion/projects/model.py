@@ -351,7 +351,7 @@ class Principal:
             project: None for a request without a project.
             scope: Passed to `require_scope`.
             changes: Whether the request may change something, which a viewer may not.
-            organization_id: The organization that the request names in place of a project.
+            organization_id: The organization that the request names instead of a project.
         """
         if project is not None:
             self.require_member(project)

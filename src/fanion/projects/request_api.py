@@ -144,7 +144,7 @@ class ManagementRequest(Request[User, Principal, State]):
     @property
     def origin(self) -> str:
         """Scheme and host of absolute links, with the path prefix of a proxy."""
-        headers: Any = self.headers  # `get` is overloaded in place of having a default
+        headers: Any = self.headers  # `get` is overloaded instead of having a default
         client = self.scope["client"]  # the other end of the connection
         return self._server_url.of(client[0] if client else "", headers, self.scope["scheme"])
 

@@ -1,7 +1,7 @@
 """One project as one JSON document: what `fanion export` writes and `fanion import` reads.
 
 Objects are identified by key or name, never by ids of an installation. Filters contain
-`{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` in place of ids. The document is
+`{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` instead of ids. The document is
 described in docs/transfer.md.
 """
 

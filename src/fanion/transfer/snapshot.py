@@ -332,7 +332,7 @@ def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
 
 
 def missing_cohort(key: str) -> CohortEntry:
-    """Return a deleted cohort in place of one that does not exist: it has no members either."""
+    """Return a deleted cohort instead of one that does not exist: it has no members either."""
     return CohortEntry(key=key, name=key, filters={"properties": {}}, deleted=True)
 
 

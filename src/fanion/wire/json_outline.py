@@ -9,7 +9,7 @@ from typing import Any
 
 from fanion.wire.incremental_json import Kind, Piece, PullParser
 
-# The mark in place of content that an outline leaves out.
+# The mark instead of content that an outline leaves out.
 ANYTHING = "…"
 PROPERTIES = "properties"
 _TOKEN = frozenset({"token"})

@@ -59,7 +59,7 @@ class OidcServer:
         return client
 
     async def join(self, level: Level = Level.ADMIN, email: str = EMAIL) -> httpx.AsyncClient:
-        """Accept an invite in place of its addressee, and return the browser that did so."""
+        """Accept an invite instead of its addressee, and return the browser that did so."""
         sent = {"target_email": email, "level": int(level)}
         answer = await self.tenant.api.post(f"http://fanion.test{INVITES}", json=sent)
         assert answer.status_code == 201, answer.text

@@ -107,7 +107,7 @@ def recovery_codes(random: bytes) -> Sequence[str]:
 
 
 def hash_recovery_code(code: str) -> str:
-    """Return the hash that is stored in place of a recovery code.
+    """Return the hash that is stored instead of a recovery code.
 
     Args:
         code: As returned by `plain_code`.

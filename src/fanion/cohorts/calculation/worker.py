@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 # The interval of the search for changes made on other servers; a local change wakes the worker.
 POLL_INTERVAL_S = 5.0
-# A cohort that failed so many times in a row is not calculated until it is changed.
+# A cohort that failed this many times in a row is not calculated until it is changed.
 ERRORS_MAX = 20
 # Wait after the first failure; doubled with each further one.
 BACKOFF_FIRST_S = 60.0

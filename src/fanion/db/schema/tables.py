@@ -56,7 +56,7 @@ users = Table(
     Column("password_hash", Text, nullable=False),
     Column("is_active", Boolean, nullable=False),
     Column("is_email_verified", Boolean, nullable=False),
-    # True once the user has chosen the address, in place of an administrator: it then does not
+    # True once the user has chosen the address, instead of an administrator: it then does not
     # prove who the user is. Null for no.
     Column("email_chosen_by_owner", Boolean, nullable=True),
     Column("current_project_id", ID, nullable=True),

@@ -22,7 +22,7 @@ from fanion.properties.match import Moment, PropertyTest, all_of, always, never,
 
 # A condition takes the event store 10 ms for 200,000 persons, and one bit of a 64-bit number.
 CONDITIONS_MAX = 50
-# Combinations of matching conditions; so many take a second in a thread.
+# Combinations of matching conditions; this many take a second in a thread.
 COMBINATIONS_MAX = 100_000
 
 _COUNT = """

@@ -276,7 +276,7 @@ async def stale_page(
     """Return a page of the stale flags that match the query, in its order.
 
     Args:
-        days: A flag counts as not evaluated if it is older and was not evaluated for so many days.
+        days: An older flag with no evaluation for this many days counts as unused.
     """
     if not 1 <= days <= STALE_DAYS_MAX:
         raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")

@@ -62,7 +62,7 @@ class Staleness:
 
     Attributes:
         last_evaluated: Flag key → time of the last evaluation.
-        days: A flag counts as not evaluated if it is older and was not evaluated for so many days.
+        days: An older flag with no evaluation for this many days counts as unused.
     """
 
     last_evaluated: Mapping[str, datetime]

@@ -17,7 +17,7 @@ from typing import Final
 from fanion.insights.query import Entity
 from fanion.properties.filters import ConditionGroup, Node
 
-# Up to so many overlapping steps, none of which contains all the others, are checked in every
+# Up to this many overlapping steps, none of which contains all the others, are checked in every
 # combination, 15 of them. Of more, each one, each pair of neighbours, and all together are checked.
 COMBINED_MAX: Final = 4
 _Kind = tuple[int, ...]

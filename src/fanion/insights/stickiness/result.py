@@ -24,7 +24,7 @@ def stickiness_entry(
     """Return the entry of one series.
 
     Args:
-        counts: Pairs (number of intervals, actors with exactly so many).
+        counts: Pairs (number of intervals, actors with exactly that many).
         before: The previous range, if the entry is about it.
     """
     exactly = dict(counts)

@@ -77,7 +77,7 @@ class SeriesIntervals:
 
 
 def stickiness_statement(series_intervals: SeriesIntervals) -> Statement:
-    """Return the statement of rows (number of intervals, actors with exactly so many)."""
+    """Return the statement of rows (number of intervals, actors with exactly that many)."""
     compiler = _compiler(series_intervals)
     return compiler.statement(BY_NUMBER.format(actors=_actors(compiler, series_intervals)))
 

@@ -30,7 +30,7 @@ from fanion.rest.posthog_insight_fields import (
     OF_KINDS,
 )
 
-# Formulas have letters for so many series.
+# Formulas have letters for this many series.
 SERIES_MAX: Final = 26
 FORMULAS_MAX: Final = 20
 SMOOTHED_MAX: Final = 1_000
@@ -74,7 +74,7 @@ class TrendsQuery:
     Attributes:
         shape: A number for each interval, running sums of them, or one number for the whole range.
         compare_to: The distance to the range to compare with; None for the previous range.
-        smoothed: Each number is the average of so many, rounded down.
+        smoothed: Each number is the average of this many, rounded down.
     """
 
     scope: Scope

@@ -82,7 +82,7 @@ def trend_statement(
     Args:
         values: The values of the breakdown with their own rows, while all others are OTHER. None
             for all values, with one row more than are shown.
-        most: The number of rows, in place of one more than are shown.
+        most: The number of rows, instead of one more than are shown.
     """
     sql = _TrendSql(query)
     trend = sql.trend(values)

@@ -37,7 +37,7 @@ from fanion.server.request import Request
 CACHED_S = 2.0
 CACHED_KEYS_MAX = 10_000
 WRITE_USED_S = 10.0
-# Scopes that a restricted personal key needs if it is used in place of a project key.
+# Scopes that a restricted personal key needs if it is used instead of a project key.
 CAPTURE_SCOPE = "event:write"
 EVALUATION_SCOPE = "feature_flag:read"
 

@@ -51,7 +51,7 @@ def secret_key(random: bytes) -> str:
 
 
 def hash_key(key: str) -> str:
-    """Return the hash that is stored in place of a key, which is long enough to need no salt."""
+    """Return the hash that is stored instead of a key, which is long enough to need no salt."""
     return "sha256$" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -84,7 +84,7 @@ class PosthogInsight(Struct):
     """An insight.
 
     Attributes:
-        query: Newer versions of PostHog have it in place of filters.
+        query: Newer versions of PostHog have it instead of filters.
     """
 
     id: int
