@@ -173,23 +173,10 @@ class Analyst:
     async def store_anew(self, history: History) -> Project:
         """Store a history in a new project, for a test that adds to it."""
         project_id = next_project()
-        events = [
-            Event(
-                project_id,
-                event.uuid,
-                event.event,
-                event.distinct_id,
-                event.person,
-                event.at,
-                event.at,
-                json.dumps(event.properties).encode(),
-            )
-            for event in history.happened
-        ]
-        half = len(events) // 2
-        for part in (events[:half], events[half:]):  # so that repeated events are in two parts
+        half = len(history.happened) // 2
+        for part in (history.happened[:half], history.happened[half:]):  # repeats are in two parts
             if part:
-                await self.events.insert(self.events.encoder.batch(part), uuid4().hex)
+                await self.add_events(project_id, part)
         await self.events.mirror_persons(
             [
                 PersonRow(project_id, who, json.dumps(values).encode(), NOW, 1)
@@ -206,6 +193,22 @@ class Analyst:
             [Override(project_id, old, new, 1) for old, new in history.merged.items()]
         )
         return Project(project_id, uuid4(), uuid4(), "p", "phc_x", history.zone, NOW)
+
+    async def add_events(self, project_id: int, happened: Sequence[HistoryEvent]) -> None:
+        events = [
+            Event(
+                project_id,
+                event.uuid,
+                event.event,
+                event.distinct_id,
+                event.person,
+                event.at,
+                event.at,
+                json.dumps(event.properties).encode(),
+            )
+            for event in happened
+        ]
+        await self.events.insert(self.events.encoder.batch(events), uuid4().hex)
 
     async def ask(self, project: Project, now: datetime = NOW, **filters: Any) -> Any:
         """Return the answer to a question given by `filters`.

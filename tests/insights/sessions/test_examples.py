@@ -465,6 +465,32 @@ async def test_persons_behind_a_number_are_those_of_whole_sessions(analyst: Anal
     assert [analysis.statements.long_sessions for analysis in analyses] == [{project.id}] * 2
 
 
+async def test_a_session_may_become_long_between_two_batches(analyst: Analyst) -> None:
+    visits = [page(who, "2024-03-02 10:00", f"session-{who}", "/home") for who in (1, 2, 3)]
+    project = await analyst.store_anew(History(happened=visits))
+    query = read_actors(
+        {
+            "insight": "TRENDS",
+            "date_from": "2024-03-02",
+            "date_to": "2024-03-02",
+            "events": [{"id": "$pageview", "math": "dau"}],
+            "properties": [
+                {"type": "session", "key": "$pageview_count", "operator": "gte", "value": 1}
+            ],
+        }
+    )
+    finder = ActorFinder(Analysis(analyst.records, analyst.events))
+
+    batches = finder.find_batches(project, query, NOW, size=1, batch_max=1)
+    read = [await anext(batches)]
+    later = page(3, "2024-03-03 10:00", "session-3", "/late")
+    await analyst.add_events(project.id, [later])
+    read += [actors async for actors in batches]
+
+    assert [len(actors) for actors in read] == [1, 1, 1]
+    assert len({who for [(who, _)] in read}) == 3
+
+
 async def test_a_session_id_says_when_a_session_began_that_has_paused(analyst: Analyst) -> None:
     entered = await analyst.answer(
         PAUSED_VISIT,

@@ -164,24 +164,12 @@ class ActorFinder:
         Each statement waits for its turn. Between statements others get theirs, so a slow consumer
         blocks no one.
         """
-
-        async def begin() -> tuple[Calculation, Statement, list[tuple[Any, ...]]]:
-            calculation, statement = await self._statement(project, actors_query, now)
-            return (
-                calculation,
-                statement,
-                await calculation.rows(limit_rows(statement, batch_max, 0)),
-            )
-
-        calculation, statement, rows = await self.analysis.complete(project, begin)
-        offset = 0
-        while rows:
-            for start in range(0, len(rows), size):
-                yield [_actor(row) for row in rows[start : start + size]]
-            if len(rows) < batch_max:
-                return
-            offset += len(rows)
-            rows = await calculation.rows(limit_rows(statement, batch_max, offset))
+        offset, has_more = 0, True
+        while has_more:
+            page = await self.find_page(project, actors_query, now, batch_max, offset)
+            for start in range(0, len(page.actors), size):
+                yield page.actors[start : start + size]
+            offset, has_more = offset + batch_max, page.has_more
 
     async def _statement(
         self, project: Project, actors_query: ActorsQuery, now: datetime
