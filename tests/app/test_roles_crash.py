@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,11 @@ def metrics(server: RealServer) -> dict[str, float]:
 
 def offline_flags(server: RealServer) -> bytes:
     """Return the offline copy, including its journal while there is one."""
-    return b"".join(file.read_bytes() for file in server.data.glob("kept-flags.db*"))
+    content = b""
+    for file in server.data.glob("kept-flags.db*"):
+        with suppress(FileNotFoundError):  # the journal of a transaction that has ended
+            content += file.read_bytes()
+    return content
 
 
 def is_up(server: RealServer) -> bool:

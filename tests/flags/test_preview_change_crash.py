@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.awaited import until, until_soon
 from tests.support.server import Keys, RealServer, expect_created, project_client
+from tests.support.suspended_process import processes
 
 PLACE = "/feature_flags/preview_change/"
 # The client of a question disconnects after 0.2 s.
@@ -52,20 +53,18 @@ async def counted(client: httpx.AsyncClient) -> Any:
 
 
 def process_of(server: RealServer) -> int:
-    [pid] = processes(server)
+    [pid] = change_processes(server)
     return pid
 
 
-def processes(server: RealServer) -> list[int]:
-    tasks = Path(f"/proc/{server.pid}/task").glob("*/children")
-    children = [int(child) for task in tasks for child in task.read_text().split()]
-    return [child for child in children if "change_main" in command(child)]
+def change_processes(server: RealServer) -> list[int]:
+    return [pid for pid in processes(server.pid) if "change_main" in command(pid)]
 
 
 def command(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()
-    except FileNotFoundError:
+    except OSError:
         return ""
 
 

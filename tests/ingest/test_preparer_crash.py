@@ -20,6 +20,7 @@ from tests.support.awaited import until
 from tests.support.outcome import all_events, until_caught_up
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer, project_client
+from tests.support.suspended_process import processes
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
 
@@ -60,9 +61,7 @@ async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> int:
 
 def preparer_processes(server: RealServer) -> list[int]:
     """Return the preparer processes of the server."""
-    tasks = Path(f"/proc/{server.pid}/task").glob("*/children")
-    children = [int(child) for task in tasks for child in task.read_text().split()]
-    return [child for child in children if "preparer_main" in command(child)]
+    return [pid for pid in processes(server.pid) if "preparer_main" in command(pid)]
 
 
 def have_ended(pids: list[int]) -> bool:
@@ -72,7 +71,7 @@ def have_ended(pids: list[int]) -> bool:
 def command(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()
-    except FileNotFoundError:
+    except OSError:
         return ""
 
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -209,7 +209,11 @@ def test_a_child_ends_with_a_parent_that_is_killed() -> None:
 
 
 def open_files(pid: int | None) -> set[Path]:
-    return {link.readlink() for link in Path(f"/proc/{pid}/fd").iterdir()}
+    files = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            files.add(link.readlink())
+    return files
 
 
 def is_running(pid: int) -> bool:
