@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from fanion.events.definitions.model import PropertyType
-from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
+from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, Condition
 from fanion.projects.model import AccessLevel
@@ -167,7 +167,7 @@ class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
     members: list[str] = []
 
 
-class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
+class FlagEntry(PlainFlag, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A flag.
 
     Attributes:
@@ -176,20 +176,9 @@ class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
     """
 
     key: Name
-    name: str = ""
-    filters: dict[str, Any] = {}
-    active: bool = True
-    ensure_experience_continuity: bool | None = False
-    rollback_conditions: Any = None
-    performed_rollback: bool | None = None
-    tags: list[str] = []
-    analytics_dashboards: list[str] = []
-    has_enriched_analytics: bool = False
-    bucketing_identifier: BucketingIdentifier | None = None
-    evaluation_runtime: EvaluationRuntime | None = None
-    evaluation_contexts: list[str] | None = None
+    analytics_dashboards: list[str] = field(default_factory=list)
     created_at: Time | None = None
-    roles: list[str] = []
+    roles: list[str] = field(default_factory=list)
 
 
 class Document(Struct, frozen=True, kw_only=True):
@@ -214,7 +203,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
 # The lists of a document, each with the type of an entry, its kind for messages, and the field that
 # identifies it.
-SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
+SECTIONS: Mapping[str, tuple[type[Struct], str, str]] = {
     "group_types": (GroupTypeEntry, "group type", "group_type"),
     "event_definitions": (EventDefinitionEntry, "event definition", "name"),
     "property_definitions": (PropertyDefinitionEntry, "property definition", "name"),
@@ -260,7 +249,7 @@ def read_document(raw: bytes) -> Document:
     return Document(**sections, test_account_filters=conditions)
 
 
-def label_of(section: str, entry: DocumentEntry) -> str:
+def label_of(section: str, entry: Struct) -> str:
     _, word, field = SECTIONS[section]
     return f"{word} {getattr(entry, field)}"
 
@@ -291,7 +280,7 @@ def _parse_entries(section: str, raw: object) -> list[Any]:
     return [_parse_entry(section, index, value) for index, value in enumerate(raw)]
 
 
-def _parse_entry(section: str, index: int, raw: object) -> DocumentEntry:
+def _parse_entry(section: str, index: int, raw: object) -> Struct:
     kind, word, field = SECTIONS[section]
     given = raw.get(field) if isinstance(raw, dict) else None
     label = f"{word} {given}" if isinstance(given, str) and given else f"{section}[{index}]"
@@ -304,7 +293,7 @@ def _parse_entry(section: str, index: int, raw: object) -> DocumentEntry:
     return entry
 
 
-def schema_fault(section: str, index: int, entry: DocumentEntry) -> str | None:
+def schema_fault(section: str, index: int, entry: Struct) -> str | None:
     """Return the schema error of an entry that was not read from a document, or None."""
     try:
         _parse_entry(section, index, msgspec.to_builtins(entry))
@@ -324,7 +313,7 @@ def _error_text(error: str) -> str:
     return f"{field}: {reason}" if field else reason
 
 
-def _faults(entry: DocumentEntry) -> Iterator[tuple[str, str]]:
+def _faults(entry: Struct) -> Iterator[tuple[str, str]]:
     """Yield values that JSON allows and the records store does not."""
     for name in entry.__struct_fields__:
         value = getattr(entry, name)

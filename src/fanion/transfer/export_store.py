@@ -21,6 +21,7 @@ from fanion.db.schema.tables import (
     users,
 )
 from fanion.events.definitions.model import PropertyType
+from fanion.flags.definitions.model import plain_values
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
 from fanion.projects.model import AccessLevel, Project
@@ -325,20 +326,9 @@ def _usage_dashboards(connection: Connection, project_id: int) -> set[int]:
 def _stored_flag(row: Any, given: Sequence[str]) -> SnapshotFlag:
     old = FlagRow(row.id, row.key, row.filters, row.rollout_percentage)
     return SnapshotFlag(
+        **(plain_values(row) | {"filters": grouped_filters(old)}),
         id=row.id,
-        key=row.key,
-        name=row.name,
-        filters=grouped_filters(old),
-        active=row.active,
-        ensure_experience_continuity=row.ensure_experience_continuity,
-        rollback_conditions=row.rollback_conditions,
-        performed_rollback=row.performed_rollback,
-        tags=row.tags,
         analytics_dashboards=row.analytics_dashboards,
-        has_enriched_analytics=row.has_enriched_analytics,
         created_at=row.created_at,
         roles=given,
-        bucketing_identifier=row.bucketing_identifier,
-        evaluation_runtime=row.evaluation_runtime,
-        evaluation_contexts=row.evaluation_contexts,
     )

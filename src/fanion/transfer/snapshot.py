@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
+from fanion.flags.definitions.model import PlainFlag, plain_values
 from fanion.insights.alerts.model import BreakdownValue, Condition
 from fanion.transfer.document import (
     AlertEntry,
@@ -24,31 +24,17 @@ from fanion.transfer.document import (
 from fanion.transfer.references import Names, replace_ids, replace_ids_in_flag
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotFlag:
+class SnapshotFlag(PlainFlag, frozen=True, kw_only=True):
     """A stored flag.
 
     Attributes:
-        filters: With `groups`.
         roles: Names of the roles that may edit the flag.
     """
 
     id: int
-    key: str
-    name: str
-    filters: Mapping[str, Any]
-    active: bool
-    ensure_experience_continuity: bool | None
-    rollback_conditions: Any
-    performed_rollback: bool | None
-    tags: Sequence[str]
     analytics_dashboards: Sequence[int]
-    has_enriched_analytics: bool
     created_at: datetime
     roles: Sequence[str] = ()
-    bucketing_identifier: BucketingIdentifier | None = None
-    evaluation_runtime: EvaluationRuntime | None = None
-    evaluation_contexts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,20 +221,13 @@ def unknown_cohorts(stored: Stored) -> set[int]:
 
 def flag_entry(flag: SnapshotFlag, names: Names, keys: Keys) -> FlagEntry:
     dashboards = (keys.dashboards.get(dashboard_id) for dashboard_id in flag.analytics_dashboards)
+    conditions = {
+        "filters": replace_ids_in_flag(flag.filters, names),
+        "rollback_conditions": replace_ids(flag.rollback_conditions, names),
+    }
     return FlagEntry(
-        key=flag.key,
-        name=flag.name,
-        filters=replace_ids_in_flag(flag.filters, names),
-        active=flag.active,
-        ensure_experience_continuity=flag.ensure_experience_continuity,
-        rollback_conditions=replace_ids(flag.rollback_conditions, names),
-        performed_rollback=flag.performed_rollback,
-        tags=list(flag.tags),
+        **(plain_values(flag) | conditions),
         analytics_dashboards=[key for key in dashboards if key is not None],
-        has_enriched_analytics=flag.has_enriched_analytics,
-        bucketing_identifier=flag.bucketing_identifier,
-        evaluation_runtime=flag.evaluation_runtime,
-        evaluation_contexts=list(flag.evaluation_contexts or ()) or None,
         created_at=flag.created_at,
         roles=sorted(flag.roles),
     )

@@ -15,7 +15,7 @@ from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime, grouped_filters
 from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.flags.management.role_access_store import FlagAccess
-from fanion.flags.storage.store import StoredFlag
+from fanion.flags.storage.store import StoredFlag, columns_of
 from fanion.flags.validation.filters import (
     KEY_CHARS_MAX,
     check_filters,
@@ -178,36 +178,24 @@ class FlagChanges(_Sent, kw_only=True, omit_defaults=True, forbid_unknown_fields
 
 
 _NEVER_WRITTEN = {"version", *_Sent.__struct_fields__}
+_SHOWN_IF_SET = ("bucketing_identifier", "evaluation_runtime", "evaluation_contexts")
+# The fields of FlagBody that are columns.
+_SHOWN = set(FlagBody.__struct_fields__) - {"filters", "rollout_percentage"}
 
 
 def flag_body(flag: StoredFlag, access: FlagAccess) -> FlagBody:
     """Return the flag as the caller with this access sees it."""
-    row = flag.definition
-    filters = grouped_filters(row)
+    filters = grouped_filters(flag.definition)
+    shown = {name: value for name, value in columns_of(flag).items() if name in _SHOWN}
     return FlagBody(
-        id=row.id,
-        name=row.name,
-        key=row.key,
-        filters=filters,
-        deleted=row.deleted,
-        active=row.active,
-        created_by=flag.created_by,
-        created_at=flag.created_at,
+        **{name: value for name, value in shown.items() if value or name not in _SHOWN_IF_SET},
         **derived_of(filters),
-        ensure_experience_continuity=row.ensure_experience_continuity,
+        filters=filters,
+        created_by=flag.created_by,
         experiment_set=[],
         surveys=[],
         features=[],
-        rollback_conditions=flag.rollback_conditions,
-        performed_rollback=flag.performed_rollback,
-        can_edit=access.can_edit(row.id, flag.creator_id),
-        tags=flag.tags,
-        usage_dashboard=flag.usage_dashboard,
-        analytics_dashboards=flag.analytics_dashboards,
-        has_enriched_analytics=flag.has_enriched_analytics,
-        bucketing_identifier=row.bucketing_identifier or UNSET,
-        evaluation_runtime=row.evaluation_runtime or UNSET,
-        evaluation_contexts=list(row.evaluation_contexts) if row.evaluation_contexts else UNSET,
+        can_edit=access.can_edit(flag.definition.id, flag.creator_id),
     )
 
 
@@ -239,20 +227,13 @@ def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
     check_conditions(data.rollback_conditions, None)
     _require_agreement(data, filters, None)
     return {
-        "key": data.key,
-        "name": data.name,
+        **_sent_columns(data),
         "filters": filters,
-        "deleted": data.deleted,
         "active": data.active is not False,
         "created_at": now if data.created_at is UNSET else data.created_at,
-        "ensure_experience_continuity": data.ensure_experience_continuity,
-        "rollback_conditions": data.rollback_conditions,
         "performed_rollback": _performed_rollback(data),
         "tags": normal_tags(data.tags or []),
         "analytics_dashboards": _each_once(data.analytics_dashboards or []),
-        "has_enriched_analytics": data.has_enriched_analytics,
-        "bucketing_identifier": data.bucketing_identifier,
-        "evaluation_runtime": data.evaluation_runtime,
         "evaluation_contexts": normal_tags(data.evaluation_contexts or []) or None,
     }
 
@@ -263,11 +244,7 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     Raises:
         Invalid: A field is not allowed.
     """
-    values = {
-        name: value
-        for name, value in structs.asdict(data).items()
-        if value is not UNSET and name not in _NEVER_WRITTEN
-    }
+    values = _sent_columns(data)
     stored = grouped_filters(flag.definition)
     if "filters" in values:
         if values["filters"] is None:
@@ -291,6 +268,15 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     if data.active is True:
         values.setdefault("performed_rollback", False)
     return values
+
+
+def _sent_columns(data: NewFlag | FlagChanges) -> dict[str, Any]:
+    """Return the columns that were sent, or have a default, as they are."""
+    return {
+        name: value
+        for name, value in structs.asdict(data).items()
+        if value is not UNSET and name not in _NEVER_WRITTEN
+    }
 
 
 def _performed_rollback(data: NewFlag) -> bool | None:

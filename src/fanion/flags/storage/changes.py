@@ -8,7 +8,6 @@ Source: flags.md section 14.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -23,9 +22,8 @@ from fanion.db.schema.flags import flag_rollback_checks, scheduled_changes
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.automation.rollback import is_watched
-from fanion.flags.engine.definition import FlagRow
 from fanion.flags.storage.integrity import require_computable
-from fanion.flags.storage.store import StoredFlag, get_flag
+from fanion.flags.storage.store import StoredFlag, columns_of, get_flag
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
 from fanion.insights.dashboards.flag_usage_template import usage_dashboard
 from fanion.insights.dashboards.store import Creator, add_dashboard
@@ -36,31 +34,13 @@ from fanion.webhooks import outbox_store
 SCOPE: Literal["FeatureFlag"] = "FeatureFlag"
 FLAG_DELETED = "The feature flag was deleted."
 
-# The stored fields whose changes are recorded, in this order. Fields that users do not set are left
-# out, and so are creator and creation time.
-RECORDED_FIELDS = (
-    "key",
-    "name",
-    "filters",
-    "deleted",
-    "active",
-    "rollback_conditions",
-    "performed_rollback",
-    "ensure_experience_continuity",
-    "tags",
-    "analytics_dashboards",
-    "has_enriched_analytics",
-    "bucketing_identifier",
-    "evaluation_runtime",
-    "evaluation_contexts",
-)
-
-# Columns besides those of FlagRow.
-_FURTHER_COLUMNS = tuple(
-    field.name for field in fields(StoredFlag) if field.name not in ("definition", "created_by")
-)
-
 _flag = feature_flags.c
+# The columns whose changes are recorded, in this order.
+_UNRECORDED = {
+    *("id", "project_id", "version", "created_by_id", "created_at"),
+    *("rollout_percentage", "usage_dashboard"),
+}
+RECORDED_FIELDS = tuple(str(column.name) for column in _flag if column.name not in _UNRECORDED)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -230,12 +210,6 @@ def _record_activity(
         changes=changed,
     )
     outbox_store.record_and_enqueue(connection, record)
-
-
-def columns_of(flag: StoredFlag) -> dict[str, Any]:
-    """Return the stored columns of a flag that can be changed."""
-    row = {field.name: getattr(flag.definition, field.name) for field in fields(FlagRow)}
-    return row | {name: getattr(flag, name) for name in _FURTHER_COLUMNS}
 
 
 def _existing_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag:

@@ -6,7 +6,7 @@ flags are compiled from.
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -34,21 +34,8 @@ _flag = feature_flags.c
 # Rows read in one turn of the event loop.
 READ_ROWS = 500
 READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
-# In the order of FlagRow.
-DEFINITION = (
-    _flag.id,
-    _flag.key,
-    _flag.filters,
-    _flag.rollout_percentage,
-    _flag.active,
-    _flag.deleted,
-    _flag.ensure_experience_continuity,
-    _flag.version,
-    _flag.name,
-    _flag.bucketing_identifier,
-    _flag.evaluation_runtime,
-    _flag.evaluation_contexts,
-)
+_DEFINITION_NAMES = tuple(field.name for field in fields(FlagRow))
+DEFINITION = tuple(_flag[name] for name in _DEFINITION_NAMES)
 # The columns that a query compares. Filters are long, so they are only read if a query needs them,
 # with the old percentage that belongs to filters without groups.
 _CANDIDATE = (
@@ -66,12 +53,12 @@ _FILTERS = (_flag.filters, _flag.rollout_percentage)
 
 @dataclass(frozen=True, slots=True)
 class StoredFlag:
-    """A stored flag: its definition, and the further columns by name."""
+    """A stored flag: its definition, its creator, and the further columns by name."""
 
     definition: FlagRow
+    created_by: UserSummary | None
     project_id: int
     created_at: datetime
-    created_by: UserSummary | None
     rollback_conditions: Any
     performed_rollback: bool | None
     tags: list[str]
@@ -100,19 +87,16 @@ class StoredFlag:
         )
 
 
+_FURTHER_NAMES = tuple(
+    field.name for field in fields(StoredFlag) if field.name not in ("definition", "created_by")
+)
+_COLUMNS = (*DEFINITION, *(_flag[name] for name in _FURTHER_NAMES))
+
+
 def flag_rows() -> Select[Any]:
-    return select(
-        *DEFINITION,
-        _flag.project_id,
-        _flag.created_at,
-        _flag.rollback_conditions,
-        _flag.performed_rollback,
-        _flag.tags,
-        _flag.usage_dashboard,
-        _flag.analytics_dashboards,
-        _flag.has_enriched_analytics,
-        *USER_SUMMARY,
-    ).select_from(feature_flags.outerjoin(users, users.c.id == _flag.created_by_id))
+    return select(*_COLUMNS, *USER_SUMMARY).select_from(
+        feature_flags.outerjoin(users, users.c.id == _flag.created_by_id)
+    )
 
 
 def get_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
@@ -134,24 +118,19 @@ def lock_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFl
 
 
 def stored_flag(row: Row[Any]) -> StoredFlag:
-    return StoredFlag(
-        FlagRow(*row[: len(DEFINITION)]),
-        row.project_id,
-        row.created_at,
-        user_summary(row),
-        row.rollback_conditions,
-        row.performed_rollback,
-        row.tags,
-        row.usage_dashboard,
-        row.analytics_dashboards,
-        row.has_enriched_analytics,
-    )
+    further = row[len(DEFINITION) : len(_COLUMNS)]
+    return StoredFlag(FlagRow(*row[: len(DEFINITION)]), user_summary(row), *further)
+
+
+def columns_of(flag: StoredFlag) -> dict[str, Any]:
+    """Return the stored columns of a flag, by name, without its creator."""
+    row = {name: getattr(flag.definition, name) for name in _DEFINITION_NAMES}
+    return row | {name: getattr(flag, name) for name in _FURTHER_NAMES}
 
 
 def flag_row(columns: Mapping[str, Any]) -> FlagRow:
     """Return the definition in a flag's columns; missing columns have their defaults."""
-    names = (column.name for column in DEFINITION)
-    return FlagRow(**{name: columns[name] for name in names if name in columns})
+    return FlagRow(**{name: columns[name] for name in _DEFINITION_NAMES if name in columns})
 
 
 def flag_version(connection: Connection, project_id: int) -> int:

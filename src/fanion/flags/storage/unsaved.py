@@ -10,12 +10,16 @@ from fanion.db.schema.tables import feature_flags
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow
 from fanion.flags.storage.changes import (
     changed_values,
-    columns_of,
     key_is_taken,
     require_references,
 )
 from fanion.flags.storage.integrity import require_computable
-from fanion.flags.storage.store import StoredFlag, definitions_around, flag_row
+from fanion.flags.storage.store import (
+    StoredFlag,
+    columns_of,
+    definitions_around,
+    flag_row,
+)
 from fanion.rest.validation import INTEGER_MAX
 
 # The id of a flag that is not created yet; no condition can refer to it.

@@ -11,6 +11,7 @@ from sqlalchemy import select, update
 
 from fanion.db.schema.organizations import roles
 from fanion.db.schema.tables import feature_flags, memberships, users
+from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.management.role_access_store import give_flag
 from fanion.flags.storage.changes import change_flag, create_flag
 from fanion.flags.storage.store import lock_flag
@@ -22,20 +23,10 @@ from fanion.transfer.references import replace_names, replace_names_in_flag
 from fanion.transfer.snapshot import flag_entry
 
 _role = roles.c
-
-
-_PLAIN = (
-    "name",
-    "active",
-    "ensure_experience_continuity",
-    "performed_rollback",
-    "tags",
-    "has_enriched_analytics",
-    "bucketing_identifier",
-    "evaluation_runtime",
-    "evaluation_contexts",
-)
 _CONDITIONS = ("filters", "rollback_conditions")
+_PLAIN = tuple(
+    name for name in PlainFlag.__struct_fields__ if name != "key" and name not in _CONDITIONS
+)
 
 
 def import_flags(target: ImportTarget) -> None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Connection
 
 from fanion.activity.model import Author
-from fanion.transfer.document import Document, DocumentEntry
+from fanion.transfer.document import Document
 from fanion.transfer.references import Ids, Names
 from fanion.transfer.report import Report
 from fanion.transfer.snapshot import Keys, Stored, unique_keys
@@ -72,7 +73,7 @@ def matched_keys(document: Document, stored: Stored) -> Keys:
     return Keys(cohorts, dashboards)
 
 
-def differing(stored: DocumentEntry, entry: DocumentEntry, fields: Iterable[str]) -> dict[str, Any]:
+def differing(stored: Struct, entry: Struct, fields: Iterable[str]) -> dict[str, Any]:
     """Return the values of `entry` in fields that differ as JSON, whatever the order of keys."""
     return {
         name: value

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fanion.events.definitions.model import PropertyType
+from fanion.flags.definitions.model import plain_values
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.projects.model import AccessLevel
@@ -168,23 +169,21 @@ def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -
 
 
 def stored_flag(body: PosthogFlag, roles: Iterable[str] = ()) -> SnapshotFlag:
+    values = {
+        "name": body.name or "",
+        "filters": body.filters or {},
+        "tags": body.tags or [],
+        "has_enriched_analytics": bool(body.has_enriched_analytics),
+        "bucketing_identifier": _choice(body.bucketing_identifier, BucketingIdentifier),
+        "evaluation_runtime": _choice(body.evaluation_runtime, EvaluationRuntime),
+        "evaluation_contexts": normal_tags(body.evaluation_contexts or []) or None,
+    }
     return SnapshotFlag(
+        **(plain_values(body) | values),
         id=body.id,
-        key=body.key,
-        name=body.name or "",
-        filters=body.filters or {},
-        active=body.active,
-        ensure_experience_continuity=body.ensure_experience_continuity,
-        rollback_conditions=body.rollback_conditions,
-        performed_rollback=body.performed_rollback,
-        tags=body.tags or [],
         analytics_dashboards=body.analytics_dashboards or [],
-        has_enriched_analytics=bool(body.has_enriched_analytics),
         created_at=as_utc(body.created_at),
         roles=sorted(roles),
-        bucketing_identifier=_choice(body.bucketing_identifier, BucketingIdentifier),
-        evaluation_runtime=_choice(body.evaluation_runtime, EvaluationRuntime),
-        evaluation_contexts=normal_tags(body.evaluation_contexts or []) or None,
     )
 
 
