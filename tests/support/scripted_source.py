@@ -53,6 +53,7 @@ def scripted_server(script: Script) -> Iterator[ScriptedSource]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # one packet for head and body: a second one waits 40 ms for the first
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
