@@ -13,8 +13,8 @@ from sqlalchemy.engine import Engine
 from fanion.db.change_feed import ChangeFeed, FeedTopic
 from fanion.db.drivers import RecordsUnavailable
 from fanion.db.engine import Records
+from fanion.flags.definitions.store import FlagStore
 from fanion.flags.evaluation.cache import FlagSets
-from fanion.flags.storage.store import FlagStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from tests.support.awaited import until_soon

@@ -12,13 +12,13 @@ from fanion.cohorts.criteria import json_schema as cohort_schema
 from fanion.cohorts.criteria.definition import Criteria, normal_groups
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.errors import Invalid
-from fanion.flags.automation.rollback import check_conditions
-from fanion.flags.validation import json_schema as flag_schema
-from fanion.flags.validation.filters import check_filters
+from fanion.flags import json_schema as flag_schema
+from fanion.flags.definitions.rollback_conditions import check_conditions
+from fanion.flags.definitions.validation.filters import check_filters
 from fanion.insights.kinds import json_schema as insight_schema
 from fanion.insights.trends.query import parse_trends
 from fanion.properties.operators import OPERATORS
-from tests.flags.test_validation import ABOVE, MISTAKES, WRONG_ROLLBACKS
+from tests.flags.definitions.test_validation import ABOVE, MISTAKES, WRONG_ROLLBACKS
 
 Json = dict[str, Any]
 COMPONENTS = {

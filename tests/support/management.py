@@ -30,7 +30,7 @@ from fanion.accounts.signup_service import Signup
 from fanion.accounts.users_store import AccountStore
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
-from fanion.flags.management.role_access_store import revoke_flags_of_role
+from fanion.flags.definitions.role_access.store import revoke_flags_of_role
 from fanion.projects.admin_store import FIRST_ORGANIZATION, Installation, SetUp, set_up
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import hash_key, mask

@@ -16,8 +16,8 @@ from fanion.cohorts.store import CohortStore, FlagChecks
 from fanion.cohorts.validation import created_values
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, persons
-from fanion.flags.management.role_access_store import active_flags_using
-from fanion.flags.storage.integrity import flags_without_answer
+from fanion.flags.definitions.integrity_store import flags_without_answer
+from fanion.flags.definitions.role_access.store import active_flags_using
 from fanion.persons.state.merge_store import move_memberships
 from fanion.projects.model import Project
 

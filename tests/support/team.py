@@ -18,10 +18,11 @@ from fanion.accounts.sessions.store import SessionStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
-from fanion.flags.management.api import Flags, FlagsApi
-from fanion.flags.management.role_access_api import RoleAccessApi
-from fanion.flags.management.role_access_store import revoke_flags_of_role
-from fanion.flags.storage.store import FlagStore
+from fanion.flags.definitions.api import FlagsApi
+from fanion.flags.definitions.role_access.api import RoleAccessApi
+from fanion.flags.definitions.role_access.store import revoke_flags_of_role
+from fanion.flags.definitions.service import FlagService
+from fanion.flags.definitions.store import FlagStore
 from fanion.flags.usage.api import FlagDashboardsApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication_service import Authentication
@@ -240,7 +241,7 @@ def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
                 "organizations": Organizations(directory, records, rights_changed),
                 "roles": RoleStore(records, revoke_flags_of_role),
                 "invites": Invites(InviteStore(records), mails.send, MAIL_URL),
-                "flags": Flags(store, ChangeBus()),
+                "flags": FlagService(store, ChangeBus()),
                 "records": records,
             },
         )

@@ -1,6 +1,7 @@
 """Odd values in every field of a request: rejected in the error format, or accepted and applied.
 
-Each field gets some of the odd values; `tests/flags/test_odd_filters.py` tries all of them.
+Each field gets some of the odd values; `tests/flags/definitions/test_odd_filters.py` tries all of
+them.
 """
 
 from typing import Any

@@ -15,8 +15,8 @@ from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import organizations, projects
 from fanion.db.schema.webhooks import webhook_deliveries
 from fanion.errors import Invalid, NotFound
-from fanion.flags.management.api import Flags
-from fanion.flags.storage.store import FlagStore
+from fanion.flags.definitions.service import FlagService
+from fanion.flags.definitions.store import FlagStore
 from fanion.projects.model import Project
 from fanion.runtime.change_bus import ChangeBus
 from fanion.webhooks.model import ATTEMPTS_MAX, EVENT_TYPES, DeliveryOutcome, Webhook
@@ -82,7 +82,7 @@ async def create_flag(records: Records, key: str) -> None:
         "analytics_dashboards": [],
         "has_enriched_analytics": False,
     }
-    await Flags(FlagStore(records), ChangeBus()).create_flag(AUTHOR, values)
+    await FlagService(FlagStore(records), ChangeBus()).create_flag(AUTHOR, values)
 
 
 async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequence[Claim]:

@@ -25,16 +25,17 @@ from fanion.events.values_service import PropertyValues
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
-from fanion.flags.management.api import Flags, FlagsApi
-from fanion.flags.management.evaluation_api import (
+from fanion.flags.definitions.api import FlagsApi
+from fanion.flags.definitions.role_access.api import RoleAccessApi
+from fanion.flags.definitions.role_access.store import revoke_flags_of_role
+from fanion.flags.definitions.service import FlagService
+from fanion.flags.preview.api import FlagPreviewsApi
+from fanion.flags.preview.evaluation_api import (
     FlagCohorts,
     FlagCohortsApi,
     FlagEvaluation,
     FlagEvaluationApi,
 )
-from fanion.flags.management.role_access_api import RoleAccessApi
-from fanion.flags.management.role_access_store import revoke_flags_of_role
-from fanion.flags.preview.api import FlagPreviewsApi
 from fanion.flags.preview.service import FlagPreviews
 from fanion.flags.preview.unsaved_store import UnsavedFlagStore
 from fanion.flags.usage.api import FlagDashboardsApi, FlagUsage, FlagUsageApi
@@ -163,7 +164,7 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
     flags, records, events = server.public.flags, server.public.records, server.events
     settings = server.public.context.settings
     usage = UsageStore(records, events)
-    managed = Flags(flags.store, flags.bus, usage.last_evaluated)
+    managed = FlagService(flags.store, flags.bus, usage.last_evaluated)
     blast_radius = BlastRadius(records, events)
     previews = FlagPreviews(
         UnsavedFlagStore(records), flags.evaluator.subjects, blast_radius, server.flag_changes

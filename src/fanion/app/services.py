@@ -28,6 +28,7 @@ from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import NEWEST, migrate
 from fanion.events.mirror_outbox_store import count_unmirrored
 from fanion.events.ownership_store import read_installation
+from fanion.flags.definitions.store import FlagStore
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
 from fanion.flags.evaluation.counters_store import EvaluationCountStore
@@ -40,7 +41,6 @@ from fanion.flags.sdk.browser_config_endpoints import BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints, DefinitionReaders
 from fanion.flags.sdk.ofrep_endpoints import OfrepEndpoints
 from fanion.flags.sdk.sse_service import Broadcaster
-from fanion.flags.storage.store import FlagStore
 from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter

@@ -18,9 +18,9 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.insights import dashboards, insights
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
-from fanion.flags.automation.rollback import check_conditions
+from fanion.flags.definitions.rollback_conditions import check_conditions
+from fanion.flags.definitions.validation.filters import check_filters
 from fanion.flags.engine.definition import FlagRow, grouped_filters
-from fanion.flags.validation.filters import check_filters
 from fanion.insights.kinds.validation import (
     check_dashboard_filters,
     check_insight_filters,

@@ -9,8 +9,8 @@ import typer
 from fanion.cli.output import Data, refuse, settings_of, with_records
 from fanion.db.batching import READ_KEYS_MAX
 from fanion.db.engine import Records
+from fanion.flags.definitions.store import FlagStore
 from fanion.flags.evaluation.snapshot_store import write_snapshot
-from fanion.flags.storage.store import FlagStore
 from fanion.projects.admin_store import all_projects
 from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore

@@ -26,7 +26,7 @@ from fanion.cli.output import (
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
-from fanion.flags.management.role_access_store import revoke_flags_of_role
+from fanion.flags.definitions.role_access.store import revoke_flags_of_role
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
 from fanion.projects.members.store import Member, MemberStore, NewMember, first_organization
 from fanion.projects.model import AccessLevel, Role, read_email, read_first_name, read_level

@@ -5,7 +5,8 @@ They are in addition to the fields of Fanion's own structs.
 `MAINTAINED_…` are ids, authors, times, counts and states: they are part of a response, are sent
 back with it, and are ignored. `UNSUPPORTED_…` have an effect in PostHog and none here: they must be
 idle (null, false or empty), and each has advice what to do instead. The names of flags are in
-`flags.validation.posthog_fields`, those of an insight's query in `rest.posthog_insight_fields`.
+`flags.definitions.validation.posthog_fields`, those of an insight's query in
+`rest.posthog_insight_fields`.
 
 Source: PostHog's published schema, interface and clients, 2021 to 2026.
 """

@@ -13,7 +13,7 @@ from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
 from fanion.errors import Invalid, NotFound
-from fanion.flags.management.role_access_store import revoke_flags_of_role
+from fanion.flags.definitions.role_access.store import revoke_flags_of_role
 from fanion.projects.admin_store import FIRST_ORGANIZATION, user_id_of
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore

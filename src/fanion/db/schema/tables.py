@@ -199,7 +199,7 @@ feature_flags = Table(
     metadata,
     Column("id", ID, primary_key=True, autoincrement=True),
     Column("project_id", ID, nullable=False),
-    # Changes of these are recorded in this order (flags/storage/changes.py).
+    # Changes of these are recorded in this order (flags/definitions/changes_store.py).
     Column("key", String(400), nullable=False),
     Column("name", Text, nullable=False),
     # Exactly as sent; {} for a flag that was created without filters.

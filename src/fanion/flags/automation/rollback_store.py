@@ -16,8 +16,8 @@ from fanion.activity.model import Author, Trigger
 from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.flags import flag_rollback_checks
-from fanion.flags.storage.changes import change_flag
-from fanion.flags.storage.store import StoredFlag, get_flag, lock_flag
+from fanion.flags.definitions.changes_store import change_flag
+from fanion.flags.definitions.store import StoredFlag, get_flag, lock_flag
 from fanion.projects.model import Project
 
 # A check takes seconds. A check that the event store did not answer is repeated after the lease.

@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid
+from fanion.flags.definitions.validation.posthog_fields import OF_SCHEDULED_CHANGE
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.engine.percentages import whole_number
-from fanion.flags.validation.posthog_fields import OF_SCHEDULED_CHANGE
 from fanion.rest.unknown_fields import is_idle
 
 STEPS_MAX = 50

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from fanion.flags.automation.schedule import NewScheduledChange, Step
 from fanion.flags.automation.scheduled_store import ScheduledChange, ScheduledChangeStore
-from fanion.flags.management.api import Flags
+from fanion.flags.definitions.service import FlagService
 from fanion.projects.model import UserSummary
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
@@ -51,7 +51,7 @@ class ScheduledChangesApi(Controller):
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
-        flags: NamedDependency[Flags],
+        flags: NamedDependency[FlagService],
     ) -> Paged[ScheduledChangeBody]:
         """Lists the newest first, including up to 100 changes that were executed or failed."""
         page, project_id = request.page, request.project.id
@@ -67,14 +67,14 @@ class ScheduledChangesApi(Controller):
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         data: RequestBody[NewScheduledChange],
-        flags: NamedDependency[Flags],
+        flags: NamedDependency[FlagService],
     ) -> ScheduledChangeBody:
         """`update_status` enables or disables the flag; `update_rollout_percentage` sets a rollout.
 
         Set either `scheduled_at`, or `steps` that each have a time. The change is attributed to the
         caller; it is not applied to a deleted flag.
         """
-        await flags.get_editable_flag(request, flag_id)
+        await flags.get_editable_flag(request.principal, request.project, flag_id)
         return _change_body(await _store(flags).create_change(request.author, flag_id, data))
 
     @get("/{change_id:str}", summary="Retrieve a scheduled change")
@@ -83,7 +83,7 @@ class ScheduledChangesApi(Controller):
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         change_id: FromPath[ObjectId],
-        flags: NamedDependency[Flags],
+        flags: NamedDependency[FlagService],
     ) -> ScheduledChangeBody:
         return _change_body(await _store(flags).get_change(request.project.id, flag_id, change_id))
 
@@ -93,14 +93,14 @@ class ScheduledChangesApi(Controller):
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         change_id: FromPath[ObjectId],
-        flags: NamedDependency[Flags],
+        flags: NamedDependency[FlagService],
     ) -> None:
         """Remaining steps are not executed. A change that has ended cannot be cancelled."""
-        await flags.get_editable_flag(request, flag_id)
+        await flags.get_editable_flag(request.principal, request.project, flag_id)
         await _store(flags).cancel_change(request.author, flag_id, change_id)
 
 
-def _store(flags: Flags) -> ScheduledChangeStore:
+def _store(flags: FlagService) -> ScheduledChangeStore:
     return ScheduledChangeStore(flags.store.records)
 
 

@@ -10,15 +10,15 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid
 from fanion.events.event import EventStoreUnavailable
-from fanion.flags.automation.rollback import (
+from fanion.flags.automation.rollback_store import DueCheck, MetCondition, RollbackStore
+from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
+from fanion.flags.definitions.rollback_conditions import (
     RollbackCondition,
     averaged_span,
     listed_conditions,
     read_condition,
 )
-from fanion.flags.automation.rollback_store import DueCheck, MetCondition, RollbackStore
-from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
-from fanion.flags.storage.store import StoredFlag
+from fanion.flags.definitions.store import StoredFlag
 from fanion.insights.trends.service import RollingAverage
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from fanion.errors import Invalid
 from fanion.flags.blast_radius.query import read_reach
 from fanion.flags.blast_radius.store import BlastRadius
-from fanion.flags.management.schemas import FlagChanges
+from fanion.flags.definitions.schemas import FlagChanges
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 from fanion.rest.endpoints import request_media_type

@@ -14,10 +14,10 @@ from typing import Any
 from uuid import UUID
 
 from fanion.errors import Invalid
+from fanion.flags.definitions.validation.conditions import value_kind
+from fanion.flags.definitions.validation.filters import conditions
+from fanion.flags.definitions.validation.posthog_fields import OF_FLAG, OF_GROUP, OF_PROPERTY
 from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition, ProjectCohorts
-from fanion.flags.validation.conditions import value_kind
-from fanion.flags.validation.filters import conditions
-from fanion.flags.validation.posthog_fields import OF_FLAG, OF_GROUP, OF_PROPERTY
 from fanion.properties.bindings import Bindings
 from fanion.properties.condition_sql import property_condition
 from fanion.properties.filters import (

@@ -37,8 +37,8 @@ from fanion.flags.blast_radius.query import (
     moment_at,
     stored_cohorts,
 )
+from fanion.flags.definitions.store import cohort_rows
 from fanion.flags.engine.conditions import ProjectCohorts, compile_cohort
-from fanion.flags.storage.store import cohort_rows
 from fanion.projects.model import Project
 from fanion.properties.filters import InCohort, Leaf
 from fanion.properties.match import Moment, PropertyTest

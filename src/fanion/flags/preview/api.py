@@ -13,6 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from fanion.flags.blast_radius.by_condition import ladder_of
+from fanion.flags.definitions.validation.filters import not_computable
 from fanion.flags.engine.definition import (
     FlagRow,
     Rules,
@@ -26,7 +27,6 @@ from fanion.flags.preview.schemas import (
     flag_reach,
 )
 from fanion.flags.preview.service import FlagPreviews, question_of
-from fanion.flags.validation.filters import not_computable
 from fanion.projects.request_api import ManagementRequest, scoped
 
 # The key of a new flag that has none yet; it does not affect the counted shares.

@@ -8,10 +8,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
 from fanion.flags.blast_radius.by_condition import ConditionReach, Ladder, LadderReach
+from fanion.flags.definitions.schemas import FlagChanges, NewFlag
 from fanion.flags.engine.definition import FlagRow
 from fanion.flags.engine.explain import ExplainedCondition, ExplainedLeaf, Explanation
 from fanion.flags.engine.model import DISABLED, Decision
-from fanion.flags.management.schemas import FlagChanges, NewFlag
 from fanion.flags.preview.change import Result, estimate_total, ordered_transitions
 from fanion.properties.filters import Behavioral, FlagIs, InCohort
 from fanion.rest.validation import INTEGER_MAX, given_fields

@@ -13,6 +13,9 @@ from msgspec.structs import replace
 
 from fanion.errors import BodyTooLarge, Invalid
 from fanion.flags.blast_radius.store import BlastRadius
+from fanion.flags.definitions import unsaved_store as storage
+from fanion.flags.definitions.role_access.store import access_of
+from fanion.flags.definitions.validation.filters import condition_sets, objects_of
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow, compile_flag, parse_rules
 from fanion.flags.engine.evaluate import NOTHING, find_needs
@@ -21,7 +24,6 @@ from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.request import id_text
 from fanion.flags.evaluation.subject_store import SubjectStore
-from fanion.flags.management.role_access_store import access_of
 from fanion.flags.preview.change import Question, Version
 from fanion.flags.preview.change_client import ChangePreviews
 from fanion.flags.preview.schemas import (
@@ -32,8 +34,6 @@ from fanion.flags.preview.schemas import (
     explained_flag,
 )
 from fanion.flags.preview.unsaved_store import UnsavedFlagStore
-from fanion.flags.storage import unsaved as storage
-from fanion.flags.validation.filters import condition_sets, objects_of
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.unknown_fields import shortened
 from fanion.wire.distinct_id import stored_distinct_id

@@ -14,12 +14,12 @@ from sqlalchemy import Select, func, select
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound
-from fanion.flags.management.role_access_store import FlagAccess
-from fanion.flags.management.schemas import StaleFlag, changed_columns, created_columns, flag_body
+from fanion.flags.definitions.role_access.store import FlagAccess
+from fanion.flags.definitions.schemas import StaleFlag, changed_columns, created_columns, flag_body
+from fanion.flags.definitions.store import StoredFlag, get_flag
+from fanion.flags.definitions.unsaved_store import UnsavedFlag, check_unsaved
 from fanion.flags.preview.schemas import UnsavedFlag as UnsavedFields
 from fanion.flags.preview.schemas import flag_changes, new_flag
-from fanion.flags.storage.store import StoredFlag, get_flag
-from fanion.flags.storage.unsaved import UnsavedFlag, check_unsaved
 
 _person = persons.c
 _link = person_distinct_ids.c

@@ -15,13 +15,14 @@ from litestar.params import FromPath, FromQuery
 from msgspec import Meta, Struct, structs
 
 from fanion.errors import Invalid, NotFound
-from fanion.flags.management.api import Flags
-from fanion.flags.management.schemas import FlagBody, FlagChanges, flag_body
-from fanion.flags.storage.store import FlagStore
-from fanion.flags.usage.store import Evaluated, UsageStore, enrich_dashboard, ensure_dashboard
-from fanion.flags.validation.posthog_fields import OF_FLAG
+from fanion.flags.definitions.role_access.store import FlagAccess
+from fanion.flags.definitions.schemas import FlagBody, FlagChanges, flag_body
+from fanion.flags.definitions.service import FlagService
+from fanion.flags.definitions.store import FlagStore, StoredFlag
+from fanion.flags.definitions.validation.posthog_fields import OF_FLAG
+from fanion.flags.usage.service import UsageDashboards
+from fanion.flags.usage.store import Evaluated, UsageStore
 from fanion.insights.dashboards.flag_usage_template import RANGE, calls_filters
-from fanion.insights.dashboards.store import Creator
 from fanion.insights.dates.bounds import parse_bound
 from fanion.insights.dates.intervals import cut_into_intervals
 from fanion.insights.dates.ranges import RangeClock, resolve_range
@@ -168,16 +169,16 @@ class FlagDashboardsApi(Controller):
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
-        flags: NamedDependency[Flags],
+        flags: NamedDependency[FlagService],
     ) -> FlagWithDashboard:
         """Returns the flag with its `usage_dashboard`, which is created if there is none.
 
         Fields of a flag in the body are ignored.
         """
-        await flags.get_editable_flag(request, flag_id)
-        async with flags.store.records.write() as connection:
-            await connection.run_sync(ensure_dashboard, _creator(request), flag_id)
-        return await _with_dashboard(request, flags, flag_id)
+        access = await flags.access(request.principal, request.project)
+        dashboards = UsageDashboards(flags)
+        flag = await dashboards.ensure_dashboard(request.author, access, flag_id)
+        return _with_dashboard(flag, access)
 
     @post(
         "/enrich_usage_dashboard",
@@ -189,7 +190,7 @@ class FlagDashboardsApi(Controller):
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
-        flags: NamedDependency[Flags],
+        flags: NamedDependency[FlagService],
     ) -> FlagWithDashboard:
         """Sets `has_enriched_analytics` and adds tiles for feature usage to the usage dashboard.
 
@@ -197,22 +198,11 @@ class FlagDashboardsApi(Controller):
         is none; existing tiles are left unchanged, so the request can be repeated. Fields of a flag
         in the body are ignored.
         """
-        access = await flags.access(request)
-        async with flags.locked_flag(request.author, flag_id) as locked:
-            access.require_edit(flag_id, locked.flag.creator_id)
-            await locked.change_columns({"has_enriched_analytics": True})
-            for work in (ensure_dashboard, enrich_dashboard):
-                await locked.connection.run_sync(work, _creator(request), flag_id)
-        return await _with_dashboard(request, flags, flag_id)
+        access = await flags.access(request.principal, request.project)
+        dashboards = UsageDashboards(flags)
+        flag = await dashboards.enrich_dashboard(request.author, access, flag_id)
+        return _with_dashboard(flag, access)
 
 
-async def _with_dashboard(
-    request: ManagementRequest, flags: Flags, flag_id: int
-) -> FlagWithDashboard:
-    flag = await flags.get_flag(request.project.id, flag_id)
-    body = flag_body(flag, await flags.access(request))
-    return FlagWithDashboard(**structs.asdict(body))
-
-
-def _creator(request: ManagementRequest) -> Creator:
-    return Creator(request.project.id, request.principal.user.id, request.app.state.now())
+def _with_dashboard(flag: StoredFlag, access: FlagAccess) -> FlagWithDashboard:
+    return FlagWithDashboard(**structs.asdict(flag_body(flag, access)))

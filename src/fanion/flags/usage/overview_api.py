@@ -10,8 +10,8 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from msgspec import Meta, Struct
 
-from fanion.flags.management.list_query import EVERYTHING, Staleness, StaleReason
-from fanion.flags.storage.store import FlagStore
+from fanion.flags.definitions.list_query import EVERYTHING, Staleness, StaleReason
+from fanion.flags.definitions.store import FlagStore
 from fanion.flags.usage.overview_store import Daily, LastChange, OverviewStore
 from fanion.flags.usage.store import UsageStore
 from fanion.projects.activity_api import ActivityUser

@@ -12,7 +12,7 @@ from fanion.db.schema.activity import activity_log
 from fanion.db.schema.insights import flag_evaluations
 from fanion.db.schema.tables import users
 from fanion.events.storage.store import EventStore
-from fanion.flags.storage.changes import SCOPE
+from fanion.flags.definitions.changes_store import SCOPE
 from fanion.flags.usage.store import SECONDS_MAX
 
 _entry = activity_log.c

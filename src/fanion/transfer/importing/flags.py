@@ -11,10 +11,10 @@ from sqlalchemy import select, update
 
 from fanion.db.schema.organizations import roles
 from fanion.db.schema.tables import feature_flags, memberships, users
+from fanion.flags.definitions.changes_store import change_flag, create_flag
 from fanion.flags.definitions.model import PlainFlag
-from fanion.flags.management.role_access_store import give_flag
-from fanion.flags.storage.changes import change_flag, create_flag
-from fanion.flags.storage.store import lock_flag
+from fanion.flags.definitions.role_access.store import give_flag
+from fanion.flags.definitions.store import lock_flag
 from fanion.projects.model import Role, folded
 from fanion.projects.roles.store import add_role_member, create_role, load_roles, record_role
 from fanion.transfer.document import FlagEntry, RoleEntry

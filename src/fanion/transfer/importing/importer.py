@@ -12,8 +12,8 @@ from fanion.activity.model import Author
 from fanion.db.drivers import TransactionConflict
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects
-from fanion.flags.storage.integrity import flags_without_answer
-from fanion.flags.validation.filters import same_json
+from fanion.flags.definitions.integrity_store import flags_without_answer
+from fanion.flags.definitions.validation.filters import same_json
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
 from fanion.groups.store import write_types
 from fanion.projects.store import move_flag_version, set_account_filters

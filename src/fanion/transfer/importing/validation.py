@@ -11,10 +11,10 @@ from msgspec import structs
 from fanion.cohorts.criteria.definition import check_filters as check_cohort_filters
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
-from fanion.flags.automation.rollback import check_conditions
+from fanion.flags.definitions.rollback_conditions import check_conditions
+from fanion.flags.definitions.validation.filters import check_filters, same_json
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.engine.percentages import with_whole_percentages
-from fanion.flags.validation.filters import check_filters, same_json
 from fanion.insights.alerts.model import check_threshold
 from fanion.insights.dashboards.tiles_store import TILES_MAX
 from fanion.insights.kinds.validation import (

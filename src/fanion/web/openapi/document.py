@@ -18,7 +18,7 @@ from litestar.openapi.spec import Components, SecurityScheme, Server
 from fanion import __version__
 from fanion.accounts.sessions.cookies import SECURE_NAME
 from fanion.cohorts.members_api import FORMATS
-from fanion.flags.management.schemas import VERSION_HEADER
+from fanion.flags.definitions.schemas import VERSION_HEADER
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.properties.json_schema import one_of, or_null
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names

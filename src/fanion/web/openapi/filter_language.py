@@ -12,8 +12,8 @@ from msgspec import Struct, inspect
 
 from fanion.cohorts.criteria.json_schema import CRITERIA, OLDER_GROUPS, QUERY, cohort_schemas
 from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
-from fanion.flags.validation.json_schema import EXAMPLES as OF_FLAGS
-from fanion.flags.validation.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
+from fanion.flags.json_schema import EXAMPLES as OF_FLAGS
+from fanion.flags.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
 from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
 from fanion.insights.kinds.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
 from fanion.insights.kinds.kinds_json_schema import INSIGHT_QUERY
