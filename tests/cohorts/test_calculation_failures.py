@@ -12,6 +12,7 @@ from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.store import CohortStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
@@ -30,7 +31,6 @@ from tests.support.cohorts import (
     retrieve_cohort,
     three_persons,
 )
-from tests.support.stored_cohorts import cohort_store
 
 DONE_S = 60
 
@@ -47,9 +47,7 @@ def calculator(
     uploads = ImportStore(records, now)
     projects = Projects(ProjectStore(records))
     ask = Statements(events, events.behind).members
-    return Calculator(
-        cohort_store(records), work, deleted, uploads, events, projects, now, 900, ask
-    )
+    return Calculator(CohortStore(records), work, deleted, uploads, events, projects, now, 900, ask)
 
 
 async def test_a_nul_in_the_criteria_is_an_error_of_the_cohort(tenant: Tenant) -> None:

@@ -1,15 +1,13 @@
 """Changes of a cohort in the records store while it is calculated or imported."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
-from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.import_store import ImportStore, by_distinct_id
-from fanion.cohorts.model import CalculationRun, CohortState, MembersImport, StoredCohort
-from fanion.cohorts.validation import changed_values
+from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
+from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from tests.support.stored_cohorts import (
@@ -18,7 +16,7 @@ from tests.support.stored_cohorts import (
     NOW,
     claim_cohort,
     cohort,
-    cohort_store,
+    cohort_service,
     make_persons,
     names_in,
     publish_members,
@@ -33,12 +31,7 @@ RUN = CalculationRun(started_at=NOW, seconds=0.1)
 async def change(
     records: Records, stored: StoredCohort, members: MembersImport | None = None, **sent: Any
 ) -> StoredCohort:
-    def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
-        return changed_values(sent, before, others, NOW, imports=members is not None)
-
-    changed = await cohort_store(records).change_cohort(AUTHOR, stored.id, decide, members)
-    assert changed is not None
-    return changed
+    return await cohort_service(records).change_cohort(AUTHOR, stored.id, sent, members)
 
 
 async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
@@ -61,7 +54,7 @@ async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
 
     assert (static.is_calculating, static.count) == (False, None)
     assert await names_in(records, dynamic.id) == []
-    assert await cohort_store(records).get_cohort(1, dynamic.id) == static
+    assert await CohortStore(records).get_cohort(1, dynamic.id) == static
     assert await work.claim_cohort(NOW, "another") is None
 
 

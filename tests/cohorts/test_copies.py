@@ -7,6 +7,7 @@ from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.import_store import ImportStore, by_distinct_id
 from fanion.cohorts.members_store import memberships
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
+from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people
 from fanion.db.schema.tables import person_distinct_ids, persons
@@ -17,7 +18,6 @@ from tests.support.stored_cohorts import (
     NOW,
     claim_cohort,
     cohort,
-    cohort_store,
     make_persons,
     merge,
     names_in,
@@ -70,7 +70,7 @@ async def number_of(records: Records, distinct_id: str) -> int:
 
 
 async def counted(records: Records, source: StoredCohort) -> int | None:
-    stored = await cohort_store(records).get_cohort(1, source.id)
+    stored = await CohortStore(records).get_cohort(1, source.id)
     assert stored is not None
     return stored.count
 

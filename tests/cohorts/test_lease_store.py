@@ -9,6 +9,7 @@ from sqlalchemy import func, select, update
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
 from fanion.cohorts.import_store import ImportStore, by_distinct_id
 from fanion.cohorts.members_store import memberships
+from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from tests.support.stored_cohorts import (
@@ -17,7 +18,6 @@ from tests.support.stored_cohorts import (
     RUN,
     claim_cohort,
     cohort,
-    cohort_store,
     make_persons,
     merge,
     names_in,
@@ -68,7 +68,7 @@ async def test_rows_of_a_crashed_calculation_never_become_visible(records: Recor
     await publish_members(work, again)
 
     assert await names_in(records, dynamic.id) == ["a", "c"]
-    stored = await cohort_store(records).get_cohort(1, dynamic.id)
+    stored = await CohortStore(records).get_cohort(1, dynamic.id)
     assert stored is not None and not stored.is_calculating
 
 
@@ -91,7 +91,7 @@ async def test_a_cohort_has_one_worker_and_a_lost_lease_writes_nothing(records: 
 
     assert (taken, renewed) == (None, None)
     assert await names_in(records, dynamic.id) == ["b"]
-    stored = await cohort_store(records).get_cohort(1, dynamic.id)
+    stored = await CohortStore(records).get_cohort(1, dynamic.id)
     assert stored is not None and stored.errors_calculating == 0
 
 
@@ -107,7 +107,7 @@ async def test_a_change_during_a_calculation_leaves_the_next_one_due(records: Re
 
     await publish_members(work, claim, NOW + timedelta(minutes=15))
 
-    stored = await cohort_store(records).get_cohort(1, dynamic.id)
+    stored = await CohortStore(records).get_cohort(1, dynamic.id)
     assert stored is not None and stored.is_calculating
     assert (await claim_cohort(work)).version > claim.version
 
@@ -123,7 +123,7 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
     await work.change_members(second, [], await uuids(made, "b"), NOW)
     await work.record_failure(second, "no" * 1000, NOW, RUN)
 
-    stored = await cohort_store(records).get_cohort(1, dynamic.id)
+    stored = await CohortStore(records).get_cohort(1, dynamic.id)
     assert stored is not None
     assert (stored.errors_calculating, stored.count, stored.is_calculating) == (1, 1, False)
     assert len(stored.last_error_message or "") == 1000
@@ -135,7 +135,7 @@ async def test_characters_that_a_text_column_cannot_store_are_removed(records: R
 
     await work.record_failure(await claim_cohort(work), "a\0b\ud800c", None, RUN)
 
-    stored = await cohort_store(records).get_cohort(1, dynamic.id)
+    stored = await CohortStore(records).get_cohort(1, dynamic.id)
     assert stored is not None and stored.last_error_message == "ab?c"
 
 

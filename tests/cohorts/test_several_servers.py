@@ -13,13 +13,14 @@ from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
 from fanion.insights.calculation.statements_service import Statements
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
-from tests.support.stored_cohorts import LEASE_S, NOW, cohort, cohort_store
+from tests.support.stored_cohorts import LEASE_S, NOW, cohort
 
 COHORTS = 12
 SERVERS = 2
@@ -76,7 +77,7 @@ async def until_idle(worker: Calculator) -> None:
 
 def calculator(records: Records, work: CohortLeaseStore, events: EventStore) -> Calculator:
     return Calculator(
-        cohort_store(records),
+        CohortStore(records),
         work,
         CohortTrashStore(records, timedelta(days=7)),
         ImportStore(records, lambda: NOW),

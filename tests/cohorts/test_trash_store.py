@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.import_store import by_distinct_id
 from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people
 from tests.cohorts.test_concurrent_changes import change
@@ -16,7 +17,6 @@ from tests.support.stored_cohorts import (
     NOW,
     claim_cohort,
     cohort,
-    cohort_store,
     make_persons,
     names_in,
     publish_members,
@@ -59,7 +59,7 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
     assert (early, before) == (False, (6, 2))
     assert await remaining_rows(records) == (3, 1)
     assert await names_in(records, other.id) == ["a", "b", "c"]
-    stored = await cohort_store(records).get_cohort(1, deleted_one.id)
+    stored = await CohortStore(records).get_cohort(1, deleted_one.id)
     assert stored is not None and (stored.deleted, stored.count) == (True, None)
 
 

@@ -218,7 +218,7 @@ class AppServer:
     @property
     def calculator(self) -> Calculator:
         """The calculator of cohorts."""
-        return self.running.questions.cohorts.calculator
+        return self.running.questions.calculator
 
     async def calculated(self) -> None:
         """Calculate until no cohort is due any more."""

@@ -1,6 +1,6 @@
 """Cohorts and their members in the records store of tests, without the API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -9,17 +9,20 @@ from sqlalchemy import Connection, insert, update
 
 from fanion.activity.model import Author
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
-from fanion.cohorts.import_store import store_uploaded_ids
+from fanion.cohorts.import_store import ImportStore, store_uploaded_ids
 from fanion.cohorts.member_management_store import MemberQuery, find_members
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
-from fanion.cohorts.store import CohortStore, FlagChecks
+from fanion.cohorts.service import CohortService, FlagChecks
+from fanion.cohorts.store import CohortStore, create_cohort
 from fanion.cohorts.validation import created_values
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.errors import Invalid
 from fanion.flags.definitions.integrity_store import flags_without_answer
 from fanion.flags.definitions.role_access.store import active_flags_using
 from fanion.persons.state.merge_store import move_memberships
 from fanion.projects.model import Project
+from fanion.runtime.change_bus import ChangeBus
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 RUN = CalculationRun(started_at=NOW, seconds=0.1)
@@ -30,13 +33,30 @@ AUTHOR = Author(
 )
 
 
-def cohort_store(records: Records) -> CohortStore:
-    """Return a store for authors who may edit every flag."""
+class NoInsights:
+    """The actors of insights in tests that have no insights."""
+
+    def pending_query(self, project: Project, sent: Mapping[str, str], now: datetime) -> str:
+        raise Invalid("There are no insights.")
+
+    def pending_actors_query(
+        self, project: Project, query: Mapping[str, Any], now: datetime
+    ) -> str:
+        raise Invalid("There are no insights.")
+
+
+def cohort_service(records: Records) -> CohortService:
+    """Return a service for authors who may edit every flag."""
 
     def allow(_: Connection, author: Author, cohort_id: int) -> None:
         pass
 
-    return CohortStore(records, FlagChecks(flags_without_answer, allow, active_flags_using))
+    def wake() -> None:
+        pass
+
+    checks = FlagChecks(flags_without_answer, allow, active_flags_using)
+    store, uploads = CohortStore(records), ImportStore(records, lambda: NOW)
+    return CohortService(store, uploads, NoInsights(), checks, ChangeBus(), wake)
 
 
 async def make_persons(
@@ -68,7 +88,8 @@ async def cohort(
     records: Records, members: MembersImport | None = None, **sent: Any
 ) -> StoredCohort:
     values = created_values(sent, NOW, imports=members is not None)
-    return await cohort_store(records).create_cohort(AUTHOR, values, members)
+    async with records.write() as connection:
+        return await connection.run_sync(create_cohort, AUTHOR, values, members)
 
 
 async def store_upload(records: Records, *ids: str) -> MembersImport:
@@ -92,7 +113,7 @@ async def publish_members(
 
 
 async def names_in(records: Records, cohort_id: int) -> list[str]:
-    stored = await cohort_store(records).get_cohort(1, cohort_id)
+    stored = await CohortStore(records).get_cohort(1, cohort_id)
     assert stored is not None
     page = await find_members(records, stored, MemberQuery())
     return sorted(person.distinct_ids[0] for person in page.persons)

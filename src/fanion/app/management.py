@@ -246,6 +246,8 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             server.ingestion.ledger, DeadLetters(records), server.public.backlogs
         ),
         "cohorts": server.questions.cohorts,
+        "members": server.questions.cohort_members,
+        "explanations": server.questions.explanations,
         "insights": server.questions.insights,
         "statements": server.questions.statements,
         "actors": server.questions.actors,

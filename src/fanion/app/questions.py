@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fanion.app.services import Services
-from fanion.cohorts.api import CohortService
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
+from fanion.cohorts.explain_service import CohortExplanations
 from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.member_management_store import MemberChangesStore
+from fanion.cohorts.members_service import CohortMembers
 from fanion.cohorts.members_store import CohortTrashStore
-from fanion.cohorts.store import CohortStore, FlagChecks
+from fanion.cohorts.service import CohortService, FlagChecks
+from fanion.cohorts.store import CohortStore
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.storage.compiled_query import QuestionLimits
@@ -63,6 +64,9 @@ class Questions:
     alerts: Alerts
     alerter: AlertWorker
     cohorts: CohortService
+    cohort_members: CohortMembers
+    explanations: CohortExplanations
+    calculator: Calculator
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
@@ -71,7 +75,7 @@ class Questions:
         return {
             "question_threads": self.threads.run,
             **shared,
-            "cohorts": self.cohorts.calculator.run,
+            "cohorts": self.calculator.run,
             "dashboards": self.refresher.run,
             "alerts": self.alerter.run,
         }
@@ -96,6 +100,8 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
     refreshes = DashboardRefreshStore(records, timedelta(seconds=settings.dashboards_every_s))
     alerts = AlertStore(records, timedelta(seconds=settings.alerts_every_s))
+    calculator = _build_calculator(public, events, behind)
+    cohorts = _build_cohorts(public, calculator, CohortActors(actors, public.flags.projects))
     return Questions(
         statements=statements,
         behind=analysis_behind,
@@ -108,7 +114,10 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         refresher=DashboardRefreshWorker(refreshes, results_behind, project_of, now),
         alerts=Alerts(alerts),
         alerter=AlertWorker(alerts, results_behind, project_of, now),
-        cohorts=_build_cohorts(public, events, statements, behind),
+        cohorts=cohorts,
+        cohort_members=CohortMembers(cohorts, events),
+        explanations=CohortExplanations(cohorts, events, statements.members),
+        calculator=calculator,
     )
 
 
@@ -124,22 +133,15 @@ def _build_statements(
     return Statements(events, events.people, limits, threads_now)
 
 
-def _build_cohorts(
-    public: Services, events: EventStore, statements: Statements, behind: Statements
-) -> CohortService:
+def _build_calculator(public: Services, events: EventStore, behind: Statements) -> Calculator:
     settings, now = public.context.settings, public.context.now
     records, projects = public.records, public.flags.projects
-    checks = FlagChecks(flags_without_answer, guard_audience, active_flags_using)
-    store = CohortStore(records, checks)
-    uploads = ImportStore(records, now)
-
     analysis = Analysis(records, events, behind.with_time_limit(SECONDS_MAX))
-    actors = CohortActors(ActorFinder(analysis), projects)
-    calculator = Calculator(
-        store,
+    return Calculator(
+        CohortStore(records),
         CohortLeaseStore(records, settings.cohort_lease_s),
         CohortTrashStore(records, timedelta(days=settings.deleted_cohorts_kept_days)),
-        uploads,
+        ImportStore(records, now),
         events,
         projects,
         now,
@@ -147,9 +149,13 @@ def _build_cohorts(
         behind.members,
         {
             "flag": EnabledPersons(FlagStore(records), now).enabled_persons,
-            "insight": actors.person_uuids,
+            "insight": CohortActors(ActorFinder(analysis), projects).person_uuids,
         },
     )
-    members = MemberChangesStore(records, checks)
-    bus, ask = public.flags.bus, statements.members
-    return CohortService(store, uploads, members, events, ask, calculator, actors, bus)
+
+
+def _build_cohorts(public: Services, calculator: Calculator, actors: CohortActors) -> CohortService:
+    checks = FlagChecks(flags_without_answer, guard_audience, active_flags_using)
+    uploads = ImportStore(public.records, public.context.now)
+    store, bus = CohortStore(public.records), public.flags.bus
+    return CohortService(store, uploads, actors, checks, bus, calculator.wake)

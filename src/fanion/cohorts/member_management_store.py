@@ -1,9 +1,5 @@
 """The members of a cohort for the management API: pages of members, and changes of single ones.
 
-Persons added to a static cohort are written under the next version, as an import does it, and the
-same transaction makes that version the current one. It is refused while an import runs, whose
-version would lack them.
-
 Source: cohorts.md sections 14 and 17.
 """
 
@@ -13,16 +9,14 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
-from fanion.activity.model import Author, Change
+from fanion.activity.model import Author
 from fanion.cohorts.members_store import (
     NextVersion,
-    add_persons,
     forget_unfinished,
     is_seen,
-    remove_persons,
 )
 from fanion.cohorts.model import StoredCohort
-from fanion.cohorts.store import FlagChecks, get_cohort, record_activity
+from fanion.cohorts.store import get_cohort
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.persons import person_keys
@@ -41,14 +35,11 @@ from fanion.persons.list_store import (
     read_page,
 )
 from fanion.persons.search_store import has_email, is_found, owns
-from fanion.projects.store import move_flag_version
 
 # Distinct ids read of each member: ten are part of its body, and any may serve as its name.
 DISTINCT_IDS_READ_MAX = 100
 # Persons that one request adds, in one transaction.
 PERSONS_MAX = 1_000
-# Persons named in one entry of the activity log, which is read by page.
-NAMED_MAX = 20
 
 _cohort = cohorts.c
 _member = cohort_people.c
@@ -118,96 +109,30 @@ def _conditions(project_id: int, query: MemberQuery) -> list[ColumnElement[bool]
     return conditions
 
 
-@dataclass(frozen=True, slots=True)
-class MemberChangesStore:
-    """The changes of single members of static cohorts.
+def publish_members(
+    connection: Connection, author: Author, cohort: StoredCohort, difference: int
+) -> None:
+    """Make the next version the current one.
 
-    Every call raises NotFound or Invalid for the cohort, PermissionDenied if the author may not
-    edit flags that use it, and Unavailable while an import is running.
+    Args:
+        difference: How much the number of members changes.
     """
-
-    records: Records
-    flags: FlagChecks
-
-    async def add_members(
-        self, author: Author, cohort_id: int, uuids: Sequence[UUID]
-    ) -> Sequence[UUID]:
-        """Add persons and return the ids without a person in this project.
-
-        Raises:
-            Invalid: No id has a person.
-        """
-        async with self.records.write() as connection:
-            return await connection.run_sync(self._add_members, author, cohort_id, uuids)
-
-    async def remove_member(self, author: Author, cohort_id: int, person: UUID) -> None:
-        """Remove a person.
-
-        Raises:
-            NotFound: The person is not a member.
-        """
-        async with self.records.write() as connection:
-            await connection.run_sync(self._remove_member, author, cohort_id, person)
-
-    def _add_members(
-        self, connection: Connection, author: Author, cohort_id: int, uuids: Sequence[UUID]
-    ) -> Sequence[UUID]:
-        cohort = _locked(connection, author, cohort_id, "Can only add users to static cohorts")
-        matched = _persons_by_uuid(connection, author.project_id, uuids)
-        if not matched:
-            raise Invalid("No valid users to add to cohort", attr="person_ids")
-        person_ids = sorted(set(matched.values()))
-        target, before = _next_version(cohort), _count_members(connection, cohort, person_ids)
-        who = select(_key.person_id).where(_key.person_id.in_(person_ids))
-        add_persons(connection, target, who)
-        change = Change(
-            type="Cohort", action="created", field="members", after=_named_uuids(matched)
+    version = next_version(cohort).version
+    connection.execute(
+        update(cohorts)
+        .where(_cohort.id == cohort.id)
+        .values(
+            version=version,
+            requested=version,
+            count=func.coalesce(_cohort.count, 0) + difference,
+            last_calculation=author.now,
         )
-        self._publish(connection, author, cohort, len(person_ids) - before, change)
-        return [uuid for uuid in uuids if uuid not in matched]
-
-    def _remove_member(
-        self, connection: Connection, author: Author, cohort_id: int, person: UUID
-    ) -> None:
-        cohort = _locked(connection, author, cohort_id, "Can only remove users from static cohorts")
-        matched = _persons_by_uuid(connection, author.project_id, [person])
-        if not remove_persons(connection, _next_version(cohort), list(matched.values())):
-            raise NotFound("Person is not in this cohort.")
-        change = Change(
-            type="Cohort", action="deleted", field="members", before=_named_uuids(matched)
-        )
-        self._publish(connection, author, cohort, -1, change)
-
-    def _publish(
-        self,
-        connection: Connection,
-        author: Author,
-        cohort: StoredCohort,
-        difference: int,
-        change: Change,
-    ) -> None:
-        """Make the next version the current one.
-
-        Args:
-            difference: How much the number of members changes.
-        """
-        version = _next_version(cohort).version
-        connection.execute(
-            update(cohorts)
-            .where(_cohort.id == cohort.id)
-            .values(
-                version=version,
-                requested=version,
-                count=func.coalesce(_cohort.count, 0) + difference,
-                last_calculation=author.now,
-            )
-        )
-        record_activity(connection, author, cohort, "updated", [change])
-        move_flag_version(connection, author.project_id)
-        self.flags.require_edit(connection, author, cohort.id)
+    )
 
 
-def _locked(connection: Connection, author: Author, cohort_id: int, refusal: str) -> StoredCohort:
+def lock_static_cohort(
+    connection: Connection, author: Author, cohort_id: int, refusal: str
+) -> StoredCohort:
     """Lock the static cohort and return it.
 
     Raises:
@@ -220,20 +145,20 @@ def _locked(connection: Connection, author: Author, cohort_id: int, refusal: str
     cohort = get_cohort(connection, author.project_id, cohort_id)
     if row is None or cohort is None:
         raise NotFound
-    if not cohort.criteria.is_static:
+    if not cohort.is_static:
         raise Invalid(refusal)
     if row.lease_until is not None and row.lease_until > author.now:
         raise Unavailable("Members of this cohort are being imported. Please retry.")
     if cohort.requested > cohort.version:
-        forget_unfinished(connection, _next_version(cohort))
+        forget_unfinished(connection, next_version(cohort))
     return cohort
 
 
-def _next_version(cohort: StoredCohort) -> NextVersion:
+def next_version(cohort: StoredCohort) -> NextVersion:
     return NextVersion(cohort.id, cohort.project_id, cohort.version, cohort.requested + 1)
 
 
-def _persons_by_uuid(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> Persons:
+def persons_by_uuid(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> Persons:
     """Return the persons by UUID; a merged person stands for the one it was merged into."""
     mine = _override.project_id == project_id
     overrides = select(_override.old_person, _override.new_person).where(
@@ -250,16 +175,10 @@ def _persons_by_uuid(connection: Connection, project_id: int, uuids: Sequence[UU
     return {sent_uuid: numbers[uuid] for sent_uuid, uuid in survivors.items() if uuid in numbers}
 
 
-def _count_members(connection: Connection, cohort: StoredCohort, person_ids: Sequence[int]) -> int:
+def count_members(connection: Connection, cohort: StoredCohort, person_ids: Sequence[int]) -> int:
     """Return how many of the persons are members."""
     seen = is_seen(cohort.version)
     statement = select(func.count()).where(
         _member.cohort_id == cohort.id, _member.person_id.in_(person_ids), seen
     )
     return connection.scalar(statement) or 0
-
-
-def _named_uuids(uuids: Persons) -> list[str]:
-    more = len(uuids) - NAMED_MAX
-    named = [str(uuid) for uuid in list(uuids)[:NAMED_MAX]]
-    return [*named, f"and {more} more"] if more > 0 else named

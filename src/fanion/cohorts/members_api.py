@@ -5,38 +5,28 @@ It also lists the cohorts that a person is in.
 Source: cohorts.md section 14; PostHog's `/persons/cohorts/?person_id=`.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-import msgspec
 from litestar import Controller, Response, get, patch
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.cohorts.api import CohortService
-from fanion.cohorts.csv_export import CsvColumns, header_line, table_rows
 from fanion.cohorts.member_management_store import (
-    DISTINCT_IDS_READ_MAX,
     PERSONS_MAX,
     MemberQuery,
-    find_keys,
-    find_members,
 )
-from fanion.cohorts.model import StoredCohort
+from fanion.cohorts.members_service import CohortMembers
 from fanion.cohorts.schemas import CohortBody, MemberPage, cohort_body, member_body
-from fanion.db.engine import Records
+from fanion.cohorts.service import CohortService
 from fanion.errors import Invalid, NotFound
 from fanion.persons.api import read_person_id
-from fanion.persons.list_store import PersonKey, having_properties, in_portions
-from fanion.persons.store import Person, get_person
+from fanion.persons.store import get_person
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.validation import read_conditions
 from fanion.rest.endpoints import ObjectId, Streamed, response_media_type
 from fanion.rest.pagination import ROWS_MAX
 from fanion.rest.unknown_fields import shortened
@@ -58,7 +48,7 @@ class CohortMembersApi(Controller):
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
-        cohorts: NamedDependency[CohortService],
+        members: NamedDependency[CohortMembers],
         format: FromQuery[str | None] = None,  # noqa: A002  the name is the API's
         search: FromQuery[str | None] = None,
         distinct_id: FromQuery[str | None] = None,
@@ -79,71 +69,26 @@ class CohortMembersApi(Controller):
         if format not in (None, "", *FORMATS):
             detail = f'"{shortened(format)}" is not a valid choice. Allowed are: csv, json.'
             raise Invalid(detail, code="invalid_choice", attr="format")
-        cohort = await cohorts.get_cohort(request.project.id, cohort_id)
-        conditions, now = read_conditions(properties, "persons"), request.app.state.now()
-        chosen = (
-            having_properties(conditions, cohorts.events, cohort.project_id, now)
-            if conditions
-            else None
-        )
-        page = request.page
+        project_id, page, now = request.project.id, request.page, request.app.state.now()
+        cohort = await members.cohorts.get_cohort(project_id, cohort_id)
+        chosen = members.having_properties(project_id, properties, now)
         query = MemberQuery(distinct_id, email, search, chosen, page.limit, page.offset, after)
         if format == "csv":
             if "limit" not in dict(page.query):
                 query = replace(query, limit=ROWS_MAX, offset=0, after=None)
-            async with cohorts.events.turn(cohort.project_id):
-                return await _csv_response(cohorts.store.records, cohort, query)
-        async with cohorts.events.turn(cohort.project_id):
-            members = await find_members(cohorts.store.records, cohort, query)
-        goes_on = members.is_cut or (members.seen == page.limit and members.seen > 0)
+            return _csv_response(await members.csv_table(cohort, query))
+        persons = await members.members_page(cohort, query)
+        goes_on = persons.is_cut or (persons.seen == page.limit and persons.seen > 0)
         body = MemberPage(
-            results=[member_body(person) for person in members.persons],
-            next=_page_url(request, page.offset + members.seen, members.last) if goes_on else None,
+            results=[member_body(person) for person in persons.persons],
+            next=_page_url(request, page.offset + persons.seen, persons.last) if goes_on else None,
             previous=_page_url(request, page.offset - page.limit) if page.offset else None,
         )
         return Response(body)
 
 
-async def _csv_response(
-    records: Records, cohort: StoredCohort, query: MemberQuery
-) -> Response[Any]:
-    keys = await find_keys(records, cohort, query)
-    columns = CsvColumns()
-    async for persons in _portions(records, cohort, keys):
-        await asyncio.to_thread(_add_columns, columns, persons)
-    names = columns.names()
-    if not names:
-        return Response(b"", media_type=CSV)
-
-    async def pieces() -> AsyncGenerator[bytes]:
-        yield header_line(names).encode()
-        async for persons in _portions(records, cohort, keys):
-            yield await asyncio.to_thread(_csv_rows, persons, names)
-
-    return Streamed(pieces(), CSV)
-
-
-async def _portions(
-    records: Records, cohort: StoredCohort, keys: Sequence[PersonKey]
-) -> AsyncGenerator[list[Person]]:
-    portions = in_portions(records, cohort.project_id, keys, DISTINCT_IDS_READ_MAX)
-    async with aclosing(portions):
-        async for persons, _ in portions:
-            yield persons
-
-
-def _add_columns(columns: CsvColumns, persons: Sequence[Person]) -> None:
-    for person in persons:
-        columns.add_row(_member_json(person))
-
-
-def _csv_rows(persons: Sequence[Person], names: list[str]) -> bytes:
-    return table_rows(map(_member_json, persons), names).encode()
-
-
-def _member_json(person: Person) -> dict[str, Any]:
-    body: dict[str, Any] = msgspec.to_builtins(member_body(person))
-    return body
+def _csv_response(table: AsyncGenerator[bytes] | None) -> Response[Any]:
+    return Response(b"", media_type=CSV) if table is None else Streamed(table, CSV)
 
 
 def _page_url(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
@@ -186,23 +131,14 @@ class CohortMemberChangesApi(Controller):
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         data: RequestBody[AddedPersons],
-        cohorts: NamedDependency[CohortService],
+        members: NamedDependency[CohortMembers],
     ) -> Added:
         """Add persons, with effect at once.
 
         A merged person counts as the person it was merged into. The response is 503 while a file is
         being imported.
         """
-        person_ids = list(dict.fromkeys(data.person_ids))
-        if not person_ids:
-            raise Invalid("person_ids cannot be empty", attr="person_ids")
-        if len(person_ids) > PERSONS_MAX:
-            raise Invalid(
-                f"List size exceeds limit: {len(person_ids)} persons, at most {PERSONS_MAX}.",
-                attr="person_ids",
-            )
-        unmatched = await cohorts.members.add_members(request.author, cohort_id, person_ids)
-        cohorts.notify(request.project.id)
+        unmatched = await members.add_members(request.author, cohort_id, data.person_ids)
         return Added(success=True, unmatched=list(unmatched) or UNSET)
 
     @patch("/remove_person_from_static_cohort", summary="Remove a person from a static cohort")
@@ -211,15 +147,14 @@ class CohortMemberChangesApi(Controller):
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         data: RequestBody[RemovedPerson],
-        cohorts: NamedDependency[CohortService],
+        members: NamedDependency[CohortMembers],
     ) -> Removed:
         """Remove a person, with effect at once.
 
         The response is 404 for a person who is not a member, and 503 while a file is being
         imported.
         """
-        await cohorts.members.remove_member(request.author, cohort_id, data.person_id)
-        cohorts.notify(request.project.id)
+        await members.remove_member(request.author, cohort_id, data.person_id)
         return Removed(success=True)
 
 

@@ -6,10 +6,10 @@ Source: cohorts.md sections 2 and 17.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.errors import Invalid
@@ -19,6 +19,7 @@ from fanion.rest.unknown_fields import shortened
 # The kind of ids that the rows of an uploaded file hold.
 IdKind = Literal["distinct_id", "person_id", "email"]
 CohortKind = Literal["static", "dynamic"]
+DESCRIPTION_CHARS_MAX = 1_000
 # Calculations in a cohort's history: five hours' worth for one calculated every 15 minutes.
 RUNS_MAX = 20
 # Unmatched rows stored of the newest import. Of older imports only their number is kept.
@@ -26,8 +27,43 @@ UNMATCHED_MAX = 1_000
 UNMATCHED_CHARS_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCohort:
+class PlainCohort(Struct, frozen=True, kw_only=True):
+    """The fields of a cohort that users set: those that are recorded, exported and imported.
+
+    The defaults are those of a new cohort.
+
+    Attributes:
+        filters: None when the cohort has only `groups`.
+    """
+
+    name: str | None = None
+    description: str = ""
+    filters: dict[str, Any] | None = None
+    groups: list[Any] = []
+    is_static: bool = False
+    deleted: bool = False
+
+
+class CohortRecord(Struct, frozen=True, kw_only=True):
+    """A cohort as it is stored and returned, without its criteria."""
+
+    id: int
+    name: str | None
+    description: str
+    is_static: bool
+    deleted: bool
+    is_calculating: bool
+    created_by: UserSummary | None
+    created_at: datetime
+    last_calculation: datetime | None
+    errors_calculating: int
+    last_error_message: Annotated[
+        str | None, Meta(description="Why the last calculation failed, until one succeeds.")
+    ]
+    count: Annotated[int | None, Meta(description="Members after the last calculation.")]
+
+
+class StoredCohort(CohortRecord, frozen=True, kw_only=True):
     """A cohort with its current state.
 
     Attributes:
@@ -35,46 +71,24 @@ class StoredCohort:
         requested: The highest version that was ever begun or requested.
     """
 
-    id: int
-    criteria: Criteria
     project_id: int
-    description: str
-    deleted: bool
-    is_calculating: bool
-    count: int | None
-    last_calculation: datetime | None
-    errors_calculating: int
-    last_error_message: str | None
-    created_at: datetime
+    filters: dict[str, Any] | None
+    groups: list[Any]
     version: int
     requested: int
-    created_by: UserSummary | None
 
-    def compared(self) -> dict[str, Any]:
-        """Return the fields whose changes are recorded in the activity log."""
-        criteria = self.criteria
-        return {
-            "name": criteria.name,
-            "description": self.description,
-            "filters": criteria.filters,
-            "groups": list(criteria.groups),
-            "is_static": criteria.is_static,
-            "deleted": self.deleted,
-        }
+    @property
+    def criteria(self) -> Criteria:
+        return Criteria(self.id, self.name, self.is_static, self.filters, self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class CohortState:
-    """The state of a cohort before a change.
+class LockedCohort(StoredCohort, frozen=True, kw_only=True):
+    """A cohort before a change, in the transaction that changes it.
 
     Attributes:
-        requested: The number of its newest calculation.
         waits: Whether it has pending imports.
     """
 
-    criteria: Criteria
-    deleted: bool
-    requested: int
     waits: bool
 
 

@@ -11,14 +11,19 @@ from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from fanion.cohorts.criteria.definition import FIELDS_OF_COHORT, NAME_CHARS_MAX
-from fanion.cohorts.model import UNMATCHED_MAX, CalculationRun, ImportedRows, StoredCohort
+from fanion.cohorts.model import (
+    DESCRIPTION_CHARS_MAX,
+    UNMATCHED_MAX,
+    CalculationRun,
+    CohortRecord,
+    ImportedRows,
+    StoredCohort,
+)
 from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
-from fanion.projects.model import UserSummary
 from fanion.rest.endpoints import FILE, TEXT, query_parameters, request_media_type
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
 
-DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
 FILE_FIELD = "csv"  # the form field that holds a file of members
 
@@ -105,23 +110,9 @@ CREATED_FROM_ACTORS = query_parameters(_ACTORS, _with_file(NewCohort))
 ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, OF_LINKS, _ACTORS)
 
 
-class CohortBody(Struct, kw_only=True):
-    id: int
-    name: str | None
-    description: str
+class CohortBody(CohortRecord, frozen=True, kw_only=True):
     groups: list[Any] | UnsetType
-    deleted: bool
     filters: ReturnedFilters | UnsetType
-    is_calculating: bool
-    created_by: UserSummary | None
-    created_at: datetime
-    last_calculation: datetime | None
-    errors_calculating: int
-    last_error_message: Annotated[
-        str | None, Meta(description="Why the last calculation failed, until one succeeds.")
-    ]
-    count: Annotated[int | None, Meta(description="Members after the last calculation.")]
-    is_static: bool
 
 
 class MemberPage(Struct, kw_only=True):
@@ -198,20 +189,9 @@ class Preview(Struct, kw_only=True):
 def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
     """Return the response body of a cohort, without its criteria if `basic`."""
     return CohortBody(
-        id=cohort.id,
-        name=cohort.criteria.name,
-        description=cohort.description,
-        groups=UNSET if basic else list(cohort.criteria.groups),
-        deleted=cohort.deleted,
+        **{name: getattr(cohort, name) for name in CohortRecord.__struct_fields__},
+        groups=UNSET if basic else cohort.groups,
         filters=UNSET if basic else cohort.criteria.effective_filters,
-        is_calculating=cohort.is_calculating,
-        created_by=cohort.created_by,
-        created_at=cohort.created_at,
-        last_calculation=cohort.last_calculation,
-        errors_calculating=cohort.errors_calculating,
-        last_error_message=cohort.last_error_message,
-        count=cohort.count,
-        is_static=cohort.criteria.is_static,
     )
 
 

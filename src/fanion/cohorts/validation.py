@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import (
@@ -27,11 +28,13 @@ from fanion.cohorts.criteria.definition import (
 )
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.criteria.validation import check_conditions, check_criteria, check_groups
-from fanion.cohorts.model import CohortState
+from fanion.cohorts.model import LockedCohort, PlainCohort
 from fanion.errors import Invalid
 from fanion.rest.unknown_fields import require_known, shortened
 
 _COPY = " (static copy)"
+# The fields of a cohort that decide who its members are.
+AUDIENCE = frozenset({"filters", "groups", "is_static", "deleted"})
 
 
 def copy_name(name: str | None) -> str:
@@ -51,6 +54,23 @@ def has_criteria_to_evaluate(sent: Mapping[str, Any]) -> bool:
     if not sent.get("is_static") or not isinstance(filters, dict):
         return False
     return any(leaves_of(filters.get("properties")))
+
+
+def usable_fields(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sent fields; empty `filters` count as absent.
+
+    Raises:
+        Invalid: A field would be ignored.
+    """
+    if sent.get("static_person_ids"):
+        raise Invalid(
+            "Not supported. Use add_persons_to_static_cohort.", attr="_create_static_person_ids"
+        )
+    return {
+        name: value
+        for name, value in sent.items()
+        if name != "static_person_ids" and not (name == "filters" and value == {})
+    }
 
 
 def check_created(sent: Mapping[str, Any], *, with_file: bool) -> None:
@@ -94,25 +114,21 @@ def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> 
     """Return the columns of a new cohort.
 
     Args:
-        sent: Fields of the request: name, description, groups, filters, deleted, is_static.
-            Fields that were not sent are absent.
+        sent: Fields of the request. Those of a `PlainCohort` are used, and those that were not sent
+            are absent.
         imports: Whether the request has members, which are imported in the background.
 
     Raises:
         Invalid: `filters` or `groups` are malformed.
     """
-    filters = sent.get("filters")
-    if filters is not None:
-        check_filters(filters)
-    is_static = sent.get("is_static", False)
-    begins = not is_static or imports
+    if sent.get("filters") is not None:
+        check_filters(sent["filters"])
+    begins = not sent.get("is_static", False) or imports
     return {
-        "name": sent.get("name"),
-        "description": sent.get("description", ""),
+        **asdict(PlainCohort()),
+        **{name: sent[name] for name in PlainCohort.__struct_fields__ if name in sent},
         "groups": normal_groups(_as_list(sent.get("groups"))),
-        "filters": filters,
         **_deletion(sent.get("deleted", False), False, now),
-        "is_static": is_static,
         "is_calculating": begins,
         "count": None,
         "last_calculation": None,
@@ -125,7 +141,7 @@ def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> 
 
 def changed_values(
     sent: Mapping[str, Any],
-    before: CohortState,
+    before: LockedCohort,
     others: Mapping[int, Criteria],
     now: datetime,
     *,
@@ -161,7 +177,7 @@ def changed_values(
 
 
 def begun_work(
-    sent: Mapping[str, Any], before: CohortState, now: datetime, *, imports: bool
+    sent: Mapping[str, Any], before: LockedCohort, now: datetime, *, imports: bool
 ) -> dict[str, Any]:
     """Return the columns that schedule the work that follows a change."""
     work = _work(sent, before, now, imports)
@@ -296,23 +312,16 @@ def _sends_filters_of_groups(values: Mapping[str, Any], before: Criteria) -> boo
     )
 
 
-def changes_audience(values: Mapping[str, Any], before: CohortState, *, imports: bool) -> bool:
+def changes_audience(values: Mapping[str, Any], before: LockedCohort, *, imports: bool) -> bool:
     """Return whether a change may change the members.
 
     Args:
         values: The columns to set.
         imports: Whether the request has members.
     """
-    known = before.criteria
-    is_static = values.get("is_static", known.is_static)
-    was: dict[str, Any] = {
-        "filters": known.filters,
-        "groups": list(known.groups),
-        "is_static": known.is_static,
-        "deleted": before.deleted,
-    }
+    is_static = values.get("is_static", before.is_static)
     return (imports and is_static) or any(
-        name in values and values[name] != value for name, value in was.items()
+        name in values and values[name] != getattr(before, name) for name in AUDIENCE
     )
 
 
@@ -329,16 +338,16 @@ def _objects(groups: Sequence[object]) -> list[Mapping[str, Any]]:
 
 
 def _work(
-    sent: Mapping[str, Any], before: CohortState, now: datetime, imports: bool
+    sent: Mapping[str, Any], before: LockedCohort, now: datetime, imports: bool
 ) -> dict[str, Any]:
     if sent.get("deleted") is True:
         return {} if before.deleted else {"due_at": None, "is_calculating": False}
-    if sent.get("is_static", before.criteria.is_static):
+    if sent.get("is_static", before.is_static):
         # Imports that were pending before the deletion, or that failed too often, are tried again.
         waits = before.waits and not sent.get("deleted", before.deleted)
         begins = imports or waits
         values: dict[str, Any] = {"due_at": now} if begins else {}
-        if not before.criteria.is_static:
+        if not before.is_static:
             values = {"due_at": None, "count": None} | values
         return values | {"is_calculating": begins}
     if sent.keys() == {"deleted"}:  # restored: is_calculating stays false

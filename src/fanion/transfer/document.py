@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
+from fanion.cohorts.model import DESCRIPTION_CHARS_MAX, PlainCohort
 from fanion.events.definitions.model import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
@@ -78,7 +79,7 @@ class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
     event_names: list[str] = []
 
 
-class CohortEntry(DocumentEntry, frozen=True, kw_only=True):
+class CohortEntry(PlainCohort, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A cohort.
 
     Attributes:
@@ -88,12 +89,8 @@ class CohortEntry(DocumentEntry, frozen=True, kw_only=True):
 
     key: Annotated[str, Meta(min_length=1)]
     name: Title | None = None
-    description: Annotated[str, Meta(max_length=1000)] = ""
-    filters: dict[str, Any] | None = None
-    groups: list[Any] = []
-    is_static: bool = False
-    deleted: bool = False
-    members: list[list[str]] = []
+    description: Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)] = ""
+    members: list[list[str]] = field(default_factory=list)
 
 
 class InsightEntry(DocumentEntry, frozen=True, kw_only=True):
@@ -247,6 +244,11 @@ def read_document(raw: bytes) -> Document:
             raise DocumentError(f"`{name}` is not a field of the document")
     sections = {name: _parse_entries(name, entries) for name, entries in body.items()}
     return Document(**sections, test_account_filters=conditions)
+
+
+def values_of(resource: Struct, plain: type[Struct]) -> dict[str, Any]:
+    """Return the values of the fields that a resource shares with its base."""
+    return {name: getattr(resource, name) for name in plain.__struct_fields__}
 
 
 def label_of(section: str, entry: Struct) -> str:

@@ -186,13 +186,11 @@ def _property_definitions(connection: Connection, project_id: int) -> list[Prope
 
 
 def _cohorts(connection: Connection, project_id: int) -> list[SnapshotCohort]:
-    columns = (_cohort.id, _cohort.name, _cohort.description, _cohort.filters, _cohort.groups)
+    columns = (_cohort[name] for name in SnapshotCohort.__struct_fields__)
     rows = connection.execute(
-        select(*columns, _cohort.is_static, _cohort.deleted)
-        .where(_cohort.project_id == project_id)
-        .order_by(_cohort.id)
+        select(*columns).where(_cohort.project_id == project_id).order_by(_cohort.id)
     )
-    return [SnapshotCohort(*row) for row in rows]
+    return [SnapshotCohort(**row._asdict()) for row in rows]
 
 
 def _member_rows(project_id: int) -> Select[Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from fanion.cohorts.model import PlainCohort
 from fanion.flags.definitions.model import PlainFlag, plain_values
 from fanion.insights.alerts.model import BreakdownValue, Condition
 from fanion.transfer.document import (
@@ -20,6 +21,7 @@ from fanion.transfer.document import (
     PropertyDefinitionEntry,
     RoleEntry,
     TileEntry,
+    values_of,
 )
 from fanion.transfer.references import Names, replace_ids, replace_ids_in_flag
 
@@ -37,15 +39,8 @@ class SnapshotFlag(PlainFlag, frozen=True, kw_only=True):
     roles: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotCohort:
+class SnapshotCohort(PlainCohort, frozen=True, kw_only=True):
     id: int
-    name: str | None
-    description: str
-    filters: Mapping[str, Any] | None
-    groups: Sequence[Any]
-    is_static: bool
-    deleted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,15 +231,11 @@ def flag_entry(flag: SnapshotFlag, names: Names, keys: Keys) -> FlagEntry:
 def cohort_entry(
     cohort: SnapshotCohort, names: Names, members: Sequence[Sequence[str]] = ()
 ) -> CohortEntry:
+    trees = {name: replace_ids(getattr(cohort, name), names) for name in ("filters", "groups")}
     return CohortEntry(
         key=names.cohorts[cohort.id],
-        name=cohort.name,
-        description=cohort.description,
-        filters=replace_ids(cohort.filters, names),
-        groups=replace_ids(list(cohort.groups), names),
-        is_static=cohort.is_static,
-        deleted=cohort.deleted,
         members=sorted(sorted(ids) for ids in members),
+        **(values_of(cohort, PlainCohort) | trees),
     )
 
 

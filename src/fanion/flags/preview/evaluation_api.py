@@ -15,11 +15,10 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
 from msgspec import Meta, Struct
 
-from fanion.cohorts.api import CohortService
 from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
 from fanion.cohorts.model import ImportQuery, MembersImport
 from fanion.cohorts.schemas import CohortBody, cohort_body
-from fanion.cohorts.validation import created_values
+from fanion.cohorts.service import CohortService
 from fanion.errors import Invalid, InvalidPayload
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.store import FlagStore
@@ -201,12 +200,11 @@ class FlagCohortsApi(Controller):
             request.principal, request.project, flag_id
         )
         author, cohorts = request.author, flag_cohorts.cohorts
-        sent = {"name": _cohort_name(flag.definition.key, author.now), "is_static": True}
-        values = created_values(sent, author.now, imports=True)
+        name = _cohort_name(flag.definition.key, author.now)
         members = MembersImport(query=ImportQuery("flag", str(flag_id)))
-        created = await cohorts.store.create_cohort(author, values, members)
-        cohorts.notify(request.project.id)
-        return MadeCohort(cohort=cohort_body(created))
+        return MadeCohort(
+            cohort=cohort_body(await cohorts.create_static_cohort(author, name, members))
+        )
 
 
 def _cohort_name(key: str, now: datetime) -> str:

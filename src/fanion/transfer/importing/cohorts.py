@@ -11,12 +11,12 @@ from uuid import UUID
 from msgspec import structs
 from sqlalchemy import select, update
 
-from fanion.cohorts.criteria.definition import Criteria, normal_groups
+from fanion.cohorts.criteria.definition import normal_groups
 from fanion.cohorts.csv_import import person_ids
 from fanion.cohorts.import_store import pending_ids, store_uploaded_ids
 from fanion.cohorts.members_store import is_seen
-from fanion.cohorts.model import CohortState
-from fanion.cohorts.store import change_cohort, create_cohort
+from fanion.cohorts.model import PlainCohort
+from fanion.cohorts.store import create_cohort, lock_cohort, write_cohort
 from fanion.cohorts.validation import begun_work, created_values
 from fanion.db.bulk import IDS_MAX
 from fanion.db.schema.cohorts import cohort_people, cohorts
@@ -32,7 +32,9 @@ from fanion.transfer.snapshot import cohort_entry
 _link, _key = person_distinct_ids.c, person_keys.c
 
 
-_FIELDS = ("name", "description", "filters", "groups", "is_static")
+_FIELDS = tuple(name for name in PlainCohort.__struct_fields__ if name != "deleted")
+_TREES = ("filters", "groups")
+_SETTINGS = tuple(name for name in _FIELDS if name not in _TREES)
 _KIND = "cohort"
 _MEMBER_KIND = "cohort member"
 
@@ -56,10 +58,7 @@ def import_cohorts(target: ImportTarget) -> None:
 
 def _create_cohort(target: ImportTarget, entry: CohortEntry) -> int:
     sent = {
-        "name": entry.name,
-        "description": entry.description,
-        "deleted": entry.deleted,
-        "is_static": entry.is_static,
+        name: getattr(entry, name) for name in PlainCohort.__struct_fields__ if name not in _TREES
     }
     values = created_values(sent, target.author.now, imports=False)
     if entry.deleted:
@@ -82,13 +81,10 @@ def _update_cohort(target: ImportTarget, before: CohortEntry, entry: CohortEntry
     if not fields:
         return []
     columns = _cohort_columns(target, fields)
-
-    def decide(standing: CohortState, _: Mapping[int, Criteria]) -> dict[str, Any]:
-        if entry.deleted:
-            return columns
-        return columns | begun_work(columns, standing, target.author.now, imports=False)
-
-    change_cohort(target.connection, target.author, target.cohorts[entry.key], decide)
+    locked = lock_cohort(target.connection, target.project_id, target.cohorts[entry.key])
+    if not entry.deleted:
+        columns |= begun_work(columns, locked, target.author.now, imports=False)
+    write_cohort(target.connection, target.author, locked, columns)
     return list(fields)
 
 
@@ -101,7 +97,7 @@ def _normal(entry: CohortEntry) -> CohortEntry:
 
 
 def _cohort_columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
-    trees = [name for name in fields if name in ("filters", "groups")]
+    trees = [name for name in fields if name in _TREES]
     return {**fields, **{name: replace_names(fields[name], target.ids) for name in trees}}
 
 
@@ -156,7 +152,6 @@ def _upload(target: ImportTarget, cohort_id: int, person_uuids: Sequence[UUID]) 
         target.connection, target.project_id, "person_id", ids, target.author.now
     )
 
-    def decide(standing: CohortState, _: Mapping[int, Criteria]) -> dict[str, Any]:
-        return begun_work({}, standing, target.author.now, imports=True)
-
-    change_cohort(target.connection, target.author, cohort_id, decide, members)
+    locked = lock_cohort(target.connection, target.project_id, cohort_id)
+    columns = begun_work({}, locked, target.author.now, imports=True)
+    write_cohort(target.connection, target.author, locked, columns, members)
