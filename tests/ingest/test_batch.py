@@ -8,8 +8,8 @@ import msgspec
 
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.event import Event
+from fanion.ingest.event import Drop
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch, without_duplicates
-from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution, Resolved, distinct_ids
 from fanion.persons.merge import person_uuid
 from fanion.projects.model import IngestionSettings

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from fanion.accept_log.port import Envelope, LogEntry
+from fanion.ingest.event import Drop
 from fanion.ingest.ledger.model import (
     EXAMPLE_BYTES_MAX,
     EXAMPLES_MAX,
@@ -30,7 +31,6 @@ from fanion.ingest.pipeline.batch import (
     prepare_batch,
     without_duplicates,
 )
-from fanion.ingest.pipeline.prepare import Drop
 from fanion.projects.model import IngestionSettings
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)

@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from fanion.groups.model import GroupIdentify
-from fanion.ingest.pipeline.prepare import Context, Drop, PreparedEvent, prepare
+from fanion.ingest.event import Drop, PreparedEvent
+from fanion.ingest.pipeline.prepare import Context, prepare
 from fanion.persons.merge import Merge, MergeKind, PersonCommand
 from fanion.projects.model import IngestionSettings
 

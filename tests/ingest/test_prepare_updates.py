@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fanion.ingest.pipeline.prepare import Context, PreparedEvent, prepare
+from fanion.ingest.event import PreparedEvent
+from fanion.ingest.pipeline.prepare import Context, prepare
 from fanion.persons.merge import PersonUpdate
 
 CONTEXT = Context(project_id=1, entry_id=77, received_at=datetime(2024, 3, 1, tzinfo=UTC))

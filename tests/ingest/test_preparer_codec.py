@@ -15,9 +15,9 @@ from fanion.events.event import NO_PERSON
 from fanion.events.storage.encoder import Block
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
+from fanion.ingest.event import Drop, PreparedEvent
 from fanion.ingest.pipeline import preparer_codec
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
-from fanion.ingest.pipeline.prepare import Drop, PreparedEvent
 from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request, respond
 from fanion.ingest.pipeline.resolve import (
     ProjectState,

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from fanion.events.event import Erasure
-from fanion.ingest.pipeline.prepare import PreparedEvent, ReceivedEvent
+from fanion.ingest.event import PreparedEvent, ReceivedEvent
 from fanion.ingest.pipeline.resolve import without_erased
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 from tests.support.management import NOW

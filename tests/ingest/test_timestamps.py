@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fanion.ingest.pipeline.prepare import Context, PreparedEvent, prepare
+from fanion.ingest.event import PreparedEvent
+from fanion.ingest.pipeline.prepare import Context, prepare
 from fanion.ingest.timestamps import (
     IgnoredTime,
     SentAt,

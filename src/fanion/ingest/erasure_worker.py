@@ -24,11 +24,12 @@ from fanion.db.schema.tables import dead_letters
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.mirror_outbox_store import is_unmirrored
 from fanion.events.storage.store import EventStore
+from fanion.ingest.event import Drop
 from fanion.ingest.items import read_items
 from fanion.ingest.ledger.model import Example, moved_from_dead_letters
 from fanion.ingest.ledger.store import write_tally
 from fanion.ingest.pipeline.position_store import lane_backlogs
-from fanion.ingest.pipeline.prepare import Drop, distinct_id_of
+from fanion.ingest.pipeline.prepare import distinct_id_of
 from fanion.persons.erasure_store import (
     current_overrides,
     finish_erasure,

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.ingest.pipeline.prepare import Drop, ReceivedEvent
+from fanion.ingest.event import Drop, ReceivedEvent
 from fanion.ingest.timestamps import FUTURE_MAX
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.events import ingestion_counts, ingestion_examples, ingestion_ledger
+from fanion.ingest.event import Drop
 from fanion.ingest.ledger.model import (
     DEAD_LETTER,
     DISCARDED,
@@ -36,7 +37,6 @@ from fanion.ingest.ledger.model import (
     newest_examples,
     time_of,
 )
-from fanion.ingest.pipeline.prepare import Drop
 from fanion.runtime.background import run_loop
 
 # A busy project has some 4,000 rows a day by minute and 70 by hour, so 2,000 projects stay within

@@ -17,16 +17,10 @@ from msgspec import Raw, Struct, structs
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Envelope, LogEntry
 from fanion.errors import AppError
 from fanion.events.storage.native_encoder import Draft
+from fanion.ingest.event import Drop, PreparedEvent, ReceivedEvent
 from fanion.ingest.items import parse_uuid, read_items
 from fanion.ingest.ledger.model import STORED, Dropped, Tally, count_outcome, joined_tallies
-from fanion.ingest.pipeline.prepare import (
-    Context,
-    Drop,
-    GeoIp,
-    PreparedEvent,
-    ReceivedEvent,
-    prepare,
-)
+from fanion.ingest.pipeline.prepare import Context, GeoIp, prepare
 from fanion.projects.model import IngestionSettings
 from fanion.server.forwarded import read_address
 

@@ -11,13 +11,13 @@ import structlog
 from fanion.events.event import EventRejected, EventStoreUnavailable
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
+from fanion.ingest.event import Drop
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.events_writer import event_blocks, insert_token, insertion, mirror_batch
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.position_store import EnvelopeProgress, Span
-from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.retry import StoreRetry

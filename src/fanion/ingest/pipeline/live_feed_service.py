@@ -14,8 +14,8 @@ import structlog
 from fanion.accept_log.port import LogEntry
 from fanion.events.live.ring import EVENTS_MAX, LiveEvent, LiveFilter, live_event
 from fanion.events.live.stream_service import LiveEvents
+from fanion.ingest.event import ReceivedEvent
 from fanion.ingest.pipeline.batch import PreparedBatch
-from fanion.ingest.pipeline.prepare import ReceivedEvent
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import Resolved, stored_event
 from fanion.persons.merge import person_uuid

@@ -23,6 +23,7 @@ from fanion.events.storage.native_encoder import (
     text_drafts,
 )
 from fanion.groups.model import GROUP_TYPES_MAX
+from fanion.ingest.event import Drop, PreparedEvent, ReceivedEvent
 from fanion.ingest.ledger.model import Example, Tally
 from fanion.ingest.pipeline.batch import (
     Preparation,
@@ -31,7 +32,7 @@ from fanion.ingest.pipeline.batch import (
     ProjectSamples,
     named_ids,
 )
-from fanion.ingest.pipeline.prepare import Drop, GeoIp, PreparedEvent, ReceivedEvent
+from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.resolve import named_types, properties_by_name, stored_event
 from fanion.projects.model import IngestionSettings
 

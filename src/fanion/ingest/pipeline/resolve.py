@@ -20,9 +20,9 @@ from fanion.groups.model import (
     new_group,
     new_types,
 )
+from fanion.ingest.event import ReceivedEvent
 from fanion.ingest.ledger.model import SkippedChange, Tally, tally_of
 from fanion.ingest.pipeline.batch import ProjectSamples
-from fanion.ingest.pipeline.prepare import ReceivedEvent
 from fanion.ingest.pipeline.skipped_changes import skipped_changes, skipped_group
 from fanion.persons.merge import (
     Changes,

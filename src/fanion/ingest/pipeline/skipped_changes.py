@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
+from fanion.ingest.event import ReceivedEvent
 from fanion.ingest.ledger.model import SkippedChange, SkipReason
-from fanion.ingest.pipeline.prepare import ReceivedEvent
 from fanion.ingest.timestamps import TimeFault
 from fanion.persons.merge import NAMES_LISTED_MAX, Changes
 
