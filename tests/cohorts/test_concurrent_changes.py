@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
-from fanion.cohorts.import_store import ImportStore, by_distinct_id
+from fanion.cohorts.imports.store import ImportStore, by_distinct_id
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
-from fanion.cohorts.import_store import by_person_id
-from fanion.cohorts.member_management_store import PERSONS_MAX
+from fanion.cohorts.imports.store import by_person_id
+from fanion.cohorts.members.pages_store import PERSONS_MAX
 from fanion.cohorts.members_service import NAMED_MAX
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (

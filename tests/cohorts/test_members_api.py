@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from fanion.cohorts.csv_export import COLUMNS_MAX
+from fanion.cohorts.members.csv_export import COLUMNS_MAX
 from fanion.persons.list_store import PORTION_ROWS_MIN
 from tests.support.application import Json, Tenant
 from tests.support.cohorts import (

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, insert, update
 
 from fanion.activity.model import Author
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
-from fanion.cohorts.import_store import ImportStore, store_uploaded_ids
-from fanion.cohorts.member_management_store import MemberQuery, find_members
+from fanion.cohorts.imports.store import ImportStore, store_uploaded_ids
+from fanion.cohorts.members.pages_store import MemberQuery, find_members
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.cohorts.service import CohortService, FlagChecks
 from fanion.cohorts.store import CohortStore, create_cohort

@@ -14,8 +14,8 @@ from fanion.app.accounts import build_oidc_login
 from fanion.app.application import management_base_url
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
-from fanion.cohorts.entries_store import cohorts_entered
 from fanion.cohorts.explain_api import CohortExplanationsApi
+from fanion.cohorts.members.pages_store import cohorts_entered
 from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi, PersonCohortsApi
 from fanion.events.api import EventReading, EventsApi
 from fanion.events.definitions.api import Definitions, EventDefinitionsApi

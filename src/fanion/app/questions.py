@@ -8,9 +8,9 @@ from fanion.app.services import Services
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.explain_service import CohortExplanations
-from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.imports.store import ImportStore
+from fanion.cohorts.members.cleanup_store import CohortTrashStore
 from fanion.cohorts.members_service import CohortMembers
-from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.service import CohortService, FlagChecks
 from fanion.cohorts.store import CohortStore
 from fanion.config import Settings

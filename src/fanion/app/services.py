@@ -19,7 +19,7 @@ from fanion.accept_log.port import AcceptLog, Appender, Backlog
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.app.clocks import check_records_clock
-from fanion.cohorts.members_store import memberships
+from fanion.cohorts.members.store import memberships
 from fanion.config import Settings
 from fanion.console.build import NOT_BUILT, Build
 from fanion.db.batching import DataLoader, DataLoaderLimits

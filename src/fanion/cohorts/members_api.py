@@ -16,7 +16,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.cohorts.member_management_store import (
+from fanion.cohorts.members.pages_store import (
     PERSONS_MAX,
     MemberQuery,
 )

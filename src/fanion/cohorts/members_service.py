@@ -19,8 +19,8 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from fanion.activity.model import Author, Change
-from fanion.cohorts.csv_export import CsvColumns, header_line, table_rows
-from fanion.cohorts.member_management_store import (
+from fanion.cohorts.members.csv_export import CsvColumns, header_line, table_rows
+from fanion.cohorts.members.pages_store import (
     DISTINCT_IDS_READ_MAX,
     PERSONS_MAX,
     MemberQuery,
@@ -28,16 +28,15 @@ from fanion.cohorts.member_management_store import (
     count_members,
     find_keys,
     find_members,
-    lock_static_cohort,
     next_version,
     persons_by_uuid,
     publish_members,
 )
-from fanion.cohorts.members_store import add_persons, remove_persons
+from fanion.cohorts.members.store import add_persons, remove_persons
 from fanion.cohorts.model import StoredCohort
 from fanion.cohorts.schemas import member_body
 from fanion.cohorts.service import CohortService
-from fanion.cohorts.store import record_activity
+from fanion.cohorts.store import lock_static_cohort, record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.persons import person_keys
 from fanion.errors import Invalid, NotFound

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from fanion.activity.model import Author
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
-from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.imports.store import ImportStore
 from fanion.cohorts.model import ImportQuery, MembersImport, StoredCohort
 from fanion.cohorts.schemas import ACTOR_PARAMETERS
 from fanion.cohorts.store import CohortStore, all_criteria, create_cohort, lock_cohort, write_cohort

@@ -19,8 +19,9 @@ from sqlalchemy import (
 
 from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
 from fanion.cohorts.criteria.definition import Criteria, behavioral_ids
-from fanion.cohorts.import_store import add_import
-from fanion.cohorts.members_store import clear_members, is_seen
+from fanion.cohorts.imports.store import add_import
+from fanion.cohorts.members.pages_store import next_version
+from fanion.cohorts.members.store import clear_members, forget_unfinished, is_seen
 from fanion.cohorts.model import (
     CohortQuery,
     LockedCohort,
@@ -36,7 +37,7 @@ from fanion.db.schema.cohorts import (
     cohorts,
 )
 from fanion.db.schema.tables import users
-from fanion.errors import NotFound
+from fanion.errors import Invalid, NotFound, Unavailable
 from fanion.projects.model import user_summary
 from fanion.projects.organizations.store import USER_SUMMARY
 from fanion.projects.store import move_flag_version
@@ -209,6 +210,30 @@ def lock_cohort(connection: Connection, project_id: int, cohort_id: int) -> Lock
     waiting = select(cohort_imports.c.id).where(cohort_imports.c.cohort_id == cohort_id)
     waits = connection.scalar(select(waiting.exists())) or False
     return LockedCohort(**asdict(cohort), waits=waits)
+
+
+def lock_static_cohort(
+    connection: Connection, author: Author, cohort_id: int, refusal: str
+) -> StoredCohort:
+    """Lock the static cohort and return it.
+
+    Raises:
+        NotFound: The project has no such cohort.
+        Invalid: The cohort is not static.
+        Unavailable: Members are being imported.
+    """
+    own = (_cohort.project_id == author.project_id) & (_cohort.id == cohort_id)
+    row = connection.execute(select(_cohort.lease_until).where(own).with_for_update()).first()
+    cohort = get_cohort(connection, author.project_id, cohort_id)
+    if row is None or cohort is None:
+        raise NotFound
+    if not cohort.is_static:
+        raise Invalid(refusal)
+    if row.lease_until is not None and row.lease_until > author.now:
+        raise Unavailable("Members of this cohort are being imported. Please retry.")
+    if cohort.requested > cohort.version:
+        forget_unfinished(connection, next_version(cohort))
+    return cohort
 
 
 def write_cohort(

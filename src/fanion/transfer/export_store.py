@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from fanion.cohorts.members_store import is_seen
+from fanion.cohorts.members.store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.events import event_marks, event_properties, property_definitions

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from fanion.cohorts.members_store import stream_members
+from fanion.cohorts.members.store import stream_members
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import INPUTS_MAX, EventStore

@@ -28,8 +28,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.cohorts.criteria.definition import Criteria
-from fanion.cohorts.import_store import PersonLookup, drop_imports
-from fanion.cohorts.members_store import (
+from fanion.cohorts.imports.store import PersonLookup, drop_imports
+from fanion.cohorts.members.store import (
     MEMBERS_MAX,
     NextVersion,
     add_persons,

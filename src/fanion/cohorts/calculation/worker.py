@@ -34,11 +34,11 @@ from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
-from fanion.cohorts.csv_import import ids_of_rows
-from fanion.cohorts.import_store import LOOKUPS, ImportStore, by_person_id
-from fanion.cohorts.members_store import MEMBERS_MAX, CohortTrashStore, stream_members
+from fanion.cohorts.imports.csv_ids import ids_of_rows
+from fanion.cohorts.imports.store import LOOKUPS, ImportStore, by_person_id
+from fanion.cohorts.members.cleanup_store import CohortRecountStore, CohortTrashStore
+from fanion.cohorts.members.store import MEMBERS_MAX, stream_members
 from fanion.cohorts.model import CalculationRun, ImportQueryKind, PendingImport, RowCounter
-from fanion.cohorts.recount_store import CohortRecountStore
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable

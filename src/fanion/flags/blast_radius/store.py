@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import msgspec
 from sqlalchemy import Row, Text, cast, func, select, type_coerce
 
-from fanion.cohorts.members_store import is_seen
+from fanion.cohorts.members.store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.persons import person_keys

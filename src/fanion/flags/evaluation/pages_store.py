@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select, Text, func, literal, select, type_coerce
 
-from fanion.cohorts.members_store import memberships
+from fanion.cohorts.members.store import memberships
 from fanion.db.engine import Records
 from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import groups, person_distinct_ids, persons

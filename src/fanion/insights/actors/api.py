@@ -13,7 +13,7 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIType, Schema
 
-from fanion.cohorts.csv_export import CsvColumns, header_line, table_rows
+from fanion.cohorts.members.csv_export import CsvColumns, header_line, table_rows
 from fanion.errors import Invalid
 from fanion.insights.actors.people_store import load_people, load_people_in_portions
 from fanion.insights.actors.result import ActorBody, ActorList, ActorsBody

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.members_store import MEMBERS_MAX
+from fanion.cohorts.members.store import MEMBERS_MAX
 from fanion.errors import Invalid
 from fanion.insights.actors.newer_query import read_actors_query
 from fanion.insights.actors.service import ActorFinder, ActorsQuery, read_actors

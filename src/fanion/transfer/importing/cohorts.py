@@ -12,9 +12,9 @@ from msgspec import structs
 from sqlalchemy import select, update
 
 from fanion.cohorts.criteria.definition import normal_groups
-from fanion.cohorts.csv_import import person_ids
-from fanion.cohorts.import_store import pending_ids, store_uploaded_ids
-from fanion.cohorts.members_store import is_seen
+from fanion.cohorts.imports.csv_ids import person_ids
+from fanion.cohorts.imports.store import pending_ids, store_uploaded_ids
+from fanion.cohorts.members.store import is_seen
 from fanion.cohorts.model import PlainCohort
 from fanion.cohorts.store import create_cohort, lock_cohort, write_cohort
 from fanion.cohorts.validation import begun_work, created_values

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from fanion.cohorts.import_store import IDS_MAX, UPLOAD_TIMEOUT, ImportStore, store_uploaded_ids
+from fanion.cohorts.imports.store import IDS_MAX, UPLOAD_TIMEOUT, ImportStore, store_uploaded_ids
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
 from fanion.events.storage.store import EventStore

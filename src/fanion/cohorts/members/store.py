@@ -6,7 +6,6 @@ deleted cohorts. Web workers import this file for the lookup: it must not import
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -17,12 +16,11 @@ from sqlalchemy import (
     case,
     delete,
     literal,
-    or_,
     select,
     update,
 )
 
-from fanion.cohorts.import_store import drop_imports
+from fanion.cohorts.imports.store import drop_imports
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
@@ -196,59 +194,3 @@ def _hide_members(connection: Connection, cohort_id: int) -> None:
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(version=empty, requested=empty)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CohortTrashStore:
-    """The members of deleted cohorts.
-
-    Attributes:
-        retention: How long after its deletion a cohort can be restored with its members.
-        members_max: How many members are removed in one transaction.
-    """
-
-    records: Records
-    retention: timedelta
-    members_max: int = MEMBERS_MAX
-
-    async def purge_members(self, now: datetime) -> bool:
-        """Delete some members of one deleted cohort.
-
-        Returns:
-            Whether there may be more.
-        """
-        if not await self.records.fetch(_purgeable(now - self.retention, now)):
-            return False  # without waiting for the only write transaction
-        async with self.records.write() as connection:
-            return await connection.run_sync(
-                _purge_members, now - self.retention, now, self.members_max
-            )
-
-
-def _purgeable(until: datetime, now: datetime) -> Select[Any]:
-    """Select a cohort that was deleted before `until`, still has rows and is not calculating."""
-    left = or_(
-        select(_member.person_id).where(_member.cohort_id == _cohort.id).exists(),
-        select(_import.id).where(_import.cohort_id == _cohort.id).exists(),
-    )
-    idle = _cohort.due_at.is_(None) & (_cohort.lease_until.is_(None) | (_cohort.lease_until <= now))
-    return select(_cohort.id).where(_cohort.deleted_at <= until, idle, left).limit(1)
-
-
-def _purge_members(
-    connection: Connection, until: datetime, now: datetime, members_max: int
-) -> bool:
-    chosen = _purgeable(until, now).with_for_update(skip_locked=True)
-    cohort_id = connection.scalar(chosen)
-    if cohort_id is None:
-        return False
-    # No reader sees half of the members if the cohort is restored before the last ones are deleted.
-    connection.execute(
-        update(cohorts).where(_cohort.id == cohort_id).values(version=0, count=None, lease=None)
-    )
-    drop_imports(connection, _import.cohort_id == cohort_id)
-    some = select(_member.person_id).where(_member.cohort_id == cohort_id).limit(members_max)
-    connection.execute(
-        delete(cohort_people).where(_member.cohort_id == cohort_id, _member.person_id.in_(some))
-    )
-    return True

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.cohorts.calculation.worker import MemberDiff
-from fanion.cohorts.csv_export import COLUMNS_MAX, CsvColumns, header_line, table_rows
-from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, ids_of_rows, read_csv
+from fanion.cohorts.imports.csv_ids import CELL_CHARS_MAX, LINE_CHARS_MAX, ids_of_rows, read_csv
+from fanion.cohorts.members.csv_export import COLUMNS_MAX, CsvColumns, header_line, table_rows
 from fanion.errors import Invalid
 
 UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import func, select
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
-from fanion.cohorts.import_store import by_distinct_id
-from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.imports.store import by_distinct_id
+from fanion.cohorts.members.cleanup_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people

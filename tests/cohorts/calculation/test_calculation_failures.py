@@ -10,8 +10,8 @@ import pytest
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
-from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.imports.store import ImportStore
+from fanion.cohorts.members.cleanup_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.compiled_query import StatementResult

@@ -11,8 +11,8 @@ from sqlalchemy import func, select
 
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
-from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.imports.store import ImportStore
+from fanion.cohorts.members.cleanup_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import cohorts

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import func, select, update
 
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
-from fanion.cohorts.import_store import ImportStore, by_distinct_id
-from fanion.cohorts.members_store import memberships
+from fanion.cohorts.imports.store import ImportStore, by_distinct_id
+from fanion.cohorts.members.store import memberships
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records

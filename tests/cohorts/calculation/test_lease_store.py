@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import func, select, update
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
-from fanion.cohorts.import_store import ImportStore, by_distinct_id
-from fanion.cohorts.members_store import memberships
+from fanion.cohorts.imports.store import ImportStore, by_distinct_id
+from fanion.cohorts.members.store import memberships
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts

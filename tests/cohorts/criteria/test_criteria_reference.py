@@ -25,7 +25,7 @@ from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.events.event import PersonRow
 from fanion.events.storage.store import EventStore
-from tests.cohorts.test_behaviour_sql import (
+from tests.cohorts.calculation.test_behaviour_sql import (
     EVENTS,
     NOW,
     READINGS,

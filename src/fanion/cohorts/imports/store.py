@@ -17,7 +17,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, update
 
 from fanion.activity.model import Author
-from fanion.cohorts.csv_import import no_ids, read_csv
+from fanion.cohorts.imports.csv_ids import no_ids, read_csv
 from fanion.cohorts.model import IdKind, ImportQuery, MembersImport, PendingImport
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports, cohorts

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import IO
 from uuid import UUID
 
-from fanion.cohorts.csv_form import (
+from fanion.cohorts.imports.csv_form import (
     ENCODING_BYTES,
     SEPARATORS,
     Form,

@@ -3,25 +3,24 @@
 Source: cohorts.md sections 14 and 17.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, select, update
 
 from fanion.activity.model import Author
-from fanion.cohorts.members_store import (
+from fanion.cohorts.members.store import (
     NextVersion,
-    forget_unfinished,
     is_seen,
 )
-from fanion.cohorts.model import StoredCohort
-from fanion.cohorts.store import get_cohort
+from fanion.cohorts.model import StoredCohort, read_runs
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import person_overrides, persons
-from fanion.errors import Invalid, NotFound, Unavailable
 from fanion.persons.list_store import (
     Choose,
     PersonKey,
@@ -35,11 +34,15 @@ from fanion.persons.list_store import (
     read_page,
 )
 from fanion.persons.search_store import has_email, is_found, owns
+from fanion.persons.timeline.model import EnteredCohort
 
 # Distinct ids read of each member: ten are part of its body, and any may serve as its name.
 DISTINCT_IDS_READ_MAX = 100
 # Persons that one request adds, in one transaction.
 PERSONS_MAX = 1_000
+
+# The newest cohorts of a person; each row includes the history of the cohort.
+COHORTS_MAX = 1_000
 
 _cohort = cohorts.c
 _member = cohort_people.c
@@ -130,30 +133,6 @@ def publish_members(
     )
 
 
-def lock_static_cohort(
-    connection: Connection, author: Author, cohort_id: int, refusal: str
-) -> StoredCohort:
-    """Lock the static cohort and return it.
-
-    Raises:
-        NotFound: The project has no such cohort.
-        Invalid: The cohort is not static.
-        Unavailable: Members are being imported.
-    """
-    own = (_cohort.project_id == author.project_id) & (_cohort.id == cohort_id)
-    row = connection.execute(select(_cohort.lease_until).where(own).with_for_update()).first()
-    cohort = get_cohort(connection, author.project_id, cohort_id)
-    if row is None or cohort is None:
-        raise NotFound
-    if not cohort.is_static:
-        raise Invalid(refusal)
-    if row.lease_until is not None and row.lease_until > author.now:
-        raise Unavailable("Members of this cohort are being imported. Please retry.")
-    if cohort.requested > cohort.version:
-        forget_unfinished(connection, next_version(cohort))
-    return cohort
-
-
 def next_version(cohort: StoredCohort) -> NextVersion:
     return NextVersion(cohort.id, cohort.project_id, cohort.version, cohort.requested + 1)
 
@@ -182,3 +161,48 @@ def count_members(connection: Connection, cohort: StoredCohort, person_ids: Sequ
         _member.cohort_id == cohort.id, _member.person_id.in_(person_ids), seen
     )
     return connection.scalar(statement) or 0
+
+
+async def cohorts_entered(
+    records: Records, project_id: int, person_id: int
+) -> Sequence[EnteredCohort]:
+    """Return the cohorts that the person is in now, with the time at which the person joined.
+
+    A member has the number of the version with which it joined. The time is that of the calculation
+    with this number in the history, or of the last change. Cohorts without a time are left out.
+    """
+    statement = (
+        select(
+            _cohort.id,
+            _cohort.name,
+            _cohort.is_static,
+            _cohort.version,
+            _cohort.last_calculation,
+            _cohort.last_run,
+            _member.added,
+        )
+        .join(cohort_people, _member.cohort_id == _cohort.id)
+        .where(_cohort.project_id == project_id, _cohort.deleted.is_(False))
+        .where(_member.person_id == person_id, is_seen(_cohort.version))
+        .order_by(_cohort.id.desc())
+        .limit(COHORTS_MAX)
+    )
+    rows = await records.fetch(statement)
+    return list(_entered(rows))
+
+
+def _entered(rows: Sequence[Row[Any]]) -> Iterator[EnteredCohort]:
+    for row in rows:
+        at = _time_of(row)
+        if at is not None:
+            yield EnteredCohort(at, row.id, row.name or "", row.is_static)
+
+
+def _time_of(row: Row[Any]) -> datetime | None:
+    if row.added == row.version:
+        at: datetime | None = row.last_calculation
+        return at
+    for run in read_runs(row.last_run):
+        if run.number == row.added and run.error is None:
+            return run.started_at + timedelta(seconds=run.seconds)
+    return None

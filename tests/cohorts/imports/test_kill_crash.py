@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fanion.cohorts.import_store import IDS_MAX
+from fanion.cohorts.imports.store import IDS_MAX
 from tests.support import plain_http
 from tests.support.awaited import has_caught_up, until
 from tests.support.preloaded import PreloadedServer
