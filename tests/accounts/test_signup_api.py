@@ -12,8 +12,9 @@ import httpx
 import pytest
 from sqlalchemy import delete, func, insert, select, update
 
-from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
 from fanion.accounts.model import Device, SignInOptions
+from fanion.accounts.sessions.access import SIGN_IN_BYTES_MAX
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
 from fanion.db.engine import Records

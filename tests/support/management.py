@@ -20,12 +20,12 @@ from fanion.accounts.links_store import LinkStore
 from fanion.accounts.model import DEFAULT_OPTIONS, SignInOptions
 from fanion.accounts.own_account.api import UsersApi
 from fanion.accounts.own_account.service import OwnAccounts, PutMail, no_mail
+from fanion.accounts.password_links.reset_worker import PasswordResets
+from fanion.accounts.password_links.service import PasswordLinks
 from fanion.accounts.passwords.hashing_service import PasswordHashing
-from fanion.accounts.passwords.links_service import PasswordLinks
-from fanion.accounts.passwords.reset_worker import PasswordResets
 from fanion.accounts.sessions.service import SessionService
 from fanion.accounts.sessions.store import SessionStore
-from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.sign_in.service import SignIn
 from fanion.accounts.signup_service import Signup
 from fanion.accounts.users_store import AccountStore
 from fanion.db.engine import Records

@@ -14,8 +14,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.accounts.api import OPEN, SignedIn, begin_session, finish_first_factor
 from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
+from fanion.accounts.sessions.access import OPEN
+from fanion.accounts.sign_in.api import SignedIn, begin_session, finish_first_factor
 from fanion.accounts.signup_service import Signup
 from fanion.errors import AppError, Invalid
 from fanion.projects.invites.model import OpenInvite, masked_email

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.sign_in.service import SignIn
 from fanion.accounts.users_store import Account
 from fanion.errors import Invalid
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts

@@ -16,12 +16,12 @@ from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcSettings
 from fanion.accounts.oidc.states_store import StateStore
 from fanion.accounts.own_account.service import OwnAccounts, no_mail
+from fanion.accounts.password_links.reset_worker import PasswordResets
+from fanion.accounts.password_links.service import PasswordLinks
 from fanion.accounts.passwords.hashing_service import PasswordHashing
-from fanion.accounts.passwords.links_service import PasswordLinks
-from fanion.accounts.passwords.reset_worker import PasswordResets
 from fanion.accounts.sessions.service import SessionService
 from fanion.accounts.sessions.store import SessionStore
-from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.sign_in.service import SignIn
 from fanion.accounts.users_store import AccountStore
 from fanion.app.services import AppContext, Services
 from fanion.config import PREFIX, Settings, SettingsError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import structlog
 
-from fanion.accounts.passwords.links_store import first_link
+from fanion.accounts.password_links.store import first_link
 from fanion.config import ALL, Settings, roles_text
 from fanion.db.engine import Records
 from fanion.projects.admin_store import AlreadySetUp, Installation, SetUp, is_set_up, set_up

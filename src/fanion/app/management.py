@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from fanion.accounts.api import LoginApi, PreflightApi
 from fanion.accounts.oidc.api import OidcApi
 from fanion.accounts.own_account.api import UsersApi
-from fanion.accounts.passwords.links_api import ResetApi, SignInLinksApi
-from fanion.accounts.second_factor.api import SecondFactorApi, SecondFactorLoginApi
-from fanion.accounts.sessions.api import SessionsApi
+from fanion.accounts.own_account.sessions_api import SessionsApi
+from fanion.accounts.password_links.api import ResetApi, SignInLinksApi
+from fanion.accounts.sign_in.api import LoginApi, PreflightApi
+from fanion.accounts.sign_in.second_factor_api import SecondFactorApi, SecondFactorLoginApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
 from fanion.app.accounts import build_oidc_login

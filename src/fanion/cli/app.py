@@ -9,7 +9,7 @@ from zoneinfo import available_timezones
 import typer
 
 from fanion import __version__
-from fanion.accounts.passwords.links_store import first_link
+from fanion.accounts.password_links.store import first_link
 from fanion.accounts.passwords.rules import check_password
 from fanion.cli.doctor import doctor
 from fanion.cli.flags import flags

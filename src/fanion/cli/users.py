@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from fanion.accounts.passwords.links_store import PRINTED_LASTS, reset_link
+from fanion.accounts.password_links.store import PRINTED_LASTS, reset_link
 from fanion.accounts.second_factor.store import SecondFactorStore
 from fanion.cli.output import (
     NOT_SET_UP,

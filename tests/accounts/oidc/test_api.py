@@ -10,7 +10,6 @@ import pytest
 from joserfc.jwk import RSAKey
 from sqlalchemy import func, select, update
 
-from fanion.accounts.api import LoginApi
 from fanion.accounts.oidc.api import (
     ADDRESS,
     BROWSER,
@@ -27,6 +26,7 @@ from fanion.accounts.oidc.provider_client import Provider
 from fanion.accounts.oidc.sign_in_service import OidcSignIn
 from fanion.accounts.oidc.states_store import STATE_LASTS, StateStore
 from fanion.accounts.own_account.api import UsersApi
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_states, sessions
 from fanion.db.schema.tables import users

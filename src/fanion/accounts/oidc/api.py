@@ -11,13 +11,14 @@ from litestar.di import NamedDependency
 from litestar.enums import MediaType
 from litestar.params import FromQuery, QueryParameter
 
-from fanion.accounts.api import OPEN, begin_session
 from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take_tokens
 from fanion.accounts.oidc.authorization import CALLBACK_PATH, Callback, local_path
 from fanion.accounts.oidc.errors import OidcOff
 from fanion.accounts.oidc.states_store import STATE_LASTS, BegunSignIn
+from fanion.accounts.sessions.access import OPEN
 from fanion.accounts.sessions.cookies import ShortCookie, read_cookie
-from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.sign_in.api import begin_session
+from fanion.accounts.sign_in.service import SignIn
 from fanion.errors import AppError, NotAuthenticated
 from fanion.projects.request_api import ManagementRequest
 from fanion.server.forwarded import Client

@@ -13,11 +13,11 @@ from litestar.di import NamedDependency
 from litestar.params import RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.accounts.api import device_of
 from fanion.accounts.own_account.service import OwnAccounts, Proof
 from fanion.accounts.own_account.store import AccountChange, organization_names
 from fanion.accounts.second_factor.codes import CODE_CHARS_MAX
 from fanion.accounts.sessions.cookies import set_cookie
+from fanion.accounts.sign_in.api import device_of
 from fanion.errors import Invalid
 from fanion.projects.api import ProjectBody, project_body
 from fanion.projects.cache import Projects

@@ -11,7 +11,7 @@ from fanion.accounts.mail.message import (
     password_changed_mail,
 )
 from fanion.accounts.own_account.store import AccountChange, CredentialHashes, change_account
-from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
+from fanion.accounts.sign_in.service import InvalidCredentials, SignIn
 from fanion.accounts.users_store import Account
 from fanion.db.engine import Records
 from fanion.errors import Invalid, PermissionDenied

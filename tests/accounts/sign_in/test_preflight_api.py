@@ -5,8 +5,8 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from fanion.accounts.api import PreflightApi
 from fanion.accounts.model import SignInOptions
+from fanion.accounts.sign_in.api import PreflightApi
 from fanion.db.engine import Records
 from fanion.web.application import for_public_listener
 from tests.support.application import BASE_URL, Tenant

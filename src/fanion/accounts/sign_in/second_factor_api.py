@@ -12,14 +12,6 @@ from litestar.di import NamedDependency
 from litestar.params import RequestBody
 from msgspec import Meta, Struct
 
-from fanion.accounts.api import (
-    OF_SESSION,
-    OPEN,
-    PENDING,
-    WITHOUT_SECOND_FACTOR,
-    SignedIn,
-    begin_session,
-)
 from fanion.accounts.second_factor.codes import (
     CODE_CHARS_MAX,
     RECOVERY_BYTES,
@@ -30,8 +22,10 @@ from fanion.accounts.second_factor.codes import (
     totp_secret,
 )
 from fanion.accounts.second_factor.store import CheckedSignIn
+from fanion.accounts.sessions.access import OF_SESSION, OPEN, WITHOUT_SECOND_FACTOR
 from fanion.accounts.sessions.cookies import set_cookie
-from fanion.accounts.sign_in_service import InvalidCode, SignIn
+from fanion.accounts.sign_in.api import PENDING, SignedIn, begin_session
+from fanion.accounts.sign_in.service import InvalidCode, SignIn
 from fanion.errors import AppError, Invalid
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.request_api import ManagementRequest

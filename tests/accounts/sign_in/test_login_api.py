@@ -7,8 +7,9 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
 from fanion.accounts.model import IDLE_MAX, LIFETIME_MAX, Device
+from fanion.accounts.sessions.access import SIGN_IN_BYTES_MAX
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.db.schema.tables import memberships, users

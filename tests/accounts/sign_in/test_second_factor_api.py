@@ -10,11 +10,11 @@ import pytest
 from pyotp import TOTP
 from sqlalchemy import select
 
-from fanion.accounts.api import PENDING, LoginApi
 from fanion.accounts.attempts_cache import ADDRESS_FREE
 from fanion.accounts.model import Device, SignInOptions
-from fanion.accounts.second_factor.api import SecondFactorApi, SecondFactorLoginApi
 from fanion.accounts.second_factor.store import PENDING_LASTS
+from fanion.accounts.sign_in.api import PENDING, LoginApi
+from fanion.accounts.sign_in.second_factor_api import SecondFactorApi, SecondFactorLoginApi
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import pending_sign_ins, recovery_codes

@@ -12,12 +12,13 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
-from fanion.accounts.api import OPEN, SignedIn, finish_first_factor
 from fanion.accounts.model import Purpose
-from fanion.accounts.passwords.links_service import PasswordLinks
-from fanion.accounts.passwords.reset_worker import PasswordResets
+from fanion.accounts.password_links.reset_worker import PasswordResets
+from fanion.accounts.password_links.service import PasswordLinks
 from fanion.accounts.passwords.rules import PASSWORD_CHARS_MIN
-from fanion.accounts.sign_in_service import PasswordsOff, SignIn
+from fanion.accounts.sessions.access import OPEN
+from fanion.accounts.sign_in.api import SignedIn, finish_first_factor
+from fanion.accounts.sign_in.service import PasswordsOff, SignIn
 from fanion.errors import AppError, Invalid
 from fanion.projects.model import EMAIL_CHARS_MAX, read_email
 from fanion.projects.request_api import ManagementRequest

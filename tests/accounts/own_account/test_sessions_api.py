@@ -11,7 +11,6 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from fanion.accounts.api import LoginApi
 from fanion.accounts.model import (
     IDLE_MAX,
     SESSIONS_PER_USER_MAX,
@@ -19,9 +18,10 @@ from fanion.accounts.model import (
     USER_AGENT_CHARS_MAX,
     Device,
 )
-from fanion.accounts.sessions.api import SessionsApi
+from fanion.accounts.own_account.sessions_api import SessionsApi
 from fanion.accounts.sessions.service import SWEEP_EVERY, SessionService
 from fanion.accounts.sessions.store import SessionStore
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.accounts import sessions
 from fanion.projects.auth.authentication_service import CACHED_S

@@ -19,7 +19,7 @@ from fanion.accounts.links_store import create_link
 from fanion.accounts.mail.message import is_sendable, reset_mail
 from fanion.accounts.model import Purpose
 from fanion.accounts.own_account.service import PutMail
-from fanion.accounts.passwords.links_store import MAILED_LASTS, link_address
+from fanion.accounts.password_links.store import MAILED_LASTS, link_address
 from fanion.accounts.security_events_store import SecurityEvent, record_security_event
 from fanion.accounts.users_store import Account, AccountStore
 from fanion.db.engine import Records, RecordsUnavailable

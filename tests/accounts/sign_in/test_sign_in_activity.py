@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from fanion.accounts.api import LoginApi
+from fanion.accounts.own_account.sessions_api import SessionsApi
 from fanion.accounts.security_events_store import by_owner, write_security_events
-from fanion.accounts.sessions.api import SessionsApi
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.projects.activity_api import ActivityApi

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from fanion.accounts.api import LoginApi
 from fanion.accounts.mail.message import Mail
 from fanion.accounts.model import Device, Purpose
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcIdentity, OidcSettings
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_identities, sessions

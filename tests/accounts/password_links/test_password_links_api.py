@@ -10,11 +10,12 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from fanion.accounts.api import SIGN_IN_BYTES_MAX, LoginApi
 from fanion.accounts.mail.message import Mail
 from fanion.accounts.model import Purpose, SignInOptions
-from fanion.accounts.passwords.links_api import ResetApi, SignInLinksApi
-from fanion.accounts.passwords.links_store import MAILED_LASTS, PATHS
+from fanion.accounts.password_links.api import ResetApi, SignInLinksApi
+from fanion.accounts.password_links.store import MAILED_LASTS, PATHS
+from fanion.accounts.sessions.access import SIGN_IN_BYTES_MAX
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import sign_in_links

@@ -9,9 +9,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from msgspec import Meta, Struct
 
-from fanion.accounts.api import record_own_activity
 from fanion.accounts.model import ListedSession
-from fanion.accounts.sign_in_service import SignIn
+from fanion.accounts.sign_in.api import record_own_activity
+from fanion.accounts.sign_in.service import SignIn
 from fanion.errors import NotFound
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.pagination import Paged

@@ -15,21 +15,18 @@ from fanion.accounts.model import SESSION_BYTES, Device, Method, device
 from fanion.accounts.passwords.rules import PASSWORD_CHARS_MAX
 from fanion.accounts.second_factor.store import PENDING_LASTS
 from fanion.accounts.security_events_store import SecurityActivity, by_owner, write_security_events
+from fanion.accounts.sessions.access import (
+    OF_SESSION,
+    OPEN,
+    SIGN_IN_BYTES_MAX,
+    WITHOUT_SECOND_FACTOR,
+)
 from fanion.accounts.sessions.cookies import ShortCookie, clear_cookie, read_cookie, set_cookie
-from fanion.accounts.sign_in_service import InvalidCredentials, SignIn
+from fanion.accounts.sign_in.service import InvalidCredentials, SignIn
 from fanion.errors import SecondFactorRequired
 from fanion.projects.model import EMAIL_CHARS_MAX
 from fanion.projects.request_api import ManagementRequest
 
-# The largest body of requests that anyone can send.
-SIGN_IN_BYTES_MAX = 16 * 1024
-# Options of a handler that needs neither key nor session, and takes a small body.
-OPEN: dict[str, Any] = {"public": True, "body_bytes_max": SIGN_IN_BYTES_MAX, "security": [{}]}
-# Options of a handler that needs a session and changes only the caller's own account: it refuses
-# personal keys and admits viewers.
-OF_SESSION: dict[str, Any] = {"session": True, "own": True, "security": [{"session": []}]}
-# Options of a handler for callers who must still set up a required second factor.
-WITHOUT_SECOND_FACTOR: dict[str, Any] = {"without_second_factor": True}
 # The cookie of a browser whose sign-in waits for a code.
 PENDING = ShortCookie("second-factor", int(PENDING_LASTS.total_seconds()))
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from fanion.accounts.api import LoginApi
 from fanion.accounts.attempts_cache import ACCOUNT_FREE, ADDRESS_DELAY_S_MAX
+from fanion.accounts.sign_in.api import LoginApi
 from fanion.accounts.users_store import Account, AccountStore
 from fanion.db.engine import Records, RecordsUnavailable
 from tests.support.application import Tenant
