@@ -25,7 +25,7 @@ from fanion.flags.usage.enabled_persons_store import EnabledPersons
 from fanion.insights.actors.cohorts_service import CohortActors
 from fanion.insights.actors.newer_service import ActorsAnswers
 from fanion.insights.actors.service import ActorFinder
-from fanion.insights.alerts.api import Alerts
+from fanion.insights.alerts.service import AlertService
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
 from fanion.insights.calculation.service import Analysis
@@ -61,7 +61,7 @@ class Questions:
     actors: ActorFinder
     dashboards: DashboardService
     refresher: DashboardRefreshWorker
-    alerts: Alerts
+    alerts: AlertService
     alerter: AlertWorker
     cohorts: CohortService
     cohort_members: CohortMembers
@@ -112,7 +112,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         actors=actors,
         dashboards=DashboardService(dashboards, results, refreshes),
         refresher=DashboardRefreshWorker(refreshes, results_behind, project_of, now),
-        alerts=Alerts(alerts),
+        alerts=AlertService(alerts),
         alerter=AlertWorker(alerts, results_behind, project_of, now),
         cohorts=cohorts,
         cohort_members=CohortMembers(cohorts, events),

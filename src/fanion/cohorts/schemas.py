@@ -23,6 +23,7 @@ from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
 from fanion.rest.endpoints import FILE, TEXT, query_parameters, request_media_type
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
+from fanion.rest.validation import shared_fields
 
 DISTINCT_IDS_MAX = 10
 FILE_FIELD = "csv"  # the form field that holds a file of members
@@ -189,7 +190,7 @@ class Preview(Struct, kw_only=True):
 def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
     """Return the response body of a cohort, without its criteria if `basic`."""
     return CohortBody(
-        **{name: getattr(cohort, name) for name in CohortRecord.__struct_fields__},
+        **shared_fields(cohort, CohortRecord),
         groups=UNSET if basic else cohort.groups,
         filters=UNSET if basic else cohort.criteria.effective_filters,
     )

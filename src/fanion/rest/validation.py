@@ -344,6 +344,11 @@ def given_fields(changes: msgspec.Struct) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
 
 
+def shared_fields(source: object, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the values that a record or row has for the fields of a type."""
+    return {name: getattr(source, name) for name in kind.__struct_fields__}
+
+
 def normal_tags(tags: Sequence[str]) -> list[str]:
     """Return tags trimmed and in lower case, without blank and repeated ones, in the given order.
 

@@ -16,7 +16,7 @@ from fanion.cohorts.model import DESCRIPTION_CHARS_MAX, PlainCohort
 from fanion.events.definitions.model import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
-from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, Condition
+from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
 from fanion.projects.model import AccessLevel
 from fanion.rest.body_reader import is_deep
 
@@ -134,7 +134,7 @@ class DashboardEntry(DocumentEntry, frozen=True, kw_only=True):
     tiles: list[TileEntry] = []
 
 
-class AlertEntry(DocumentEntry, frozen=True, kw_only=True):
+class AlertEntry(PlainAlert, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An alert.
 
     Attributes:
@@ -145,8 +145,6 @@ class AlertEntry(DocumentEntry, frozen=True, kw_only=True):
     key: Annotated[str, Meta(min_length=1)]
     name: Name
     insight: str
-    condition: Condition
-    threshold: float
     series_index: Annotated[int, Meta(ge=0, le=SERIES_INDEX_MAX)] = 0
     breakdown_value: BreakdownValue | None = None
     enabled: bool = True
@@ -244,11 +242,6 @@ def read_document(raw: bytes) -> Document:
             raise DocumentError(f"`{name}` is not a field of the document")
     sections = {name: _parse_entries(name, entries) for name, entries in body.items()}
     return Document(**sections, test_account_filters=conditions)
-
-
-def values_of(resource: Struct, plain: type[Struct]) -> dict[str, Any]:
-    """Return the values of the fields that a resource shares with its base."""
-    return {name: getattr(resource, name) for name in plain.__struct_fields__}
 
 
 def label_of(section: str, entry: Struct) -> str:

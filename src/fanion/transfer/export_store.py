@@ -21,10 +21,11 @@ from fanion.db.schema.tables import (
     users,
 )
 from fanion.events.definitions.model import PropertyType
-from fanion.flags.definitions.model import plain_values
+from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
 from fanion.projects.model import AccessLevel, Project
+from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     Document,
     EventDefinitionEntry,
@@ -259,14 +260,11 @@ def _tiles(connection: Connection, project_id: int) -> list[SnapshotTile]:
 
 
 def _alerts(connection: Connection, project_id: int) -> list[SnapshotAlert]:
-    identity = (_alert.id, _alert.insight_id, _alert.name)
-    rest = (_alert.series_index, _alert.enabled, _alert.breakdown_value)
+    columns = (_alert[name] for name in SnapshotAlert.__struct_fields__)
     rows = connection.execute(
-        select(*identity, _alert.condition, _alert.threshold, *rest)
-        .where(_alert.project_id == project_id)
-        .order_by(_alert.id)
+        select(*columns).where(_alert.project_id == project_id).order_by(_alert.id)
     )
-    return [SnapshotAlert(*row) for row in rows]
+    return [SnapshotAlert(**row._asdict()) for row in rows]
 
 
 def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:
@@ -324,7 +322,7 @@ def _usage_dashboards(connection: Connection, project_id: int) -> set[int]:
 def _stored_flag(row: Any, given: Sequence[str]) -> SnapshotFlag:
     old = FlagRow(row.id, row.key, row.filters, row.rollout_percentage)
     return SnapshotFlag(
-        **(plain_values(row) | {"filters": grouped_filters(old)}),
+        **(shared_fields(row, PlainFlag) | {"filters": grouped_filters(old)}),
         id=row.id,
         analytics_dashboards=row.analytics_dashboards,
         created_at=row.created_at,

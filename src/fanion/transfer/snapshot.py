@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from fanion.cohorts.model import PlainCohort
-from fanion.flags.definitions.model import PlainFlag, plain_values
-from fanion.insights.alerts.model import BreakdownValue, Condition
+from fanion.flags.definitions.model import PlainFlag
+from fanion.insights.alerts.model import PlainAlert
+from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     AlertEntry,
     CohortEntry,
@@ -21,7 +22,6 @@ from fanion.transfer.document import (
     PropertyDefinitionEntry,
     RoleEntry,
     TileEntry,
-    values_of,
 )
 from fanion.transfer.references import Names, replace_ids, replace_ids_in_flag
 
@@ -77,16 +77,9 @@ class SnapshotDashboard:
     restriction_level: int
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotAlert:
+class SnapshotAlert(PlainAlert, frozen=True, kw_only=True):
     id: int
     insight_id: int
-    name: str
-    condition: Condition
-    threshold: float
-    series_index: int
-    enabled: bool
-    breakdown_value: BreakdownValue | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +214,7 @@ def flag_entry(flag: SnapshotFlag, names: Names, keys: Keys) -> FlagEntry:
         "rollback_conditions": replace_ids(flag.rollback_conditions, names),
     }
     return FlagEntry(
-        **(plain_values(flag) | conditions),
+        **(shared_fields(flag, PlainFlag) | conditions),
         analytics_dashboards=[key for key in dashboards if key is not None],
         created_at=flag.created_at,
         roles=sorted(flag.roles),
@@ -235,7 +228,7 @@ def cohort_entry(
     return CohortEntry(
         key=names.cohorts[cohort.id],
         members=sorted(sorted(ids) for ids in members),
-        **(values_of(cohort, PlainCohort) | trees),
+        **(shared_fields(cohort, PlainCohort) | trees),
     )
 
 
@@ -307,16 +300,7 @@ def missing_cohort(key: str) -> CohortEntry:
 
 
 def alert_entry(alert: SnapshotAlert, key: str, short_id: str) -> AlertEntry:
-    return AlertEntry(
-        key=key,
-        name=alert.name,
-        insight=short_id,
-        condition=alert.condition,
-        threshold=alert.threshold,
-        series_index=alert.series_index,
-        breakdown_value=alert.breakdown_value,
-        enabled=alert.enabled,
-    )
+    return AlertEntry(key=key, insight=short_id, **shared_fields(alert, PlainAlert))
 
 
 def _alerts(stored: Stored, insights: Mapping[int, InsightEntry]) -> list[AlertEntry]:

@@ -32,8 +32,3 @@ class PlainFlag(Struct, frozen=True, kw_only=True):
     bucketing_identifier: BucketingIdentifier | None = None
     evaluation_runtime: EvaluationRuntime | None = None
     evaluation_contexts: list[str] | None = None
-
-
-def plain_values(flag: object) -> dict[str, Any]:
-    """Return the values of the fields of PlainFlag, by name, of an object that has them all."""
-    return {name: getattr(flag, name) for name in PlainFlag.__struct_fields__}

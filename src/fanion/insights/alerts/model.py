@@ -5,10 +5,13 @@ whose number can only grow. Displays of totals have one number, and nothing to c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from fanion.errors import Invalid
 from fanion.insights.sql.compiler import OTHER
@@ -29,34 +32,41 @@ class AlertError(Exception):
     """An alert without a number to check; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """An alert as it is stored, with the outcome of its last check.
+class PlainAlert(Struct, frozen=True, kw_only=True):
+    """The fields of an alert that are exported and imported.
 
     Attributes:
-        breakdown_value: The value of the breakdown to follow, wherever it is in the result.
         series_index: The index of the entry in the result, or among the entries of
             `breakdown_value`, from 0.
-        value: The number at the last check.
-        error: Why there was no number.
+        breakdown_value: The value of the breakdown to follow, wherever it is in the result.
     """
 
-    id: int
-    project_id: int
-    insight_id: int
     name: str
-    series_index: int
     condition: Condition
     threshold: float
+    series_index: int
+    breakdown_value: BreakdownValue | None
     enabled: bool
+
+
+class AlertRecord(PlainAlert, frozen=True, kw_only=True):
+    """An alert as it is stored and returned, with the outcome of its last check."""
+
+    id: int
     state: State
-    value: float | None
-    error: str | None
+    value: Annotated[float | None, Meta(description="The number at the last check.")]
+    error: Annotated[str | None, Meta(description="Why there was no number.")]
     last_checked_at: datetime | None
+    created_by: UserSummary | None
     created_at: datetime
     updated_at: datetime
-    created_by: UserSummary | None
-    breakdown_value: BreakdownValue | None = None
+
+
+class Alert(AlertRecord, frozen=True, kw_only=True):
+    """An alert of an insight in a project."""
+
+    project_id: int
+    insight_id: int
 
 
 @dataclass(frozen=True, slots=True)

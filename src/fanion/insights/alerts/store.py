@@ -15,26 +15,19 @@ from fanion.db.lease import Lease
 from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import projects
 from fanion.errors import Invalid, NotFound
-from fanion.insights.alerts.model import Alert, Checked
-from fanion.insights.kinds.service import has_series
+from fanion.insights.alerts.model import Alert, Checked, PlainAlert
 from fanion.insights.model import SavedQuestion
-from fanion.insights.questions.service import read_stored_question
 from fanion.insights.store import read_user_summaries
 from fanion.projects.model import UserSummary
 from fanion.webhooks.model import alert_body
 from fanion.webhooks.outbox_store import enqueue
 
 ALERTS_MAX = 100  # in one project
-NO_SERIES = (
-    "An alert needs an insight with numbers by interval: trends, life cycles, or funnels shown as "
-    "trends."
-)
 LEASE = timedelta(minutes=5)
 DUE_MAX = 100
-LOGGED = (
-    *("name", "insight_id", "series_index", "breakdown_value", "condition", "threshold"),
-    "enabled",
-)
+# Fields whose changes are recorded in the activity log; outcomes of checks are not.
+RECORDED = ("insight_id", *PlainAlert.__struct_fields__)
+_COLUMNS = tuple(name for name in Alert.__struct_fields__ if name != "created_by")
 _NEW = {"state": "not_checked", "value": None, "error": None, "last_checked_at": None}
 
 _alert = alerts.c
@@ -75,36 +68,6 @@ class AlertStore:
         """Return an alert, or raise NotFound."""
         async with self.records.read() as connection:
             return await connection.run_sync(_get_alert, project_id, alert_id)
-
-    async def create_alert(self, author: Author, values: Mapping[str, Any]) -> Alert:
-        """Create an alert.
-
-        Args:
-            values: By column.
-
-        Raises:
-            Invalid: The insight does not exist or has no series, or the project has ALERTS_MAX
-                alerts.
-        """
-        async with self.records.write() as connection:
-            await connection.run_sync(_require_series, author.project_id, values)
-            return await connection.run_sync(create_alert, author, values)
-
-    async def change_alert(self, author: Author, alert_id: int, values: Mapping[str, Any]) -> Alert:
-        """Set columns of an alert.
-
-        Raises:
-            NotFound: There is no such alert.
-            Invalid: The insight does not exist or has no series.
-        """
-        async with self.records.write() as connection:
-            await connection.run_sync(_require_series, author.project_id, values)
-            return await connection.run_sync(change_alert, author, alert_id, values)
-
-    async def remove_alert(self, author: Author, alert_id: int) -> None:
-        """Delete an alert, or raise NotFound."""
-        async with self.records.write() as connection:
-            await connection.run_sync(_remove_alert, author, alert_id)
 
     async def due_alerts(self, now: datetime) -> Sequence[DueAlert]:
         """Return up to DUE_MAX due alerts of insights that are not deleted, longest due first."""
@@ -157,7 +120,7 @@ class AlertStore:
 
 
 def _webhook_values(alert: Alert, outcome: Checked) -> Mapping[str, Any]:
-    names = ("project_id", *(name for name in LOGGED if name != "enabled"))
+    names = ("project_id", *(name for name in RECORDED if name != "enabled"))
     values = {name: getattr(alert, name) for name in names}
     return {"alert_id": alert.id, **values, **asdict(outcome)}
 
@@ -214,7 +177,8 @@ def change_alert(
     return after
 
 
-def _remove_alert(connection: Connection, author: Author, alert_id: int) -> None:
+def remove_alert(connection: Connection, author: Author, alert_id: int) -> None:
+    """Delete an alert within a transaction, or raise NotFound."""
     gone = _get_alert(connection, author.project_id, alert_id)
     connection.execute(delete(alerts).where(_alert.id == alert_id))
     _record_change(connection, author, gone, None)
@@ -236,18 +200,20 @@ def _require_insight(connection: Connection, project_id: int, values: Mapping[st
         )
 
 
-def _require_series(connection: Connection, project_id: int, values: Mapping[str, Any]) -> None:
-    """Raise Invalid for an insight without a series of numbers."""
+def question_of_insight(
+    connection: Connection, project_id: int, values: Mapping[str, Any]
+) -> SavedQuestion | None:
+    """Return the question of the insight that `values` set, or None if they set none.
+
+    Raises:
+        Invalid: The insight does not exist.
+    """
     if "insight_id" not in values:
-        return
+        return None
     _require_insight(connection, project_id, values)
-    statement = select(insights.c.filters, insights.c.query).where(
-        insights.c.id == values["insight_id"]
-    )
-    row = connection.execute(statement).one()
-    question = read_stored_question(SavedQuestion(row.filters, row.query))
-    if question is None or not has_series(question):
-        raise Invalid(NO_SERIES, attr="insight")
+    statement = select(insights.c.filters, insights.c.query)
+    row = connection.execute(statement.where(insights.c.id == values["insight_id"])).one()
+    return SavedQuestion(row.filters, row.query)
 
 
 def _record_change(
@@ -258,7 +224,7 @@ def _record_change(
 
 
 def _state(alert: Alert) -> ItemState:
-    return ItemState(str(alert.id), alert.name, {name: getattr(alert, name) for name in LOGGED})
+    return ItemState(str(alert.id), alert.name, {name: getattr(alert, name) for name in RECORDED})
 
 
 def _get_alert(connection: Connection, project_id: int, alert_id: int) -> Alert:
@@ -273,11 +239,10 @@ def _read_alerts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert
     users: Mapping[int, UserSummary] = read_user_summaries(
         connection, (row.created_by_id for row in rows)
     )
-    own = [column.name for column in alerts.columns if column.name in Alert.__dataclass_fields__]
     return [
         Alert(
-            **{name: getattr(row, name) for name in own},
             created_by=users.get(row.created_by_id),
+            **{name: getattr(row, name) for name in _COLUMNS},
         )
         for row in rows
     ]

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.insights.alerts.model import PlainAlert
 from fanion.insights.alerts.store import change_alert, create_alert
 from fanion.insights.changes_store import add_insight, modified_columns, record_insight_change
 from fanion.insights.dashboards.store import (
@@ -17,6 +18,7 @@ from fanion.insights.dashboards.store import (
 from fanion.insights.dashboards.tiles_store import add_tile
 from fanion.insights.model import StoredDashboard, StoredInsight
 from fanion.insights.store import read_insights
+from fanion.rest.validation import shared_fields
 from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import replace_names
@@ -33,7 +35,7 @@ _INSIGHT_FIELDS = (
     "saved",
 )
 _DASHBOARD_FIELDS = ("name", "description", "pinned", "filters", "tags", "restriction_level")
-_ALERT_FIELDS = ("condition", "threshold", "series_index", "breakdown_value", "enabled")
+_ALERT_FIELDS = PlainAlert.__struct_fields__
 _tile = dashboard_tiles.c
 
 
@@ -167,7 +169,7 @@ def import_alerts(target: ImportTarget) -> None:
         insight_id = target.insights[entry.insight]
         known = stored[insight_id, entry.name]
         if not known:
-            values = {name: getattr(entry, name) for name in ("name", *_ALERT_FIELDS)}
+            values = shared_fields(entry, PlainAlert)
             create_alert(target.connection, target.author, {"insight_id": insight_id, **values})
             target.report.created("alert", entry.key)
             continue

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct
 
 from fanion.events.definitions.model import PropertyType
-from fanion.flags.definitions.model import plain_values
+from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.projects.model import AccessLevel
-from fanion.rest.validation import normal_tags
+from fanion.rest.validation import normal_tags, shared_fields
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
 from fanion.transfer.report import Report
 from fanion.transfer.snapshot import (
@@ -179,7 +179,7 @@ def stored_flag(body: PosthogFlag, roles: Iterable[str] = ()) -> SnapshotFlag:
         "evaluation_contexts": normal_tags(body.evaluation_contexts or []) or None,
     }
     return SnapshotFlag(
-        **(plain_values(body) | values),
+        **(shared_fields(body, PlainFlag) | values),
         id=body.id,
         analytics_dashboards=body.analytics_dashboards or [],
         created_at=as_utc(body.created_at),
