@@ -31,9 +31,9 @@ from fanion.insights.alerts.worker import AlertWorker
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.calculation.threads_worker import QuestionThreads
-from fanion.insights.dashboards.api import DashboardService
 from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards.refresh_worker import DashboardRefreshWorker
+from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.store import DashboardStore
 from fanion.insights.kinds.service import ACTORS_QUERY
 from fanion.insights.kinds.service import Calculator as InsightCalculator

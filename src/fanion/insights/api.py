@@ -14,13 +14,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import NotFound
 from fanion.insights.changes_store import change_insight, create_insight
-from fanion.insights.dashboards.flag_usage_template import NAME_CHARS_MAX
 from fanion.insights.dashboards.store import DashboardStore
 from fanion.insights.model import DashboardAccess, SavedQuestion, StoredInsight
 from fanion.insights.questions.service import InsightService, read_stored_question
 from fanion.insights.schemas import (
+    NOT_YET,
     Filters,
     InsightBody,
+    Name,
     Query,
     Viewer,
     insight_body,
@@ -37,13 +38,11 @@ from fanion.rest.posthog_fields import (
 )
 from fanion.rest.validation import INTEGER_MAX, given_fields, normal_tags
 
-Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, even if there is a recent result.")]
 DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
 # Names that select fields of the answer, or when it is calculated, and change no result.
 _LIST_NAMES = frozenset({"basic", "refresh", "include_query_insights", "session_id"})
 _DETAIL_NAMES = frozenset({"session_id", "client_query_id"})
-NOT_YET = "This field can only be set after creation."
 
 
 class NewInsight(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -7,16 +7,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec import Meta, Struct
 
 from fanion.errors import PermissionDenied
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.query import InsightQuery
 from fanion.projects.model import UserSummary
 
+NAME_CHARS_MAX = 400  # in the name of a dashboard or an insight; a flag's key may be as long
 # An older result is not returned.
 RESULT_MAX_AGE = timedelta(days=7)
 # A younger result is not calculated again, unless the client asks to refresh it.
@@ -98,24 +100,45 @@ class StoredTile:
     color: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDashboard:
+class DashboardSettings(Struct, frozen=True, kw_only=True):
+    """The fields of a dashboard that users set, without its filters."""
+
+    name: str
+    description: str
+    pinned: bool
+    tags: list[str]
+    restriction_level: Annotated[
+        int,
+        Meta(
+            description="21: everyone in the project can edit; 37: only its creator and "
+            "administrators."
+        ),
+    ]
+
+
+class PlainDashboard(DashboardSettings, frozen=True, kw_only=True):
+    """The fields of a dashboard that users set: those that are exported and imported."""
+
+    filters: dict[str, Any]
+
+
+class DashboardRecord(DashboardSettings, frozen=True, kw_only=True):
+    """A dashboard as it is stored and returned, without its filters and tiles."""
+
+    id: int
+    deleted: bool
+    created_at: datetime
+    created_by: UserSummary | None
+
+
+class StoredDashboard(DashboardRecord, frozen=True, kw_only=True):
     """A dashboard as it is stored.
 
     Attributes:
         tiles: In the order in which they were added; empty in lists of dashboards.
     """
 
-    id: int
-    name: str
-    description: str
-    pinned: bool
-    filters: Mapping[str, Any]
-    tags: Sequence[str]
-    deleted: bool
-    restriction_level: int
-    created_at: datetime
-    created_by: UserSummary | None
+    filters: dict[str, Any]
     tiles: Sequence[StoredTile] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""Bodies of answers of the insight and dashboard endpoints.
+"""Bodies of answers of the insight endpoints.
 
 Source: cohorts.md, sections 21 and 22.
 """
@@ -6,24 +6,24 @@ Source: cohorts.md, sections 21 and 22.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from msgspec import Meta, Struct, field, to_builtins
 
 from fanion.insights.model import (
+    NAME_CHARS_MAX,
     NO_RESULT,
     CachedResult,
     DashboardAccess,
     SavedQuestion,
-    StoredDashboard,
     StoredInsight,
-    StoredTile,
     filters_hash,
     strictest_restriction,
 )
 from fanion.projects.model import UserSummary
 
 _Body = TypeVar("_Body", bound=Struct)
+NOT_YET = "This field can only be set after creation."  # in the error for such a field
 
 Filters = Annotated[
     dict[str, Any], Meta(description="Events, date range, interval, breakdown, conditions.")
@@ -31,6 +31,7 @@ Filters = Annotated[
 Query = Annotated[
     dict[str, Any], Meta(description="The question of newer clients, in place of `filters`.")
 ]
+Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Result = Annotated[
     Any, Meta(description="The shape depends on the kind; null until it is calculated.")
 ]
@@ -115,43 +116,6 @@ class RowsBody(Struct, kw_only=True):
     last_refresh: datetime
 
 
-class TileBody(Struct, kw_only=True):
-    id: int
-    insight: InsightBody
-    text: None
-    layouts: dict[str, Any]
-    color: str | None
-    last_refresh: datetime | None
-    is_cached: bool
-
-
-class DashboardSummary(Struct, kw_only=True):
-    id: int
-    name: str
-    description: str
-    pinned: bool
-    created_at: datetime
-    created_by: UserSummary | None
-    is_shared: bool
-    deleted: bool
-    creation_mode: Literal["default"]
-    tags: list[str]
-    restriction_level: Annotated[
-        int,
-        Meta(
-            description="21: everyone in the project can edit; 37: only its creator and "
-            "administrators."
-        ),
-    ]
-    effective_restriction_level: int
-    effective_privilege_level: int
-
-
-class DashboardBody(DashboardSummary, kw_only=True):
-    filters: Filters
-    tiles: list[TileBody]
-
-
 @dataclass(frozen=True, slots=True)
 class Viewer:
     """The user that a body is built for.
@@ -222,60 +186,3 @@ def with_more(body: _Body, answer: CachedResult, unknown: Mapping[str, Sequence[
     """
     beside = {**answer.beside, **unknown}
     return cast(_Body, {**to_builtins(body), **beside}) if beside else body
-
-
-def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSummary:
-    return DashboardSummary(**_summary(dashboard, viewer))
-
-
-def dashboard_body(
-    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[CachedResult]
-) -> DashboardBody:
-    """Return the body of a dashboard.
-
-    Args:
-        answers: The results of its tiles, in their order.
-    """
-    return DashboardBody(
-        **_summary(dashboard, viewer),
-        filters=dict(dashboard.filters),
-        tiles=[
-            _tile(tile, dashboard, viewer, answer)
-            for tile, answer in zip(dashboard.tiles, answers, strict=True)
-        ],
-    )
-
-
-def _tile(
-    tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: CachedResult
-) -> TileBody:
-    question = tile.insight.question.on_dashboard(dashboard.filters)
-    return TileBody(
-        id=tile.id,
-        insight=insight_body(tile.insight, viewer, answer, question),
-        text=None,
-        layouts=dict(tile.layouts),
-        color=tile.color,
-        last_refresh=answer.calculated_at,
-        is_cached=answer.is_cached,
-    )
-
-
-def _summary(dashboard: StoredDashboard, viewer: Viewer) -> Mapping[str, Any]:
-    return {
-        "id": dashboard.id,
-        "name": dashboard.name,
-        "description": dashboard.description,
-        "pinned": dashboard.pinned,
-        "created_at": dashboard.created_at,
-        "created_by": dashboard.created_by,
-        "is_shared": False,
-        "deleted": dashboard.deleted,
-        "creation_mode": "default",
-        "tags": list(dashboard.tags),
-        "restriction_level": dashboard.restriction_level,
-        "effective_restriction_level": dashboard.restriction_level,
-        "effective_privilege_level": viewer.access.privilege(
-            dashboard.restriction_level, dashboard.creator_id
-        ),
-    }

@@ -17,6 +17,7 @@ from fanion.events.definitions.model import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
+from fanion.insights.model import EVERYONE_EDITS, PlainDashboard
 from fanion.projects.model import AccessLevel
 from fanion.rest.body_reader import is_deep
 
@@ -117,7 +118,7 @@ class TileEntry(DocumentEntry, frozen=True, kw_only=True):
     layouts: dict[str, Any] = {}
 
 
-class DashboardEntry(DocumentEntry, frozen=True, kw_only=True):
+class DashboardEntry(PlainDashboard, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A dashboard.
 
     Attributes:
@@ -128,10 +129,10 @@ class DashboardEntry(DocumentEntry, frozen=True, kw_only=True):
     name: Title = ""
     description: str = ""
     pinned: bool = False
-    filters: dict[str, Any] = {}
-    tags: list[str] = []
-    restriction_level: int = 21
-    tiles: list[TileEntry] = []
+    filters: dict[str, Any] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    restriction_level: int = EVERYONE_EDITS
+    tiles: list[TileEntry] = field(default_factory=list)
 
 
 class AlertEntry(PlainAlert, frozen=True, kw_only=True, forbid_unknown_fields=True):

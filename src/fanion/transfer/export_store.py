@@ -241,13 +241,13 @@ def _insights(connection: Connection, project_id: int) -> list[SnapshotInsight]:
 
 
 def _dashboards(connection: Connection, project_id: int) -> list[SnapshotDashboard]:
-    columns = (_dashboard.id, _dashboard.name, _dashboard.description, _dashboard.pinned)
+    columns = (_dashboard[name] for name in SnapshotDashboard.__struct_fields__)
     rows = connection.execute(
-        select(*columns, _dashboard.filters, _dashboard.tags, _dashboard.restriction_level)
+        select(*columns)
         .where(_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
         .order_by(_dashboard.id)
     )
-    return [SnapshotDashboard(*row) for row in rows]
+    return [SnapshotDashboard(**row._asdict()) for row in rows]
 
 
 def _tiles(connection: Connection, project_id: int) -> list[SnapshotTile]:

@@ -9,6 +9,7 @@ from typing import Any
 from fanion.cohorts.model import PlainCohort
 from fanion.flags.definitions.model import PlainFlag
 from fanion.insights.alerts.model import PlainAlert
+from fanion.insights.model import PlainDashboard
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     AlertEntry,
@@ -66,15 +67,8 @@ class SnapshotTile:
     layouts: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotDashboard:
+class SnapshotDashboard(PlainDashboard, frozen=True, kw_only=True):
     id: int
-    name: str
-    description: str
-    pinned: bool
-    filters: Mapping[str, Any]
-    tags: Sequence[str]
-    restriction_level: int
 
 
 class SnapshotAlert(PlainAlert, frozen=True, kw_only=True):
@@ -249,15 +243,11 @@ def insight_entry(insight: SnapshotInsight, names: Names) -> InsightEntry:
 def dashboard_entry(
     dashboard: SnapshotDashboard, tiles: Sequence[TileEntry], keys: Keys, names: Names
 ) -> DashboardEntry:
+    filters = replace_ids(dashboard.filters, names)
     return DashboardEntry(
         key=keys.dashboards[dashboard.id],
-        name=dashboard.name,
-        description=dashboard.description,
-        pinned=dashboard.pinned,
-        filters=replace_ids(dashboard.filters, names),
-        tags=list(dashboard.tags),
-        restriction_level=dashboard.restriction_level,
         tiles=list(tiles),
+        **(shared_fields(dashboard, PlainDashboard) | {"filters": filters}),
     )
 
 

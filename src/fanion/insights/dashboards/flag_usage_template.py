@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fanion.insights.model import NAME_CHARS_MAX
+
 RANGE = "-30d"
-NAME_CHARS_MAX = 400  # in the name of a dashboard or an insight; a flag's key may be as long
 ENRICHED_NAME = "Feature Viewed"  # part of a tile's name on a dashboard that is enriched
 TAG = "feature flags"
 

@@ -1,10 +1,11 @@
 """Dashboards and their tiles in the records store."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from fanion.activity.model import Author, ItemState, item_record
@@ -14,20 +15,14 @@ from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.changes_store import add_insight
 from fanion.insights.dashboards.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.insights.dashboards.tiles_store import add_tile
-from fanion.insights.model import EVERYONE_EDITS, DashboardAccess, StoredDashboard, StoredTile
+from fanion.insights.model import EVERYONE_EDITS, PlainDashboard, StoredDashboard, StoredTile
 from fanion.insights.store import read_insights, read_user_summaries
 from fanion.projects.model import UserSummary
 
-# Fields whose changes are recorded in the activity.
-COMPARED = (
-    "name",
-    "description",
-    "pinned",
-    "filters",
-    "tiles",
-    "tags",
-    "restriction_level",
-    "deleted",
+# Fields whose changes are recorded in the activity log.
+RECORDED = (*PlainDashboard.__struct_fields__, "tiles", "deleted")
+_COLUMNS = tuple(
+    name for name in StoredDashboard.__struct_fields__ if name not in ("created_by", "tiles")
 )
 
 _dashboard, _tile = dashboards.c, dashboard_tiles.c
@@ -44,18 +39,6 @@ class Creator:
     project_id: int
     user_id: int | None
     now: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TileChange:
-    """A change of a tile.
-
-    Attributes:
-        values: The columns to set.
-    """
-
-    tile_id: int
-    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +78,6 @@ class DashboardStore:
             _dashboard.project_id == project_id, _dashboard.id == dashboard_id
         )
         return bool(await self.records.fetch(known))
-
-    async def create_dashboard(self, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
-        async with self.records.write() as connection:
-            return await connection.run_sync(_create_dashboard, author, values)
-
-    async def change_dashboard(
-        self,
-        author: Author,
-        dashboard_id: int,
-        values: Mapping[str, Any],
-        tiles: Sequence[TileChange],
-        access: DashboardAccess,
-    ) -> StoredDashboard | None:
-        """Change a dashboard and its tiles; return None if there is none.
-
-        A deleted dashboard accepts only `deleted: false`. Tiles of other dashboards are not
-        changed.
-
-        Raises:
-            PermissionDenied: The user may not change the dashboard, or its restriction level.
-        """
-        async with self.records.write() as connection:
-            return await connection.run_sync(
-                _change_dashboard, author, dashboard_id, values, tiles, access
-            )
 
 
 def get_dashboard(
@@ -191,9 +149,10 @@ def insert_dashboard(connection: Connection, creator: Creator, values: Mapping[s
     return added
 
 
-def _create_dashboard(
+def create_dashboard(
     connection: Connection, author: Author, values: Mapping[str, Any]
 ) -> StoredDashboard:
+    """Create a dashboard and record it, in the caller's transaction."""
     creator = Creator(author.project_id, author.user_id, author.now)
     created = get_dashboard(
         connection, creator.project_id, insert_dashboard(connection, creator, values)
@@ -203,32 +162,36 @@ def _create_dashboard(
     return created
 
 
-def _change_dashboard(
-    connection: Connection,
-    author: Author,
-    dashboard_id: int,
-    values: Mapping[str, Any],
-    tiles: Sequence[TileChange],
-    access: DashboardAccess,
+def lock_dashboard(
+    connection: Connection, project_id: int, dashboard_id: int
 ) -> StoredDashboard | None:
-    project_id = author.project_id
+    """Lock a dashboard, deleted or not, for the rest of the caller's transaction."""
     conditions = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
     connection.execute(select(_dashboard.id).where(*conditions).with_for_update())
-    before = get_dashboard(connection, project_id, dashboard_id, with_deleted=True)
-    if before is None or (before.deleted and values.get("deleted") is not False):
-        return None
-    access.require_edit(before.restriction_level, before.creator_id)
-    if values.get("restriction_level", before.restriction_level) != before.restriction_level:
-        access.require_restrict(before.creator_id)
+    return get_dashboard(connection, project_id, dashboard_id, with_deleted=True)
+
+
+def write_dashboard(
+    connection: Connection,
+    author: Author,
+    before: StoredDashboard,
+    values: Mapping[str, Any],
+    tiles: Sequence[Mapping[str, Any]],
+) -> StoredDashboard:
+    """Change a dashboard and its tiles, and record it, in the caller's transaction.
+
+    Args:
+        values: By column.
+        tiles: Columns of tiles to set, each with the `id` of the tile.
+    """
     if values:
-        connection.execute(update(dashboards).where(*conditions).values(**values))
+        connection.execute(update(dashboards).where(_dashboard.id == before.id).values(**values))
     for tile in tiles:
-        connection.execute(
-            update(dashboard_tiles)
-            .where(_tile.dashboard_id == dashboard_id, _tile.id == tile.tile_id)
-            .values(**tile.values)
-        )
-    after = get_dashboard(connection, project_id, dashboard_id, with_deleted=True)
+        columns = {name: value for name, value in tile.items() if name != "id"}
+        own = (_tile.dashboard_id == before.id) & (_tile.id == tile["id"])
+        if columns:
+            connection.execute(update(dashboard_tiles).where(own).values(**columns))
+    after = get_dashboard(connection, author.project_id, before.id, with_deleted=True)
     assert after is not None
     record_dashboard_change(connection, author, after, before)
     return after
@@ -246,7 +209,7 @@ def _state(dashboard: StoredDashboard) -> ItemState:
         {"id": tile.id, "insight": tile.insight.id, "layouts": tile.layouts, "color": tile.color}
         for tile in dashboard.tiles
     ]
-    fields = {name: tiles if name == "tiles" else getattr(dashboard, name) for name in COMPARED}
+    fields = {name: tiles if name == "tiles" else getattr(dashboard, name) for name in RECORDED}
     return ItemState(str(dashboard.id), dashboard.name, fields)
 
 
@@ -257,16 +220,8 @@ def _read_dashboards(connection: Connection, rows: Sequence[Row[Any]]) -> list[S
 
 def _stored(row: Row[Any], users: Mapping[int, UserSummary]) -> StoredDashboard:
     return StoredDashboard(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        pinned=row.pinned,
-        filters=row.filters,
-        tags=row.tags,
-        deleted=row.deleted,
-        restriction_level=row.restriction_level,
-        created_at=row.created_at,
         created_by=users.get(row.created_by_id),
+        **{name: getattr(row, name) for name in _COLUMNS},
     )
 
 

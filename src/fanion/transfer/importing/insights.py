@@ -16,7 +16,7 @@ from fanion.insights.dashboards.store import (
     record_dashboard_change,
 )
 from fanion.insights.dashboards.tiles_store import add_tile
-from fanion.insights.model import StoredDashboard, StoredInsight
+from fanion.insights.model import PlainDashboard, StoredDashboard, StoredInsight
 from fanion.insights.store import read_insights
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
@@ -34,7 +34,7 @@ _INSIGHT_FIELDS = (
     "favorited",
     "saved",
 )
-_DASHBOARD_FIELDS = ("name", "description", "pinned", "filters", "tags", "restriction_level")
+_DASHBOARD_FIELDS = PlainDashboard.__struct_fields__
 _ALERT_FIELDS = PlainAlert.__struct_fields__
 _tile = dashboard_tiles.c
 
@@ -120,7 +120,7 @@ def _make_insight(target: ImportTarget, entry: InsightEntry) -> int:
 
 def _make_dashboard(target: ImportTarget, entry: DashboardEntry) -> int:
     maker = Creator(target.project_id, target.author.user_id, target.author.now)
-    values = {name: getattr(entry, name) for name in _DASHBOARD_FIELDS}
+    values = shared_fields(entry, PlainDashboard)
     return insert_dashboard(target.connection, maker, _columns(target, values))
 
 

@@ -1,0 +1,144 @@
+"""Request and response bodies of the dashboard endpoints.
+
+Source: cohorts.md, section 21.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from fanion.insights.model import (
+    EVERYONE_EDITS,
+    CachedResult,
+    DashboardRecord,
+    StoredDashboard,
+    StoredTile,
+)
+from fanion.insights.schemas import NOT_YET, Filters, InsightBody, Name, Viewer, insight_body
+from fanion.rest.posthog_fields import (
+    MAINTAINED_OF_DASHBOARD,
+    MAINTAINED_OF_TILE,
+    UNSUPPORTED_OF_DASHBOARD,
+    UNSUPPORTED_OF_TILE,
+)
+from fanion.rest.validation import shared_fields
+
+Color = Annotated[str, Meta(max_length=400)]
+
+
+class TileFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The changes of a tile.
+
+    Attributes:
+        id: The id of a tile that the dashboard has.
+    """
+
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_TILE
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_TILE
+
+    id: int
+    layouts: dict[str, Any] | UnsetType = UNSET
+    color: Color | UnsetType | None = UNSET
+    deleted: bool | UnsetType = UNSET
+
+
+class NewDashboard(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DASHBOARD
+    unsupported: ClassVar[Mapping[str, str]] = {
+        **UNSUPPORTED_OF_DASHBOARD,
+        "deleted": NOT_YET,
+        "tiles": "Create insights on this dashboard.",
+    }
+
+    name: Name = ""
+    description: str = ""
+    pinned: bool = False
+    filters: Filters | None = None
+    tags: list[str] | None = None
+    restriction_level: int = EVERYONE_EDITS
+
+
+class DashboardChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DASHBOARD
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_DASHBOARD
+
+    name: Name | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
+    filters: Filters | UnsetType = UNSET
+    tags: list[str] | UnsetType | None = UNSET
+    restriction_level: int | UnsetType = UNSET
+    deleted: bool | UnsetType = UNSET
+    tiles: list[TileFields] | UnsetType | None = UNSET
+
+
+class TileBody(Struct, kw_only=True):
+    id: int
+    insight: InsightBody
+    text: None
+    layouts: dict[str, Any]
+    color: str | None
+    last_refresh: datetime | None
+    is_cached: bool
+
+
+class DashboardSummary(DashboardRecord, frozen=True, kw_only=True):
+    is_shared: bool
+    creation_mode: Literal["default"]
+    effective_restriction_level: int
+    effective_privilege_level: int
+
+
+class DashboardBody(DashboardSummary, frozen=True, kw_only=True):
+    filters: Filters
+    tiles: list[TileBody]
+
+
+def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSummary:
+    return DashboardSummary(**_summary(dashboard, viewer))
+
+
+def dashboard_body(
+    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[CachedResult]
+) -> DashboardBody:
+    """Return the body of a dashboard.
+
+    Args:
+        answers: The results of its tiles, in their order.
+    """
+    return DashboardBody(
+        **_summary(dashboard, viewer),
+        filters=dict(dashboard.filters),
+        tiles=[
+            _tile(tile, dashboard, viewer, answer)
+            for tile, answer in zip(dashboard.tiles, answers, strict=True)
+        ],
+    )
+
+
+def _tile(
+    tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: CachedResult
+) -> TileBody:
+    question = tile.insight.question.on_dashboard(dashboard.filters)
+    return TileBody(
+        id=tile.id,
+        insight=insight_body(tile.insight, viewer, answer, question),
+        text=None,
+        layouts=dict(tile.layouts),
+        color=tile.color,
+        last_refresh=answer.calculated_at,
+        is_cached=answer.is_cached,
+    )
+
+
+def _summary(dashboard: StoredDashboard, viewer: Viewer) -> Mapping[str, Any]:
+    level = dashboard.restriction_level
+    return {
+        **shared_fields(dashboard, DashboardRecord),
+        "is_shared": False,
+        "creation_mode": "default",
+        "effective_restriction_level": level,
+        "effective_privilege_level": viewer.access.privilege(level, dashboard.creator_id),
+    }
