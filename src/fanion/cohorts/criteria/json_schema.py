@@ -244,7 +244,7 @@ def _older_groups() -> JsonSchema:
     number: JsonSchema = {"type": ["integer", "string", "null"]}
     fields: dict[str, JsonSchema] = {
         "properties": {
-            "type": ["object", "array", "null"],
+            "anyOf": [{"type": "object"}, {"type": "array", "items": {}}, {"type": "null"}],
             "description": "Property → value, or conditions on the person.",
         },
         "event_id": {**named, "description": "Name of the event."},

@@ -62,15 +62,30 @@ _ERRORS_MARKER: Json = {
 _VALUES: Json = {
     "type": "object",
     "properties": {
+        "config": {
+            **_OBJECT,
+            "properties": {"enable_collect_everything": {"type": "boolean"}},
+            "description": "Settings of SDKs.",
+        },
+        "editorParams": {**_OBJECT, "description": "Always empty."},
+        "isAuthenticated": {"type": "boolean", "description": "Always false."},
+        "supportedCompression": {
+            "type": "array",
+            "items": _TEXT,
+            "description": "Of bodies of captures.",
+        },
         "featureFlags": {
-            "type": ["object", "array"],
-            "additionalProperties": _VALUE,
+            "anyOf": [
+                {"type": "object", "additionalProperties": _VALUE},
+                {"type": "array", "items": _TEXT},
+            ],
             "description": "Values by flag key; with `v=1` a list of the keys of enabled flags.",
         },
         "featureFlagPayloads": {
             "type": "object",
             "description": "Of enabled flags, by key.",
         },
+        "errorComputingFlags": _ERRORS_MARKER,
         "errorsWhileComputingFlags": _ERRORS_MARKER,
     },
 }
