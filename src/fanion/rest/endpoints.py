@@ -12,6 +12,7 @@ from litestar.openapi.spec import (
     OpenAPIType,
     Operation,
     Parameter,
+    Reference,
     RequestBody,
     Schema,
 )
@@ -123,7 +124,7 @@ FILE = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
 TEXT = Schema(type=OpenAPIType.STRING)
 
 
-def request_media_type(media_type: str, schema: Schema) -> type[Operation]:
+def request_media_type(media_type: str, schema: Schema | Reference) -> type[Operation]:
     """Return an operation class that adds a media type of the body.
 
     The handler reads this body itself.

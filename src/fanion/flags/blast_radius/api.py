@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from litestar import Controller, post
 from litestar.di import NamedDependency
-from litestar.openapi.spec import OpenAPIType, Schema
+from litestar.openapi.spec import OpenAPIType, Reference, Schema
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
@@ -20,8 +20,8 @@ from fanion.rest.endpoints import request_media_type
 
 _CONDITION = Schema(
     type=OpenAPIType.OBJECT,
-    description="One condition, or the writable fields of a flag; only `filters` are used.",
-    any_of=[Schema(required=["condition"]), Schema(required=["filters"])],
+    title="ReachOfCondition",
+    required=["condition"],
     properties={
         "condition": Schema(
             type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
@@ -36,11 +36,16 @@ _CONDITION = Schema(
         "group_type_index": Schema(
             type=[OpenAPIType.INTEGER, OpenAPIType.NULL], minimum=0, maximum=GROUP_TYPE_INDEX_MAX
         ),
-        "filters": Schema(
-            type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
-            description="Filters of a flag, instead of `condition`; one group must match.",
-        ),
     },
+)
+_FLAG = Schema(
+    title="ReachOfFlag",
+    all_of=[Reference(ref="#/components/schemas/FlagChanges")],
+    required=["filters"],
+)
+_BODY = Schema(
+    any_of=[_CONDITION, _FLAG],
+    description="One condition, or the writable fields of a flag; only its `filters` are used.",
 )
 
 
@@ -62,7 +67,7 @@ class BlastRadiusApi(Controller):
         summary="Estimate the blast radius of a release condition",
         reads=True,
         reads_body=True,
-        operation_class=request_media_type("application/json", _CONDITION),
+        operation_class=request_media_type("application/json", _BODY),
     )
     async def reach(
         self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from litestar import Controller, get, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Reference
 from litestar.params import FromPath, FromQuery
 from msgspec import Meta, Struct, structs
 
@@ -30,7 +31,7 @@ from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.trends.query import parse_trends
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import ObjectId
+from fanion.rest.endpoints import ObjectId, request_media_type
 
 DAYS_MAX = 366
 
@@ -146,6 +147,9 @@ def _calls_by_value(entry: Mapping[str, Any]) -> ByValue:
 
 # The body may have the writable fields of a flag, as the published table says.
 _OF_BODY = OF_FLAG.union(FlagChanges.__struct_fields__)
+_FLAG_IN_BODY = request_media_type(
+    "application/json", Reference(ref="#/components/schemas/FlagChanges")
+)
 
 
 class FlagWithDashboard(FlagBody, kw_only=True):
@@ -164,6 +168,7 @@ class FlagDashboardsApi(Controller):
         status_code=200,
         summary="Create the usage dashboard of a flag",
         body_names=_OF_BODY,
+        operation_class=_FLAG_IN_BODY,
     )
     async def ensure(
         self,
@@ -185,6 +190,7 @@ class FlagDashboardsApi(Controller):
         status_code=200,
         summary="Add feature usage to the usage dashboard",
         body_names=_OF_BODY,
+        operation_class=_FLAG_IN_BODY,
     )
     async def enrich(
         self,
