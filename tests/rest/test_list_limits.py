@@ -12,6 +12,7 @@ from fanion.projects.activity_api import ENTRIES_MAX
 from fanion.rest.pagination import ROWS_MAX
 from tests.support.application import Json, Tenant
 from tests.support.management import NOW
+from tests.support.published_paths import fill_path
 
 pytestmark = pytest.mark.every_engine
 
@@ -19,13 +20,13 @@ HUGE = 1_000_000_000
 # These lists continue from a time, so they have no previous page.
 BY_TIME = {
     "/api/projects/{project_id}/events/",
-    "/api/projects/{project_id}/persons/{person_id}/timeline/",
+    "/api/projects/{project_id}/persons/{id}/timeline/",
 }
 
 
 @pytest.fixture
 async def things(tenant: Tenant) -> dict[str, object]:
-    """Create one object of each kind and return their ids by the names of path parameters."""
+    """Create one object of each kind and return their ids by their places in paths."""
 
     async def made(path: str, **body: object) -> object:
         answer = await tenant.api.post(path, json=body)
@@ -41,15 +42,15 @@ async def things(tenant: Tenant) -> dict[str, object]:
     return {
         "project_id": tenant.project_id,
         "organization": "@current",
-        "flag_id": await made("/feature_flags/", key="a"),
-        "cohort_id": await made("/cohorts/", name="a"),
-        "insight_id": insight_id,
-        "alert_id": await made("/alerts/", name="a", **alert),
-        "dashboard_id": await made("/dashboards/", name="a"),
-        "webhook_id": await made("/webhooks/", url="https://example.com/"),
-        "person_id": (await tenant.person("ann"))["uuid"],
-        "role_id": role.json()["id"],
-        "definition_id": (await tenant.get("/event_definitions/"))["results"][0]["id"],
+        "feature_flags": await made("/feature_flags/", key="a"),
+        "cohorts": await made("/cohorts/", name="a"),
+        "insights": insight_id,
+        "alerts": await made("/alerts/", name="a", **alert),
+        "dashboards": await made("/dashboards/", name="a"),
+        "webhooks": await made("/webhooks/", url="https://example.com/"),
+        "persons": (await tenant.person("ann"))["uuid"],
+        "roles": role.json()["id"],
+        "event_definitions": (await tenant.get("/event_definitions/"))["results"][0]["id"],
     }
 
 
@@ -66,7 +67,7 @@ async def test_every_list_serves_a_huge_limit_as_its_own(
             by_number = path.endswith(("/activity/", "/activity_log/"))
             paging = {"page": 2} if by_number else {"offset": 1}
             query = limit_query | of_groups | ({} if path in BY_TIME else paging)
-            answer = await api.get(path.format(**things), params=query)
+            answer = await api.get(fill_path(path, things), params=query)
             assert answer.status_code == 200, (path, answer.text)
             if path not in BY_TIME:
                 [served[path]] = limits(answer.json()["previous"])

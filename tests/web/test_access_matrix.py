@@ -56,7 +56,7 @@ POST_READS = {
     "/feature_flags/evaluation_reasons/": "feature_flag:read",
     "/feature_flags/reach/": "feature_flag:read",
     "/feature_flags/preview_change/": "feature_flag:read",
-    "/persons/{person_id}/merge/preview/": "person:read",
+    "/persons/{id}/merge/preview/": "person:read",
     "/cohorts/preview/": "cohort:read",
     **dict.fromkeys(
         (
@@ -86,7 +86,7 @@ OWN = {
     "DELETE /api/organizations/{organization}/members/{user_uuid}/",  # to leave
 }
 # Endpoints that change something by GET, as PostHog has them.
-GET_CHANGES = {"GET /api/projects/{project_id}/cohorts/{cohort_id}/duplicate_as_static_cohort/"}
+GET_CHANGES = {"GET /api/projects/{project_id}/cohorts/{id}/duplicate_as_static_cohort/"}
 # Endpoints for administrators only, each with a valid body.
 ADMINISTRATORS_ONLY: dict[str, Json] = {
     "POST /api/projects/": {"name": "Second"},
@@ -115,11 +115,11 @@ ADMINISTRATORS_ONLY: dict[str, Json] = {
     "DELETE /api/organizations/{organization}/resource_access/{setting_id}/": {},
     "GET /api/projects/{project_id}/webhooks/": {},
     "POST /api/projects/{project_id}/webhooks/": {"url": "https://hooks.example/"},
-    "GET /api/projects/{project_id}/webhooks/{webhook_id}/": {},
-    "PATCH /api/projects/{project_id}/webhooks/{webhook_id}/": {},
-    "DELETE /api/projects/{project_id}/webhooks/{webhook_id}/": {},
-    "GET /api/projects/{project_id}/webhooks/{webhook_id}/deliveries/": {},
-    "POST /api/projects/{project_id}/webhooks/{webhook_id}/rotate_secret/": {},
+    "GET /api/projects/{project_id}/webhooks/{id}/": {},
+    "PATCH /api/projects/{project_id}/webhooks/{id}/": {},
+    "DELETE /api/projects/{project_id}/webhooks/{id}/": {},
+    "GET /api/projects/{project_id}/webhooks/{id}/deliveries/": {},
+    "POST /api/projects/{project_id}/webhooks/{id}/rotate_secret/": {},
 }
 
 

@@ -1,5 +1,6 @@
 """The OpenAPI document of endpoints with special requests or responses."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from tests.support.application import Json, Tenant
 
 FLAGS = "/api/projects/{project_id}/feature_flags/"
+FLAG_CHANGES = {"$ref": "#/components/schemas/FlagChanges"}
 COHORTS = "/api/projects/{project_id}/cohorts/"
-KEPT = ("feature_flags/{flag_id}", "cohorts/{cohort_id}", "dashboards/{dashboard_id}")
+KEPT = ("feature_flags/{id}", "cohorts/{id}", "dashboards/{id}")
 
 
 @pytest.fixture
@@ -28,21 +30,21 @@ def query(operation: Json) -> dict[str, Any]:
 
 async def test_a_body_is_required_where_one_of_its_fields_is(paths: Json) -> None:
     assert paths[FLAGS]["post"]["requestBody"]["required"] is True
-    assert paths[FLAGS + "{flag_id}/"]["patch"]["requestBody"]["required"] is False
+    assert paths[FLAGS + "{id}/"]["patch"]["requestBody"]["required"] is False
     assert paths[COHORTS]["post"]["requestBody"]["required"] is False
 
 
 async def test_ids_have_bounds_that_are_integers(paths: Json) -> None:
-    parameters = paths[FLAGS + "{flag_id}/"]["get"]["parameters"]
+    parameters = paths[FLAGS + "{id}/"]["get"]["parameters"]
 
-    [schema] = [parameter["schema"] for parameter in parameters if parameter["name"] == "flag_id"]
+    [schema] = [parameter["schema"] for parameter in parameters if parameter["name"] == "id"]
     assert schema == {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1}
 
 
 async def test_a_parameter_is_never_null(paths: Json) -> None:
     listed = query(paths[FLAGS]["get"])
     definitions = query(paths["/api/projects/{project_id}/event_definitions/"]["get"])
-    insight = query(paths["/api/projects/{project_id}/insights/{insight_id}/"]["get"])
+    insight = query(paths["/api/projects/{project_id}/insights/{id}/"]["get"])
 
     assert listed["search"] == {"type": "string"}
     assert definitions["ordering"] == {"type": "array", "items": {"type": "string"}}
@@ -56,8 +58,8 @@ async def test_a_parameter_is_never_null(paths: Json) -> None:
 
 async def test_lists_document_their_paging_parameters(paths: Json) -> None:
     listed = query(paths[FLAGS]["get"])
-    members = query(paths[COHORTS + "{cohort_id}/persons/"]["get"])
-    activity = query(paths[FLAGS + "{flag_id}/activity/"]["get"])
+    members = query(paths[COHORTS + "{id}/persons/"]["get"])
+    activity = query(paths[FLAGS + "{id}/activity/"]["get"])
 
     limit = {"type": "integer", "format": "int64", "minimum": 1, "maximum": 10_000, "default": 100}
     offset = {"type": "integer", "format": "int64", "minimum": 0, "default": 0}
@@ -84,14 +86,14 @@ async def test_a_rejected_deletion_has_no_body(paths: Json, kind: str) -> None:
 
 
 async def test_deletion_of_a_person_is_documented_as_immediate_or_pending(paths: Json) -> None:
-    responses = paths["/api/projects/{project_id}/persons/{person_id}/"]["delete"]["responses"]
+    responses = paths["/api/projects/{project_id}/persons/{id}/"]["delete"]["responses"]
 
     assert responses.keys() == {"202", "204", "default"}
     assert not [response for response in responses.values() if "content" in response]
 
 
 async def test_members_are_documented_as_json_and_csv(paths: Json) -> None:
-    content = paths[COHORTS + "{cohort_id}/persons/"]["get"]["responses"]["200"]["content"]
+    content = paths[COHORTS + "{id}/persons/"]["get"]["responses"]["200"]["content"]
 
     assert content == {
         "application/json": {"schema": {"$ref": "#/components/schemas/MemberPage"}},
@@ -120,7 +122,7 @@ async def test_values_of_properties_are_documented_as_a_list(paths: Json) -> Non
 
 
 async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
-    address = COHORTS + "{cohort_id}/"
+    address = COHORTS + "{id}/"
     for method, path, body in (("post", COHORTS, "NewCohort"), ("patch", address, "CohortFields")):
         content = paths[path][method]["requestBody"]["content"]
 
@@ -134,5 +136,41 @@ async def test_a_blast_radius_is_requested_with_a_condition_or_filters(paths: Js
 
     schema = body["content"]["application/json"]["schema"]
     assert body["required"] is True
-    assert schema["anyOf"] == [{"required": ["condition"]}, {"required": ["filters"]}]
-    assert schema["properties"].keys() == {"condition", "group_type_index", "filters"}
+    of_condition, of_flag = schema["anyOf"]
+    assert of_condition["required"] == ["condition"]
+    assert of_condition["properties"].keys() == {"condition", "group_type_index"}
+    assert of_flag == {"allOf": [FLAG_CHANGES], "required": ["filters"], "title": "ReachOfFlag"}
+
+
+@pytest.mark.parametrize("path", ["dashboard", "enrich_usage_dashboard"])
+async def test_a_usage_dashboard_is_requested_with_the_fields_of_a_flag(
+    paths: Json, path: str
+) -> None:
+    body = paths[f"{FLAGS}{{id}}/{path}/"]["post"]["requestBody"]
+
+    assert body["required"] is False
+    assert body["content"]["application/json"]["schema"] == FLAG_CHANGES
+
+
+async def test_the_id_of_a_flag_above_other_objects_has_its_documented_name(paths: Json) -> None:
+    above = f"{FLAGS}{{parent_lookup_feature_flag_id}}/"
+
+    for path in (f"{above}role_access/", f"{above}scheduled_changes/{{id}}/"):
+        parameters = paths[path]["get"]["parameters"]
+        names = {parameter["name"] for parameter in parameters if parameter["in"] == "path"}
+        assert names == set(re.findall(r"\{(\w+)\}", path))
+
+
+async def test_all_documented_fields_of_decide_are_described(paths: Json) -> None:
+    response = paths["/decide/"]["post"]["responses"]["200"]
+
+    fields = response["content"]["application/json"]["schema"]["properties"]
+    assert fields.keys() >= {
+        "config",
+        "editorParams",
+        "errorComputingFlags",
+        "isAuthenticated",
+        "supportedCompression",
+        "featureFlags",
+        "featureFlagPayloads",
+    }

@@ -17,6 +17,7 @@ from fanion.web.openapi.document import PERSONAL_KEY, PROJECT_KEY
 from fanion.web.openapi.flag_operations import EXAMPLE_FLAG, FLAG_OPERATIONS
 from tests.support.application import BASE_URL, Json, Tenant
 from tests.support.documented import holds
+from tests.support.published_paths import fill_path
 
 OPERATIONS = {**CAPTURE_OPERATIONS, **FLAG_OPERATIONS}
 POSTED_PATHS = [path for path, item in OPERATIONS.items() if "post" in item]
@@ -39,19 +40,18 @@ async def page(tenant: Tenant) -> str:
 
 
 async def objects(tenant: Tenant) -> dict[str, str]:
-    """Create objects for the parameters of paths, and return their ids by name."""
+    """Create objects for the parameters of paths, and return their ids by their places in paths."""
     tenant.server.clock.time = NOW
     flag = await tenant.create_flag(**EXAMPLE_FLAG)
-    cohort = (await tenant.api.post("/cohorts/", json={"name": "Any", "is_static": True})).json()
     dynamic = {"name": "Any", "filters": {"properties": {}}}
-    changed = (await tenant.api.post("/cohorts/", json=dynamic)).json()
+    cohort = (await tenant.api.post("/cohorts/", json=dynamic)).json()
     insight = (await tenant.api.post("/insights/", json={"name": "Any"})).json()
     return {
-        "project_id": str(tenant.project_id),
-        "flag_id": str(flag["id"]),
-        "cohort_id": str(changed["id"]),
-        "static_cohort_id": str(cohort["id"]),
-        "insight_id": str(insight["id"]),
+        "projects": str(tenant.project_id),
+        "id": str(flag["id"]),
+        "parent_lookup_feature_flag_id": str(flag["id"]),
+        "cohorts": str(cohort["id"]),
+        "insights": str(insight["id"]),
         "key": "new-checkout",
     }
 
@@ -98,9 +98,7 @@ async def run_command(tenant: Tenant, command: str, places: dict[str, str]) -> h
             body = next(words)
         else:
             address = word
-    url = address.replace("@current", places["project_id"])
-    for name, value in places.items():
-        url = url.replace(f"{{{name}}}", value)
+    url = fill_path(address.replace("@current", places["projects"]), places)
     assert "{" not in url
     return await tenant.public.request(method, url, headers=headers, content=body.encode())
 
@@ -136,9 +134,8 @@ async def test_every_example_of_a_request_is_accepted(tenant: Tenant, document: 
         assert validator(document, schema).is_valid(sent), (path, sent)
         if path in {f"{posted_path}/" for posted_path in POSTED_PATHS}:
             continue  # the tests below send it with its key
-        for name, value in places.items():
-            path = path.replace(f"{{{name}}}", value)
-        answer = await tenant.api.request(method, f"{BASE_URL}{path}", json=sent)
+        address = f"{BASE_URL}{fill_path(path, places)}"
+        answer = await tenant.api.request(method, address, json=sent)
         assert answer.is_success, f"{method} {path} {sent}\n{answer.text}"
 
 

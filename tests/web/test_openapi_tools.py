@@ -95,7 +95,7 @@ async def test_an_enum_has_one_type_and_one_spelling_of_each_word(document: Json
 
 
 async def test_a_format_is_one_of_two(document: Json) -> None:
-    members = document["paths"]["/api/projects/{project_id}/cohorts/{cohort_id}/persons/"]["get"]
+    members = document["paths"]["/api/projects/{project_id}/cohorts/{id}/persons/"]["get"]
     schemas = {parameter["name"]: parameter["schema"] for parameter in members["parameters"]}
 
     assert schemas["format"] == {"type": "string", "enum": ["csv", "json"]}

@@ -4,7 +4,6 @@ Over plain http the browser says nothing about the page that has the link.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import httpx
 import pytest
@@ -13,6 +12,7 @@ from sqlalchemy import select
 from fanion.db.engine import Records
 from fanion.db.schema.tables import metadata
 from tests.support.application import Json, Tenant
+from tests.support.published_paths import fill_path
 
 # When a credential was last used, and computed answers.
 _NOTED, _CACHE = {"last_used_at"}, {"insight_results", "dashboard_refreshes"}
@@ -24,7 +24,7 @@ _OVERRIDES = {
 
 
 async def object_ids(tenant: Tenant) -> Mapping[str, str]:
-    """Create objects, and return their ids by the names of parameters in paths."""
+    """Create objects, and return their ids by their places in paths."""
     async with tenant.server.client(tenant.key) as client:
 
         async def made(path: str, body: Json) -> str:
@@ -37,12 +37,12 @@ async def object_ids(tenant: Tenant) -> Mapping[str, str]:
         return {
             "project_id": str(tenant.project_id),
             "organization": str(tenant.organization_id),
-            "flag_id": await made(f"{project}/feature_flags/", {"key": "kept"}),
+            "feature_flags": await made(f"{project}/feature_flags/", {"key": "kept"}),
             "key": "kept",
-            "cohort_id": await made(f"{project}/cohorts/", {"name": "kept"}),
-            "dashboard_id": await made(f"{project}/dashboards/", {"name": "kept"}),
-            "insight_id": await made(f"{project}/insights/", {"name": "kept"}),
-            "webhook_id": await made(f"{project}/webhooks/", hook),
+            "cohorts": await made(f"{project}/cohorts/", {"name": "kept"}),
+            "dashboards": await made(f"{project}/dashboards/", {"name": "kept"}),
+            "insights": await made(f"{project}/insights/", {"name": "kept"}),
+            "webhooks": await made(f"{project}/webhooks/", hook),
         }
 
 
@@ -50,20 +50,7 @@ async def addresses(tenant: Tenant) -> list[str]:
     """Return every address that can be read, with the test's objects where there are some."""
     schema = (await tenant.public.get("/api/schema/")).json()
     known = await object_ids(tenant)
-    return [
-        path.format(
-            **{
-                parameter["name"]: known.get(parameter["name"], "1")
-                for parameter in _in_path(item["get"])
-            }
-        )
-        for path, item in schema["paths"].items()
-        if "get" in item
-    ]
-
-
-def _in_path(operation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [parameter for parameter in operation.get("parameters", ()) if parameter["in"] == "path"]
+    return [fill_path(path, known, "1") for path, item in schema["paths"].items() if "get" in item]
 
 
 async def rows(records: Records) -> dict[str, list[str]]:
@@ -112,7 +99,7 @@ async def test_nothing_that_is_read_with_a_session_changes(tenant: Tenant, metho
 
 async def test_what_changes_something_all_the_same_needs_a_page_of_ours(tenant: Tenant) -> None:
     """PostHog has such a path too."""
-    cohort = (await object_ids(tenant))["cohort_id"]
+    cohort = (await object_ids(tenant))["cohorts"]
     path = f"/api/projects/@current/cohorts/{cohort}/duplicate_as_static_cohort/"
 
     async with await cookie_browser(tenant) as browser:
@@ -130,7 +117,7 @@ async def test_head_of_what_makes_something_is_refused(tenant: Tenant) -> None:
     """HEAD is refused with a key, from a page of ours, and without either."""
     known = await object_ids(tenant)
     makes = [
-        f"/api/projects/{tenant.project_id}/cohorts/{known['cohort_id']}/duplicate_as_static_cohort/",
+        f"/api/projects/{tenant.project_id}/cohorts/{known['cohorts']}/duplicate_as_static_cohort/",
         "/api/login/oidc/",
         "/api/login/oidc/callback/",
     ]

@@ -49,8 +49,8 @@ function useDuplicate(cohort: Cohort) {
   return useMutation({
     mutationFn: () =>
       dataOf(
-        api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/duplicate_as_static_cohort/", {
-          params: { path: { project_id: projectId, cohort_id: cohort.id } },
+        api.GET("/api/projects/{project_id}/cohorts/{id}/duplicate_as_static_cohort/", {
+          params: { path: { project_id: projectId, id: cohort.id } },
         }),
       ),
     onSuccess: async (copy) => {

@@ -139,20 +139,20 @@ function removeColumn(change: (what: Change) => void): Column<Person> {
 function useMembership(cohort: Cohort) {
   const projectId = useProjectId();
   const refresh = useCohortsRefresh();
-  const params = { path: { project_id: projectId, cohort_id: cohort.id } };
+  const params = { path: { project_id: projectId, id: cohort.id } };
   const add = (id: string) =>
     dataOf(
-      api.PATCH("/api/projects/{project_id}/cohorts/{cohort_id}/add_persons_to_static_cohort/", {
+      api.PATCH("/api/projects/{project_id}/cohorts/{id}/add_persons_to_static_cohort/", {
         params,
         body: { person_ids: [id] },
       }),
     );
   const remove = (id: string) =>
     dataOf(
-      api.PATCH(
-        "/api/projects/{project_id}/cohorts/{cohort_id}/remove_person_from_static_cohort/",
-        { params, body: { person_id: id } },
-      ),
+      api.PATCH("/api/projects/{project_id}/cohorts/{id}/remove_person_from_static_cohort/", {
+        params,
+        body: { person_id: id },
+      }),
     );
   const change = useMutation({
     mutationFn: (what: Change) => ("add" in what ? add(what.add) : remove(what.remove.id)),

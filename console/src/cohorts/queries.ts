@@ -55,8 +55,8 @@ export const cohortQuery = (projectId: string, cohortId: number) =>
     queryKey: ["cohorts", projectId, "one", cohortId],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/", {
-          params: { path: { project_id: projectId, cohort_id: cohortId } },
+        api.GET("/api/projects/{project_id}/cohorts/{id}/", {
+          params: { path: { project_id: projectId, id: cohortId } },
           signal,
         }),
       ),
@@ -95,8 +95,8 @@ export async function readMembers(
     ...(after !== undefined && { after }),
   };
   const page = await dataOf(
-    api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/persons/", {
-      params: { path: { project_id: projectId, cohort_id: cohortId }, query },
+    api.GET("/api/projects/{project_id}/cohorts/{id}/persons/", {
+      params: { path: { project_id: projectId, id: cohortId }, query },
       signal,
     }),
   );
@@ -110,8 +110,8 @@ export const explainQuery = (projectId: string, cohortId: number, version: strin
     queryKey: ["cohorts", projectId, "explain", cohortId, version],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/explain/", {
-          params: { path: { project_id: projectId, cohort_id: cohortId } },
+        api.GET("/api/projects/{project_id}/cohorts/{id}/explain/", {
+          params: { path: { project_id: projectId, id: cohortId } },
           signal,
         }),
       ),
@@ -122,8 +122,8 @@ export const calculationsQuery = (projectId: string, cohortId: number, version: 
     queryKey: ["cohorts", projectId, "history", cohortId, version],
     queryFn: async ({ signal }) => {
       const page = await dataOf(
-        api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/calculation_history/", {
-          params: { path: { project_id: projectId, cohort_id: cohortId } },
+        api.GET("/api/projects/{project_id}/cohorts/{id}/calculation_history/", {
+          params: { path: { project_id: projectId, id: cohortId } },
           signal,
         }),
       );
@@ -136,9 +136,9 @@ export const cohortActivityQuery = (projectId: string, cohortId: number, page: n
     queryKey: ["cohorts", projectId, "activity", cohortId, page],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/activity/", {
+        api.GET("/api/projects/{project_id}/cohorts/{id}/activity/", {
           params: {
-            path: { project_id: projectId, cohort_id: cohortId },
+            path: { project_id: projectId, id: cohortId },
             query: { page, limit: ACTIVITY_PAGE },
           },
           signal,

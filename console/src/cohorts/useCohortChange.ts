@@ -18,8 +18,8 @@ export function useCohortChange(cohortId: number) {
   return useMutation({
     mutationFn: (fields: CohortFields) =>
       dataOf(
-        api.PATCH("/api/projects/{project_id}/cohorts/{cohort_id}/", {
-          params: { path: { project_id: projectId, cohort_id: cohortId } },
+        api.PATCH("/api/projects/{project_id}/cohorts/{id}/", {
+          params: { path: { project_id: projectId, id: cohortId } },
           body: fields,
         }),
       ),

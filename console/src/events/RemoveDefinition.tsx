@@ -19,8 +19,8 @@ export function RemoveDefinition({ definition }: { definition: Definition }) {
   const remove = useMutation({
     mutationFn: () =>
       dataOf(
-        api.DELETE("/api/projects/{project_id}/event_definitions/{definition_id}/", {
-          params: { path: { project_id: projectId, definition_id: definition.id } },
+        api.DELETE("/api/projects/{project_id}/event_definitions/{id}/", {
+          params: { path: { project_id: projectId, id: definition.id } },
         }),
       ),
     onSuccess: async () => {

@@ -14,7 +14,7 @@ const SLOW_MS = 60_000;
 const path = (projectId: string) => ({ project_id: projectId });
 const one = (projectId: string, definitionId: string) => ({
   project_id: projectId,
-  definition_id: definitionId,
+  id: definitionId,
 });
 
 export const eventsKey = (projectId: string) => ["events", projectId] as const;
@@ -72,7 +72,7 @@ export const definitionQuery = (projectId: string, id: string) =>
     queryKey: [...eventsKey(projectId), id],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/", {
+        api.GET("/api/projects/{project_id}/event_definitions/{id}/", {
           params: { path: one(projectId, id) },
           signal,
         }),
@@ -84,7 +84,7 @@ export const definitionMarksQuery = (projectId: string, id: string) =>
     queryKey: [...eventsKey(projectId), id, "marks"],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/marks/", {
+        api.GET("/api/projects/{project_id}/event_definitions/{id}/marks/", {
           params: { path: one(projectId, id) },
           signal,
         }),
@@ -96,7 +96,7 @@ export const volumeQuery = (projectId: string, id: string) =>
     queryKey: [...eventsKey(projectId), id, "volume"],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/volume/", {
+        api.GET("/api/projects/{project_id}/event_definitions/{id}/volume/", {
           params: { path: one(projectId, id) },
           signal,
         }),
@@ -109,7 +109,7 @@ export const activityQuery = (projectId: string, id: string, page: number) =>
     queryKey: [...eventsKey(projectId), id, "activity", page],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/event_definitions/{definition_id}/activity/", {
+        api.GET("/api/projects/{project_id}/event_definitions/{id}/activity/", {
           params: { path: one(projectId, id), query: { page } },
           signal,
         }),

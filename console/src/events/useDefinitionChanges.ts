@@ -10,7 +10,7 @@ type Marks = { hidden: boolean; verified: boolean };
 export function useDefinitionChanges(definition: Definition) {
   const projectId = useProjectId();
   const queries = useQueryClient();
-  const params = { path: { project_id: projectId, definition_id: definition.id } };
+  const params = { path: { project_id: projectId, id: definition.id } };
   const shown = definitionQuery(projectId, definition.id).queryKey;
   const shownMarks = definitionMarksQuery(projectId, definition.id).queryKey;
   const renew = () => queries.invalidateQueries({ queryKey: eventsKey(projectId) });
@@ -18,7 +18,7 @@ export function useDefinitionChanges(definition: Definition) {
   const change = useMutation({
     mutationFn: (changes: { tags?: string[]; post_to_chat?: boolean }) =>
       dataOf(
-        api.PATCH("/api/projects/{project_id}/event_definitions/{definition_id}/", {
+        api.PATCH("/api/projects/{project_id}/event_definitions/{id}/", {
           params,
           body: changes,
         }),
@@ -32,7 +32,7 @@ export function useDefinitionChanges(definition: Definition) {
   const mark = useMutation({
     mutationFn: (marks: Marks) =>
       dataOf(
-        api.PATCH("/api/projects/{project_id}/event_definitions/{definition_id}/marks/", {
+        api.PATCH("/api/projects/{project_id}/event_definitions/{id}/marks/", {
           params,
           body: marks,
         }),

@@ -70,17 +70,17 @@ function idsOf(
 }
 
 async function readCohortName(projectId: string, id: number): Promise<string> {
-  const path = { project_id: projectId, cohort_id: id };
+  const path = { project_id: projectId, id };
   const cohort = await dataOf(
-    api.GET("/api/projects/{project_id}/cohorts/{cohort_id}/", { params: { path } }),
+    api.GET("/api/projects/{project_id}/cohorts/{id}/", { params: { path } }),
   );
   return cohort.name ?? String(id);
 }
 
 async function readFlagKey(projectId: string, id: number): Promise<string> {
-  const path = { project_id: projectId, flag_id: id };
+  const path = { project_id: projectId, id };
   const flag = await dataOf(
-    api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/", { params: { path } }),
+    api.GET("/api/projects/{project_id}/feature_flags/{id}/", { params: { path } }),
   );
   return flag.key;
 }

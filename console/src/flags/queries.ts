@@ -37,8 +37,8 @@ export const flagQuery = (projectId: string, flagId: number) =>
     queryKey: flagKeys.one(projectId, flagId),
     queryFn: ({ signal }) =>
       withVersion(
-        api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/", {
-          params: { path: { project_id: projectId, flag_id: flagId } },
+        api.GET("/api/projects/{project_id}/feature_flags/{id}/", {
+          params: { path: { project_id: projectId, id: flagId } },
           signal,
         }),
       ),
@@ -47,8 +47,8 @@ export const flagQuery = (projectId: string, flagId: number) =>
 /** With `version` in the changes, a newer flag is not changed, and `isConflict` tells so. */
 export function changeFlag(projectId: string, flagId: number, changes: FlagChanges): Promise<Flag> {
   return withVersion(
-    api.PATCH("/api/projects/{project_id}/feature_flags/{flag_id}/", {
-      params: { path: { project_id: projectId, flag_id: flagId } },
+    api.PATCH("/api/projects/{project_id}/feature_flags/{id}/", {
+      params: { path: { project_id: projectId, id: flagId } },
       body: changes,
     }),
   );

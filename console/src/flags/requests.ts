@@ -5,7 +5,7 @@ import { isObject, isObjects } from "./model";
 // Bodies of requests, with the types of the schema.
 
 type Flags = paths["/api/projects/{project_id}/feature_flags/"];
-type OneFlag = paths["/api/projects/{project_id}/feature_flags/{flag_id}/"];
+type OneFlag = paths["/api/projects/{project_id}/feature_flags/{id}/"];
 type Reach = paths["/api/projects/{project_id}/feature_flags/reach/"];
 type Reasons = paths["/api/projects/{project_id}/feature_flags/evaluation_reasons/"];
 type BodyOf<T> = NonNullable<FetchOptions<T>["body"]>;

@@ -87,9 +87,9 @@ async function findEvent(
 async function eventOf(projectId: string, id: string, signal: AbortSignal): Promise<Event | null> {
   return orNull(
     dataOf(
-      api.GET("/api/projects/{project_id}/events/{event_id}/", {
+      api.GET("/api/projects/{project_id}/events/{id}/", {
         params: {
-          path: { project_id: projectId, event_id: id },
+          path: { project_id: projectId, id },
           query: { include_person: true },
         },
         signal,
@@ -126,8 +126,8 @@ async function lettersWith(
       // One that is ingested or deleted meanwhile has none any more.
       orNull(
         dataOf(
-          api.GET("/api/projects/{project_id}/ingestion/dead_letters/{letter_id}/body/", {
-            params: { path: { ...path, letter_id: letter.id } },
+          api.GET("/api/projects/{project_id}/ingestion/dead_letters/{id}/body/", {
+            params: { path: { ...path, id: letter.id } },
             signal,
           }),
         ),

@@ -49,8 +49,8 @@ export const letterBodyQuery = (projectId: string, letterId: number) =>
     queryKey: ["dead letter", projectId, letterId, "body"],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/ingestion/dead_letters/{letter_id}/body/", {
-          params: { path: { project_id: projectId, letter_id: letterId } },
+        api.GET("/api/projects/{project_id}/ingestion/dead_letters/{id}/body/", {
+          params: { path: { project_id: projectId, id: letterId } },
           signal,
         }),
       ),
@@ -59,8 +59,8 @@ export const letterBodyQuery = (projectId: string, letterId: number) =>
 
 export const retryLetter = (projectId: string, letterId: number) =>
   dataOf(
-    api.POST("/api/projects/{project_id}/ingestion/dead_letters/{letter_id}/retry/", {
-      params: { path: { project_id: projectId, letter_id: letterId } },
+    api.POST("/api/projects/{project_id}/ingestion/dead_letters/{id}/retry/", {
+      params: { path: { project_id: projectId, id: letterId } },
     }),
   );
 
@@ -73,7 +73,7 @@ export const retryLetters = (projectId: string) =>
 
 export const deleteLetter = (projectId: string, letterId: number) =>
   dataOf(
-    api.DELETE("/api/projects/{project_id}/ingestion/dead_letters/{letter_id}/", {
-      params: { path: { project_id: projectId, letter_id: letterId } },
+    api.DELETE("/api/projects/{project_id}/ingestion/dead_letters/{id}/", {
+      params: { path: { project_id: projectId, id: letterId } },
     }),
   );

@@ -97,8 +97,8 @@ function useMerge(person: Person, ids: readonly string[], onDone: () => void) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: async () => {
-      const { response } = await api.POST("/api/projects/{project_id}/persons/{person_id}/merge/", {
-        params: { path: { project_id: projectId, person_id: person.id } },
+      const { response } = await api.POST("/api/projects/{project_id}/persons/{id}/merge/", {
+        params: { path: { project_id: projectId, id: person.id } },
         body: { ids: [...ids] },
       });
       return response.status;

@@ -67,9 +67,9 @@ function DeleteDialog({ person, isOpen, onClose }: DeleteProps) {
   const remove = useMutation({
     mutationFn: () =>
       dataOf(
-        api.DELETE("/api/projects/{project_id}/persons/{person_id}/", {
+        api.DELETE("/api/projects/{project_id}/persons/{id}/", {
           params: {
-            path: { project_id: projectId, person_id: person.id },
+            path: { project_id: projectId, id: person.id },
             query: { delete_events: withEvents },
           },
         }),

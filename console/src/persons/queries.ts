@@ -74,8 +74,8 @@ export const personQuery = (projectId: string, personId: string) =>
     queryKey: ["persons", projectId, "one", personId],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/persons/{person_id}/", {
-          params: { path: { project_id: projectId, person_id: personId } },
+        api.GET("/api/projects/{project_id}/persons/{id}/", {
+          params: { path: { project_id: projectId, id: personId } },
           signal,
         }),
       ),
@@ -113,9 +113,9 @@ async function readTimeline(
 ): Promise<TimelinePage> {
   const { before, cursor } = next === null ? {} : queryOf(next);
   return dataOf(
-    api.GET("/api/projects/{project_id}/persons/{person_id}/timeline/", {
+    api.GET("/api/projects/{project_id}/persons/{id}/timeline/", {
       params: {
-        path: { project_id: projectId, person_id: personId },
+        path: { project_id: projectId, id: personId },
         query: {
           limit: String(TIMELINE_PAGE),
           ...(kind !== undefined && { kind }),
@@ -163,8 +163,8 @@ export const eventQuery = (projectId: string, eventId: string) =>
     queryKey: ["events", projectId, "one", eventId],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/events/{event_id}/", {
-          params: { path: { project_id: projectId, event_id: eventId } },
+        api.GET("/api/projects/{project_id}/events/{id}/", {
+          params: { path: { project_id: projectId, id: eventId } },
           signal,
         }),
       ),
@@ -248,9 +248,9 @@ export const personActivityQuery = (projectId: string, personId: string, page: n
     queryKey: ["persons", projectId, "activity", personId, page],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/persons/{person_id}/activity/", {
+        api.GET("/api/projects/{project_id}/persons/{id}/activity/", {
           params: {
-            path: { project_id: projectId, person_id: personId },
+            path: { project_id: projectId, id: personId },
             query: { page, limit: ACTIVITY_PAGE },
           },
           signal,
@@ -264,8 +264,8 @@ export const mergePreviewQuery = (projectId: string, personId: string, ids: read
     queryKey: ["persons", projectId, "merge", personId, ids],
     queryFn: ({ signal }) =>
       dataOf(
-        api.POST("/api/projects/{project_id}/persons/{person_id}/merge/preview/", {
-          params: { path: { project_id: projectId, person_id: personId } },
+        api.POST("/api/projects/{project_id}/persons/{id}/merge/preview/", {
+          params: { path: { project_id: projectId, id: personId } },
           body: { ids: [...ids] },
           signal,
         }),

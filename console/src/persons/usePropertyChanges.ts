@@ -11,12 +11,12 @@ const WORDS = words.properties;
 export function usePropertyChanges(person: Person) {
   const projectId = useProjectId();
   const queries = useQueryClient();
-  const params = { path: { project_id: projectId, person_id: person.id } };
+  const params = { path: { project_id: projectId, id: person.id } };
 
   const refresh = () => queries.invalidateQueries({ queryKey: ["persons", projectId] });
   const put = async (name: string, value: unknown) => {
     await dataOf(
-      api.PATCH("/api/projects/{project_id}/persons/{person_id}/", {
+      api.PATCH("/api/projects/{project_id}/persons/{id}/", {
         params,
         body: { properties: { [name]: value } },
       }),
@@ -25,7 +25,7 @@ export function usePropertyChanges(person: Person) {
   };
   const unset = async (name: string) => {
     await dataOf(
-      api.POST("/api/projects/{project_id}/persons/{person_id}/delete_property/", {
+      api.POST("/api/projects/{project_id}/persons/{id}/delete_property/", {
         params,
         body: { $unset: name },
       }),

@@ -111,9 +111,9 @@ export const deliveriesQuery = (projectId: string, webhookId: number) =>
     queryKey: ["webhooks", projectId, webhookId, "deliveries"],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/webhooks/{webhook_id}/deliveries/", {
+        api.GET("/api/projects/{project_id}/webhooks/{id}/deliveries/", {
           params: {
-            path: { project_id: projectId, webhook_id: webhookId },
+            path: { project_id: projectId, id: webhookId },
             query: { limit: PAGE },
           },
           signal,

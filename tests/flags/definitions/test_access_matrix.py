@@ -24,7 +24,8 @@ LATER = {
     "scheduled_at": "2024-03-02T00:00:00Z",
     "payload": {"operation": "update_status", "value": False},
 }
-FLAG = "/feature_flags/{flag_id}/"
+FLAG = "/feature_flags/{id}/"
+PARENT = "/feature_flags/{parent_lookup_feature_flag_id}/"
 BASE = "/api/projects/{project_id}"
 
 # Operation → the right it needs, an accepted body, and the status of success. Every member may
@@ -38,14 +39,14 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
     f"POST {FLAG}dashboard/": ("edit", {}, 200),
     f"POST {FLAG}enrich_usage_dashboard/": ("edit", {}, 200),
     f"POST {FLAG}create_static_cohort_for_flag/": ("edit", {}, 201),
-    f"GET {FLAG}role_access/": ("read", {}, 200),
-    f"POST {FLAG}role_access/": ("share", {"role_id": "ROLE"}, 201),
-    f"GET {FLAG}role_access/{{access_id}}/": ("read", {}, 200),
-    f"DELETE {FLAG}role_access/{{access_id}}/": ("share", {}, 204),
-    f"GET {FLAG}scheduled_changes/": ("read", {}, 200),
-    f"POST {FLAG}scheduled_changes/": ("edit", LATER, 201),
-    f"GET {FLAG}scheduled_changes/{{change_id}}/": ("read", {}, 200),
-    f"DELETE {FLAG}scheduled_changes/{{change_id}}/": ("edit", {}, 204),
+    f"GET {PARENT}role_access/": ("read", {}, 200),
+    f"POST {PARENT}role_access/": ("share", {"role_id": "ROLE"}, 201),
+    f"GET {PARENT}role_access/{{id}}/": ("read", {}, 200),
+    f"DELETE {PARENT}role_access/{{id}}/": ("share", {}, 204),
+    f"GET {PARENT}scheduled_changes/": ("read", {}, 200),
+    f"POST {PARENT}scheduled_changes/": ("edit", LATER, 201),
+    f"GET {PARENT}scheduled_changes/{{id}}/": ("read", {}, 200),
+    f"DELETE {PARENT}scheduled_changes/{{id}}/": ("edit", {}, 204),
     "GET /feature_flags/": ("read", {}, 200),
     "POST /feature_flags/": ("read", {"key": "KEY"}, 201),  # every member creates flags
     "GET /feature_flags/activity/": ("read", {}, 200),
@@ -152,17 +153,20 @@ async def _asked(scene: Scene, caller: str, operation: str, number: int) -> http
     """Perform an operation with its own role, access and scheduled change."""
     api = f"/api/projects/{scene.tenant.project_id}/feature_flags/{scene.flag_id}/"
     body = dict(OPERATIONS[operation][1])
-    values: dict[str, Any] = {"flag_id": scene.flag_id}
+    values: dict[str, Any] = {
+        "id": scene.flag_id,
+        "parent_lookup_feature_flag_id": scene.flag_id,
+    }
     if "role_access" in operation:
         role = await scene.owner("POST", f"{ORGANIZATION}/roles/", name=f"role {number}")
         if "role_id" in body:
             body["role_id"] = role["id"]
         else:
             access = await scene.owner("POST", f"{api}role_access/", role_id=role["id"])
-            values["access_id"] = access["id"]
-    if "{change_id}" in operation:
+            values["id"] = access["id"]
+    if "scheduled_changes/{id}" in operation:
         change = await scene.owner("POST", f"{api}scheduled_changes/", **LATER)
-        values["change_id"] = change["id"]
+        values["id"] = change["id"]
     if body.get("key") == "KEY":
         body["key"] = f"flag-{number}"
     method, path = operation.split(" ", 1)

@@ -21,10 +21,16 @@ export const rightsQuery = (projectId: string, organization: string, flag: Flag)
         dataOf(api.GET("/api/organizations/{organization}/roles/", of)),
         dataOf(api.GET("/api/organizations/{organization}/resource_access/", of)),
         dataOf(
-          api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/role_access/", {
-            params: { path: { project_id: projectId, flag_id: flag.id }, query: { limit: ALL } },
-            signal,
-          }),
+          api.GET(
+            "/api/projects/{project_id}/feature_flags/{parent_lookup_feature_flag_id}/role_access/",
+            {
+              params: {
+                path: { project_id: projectId, parent_lookup_feature_flag_id: flag.id },
+                query: { limit: ALL },
+              },
+              signal,
+            },
+          ),
         ),
       ]);
       const setting = settings.results.find((one) => one.resource === RESOURCE);
@@ -40,15 +46,23 @@ export const rightsQuery = (projectId: string, organization: string, flag: Flag)
 
 export const giveRole = (projectId: string, flagId: number, roleId: string): Promise<RoleAccess> =>
   dataOf(
-    api.POST("/api/projects/{project_id}/feature_flags/{flag_id}/role_access/", {
-      params: { path: { project_id: projectId, flag_id: flagId } },
-      body: { role_id: roleId },
-    }),
+    api.POST(
+      "/api/projects/{project_id}/feature_flags/{parent_lookup_feature_flag_id}/role_access/",
+      {
+        params: { path: { project_id: projectId, parent_lookup_feature_flag_id: flagId } },
+        body: { role_id: roleId },
+      },
+    ),
   );
 
 export const takeRole = (projectId: string, flagId: number, accessId: number): Promise<unknown> =>
   dataOf(
-    api.DELETE("/api/projects/{project_id}/feature_flags/{flag_id}/role_access/{access_id}/", {
-      params: { path: { project_id: projectId, flag_id: flagId, access_id: accessId } },
-    }),
+    api.DELETE(
+      "/api/projects/{project_id}/feature_flags/{parent_lookup_feature_flag_id}/role_access/{id}/",
+      {
+        params: {
+          path: { project_id: projectId, parent_lookup_feature_flag_id: flagId, id: accessId },
+        },
+      },
+    ),
   );

@@ -8,8 +8,8 @@ export const activityQuery = (projectId: string, flagId: number, page: number, l
     queryKey: [...flagKeys.all(projectId), "activity", flagId, page, limit],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/activity/", {
-          params: { path: { project_id: projectId, flag_id: flagId }, query: { page, limit } },
+        api.GET("/api/projects/{project_id}/feature_flags/{id}/activity/", {
+          params: { path: { project_id: projectId, id: flagId }, query: { page, limit } },
           signal,
         }),
       ),

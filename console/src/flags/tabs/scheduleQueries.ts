@@ -4,7 +4,8 @@ import { api, dataOf } from "@/lib/api";
 import type { paths } from "@/lib/schema";
 import { flagKeys } from "../queries";
 
-type Schedules = paths["/api/projects/{project_id}/feature_flags/{flag_id}/scheduled_changes/"];
+type Schedules =
+  paths["/api/projects/{project_id}/feature_flags/{parent_lookup_feature_flag_id}/scheduled_changes/"];
 export type NewSchedule = NonNullable<FetchOptions<Schedules["post"]>["body"]>;
 
 const SHOWN_MAX = 100;
@@ -12,7 +13,7 @@ const WAITING_MS = 15_000;
 
 const pathOf = (projectId: string, flagId: number) => ({
   project_id: projectId,
-  flag_id: flagId,
+  parent_lookup_feature_flag_id: flagId,
 });
 
 /** The newest first. Asked again by itself: the server makes the changes. */
@@ -21,10 +22,13 @@ export const schedulesQuery = (projectId: string, flagId: number) =>
     queryKey: [...flagKeys.all(projectId), "schedules", flagId],
     queryFn: async ({ signal }) => {
       const page = await dataOf(
-        api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/scheduled_changes/", {
-          params: { path: pathOf(projectId, flagId), query: { limit: SHOWN_MAX } },
-          signal,
-        }),
+        api.GET(
+          "/api/projects/{project_id}/feature_flags/{parent_lookup_feature_flag_id}/scheduled_changes/",
+          {
+            params: { path: pathOf(projectId, flagId), query: { limit: SHOWN_MAX } },
+            signal,
+          },
+        ),
       );
       return page.results;
     },
@@ -33,16 +37,19 @@ export const schedulesQuery = (projectId: string, flagId: number) =>
 
 export const schedule = (projectId: string, flagId: number, change: NewSchedule) =>
   dataOf(
-    api.POST("/api/projects/{project_id}/feature_flags/{flag_id}/scheduled_changes/", {
-      params: { path: pathOf(projectId, flagId) },
-      body: change,
-    }),
+    api.POST(
+      "/api/projects/{project_id}/feature_flags/{parent_lookup_feature_flag_id}/scheduled_changes/",
+      {
+        params: { path: pathOf(projectId, flagId) },
+        body: change,
+      },
+    ),
   );
 
 export const cancelSchedule = (projectId: string, flagId: number, changeId: number) =>
   dataOf(
     api.DELETE(
-      "/api/projects/{project_id}/feature_flags/{flag_id}/scheduled_changes/{change_id}/",
-      { params: { path: { ...pathOf(projectId, flagId), change_id: changeId } } },
+      "/api/projects/{project_id}/feature_flags/{parent_lookup_feature_flag_id}/scheduled_changes/{id}/",
+      { params: { path: { ...pathOf(projectId, flagId), id: changeId } } },
     ),
   );

@@ -21,9 +21,9 @@ export const usageQuery = (projectId: string, flagId: number, range: Range) =>
     queryKey: [...flagKeys.all(projectId), "usage", flagId, range],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/feature_flags/{flag_id}/usage/", {
+        api.GET("/api/projects/{project_id}/feature_flags/{id}/usage/", {
           params: {
-            path: { project_id: projectId, flag_id: flagId },
+            path: { project_id: projectId, id: flagId },
             query: { date_from: range },
           },
           signal,
@@ -69,8 +69,8 @@ export const dashboardQuery = (projectId: string, dashboardId: number) =>
     queryKey: ["dashboards", projectId, dashboardId],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/api/projects/{project_id}/dashboards/{dashboard_id}/", {
-          params: { path: { project_id: projectId, dashboard_id: dashboardId } },
+        api.GET("/api/projects/{project_id}/dashboards/{id}/", {
+          params: { path: { project_id: projectId, id: dashboardId } },
           signal,
         }),
       ),
@@ -78,13 +78,13 @@ export const dashboardQuery = (projectId: string, dashboardId: number) =>
   });
 
 const flagPath = (projectId: string, flagId: number) => ({
-  params: { path: { project_id: projectId, flag_id: flagId } },
+  params: { path: { project_id: projectId, id: flagId } },
 });
 
 export const createDashboard = (projectId: string, flagId: number) =>
   dataOf(
     api.POST(
-      "/api/projects/{project_id}/feature_flags/{flag_id}/dashboard/",
+      "/api/projects/{project_id}/feature_flags/{id}/dashboard/",
       flagPath(projectId, flagId),
     ),
   );
@@ -92,7 +92,7 @@ export const createDashboard = (projectId: string, flagId: number) =>
 export const enrichDashboard = (projectId: string, flagId: number) =>
   dataOf(
     api.POST(
-      "/api/projects/{project_id}/feature_flags/{flag_id}/enrich_usage_dashboard/",
+      "/api/projects/{project_id}/feature_flags/{id}/enrich_usage_dashboard/",
       flagPath(projectId, flagId),
     ),
   );

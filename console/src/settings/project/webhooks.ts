@@ -35,31 +35,31 @@ export const useWebhookCreation = () =>
     ),
   );
 
-export const useWebhookChange = (webhook_id: number) =>
+export const useWebhookChange = (webhookId: number) =>
   useWebhookAct((project_id, body: Changes) =>
     dataOf(
-      api.PATCH("/api/projects/{project_id}/webhooks/{webhook_id}/", {
-        params: { path: { project_id, webhook_id } },
+      api.PATCH("/api/projects/{project_id}/webhooks/{id}/", {
+        params: { path: { project_id, id: webhookId } },
         body,
       }),
     ),
   );
 
-export const useSecretRotation = (webhook_id: number) =>
+export const useSecretRotation = (webhookId: number) =>
   useWebhookAct((project_id, _: undefined) =>
     dataOf(
-      api.POST("/api/projects/{project_id}/webhooks/{webhook_id}/rotate_secret/", {
-        params: { path: { project_id, webhook_id } },
+      api.POST("/api/projects/{project_id}/webhooks/{id}/rotate_secret/", {
+        params: { path: { project_id, id: webhookId } },
         body: {},
       }),
     ),
   );
 
-export const useWebhookDeletion = (webhook_id: number) =>
+export const useWebhookDeletion = (webhookId: number) =>
   useWebhookAct((project_id, _: undefined) =>
     dataOf(
-      api.DELETE("/api/projects/{project_id}/webhooks/{webhook_id}/", {
-        params: { path: { project_id, webhook_id } },
+      api.DELETE("/api/projects/{project_id}/webhooks/{id}/", {
+        params: { path: { project_id, id: webhookId } },
       }),
     ),
   );

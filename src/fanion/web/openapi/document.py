@@ -25,6 +25,7 @@ from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi.filter_language import add_filter_language
 from fanion.web.openapi.operation_ids import operation_id
+from fanion.web.openapi.path_parameters import rename_path_parameters
 
 # Placeholders in examples.
 PROJECT_KEY = "<project API key>"
@@ -140,7 +141,7 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
         others: Paths that `app` does not answer.
     """
     schema: dict[str, Any] = _simplify_schema(_rename_components(app.openapi_schema.to_schema()))
-    schema["paths"] |= deepcopy(dict(others))
+    schema["paths"] = rename_path_parameters(schema["paths"]) | deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
     add_filter_language(schema, app)
     for _, _, operation in iter_operations(schema):
