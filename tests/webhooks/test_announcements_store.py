@@ -21,6 +21,7 @@ from fanion.db.schema.webhooks import (
 )
 from fanion.projects.model import Project
 from fanion.webhooks.announcements_store import ANNOUNCE_EVERY, announce_due, count_captured
+from fanion.webhooks.service import WebhookService
 from fanion.webhooks.store import WebhookStore
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -46,7 +47,7 @@ async def create(records: Records, event: str = "event.captured") -> None:
         project_id=project.id, organization_id=project.organization_id, user_id=None, now=NOW
     )
     given = {"url": "https://a.example/", "events": [event], "active": True}
-    await WebhookStore(records).create_webhook(author, given)
+    await WebhookService(WebhookStore(records), allow_private=False).create_webhook(author, given)
 
 
 async def define(records: Records, name: str, *, post_to_chat: bool = True) -> None:

@@ -29,6 +29,7 @@ from fanion.webhooks.queue_store import (
     DeliveriesInFlight,
     DeliveryQueue,
 )
+from fanion.webhooks.service import WebhookService
 from fanion.webhooks.store import WEBHOOKS_MAX, WebhookStore
 
 pytestmark = pytest.mark.every_engine
@@ -50,13 +51,17 @@ async def others(records: Records, records_url: str) -> AsyncIterator[Records]:
     await store.close()
 
 
+def webhook_service(records: Records) -> WebhookService:
+    return WebhookService(WebhookStore(records), allow_private=False)
+
+
 async def create(records: Records, project_id: int = 1, **values: Any) -> Webhook:
     project = Project(project_id, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
     author = Author(
         project_id=project.id, organization_id=project.organization_id, user_id=None, now=NOW
     )
     given = {"url": "https://a.example/", "events": list(EVENT_TYPES), "active": True, **values}
-    made, _ = await WebhookStore(records).create_webhook(author, given)
+    made, _ = await webhook_service(records).create_webhook(author, given)
     return made
 
 
@@ -254,10 +259,10 @@ async def test_a_webhook_that_is_switched_off_gives_up_what_waits(records: Recor
     [under_way] = await claim(records)
     await publish_change(records)
 
-    await WebhookStore(records).change_webhook(AUTHOR, webhook.id, {"active": False})
+    await webhook_service(records).change_webhook(AUTHOR, webhook.id, {"active": False})
     await DeliveryQueue(records).finish(under_way, DONE, NOW)
     await publish_change(records)
-    await WebhookStore(records).change_webhook(AUTHOR, webhook.id, {"active": True})
+    await webhook_service(records).change_webhook(AUTHOR, webhook.id, {"active": True})
 
     reported = "Not sent: the webhook was deactivated."
     assert await listed(records, webhook) == [("failed", 0, reported), ("failed", 1, reported)]
@@ -268,7 +273,7 @@ async def test_a_new_url_and_what_waits(records: Records) -> None:
     webhook = await create(records)
     await publish_change(records)
 
-    await WebhookStore(records).change_webhook(AUTHOR, webhook.id, {"url": "https://b.example/"})
+    await webhook_service(records).change_webhook(AUTHOR, webhook.id, {"url": "https://b.example/"})
 
     [delivery_claim] = await claim(records)
     assert delivery_claim.url == "https://b.example/"
@@ -283,7 +288,7 @@ async def test_removing_a_webhook_while_changes_are_queued_fails_no_change(
 
     await asyncio.gather(
         *(create_flag(others, f"flag-{number}") for number in range(5)),
-        *(WebhookStore(records).remove_webhook(AUTHOR, one.id) for one in webhooks),
+        *(webhook_service(records).remove_webhook(AUTHOR, one.id) for one in webhooks),
         *(DeliveryQueue(others).finish(one, DONE, NOW) for one in claims),
     )
 
@@ -291,7 +296,7 @@ async def test_removing_a_webhook_while_changes_are_queued_fails_no_change(
         left = await connection.scalar(select(func.count()).select_from(webhook_deliveries))
     assert left == 0
     with pytest.raises(NotFound):
-        await WebhookStore(records).remove_webhook(AUTHOR, webhooks[0].id)
+        await webhook_service(records).remove_webhook(AUTHOR, webhooks[0].id)
 
 
 async def test_a_project_has_only_so_many_webhooks(records: Records, others: Records) -> None:

@@ -73,7 +73,8 @@ from fanion.projects.roles.store import RoleStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
-from fanion.webhooks.api import Webhooks, WebhooksApi
+from fanion.webhooks.api import WebhooksApi
+from fanion.webhooks.service import WebhookService
 from fanion.webhooks.store import WebhookStore
 
 CONTROLLERS = (
@@ -189,7 +190,7 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
         "secret_keys": flags.secret_keys,
         "blast_radius": blast_radius,
         "previews": previews,
-        "webhooks": Webhooks(WebhookStore(records), settings.webhooks_allow_private),
+        "webhooks": WebhookService(WebhookStore(records), settings.webhooks_allow_private),
         "sign_in": server.accounts.sign_in,
         "signup": Signup(
             InviteAcceptance(records),

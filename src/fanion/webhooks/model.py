@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from fanion.activity.model import ActivityRecord
 from fanion.projects.model import UserSummary
@@ -44,22 +45,26 @@ class FormerSecret:
     valid_until: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class WebhookRecord(Struct, frozen=True, kw_only=True):
+    """A webhook as it is stored and returned, without its secrets."""
+
+    id: int
+    url: str
+    events: list[EventType]
+    active: bool
+    created_by: UserSummary | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class Webhook(WebhookRecord, frozen=True, kw_only=True):
     """A receiver of the events of one project.
 
     Attributes:
         former_until: Expiry times of the former secrets, expired ones included.
     """
 
-    id: int
     project_id: int
-    url: str
-    events: Sequence[EventType]
-    active: bool
-    created_at: datetime
-    updated_at: datetime
-    created_by: UserSummary | None
     former_until: Sequence[datetime] = ()
 
 

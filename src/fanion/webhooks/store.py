@@ -1,9 +1,7 @@
 """Webhooks and their deliveries in the records store."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -25,23 +23,23 @@ from fanion.db.schema.tables import projects, users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.errors import Invalid, NotFound
 from fanion.projects.auth.keys import mask
-from fanion.projects.model import FORMER_KEYS_MAX, user_summary
+from fanion.projects.model import user_summary
 from fanion.projects.organizations.store import USER_SUMMARY
-from fanion.projects.store import too_many_former
 from fanion.webhooks.model import (
-    SECRET_BYTES,
     Delivery,
     FormerSecret,
     Webhook,
     read_former,
-    secret_text,
     write_former,
 )
 
 WEBHOOKS_MAX = 20  # per project
 _INACTIVE = "Not sent: the webhook was deactivated."
 # Only scheme and host of `url` are logged: its path may contain a secret of the receiver.
-_LOGGED_FIELDS = ("url", "events", "active")
+RECORDED = ("url", "events", "active")
+_COLUMNS = tuple(
+    name for name in Webhook.__struct_fields__ if name not in ("created_by", "former_until")
+)
 
 _hook, _delivery = webhooks.c, webhook_deliveries.c
 _DELIVERY = (
@@ -75,65 +73,6 @@ class WebhookStore:
         async with self.records.read() as connection:
             return await connection.run_sync(_get_webhook, project_id, webhook_id)
 
-    async def create_webhook(
-        self, author: Author, values: Mapping[str, Any]
-    ) -> tuple[Webhook, str]:
-        """Create a webhook with a new secret, which cannot be read later.
-
-        Args:
-            values: By column, without project, secret and times.
-
-        Returns:
-            The webhook and its secret.
-
-        Raises:
-            Invalid: The project has WEBHOOKS_MAX webhooks.
-        """
-        secret = secret_text(secrets.token_bytes(SECRET_BYTES))
-        async with self.records.write() as connection:
-            webhook = await connection.run_sync(
-                _create_webhook, author, {**values, "secret": secret}
-            )
-        return webhook, secret
-
-    async def change_webhook(
-        self, author: Author, webhook_id: int, values: Mapping[str, Any]
-    ) -> Webhook:
-        """Set the given columns. Raise NotFound if there is no such webhook.
-
-        Pending deliveries fail if `active` is set to False.
-        """
-        async with self.records.write() as connection:
-            return await connection.run_sync(_change_webhook, author, webhook_id, values)
-
-    async def rotate_secret(
-        self, author: Author, webhook_id: int, former_valid_s: int
-    ) -> tuple[Webhook, str]:
-        """Replace the secret by a new one, which cannot be read later.
-
-        Args:
-            former_valid_s: How long the current secret signs as well. With 0, it and all former
-                secrets expire at once.
-
-        Returns:
-            The webhook and its new secret.
-
-        Raises:
-            NotFound: There is no such webhook.
-            Invalid: FORMER_KEYS_MAX former secrets are still valid.
-        """
-        secret = secret_text(secrets.token_bytes(SECRET_BYTES))
-        async with self.records.write() as connection:
-            rotated = await connection.run_sync(
-                _rotate_secret, author, webhook_id, secret, former_valid_s
-            )
-        return rotated, secret
-
-    async def remove_webhook(self, author: Author, webhook_id: int) -> None:
-        """Delete a webhook with its deliveries, or raise NotFound."""
-        async with self.records.write() as connection:
-            await connection.run_sync(_remove_webhook, author, webhook_id)
-
     async def deliveries(
         self, project_id: int, webhook_id: int, limit: int, offset: int
     ) -> tuple[Sequence[Delivery], int]:
@@ -152,7 +91,15 @@ class WebhookStore:
             return [Delivery(*row) for row in page], total
 
 
-def _create_webhook(connection: Connection, author: Author, values: Mapping[str, Any]) -> Webhook:
+def create_webhook(connection: Connection, author: Author, values: Mapping[str, Any]) -> Webhook:
+    """Create a webhook within a transaction.
+
+    Args:
+        values: By column, without project and times.
+
+    Raises:
+        Invalid: The project has WEBHOOKS_MAX webhooks.
+    """
     project_id = author.project_id
     _lock_project(connection, project_id)
     count = select(func.count()).select_from(webhooks).where(_hook.project_id == project_id)
@@ -176,10 +123,14 @@ def _lock_project(connection: Connection, project_id: int) -> None:
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
 
 
-def _change_webhook(
+def change_webhook(
     connection: Connection, author: Author, webhook_id: int, values: Mapping[str, Any]
 ) -> Webhook:
-    before = _lock_webhook(connection, author.project_id, webhook_id)
+    """Set the given columns within a transaction, or raise NotFound.
+
+    Pending deliveries fail if `active` is set to False.
+    """
+    before = lock_webhook(connection, author.project_id, webhook_id)
     if not values:
         return before
     is_webhook = _is_webhook(author.project_id, webhook_id)
@@ -195,27 +146,32 @@ def _change_webhook(
     return after
 
 
-def _rotate_secret(
-    connection: Connection, author: Author, webhook_id: int, secret: str, former_valid_s: int
-) -> Webhook:
-    is_webhook = _is_webhook(author.project_id, webhook_id)
-    before = _lock_webhook(connection, author.project_id, webhook_id)
+def read_secrets(connection: Connection, webhook: Webhook) -> tuple[str, list[FormerSecret]]:
+    """Return the secret of a webhook, and its former ones, expired ones included."""
     present, stored = connection.execute(
-        select(_hook.secret, _hook.former_secrets).where(is_webhook)
+        select(_hook.secret, _hook.former_secrets).where(_hook.id == webhook.id)
     ).one()
-    former: list[FormerSecret] = []
-    if former_valid_s:
-        former = [
-            former_secret
-            for former_secret in read_former(stored)
-            if former_secret.valid_until > author.now
-        ]
-        if len(former) >= FORMER_KEYS_MAX:
-            raise too_many_former()
-        former.append(FormerSecret(present, author.now + timedelta(seconds=former_valid_s)))
+    return present, read_former(stored)
+
+
+def write_secret(
+    connection: Connection,
+    author: Author,
+    before: Webhook,
+    secret: str,
+    present: str,
+    former: Sequence[FormerSecret],
+) -> Webhook:
+    """Replace the secret `present` of a webhook within a transaction, and record it.
+
+    Args:
+        former: The secrets that sign as well from now on.
+    """
     values = {"secret": secret, "former_secrets": write_former(former) or None}
-    connection.execute(update(webhooks).where(is_webhook).values(**values, updated_at=author.now))
-    after = _get_webhook(connection, author.project_id, webhook_id)
+    connection.execute(
+        update(webhooks).where(_hook.id == before.id).values(**values, updated_at=author.now)
+    )
+    after = _get_webhook(connection, author.project_id, before.id)
     differing = changed_fields(
         "Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"]
     )
@@ -223,8 +179,9 @@ def _rotate_secret(
     return after
 
 
-def _remove_webhook(connection: Connection, author: Author, webhook_id: int) -> None:
-    webhook = _lock_webhook(connection, author.project_id, webhook_id)
+def remove_webhook(connection: Connection, author: Author, webhook_id: int) -> None:
+    """Delete a webhook with its deliveries within a transaction, or raise NotFound."""
+    webhook = lock_webhook(connection, author.project_id, webhook_id)
     connection.execute(delete(webhooks).where(_is_webhook(author.project_id, webhook_id)))
     _record_change(connection, author, webhook, "deleted")
 
@@ -239,7 +196,7 @@ def _record_change(
     compared = None
     if before is not None:
         compared = changed_fields(
-            "Webhook", _logged_values(before), _logged_values(webhook), _LOGGED_FIELDS
+            "Webhook", _logged_values(before), _logged_values(webhook), RECORDED
         )
     _record_fields(connection, author, webhook, activity, compared)
 
@@ -263,18 +220,15 @@ def _record_fields(
 
 
 def _logged_values(webhook: Webhook) -> Mapping[str, Any]:
-    return {
-        "url": url_without_path(webhook.url),
-        "events": list(webhook.events),
-        "active": webhook.active,
-    }
+    values = {name: getattr(webhook, name) for name in RECORDED}
+    return values | {"url": url_without_path(webhook.url)}
 
 
 def _is_webhook(project_id: int, webhook_id: int) -> ColumnElement[bool]:
     return (_hook.project_id == project_id) & (_hook.id == webhook_id)
 
 
-def _lock_webhook(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
+def lock_webhook(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
     """Return the webhook, locked, after transactions that write its deliveries have ended.
 
     Raises:
@@ -293,28 +247,15 @@ def _get_webhook(connection: Connection, project_id: int, webhook_id: int) -> We
 
 
 def _select_webhooks() -> Select[Any]:
-    return select(
-        _hook.id,
-        _hook.project_id,
-        _hook.url,
-        _hook.events,
-        _hook.active,
-        _hook.created_at,
-        _hook.updated_at,
-        _hook.former_secrets,
-        *USER_SUMMARY,
-    ).select_from(webhooks.outerjoin(users, users.c.id == _hook.created_by_id))
+    columns = (_hook[name] for name in _COLUMNS)
+    return select(*columns, _hook.former_secrets, *USER_SUMMARY).select_from(
+        webhooks.outerjoin(users, users.c.id == _hook.created_by_id)
+    )
 
 
 def _webhook_of_row(row: Row[Any]) -> Webhook:
     return Webhook(
-        row.id,
-        row.project_id,
-        row.url,
-        row.events,
-        row.active,
-        row.created_at,
-        row.updated_at,
-        user_summary(row),
-        [secret.valid_until for secret in read_former(row.former_secrets)],
+        created_by=user_summary(row),
+        former_until=[secret.valid_until for secret in read_former(row.former_secrets)],
+        **{name: getattr(row, name) for name in _COLUMNS},
     )
