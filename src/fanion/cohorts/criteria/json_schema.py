@@ -37,6 +37,7 @@ from fanion.properties.operators import CRITERIA_OPERATORS
 
 CRITERIA, GROUP, CONDITION = "CohortFilters", "CohortGroup", "CohortCondition"
 EVENT_FILTER, OLDER_GROUPS, QUERY = "CohortEventFilter", "CohortGroups", "CohortQuery"
+OLDER_GROUP = "CohortGroupsEntry"
 
 _PAYS: JsonSchema = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
 _ACTIVE: JsonSchema = {
@@ -184,7 +185,13 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                 ["key"],
             ),
         },
-        OLDER_GROUPS: _older_groups(),
+        OLDER_GROUPS: {
+            "description": "The older form of criteria; entries are combined by OR.",
+            "type": ["array", "null"],
+            "items": reference(OLDER_GROUP),
+            "examples": EXAMPLES[OLDER_GROUPS],
+        },
+        OLDER_GROUP: _older_group(),
         QUERY: _query(),
     }
 
@@ -239,7 +246,7 @@ def _event_form(kind: str, window: Mapping[str, JsonSchema]) -> JsonSchema:
     return object_of(fields, FIELDS_OF_BEHAVIORAL, sorted(required))
 
 
-def _older_groups() -> JsonSchema:
+def _older_group() -> JsonSchema:
     named: JsonSchema = {"type": ["string", "null"]}
     number: JsonSchema = {"type": ["integer", "string", "null"]}
     fields: dict[str, JsonSchema] = {
@@ -253,12 +260,7 @@ def _older_groups() -> JsonSchema:
         "count_operator": or_null(one_of(COMPARISONS)),
         "label": named,
     }
-    return {
-        "description": "The older form of criteria; entries are combined by OR.",
-        "type": ["array", "null"],
-        "items": object_of(fields, GROUP_KEYS),
-        "examples": EXAMPLES[OLDER_GROUPS],
-    }
+    return object_of(fields, GROUP_KEYS)
 
 
 def _query() -> JsonSchema:

@@ -92,11 +92,13 @@ EXAMPLES: Mapping[str, list[Any]] = {
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
     common = {name: schema for name, schema in _trend_fields().items() if name in _COMMON_FIELDS}
+    kinds = kinds_of_filters(common)
     return {
         INSIGHT_FILTERS: {
             "description": f"All kinds are calculated, except {STORED_ONLY}, which is only stored.",
-            "anyOf": [reference(TRENDS), *kinds_of_filters(common)],
+            "anyOf": [reference(TRENDS), *map(reference, kinds)],
         },
+        **kinds,
         INSIGHT_QUERY: query_schema(),
         TRENDS: {
             **object_of(_trend_fields(), posthog_insight_fields.OF_FILTERS),

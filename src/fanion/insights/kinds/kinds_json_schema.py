@@ -28,8 +28,8 @@ _ENTITY: Final[JsonSchema] = {"type": ["object", "null"]}
 _SWITCH: Final[JsonSchema] = {"type": ["boolean", "null"], "default": False}
 
 
-def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
-    """Return a schema for the filters of each kind other than trends.
+def kinds_of_filters(common: Mapping[str, JsonSchema]) -> dict[str, JsonSchema]:
+    """Return a component for the filters of each kind other than trends, such as `PathsFilters`.
 
     Args:
         common: The fields that all kinds have.
@@ -42,8 +42,8 @@ def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
         "PATHS": ("Which steps follow one another.", _paths()),
         STORED_ONLY: ("Only stored.", {}),
     }
-    return [
-        {
+    return {
+        f"{kind.title()}Filters": {
             **object_of(
                 {"insight": one_of([kind]), **common, **fields},
                 OF_FILTERS,
@@ -52,7 +52,7 @@ def kinds_of_filters(common: Mapping[str, JsonSchema]) -> list[JsonSchema]:
             "description": f"{kind}: {text}",
         }
         for kind, (text, fields) in own.items()
-    ]
+    }
 
 
 def query_schema() -> JsonSchema:

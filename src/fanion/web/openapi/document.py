@@ -143,8 +143,10 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
     schema: dict[str, Any] = _simplify_schema(_rename_components(app.openapi_schema.to_schema()))
     schema["paths"] = rename_path_parameters(schema["paths"]) | deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
+    _publish_null_fields(schemas)
     add_filter_language(schema, app)
     for _, _, operation in iter_operations(schema):
+        operation["responses"].get("204", {}).pop("content", None)
         _add_error_responses(operation["responses"])
         _add_header_schemas(operation["responses"])
         for parameter in operation.get("parameters", ()):
@@ -176,6 +178,18 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
     }
     _add_integer_formats(schema)
     return schema
+
+
+def _publish_null_fields(schemas: Mapping[str, Any]) -> None:
+    """Publish fields of responses that are always null without a type.
+
+    Generators have no type that is null alone.
+    """
+    for component in schemas.values():
+        for field in component.get("properties", {}).values():
+            if field.get("type") == "null":
+                del field["type"]
+                field.setdefault("description", "Always null.")
 
 
 def _add_integer_formats(node: Any) -> None:

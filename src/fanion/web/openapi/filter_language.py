@@ -10,7 +10,13 @@ from typing import Any
 from litestar import Litestar
 from msgspec import Struct, inspect
 
-from fanion.cohorts.criteria.json_schema import CRITERIA, OLDER_GROUPS, QUERY, cohort_schemas
+from fanion.cohorts.criteria.json_schema import (
+    CRITERIA,
+    OLDER_GROUP,
+    OLDER_GROUPS,
+    QUERY,
+    cohort_schemas,
+)
 from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
 from fanion.flags.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
@@ -27,8 +33,24 @@ LANGUAGE = (
     *(FILTERS, "PersonFlagFilters", "GroupFlagFilters"),
     *("PersonConditionSet", "GroupConditionSet", "PersonCondition", "GroupCondition"),
     *("FlagVariant", "FlagPayloads", ROLLBACK, "RollbackCondition"),
-    *(CRITERIA, "CohortGroup", "CohortCondition", "CohortEventFilter", OLDER_GROUPS, QUERY),
-    *(INSIGHT_FILTERS, TRENDS, "EventSeries", "InsightCondition", "InsightConditionGroup"),
+    *(
+        CRITERIA,
+        "CohortGroup",
+        "CohortCondition",
+        "CohortEventFilter",
+        OLDER_GROUPS,
+        OLDER_GROUP,
+        QUERY,
+    ),
+    *(INSIGHT_FILTERS, TRENDS, "FunnelsFilters", "RetentionFilters", "StickinessFilters"),
+    *(
+        "LifecycleFilters",
+        "PathsFilters",
+        "SessionsFilters",
+        "EventSeries",
+        "InsightCondition",
+        "InsightConditionGroup",
+    ),
     INSIGHT_QUERY,
 )
 _INSIGHTS = "/api/projects/{project_id}/insights"
