@@ -1,9 +1,10 @@
 import { useId, useRef } from "react";
-import { formatNumber } from "@/lib/format";
 import { words } from "@/words/charts";
+import { formatNumber } from "@/words/format";
 import { BarsSvg } from "./BarsSvg";
 import { Figure } from "./Figure";
 import { Legend } from "./Legend";
+import { isHatched } from "./series";
 import { activeFirst, nameOf, type TimeSeriesProps } from "./TimeSeries";
 import { useCursor } from "./useCursor";
 import { useWidth } from "./useWidth";
@@ -100,9 +101,4 @@ export function Bars(props: BarsProps) {
       )}
     </Figure>
   );
-}
-
-/** Every other layer is hatched, so that neighbours differ without their colours. */
-export function isHatched(place: number): boolean {
-  return place % 2 === 1;
 }

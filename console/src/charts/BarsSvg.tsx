@@ -1,6 +1,5 @@
-import { isHatched } from "./Bars";
 import { labelled, ticks } from "./scale";
-import { markOf, type Series } from "./series";
+import { isHatched, markOf, type Series } from "./series";
 import { axisName, type Interval, shortNumber } from "./time";
 
 interface Props {

@@ -1,6 +1,6 @@
-import { formatNumber } from "@/lib/format";
 import { classes } from "@/ui/classes";
 import { words } from "@/words/charts";
+import { formatNumber } from "@/words/format";
 import { type Mark, markOf, type Series } from "./series";
 
 interface Props {

@@ -1,6 +1,5 @@
 import { words } from "@/words/charts";
-import { isHatched } from "./Bars";
-import type { SeriesColor } from "./series";
+import { isHatched, type SeriesColor } from "./series";
 
 export interface Share {
   name: string;

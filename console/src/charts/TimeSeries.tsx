@@ -1,6 +1,6 @@
 import { lazy, Suspense } from "react";
-import { formatNumber } from "@/lib/format";
 import { words } from "@/words/charts";
+import { formatNumber } from "@/words/format";
 import { Figure, type FigureProps } from "./Figure";
 import { Legend } from "./Legend";
 import type { Point, Series } from "./series";

@@ -38,3 +38,8 @@ export function markOf(series: Series, place: number): Mark {
     dash: DASHES[Math.floor(place / COLORS) % DASHES.length] ?? [],
   };
 }
+
+/** Every other layer is hatched, so that neighbours differ without their colours. */
+export function isHatched(place: number): boolean {
+  return place % 2 === 1;
+}

@@ -1,5 +1,5 @@
-import { formatCompact, formatNumber } from "@/lib/format";
 import { words } from "@/words/charts";
+import { formatCompact, formatNumber } from "@/words/format";
 
 export type Interval = "minute" | "hour" | "day" | "week" | "month";
 

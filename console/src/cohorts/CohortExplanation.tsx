@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
-import { formatNumber } from "@/lib/format";
 import { Notice } from "@/ui/Badge";
 import { Code } from "@/ui/Copy";
 import { Card, Facts } from "@/ui/Page";
@@ -8,6 +7,7 @@ import { PropertiesTable, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/cohorts";
+import { formatNumber } from "@/words/format";
 import { type Cohort, explainQuery } from "./queries";
 
 const WORDS = words.explain;

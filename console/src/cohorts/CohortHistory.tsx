@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
-import { formatDateTime, formatNumber } from "@/lib/format";
 import { Badge } from "@/ui/Badge";
 import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/cohorts";
+import { formatDateTime, formatNumber } from "@/words/format";
 import { type Calculation, type Cohort, calculationsQuery } from "./queries";
 
 const WORDS = words.history;

@@ -14,7 +14,7 @@ import { CohortMembers } from "./CohortMembers";
 import { CohortState } from "./CohortState";
 import { CohortUsage } from "./CohortUsage";
 import { type Cohort, cohortQuery } from "./queries";
-import type { CohortTab } from "./routes";
+import type { CohortTab } from "./search";
 
 // Loaded with their tabs.
 const CriteriaTab = lazy(async () => ({ default: (await import("./CriteriaTab")).CriteriaTab }));

@@ -13,7 +13,7 @@ import { DataTable } from "@/ui/table";
 import { words } from "@/words/cohorts";
 import { columnsOf } from "./columns";
 import { type Cohort, cohortsQuery, readCohorts, usersOfCohortsQuery } from "./queries";
-import { COHORT_KINDS, type CohortsSearch } from "./routes";
+import { COHORT_KINDS, type CohortsSearch } from "./search";
 import { cohortsIn } from "./usage";
 
 const route = getRouteApi("/signed-in/project/$projectId/cohorts");

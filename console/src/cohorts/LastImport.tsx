@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useProjectId } from "@/app/session";
-import { formatNumber } from "@/lib/format";
 import { Notice } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { Visible } from "@/ui/properties";
 import { CSV_TYPE, csvLine, download } from "@/ui/table";
 import { words } from "@/words/cohorts";
+import { formatNumber } from "@/words/format";
 import { type Calculation, type Cohort, calculationsQuery } from "./queries";
 
 const WORDS = words.upload;

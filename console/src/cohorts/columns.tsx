@@ -1,9 +1,9 @@
-import { formatDateTime, formatNumber } from "@/lib/format";
 import { Badge } from "@/ui/Badge";
 import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
 import { words } from "@/words/cohorts";
+import { formatDateTime, formatNumber } from "@/words/format";
 import { CohortState, stateOf } from "./CohortState";
 import type { Cohort } from "./queries";
 

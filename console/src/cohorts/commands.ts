@@ -1,8 +1,8 @@
 import { Plus, UsersRound } from "lucide-react";
 import { api, dataOf } from "@/lib/api";
 import type { Command, CommandSource } from "@/lib/commands";
-import { formatNumber } from "@/lib/format";
 import { words } from "@/words/cohorts";
+import { formatNumber } from "@/words/format";
 
 const FOUND_MAX = 8;
 

@@ -3,7 +3,7 @@ import { api, dataOf, send } from "@/lib/api";
 import { queryOf } from "@/lib/paging";
 import { prefix } from "@/lib/prefix";
 import type { components } from "@/lib/schema";
-import type { CohortsSearch } from "./routes";
+import type { CohortsSearch } from "./search";
 
 export type Cohort = components["schemas"]["CohortBody"];
 export type Calculation = components["schemas"]["Calculation"];

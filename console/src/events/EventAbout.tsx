@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { Switch } from "@/ui/Field";
 import { Card, Facts } from "@/ui/Page";
 import { Loaded } from "@/ui/States";

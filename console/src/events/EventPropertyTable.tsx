@@ -6,9 +6,8 @@ import { plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/events";
-import type { ChangeProperties } from "./PropertiesPage";
 import { type PropertyDefinition, propertiesQuery } from "./queries";
-import type { PropertiesSearch } from "./routes";
+import type { ChangeProperties, PropertiesSearch } from "./search";
 import { sortOf, sortText } from "./sort";
 import { typeName } from "./types";
 

@@ -12,7 +12,7 @@ import { words } from "@/words/events";
 import { columns, type EventItem } from "./columns";
 import { filtered, itemsOf } from "./items";
 import { definitionsQuery, marksQuery, volumesQuery } from "./queries";
-import { type EventsSearch, KINDS, MARKS } from "./routes";
+import { type EventsSearch, KINDS, MARKS } from "./search";
 import { sortOf, sortText } from "./sort";
 
 const FIRST_SORT = "-volume";

@@ -5,14 +5,8 @@ import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/events";
 import { EventPropertyTable } from "./EventPropertyTable";
 import { PropertyDialog } from "./PropertyDialog";
-import { OWNERS, type PropertiesSearch } from "./routes";
 import { GroupProperties, PersonProperties } from "./SampledProperties";
-
-export type ChangeProperties = (
-  changes: {
-    [Name in keyof PropertiesSearch]?: PropertiesSearch[Name] | undefined;
-  },
-) => void;
+import { type ChangeProperties, OWNERS, type PropertiesSearch } from "./search";
 
 export default function PropertiesPage() {
   const search: PropertiesSearch = useSearch({ from: "/signed-in/project/$projectId/properties" });

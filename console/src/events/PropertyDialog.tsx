@@ -7,8 +7,8 @@ import { plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { words } from "@/words/events";
 import { definitionsQuery, propertiesQuery, valuesQuery } from "./queries";
-import type { Owner } from "./routes";
 import { groupValuesQuery, personValuesQuery } from "./sampledProperties";
+import type { Owner } from "./search";
 import { TopValues } from "./TopValues";
 
 interface PropertyDialogProps {

@@ -1,21 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
-import { formatShare } from "@/lib/format";
 import { Select } from "@/ui/Field";
 import { plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/events";
+import { formatShare } from "@/words/format";
 import { NameFilter, named } from "./EventPropertyTable";
-import type { ChangeProperties } from "./PropertiesPage";
-import type { PropertiesSearch } from "./routes";
 import {
   groupPropertiesQuery,
   groupTypesQuery,
   personPropertiesQuery,
   type Sampled,
 } from "./sampledProperties";
+import type { ChangeProperties, PropertiesSearch } from "./search";
 import { sortOf, sortText } from "./sort";
 import { typeName } from "./types";
 

@@ -1,7 +1,7 @@
-import { formatNumber } from "@/lib/format";
 import type { components } from "@/lib/schema";
 import { SafeText } from "@/ui/properties";
 import { words } from "@/words/events";
+import { formatNumber } from "@/words/format";
 
 interface TopValuesProps {
   label: string;

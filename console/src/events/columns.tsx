@@ -1,10 +1,10 @@
 import { Sparkline } from "@/charts";
-import { formatNumber } from "@/lib/format";
 import { Badge } from "@/ui/Badge";
 import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
 import { words } from "@/words/events";
+import { formatNumber } from "@/words/format";
 import type { Definition } from "./queries";
 
 /** total: of 30 days, null where it is not known; counts: by day */

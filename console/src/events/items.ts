@@ -1,6 +1,6 @@
 import type { EventItem } from "./columns";
 import type { Definition, Volumes } from "./queries";
-import type { EventsSearch } from "./routes";
+import type { EventsSearch } from "./search";
 
 interface Marked {
   hidden: ReadonlySet<string>;

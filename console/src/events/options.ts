@@ -1,5 +1,5 @@
 import { api, dataOf } from "@/lib/api";
-import type { OptionSource } from "@/ui/Combobox";
+import type { OptionSource } from "@/ui/combobox";
 import { plainName } from "@/ui/properties";
 
 const NAMES_MAX = 50;

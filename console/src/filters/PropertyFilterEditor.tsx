@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { Checkbox, Select } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
 import { words } from "@/words/filters";

@@ -1,5 +1,5 @@
 import { useProjectId } from "@/app/session";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/filters";
 import { cohortOptions, valueOptions } from "./api";

@@ -1,9 +1,9 @@
 import { api, dataOf } from "@/lib/api";
-import { formatNumber, formatShare } from "@/lib/format";
 import type { components } from "@/lib/schema";
-import { type ComboboxOption, matching, type OptionSource } from "@/ui/Combobox";
+import { type ComboboxOption, matching, type OptionSource } from "@/ui/combobox";
 import { plainName } from "@/ui/properties";
 import { words } from "@/words/filters";
+import { formatNumber, formatShare } from "@/words/format";
 import type { FilterKind } from "./model";
 
 export interface PropertiesOf {

@@ -2,12 +2,12 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
-import { formatDateTime } from "@/lib/format";
 import type { components } from "@/lib/schema";
 import { Dialog } from "@/ui/Dialog";
 import { PropertiesTable, plainName, Visible } from "@/ui/properties";
 import { Failed, Skeleton } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
+import { formatDateTime } from "@/words/format";
 import { words } from "@/words/groups";
 import { type Group, groupEventsQuery } from "./queries";
 

@@ -12,7 +12,7 @@ import { words } from "@/words/groups";
 import { GroupEvents } from "./GroupEvents";
 import { GroupFlags } from "./GroupFlags";
 import { type Group, groupQuery, groupTypesQuery } from "./queries";
-import type { GroupTab } from "./routes";
+import type { GroupTab } from "./search";
 
 const route = getRouteApi("/signed-in/project/$projectId/groups/$typeIndex/$groupKey");
 

@@ -1,7 +1,7 @@
-import { formatDateTime } from "@/lib/format";
 import { PropertyValue, plainName, plainValue, Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
+import { formatDateTime } from "@/words/format";
 import { words } from "@/words/groups";
 import type { Group } from "./queries";
 

@@ -2,11 +2,11 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useProjectId } from "@/app/session";
-import { formatTime } from "@/lib/format";
 import { EventDetails, type LiveEvent, personName, useFeed } from "@/live";
 import { Button, LinkButton } from "@/ui/Button";
 import { Card } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
+import { formatTime } from "@/words/format";
 import { words } from "@/words/home";
 import { hasEventsQuery } from "./queries";
 

@@ -11,7 +11,7 @@ import { ChangedFlags, RecentWork } from "./ActivityTiles";
 import { Onboarding } from "./Onboarding";
 import { Problems } from "./Problems";
 import { hasEventsQuery } from "./queries";
-import type { HomeSearch } from "./routes";
+import type { HomeSearch } from "./search";
 import { EventsToday, PersonsToday } from "./TodayTiles";
 
 export default function HomePage() {

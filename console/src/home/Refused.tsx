@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
 import { Examples, type Report, reasonName, reportQuery } from "@/ingestion";
-import { formatNumber } from "@/lib/format";
 import { Card, LINK } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
+import { formatNumber } from "@/words/format";
 import { words } from "@/words/home";
 
 const EVERY_MS = 2000;

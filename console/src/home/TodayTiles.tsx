@@ -3,9 +3,9 @@ import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
 import { captionOf, TimeSeries } from "@/charts";
-import { formatNumber, formatTime } from "@/lib/format";
 import { Card, LINK } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
+import { formatNumber, formatTime } from "@/words/format";
 import { words } from "@/words/home";
 import { eventsTodayQuery, type Hours, personsTodayQuery } from "./queries";
 

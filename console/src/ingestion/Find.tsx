@@ -2,13 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Search } from "lucide-react";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { useProjectId } from "@/app/session";
-import { formatDateTime } from "@/lib/format";
 import { EventDetails, type LiveEvent, personName } from "@/live";
 import { Button } from "@/ui/Button";
 import { TextField } from "@/ui/Field";
 import { Card } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
 import { Failed } from "@/ui/States";
+import { formatDateTime } from "@/words/format";
 import { words } from "@/words/ingestion";
 import { type Trace, type Whereabouts, whereaboutsQuery } from "./findEvent";
 

@@ -5,7 +5,7 @@ import { words } from "@/words/ingestion";
 import { DeadLetters } from "./DeadLetters";
 import { Find } from "./Find";
 import { Ledger } from "./Ledger";
-import type { IngestionSearch } from "./routes";
+import type { IngestionSearch } from "./search";
 
 export default function IngestionPage() {
   const search: IngestionSearch = useSearch({ from: "/signed-in/project/$projectId/ingestion" });

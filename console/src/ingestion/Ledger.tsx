@@ -2,15 +2,15 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useProject, useProjectId } from "@/app/session";
 import { Bars, captionOf } from "@/charts";
-import { formatDateTime, formatNumber, formatRelative } from "@/lib/format";
 import { Select } from "@/ui/Field";
 import { Card } from "@/ui/Page";
 import { Empty, Loaded } from "@/ui/States";
+import { formatDateTime, formatNumber, formatRelative } from "@/words/format";
 import { words } from "@/words/ingestion";
 import { INTERVALS, ledgerSeries } from "./buckets";
 import { type Report, reportQuery } from "./queries";
 import { Reasons } from "./Reasons";
-import { SPANS, type Span } from "./routes";
+import { SPANS, type Span } from "./search";
 
 interface LedgerProps {
   span: Span;

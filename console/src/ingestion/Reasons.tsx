@@ -1,7 +1,7 @@
-import { formatNumber } from "@/lib/format";
 import { Card } from "@/ui/Page";
 import { SafeText, Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
+import { formatNumber } from "@/words/format";
 import { words } from "@/words/ingestion";
 import type { Example, Report } from "./queries";
 

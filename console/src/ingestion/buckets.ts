@@ -2,7 +2,7 @@ import type { Interval, Series } from "@/charts";
 import { fromLocal, toLocal } from "@/ui/zonedTime";
 import { words } from "@/words/ingestion";
 import type { Report } from "./queries";
-import type { Span } from "./routes";
+import type { Span } from "./search";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

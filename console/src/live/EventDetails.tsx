@@ -1,14 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
-import { formatExact } from "@/lib/format";
 import { Button, LinkButton } from "@/ui/Button";
 import { Copyable, CopyButton } from "@/ui/Copy";
 import { Facts } from "@/ui/Page";
 import { PropertiesTable } from "@/ui/properties";
+import { formatExact } from "@/words/format";
 import { words } from "@/words/live";
 import type { LiveEvent } from "./liveEvent";
 import { personOfQuery } from "./queries";
-import type { ChangeSearch } from "./useLiveSearch";
+import type { ChangeSearch } from "./search";
 
 interface EventDetailsProps {
   event: LiveEvent;

@@ -1,12 +1,12 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
-import { formatExact, formatTime } from "@/lib/format";
 import { classes } from "@/ui/classes";
 import { plainName, Visible } from "@/ui/properties";
+import { formatExact, formatTime } from "@/words/format";
 import { words } from "@/words/live";
 import { EventDetails } from "./EventDetails";
 import { type LiveEvent, personName, placeOf } from "./liveEvent";
-import type { ChangeSearch } from "./useLiveSearch";
+import type { ChangeSearch } from "./search";
 
 interface EventRowProps {
   event: LiveEvent;

@@ -5,7 +5,7 @@ import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/live";
 import { EventRow } from "./EventRow";
 import type { LiveEvent } from "./liveEvent";
-import type { ChangeSearch } from "./useLiveSearch";
+import type { ChangeSearch } from "./search";
 
 // Rows in the page: of a busy stream the newest alone, until the user asks for more.
 const SHOWN_FIRST = 100;

@@ -4,12 +4,11 @@ import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { nameOptions, valueOptions } from "@/filters";
 import { Button } from "@/ui/Button";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { words } from "@/words/live";
 import type { LiveEvent } from "./liveEvent";
 import { Mine } from "./Mine";
-import type { LiveSearch } from "./routes";
-import type { ChangeSearch } from "./useLiveSearch";
+import type { ChangeSearch, LiveSearch } from "./search";
 
 interface LiveFiltersProps {
   search: LiveSearch;

@@ -12,10 +12,10 @@ import type { LiveEvent } from "./liveEvent";
 import { NoEvents } from "./NoEvents";
 import { useOwnId } from "./ownId";
 import { earlierQuery } from "./queries";
-import type { LiveSearch } from "./routes";
 import { StreamState } from "./StreamState";
+import type { LiveSearch } from "./search";
+import { useLiveSearch } from "./search";
 import { useFeed } from "./useFeed";
-import { useLiveSearch } from "./useLiveSearch";
 
 export default function LivePage() {
   const [search, change] = useLiveSearch();

@@ -8,7 +8,7 @@ import { Visible } from "@/ui/properties";
 import { words } from "@/words/live";
 import type { LiveEvent } from "./liveEvent";
 import { candidates } from "./ownId";
-import type { ChangeSearch } from "./useLiveSearch";
+import type { ChangeSearch } from "./search";
 
 interface MineProps {
   isOn: boolean;

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
 import { groupTypesQuery } from "@/groups";
 import { api, dataOf } from "@/lib/api";
-import { Combobox, type OptionSource } from "@/ui/Combobox";
+import { Combobox, type OptionSource } from "@/ui/combobox";
 import { words } from "@/words/persons";
 
 const FOUND_MAX = 20;

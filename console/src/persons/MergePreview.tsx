@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
-import { formatDateTime, formatNumber } from "@/lib/format";
 import { Badge, Notice } from "@/ui/Badge";
 import { plainName, plainValue, SafeText, Visible } from "@/ui/properties";
+import { formatDateTime, formatNumber } from "@/words/format";
 import { words } from "@/words/persons";
 import type { MergePreview } from "./queries";
 

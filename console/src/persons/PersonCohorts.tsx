@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
-import { formatNumber } from "@/lib/format";
 import type { components } from "@/lib/schema";
 import { Badge } from "@/ui/Badge";
 import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { type Column, DataTable } from "@/ui/table";
+import { formatNumber } from "@/words/format";
 import { words } from "@/words/persons";
 import { type Person, personCohortsQuery } from "./queries";
 

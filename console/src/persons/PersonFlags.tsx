@@ -10,7 +10,7 @@ import { words } from "@/words/persons";
 import { FlagTable } from "./FlagTable";
 import { GroupKeys } from "./GroupKeys";
 import { flagsNowQuery, type Person } from "./queries";
-import type { PersonSearch } from "./routes";
+import type { PersonSearch } from "./search";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 const WORDS = words.flags;

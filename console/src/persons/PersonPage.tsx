@@ -16,7 +16,7 @@ import { PersonCohorts } from "./PersonCohorts";
 import { PersonIds } from "./PersonIds";
 import { PersonProperties } from "./PersonProperties";
 import { type Person, personQuery } from "./queries";
-import type { PersonTab } from "./routes";
+import type { PersonTab } from "./search";
 import { Timeline } from "./Timeline";
 
 // Loaded with their tabs.

@@ -1,5 +1,5 @@
 import { api, dataOf } from "@/lib/api";
-import { Combobox, type OptionSource } from "@/ui/Combobox";
+import { Combobox, type OptionSource } from "@/ui/combobox";
 import { emailOf } from "./names";
 
 const FOUND_MAX = 10;

@@ -11,7 +11,7 @@ import { columnsOf, HIDDEN_AT_FIRST } from "./columns";
 import { NoMatch, NoPersons } from "./NoPersons";
 import { PersonsToolbar } from "./PersonsToolbar";
 import { type Person, type PersonsQuestion, personsQuery, readPersons } from "./queries";
-import type { PersonsSearch } from "./routes";
+import type { PersonsSearch } from "./search";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons");
 const CSV_PAGE = 1_000;

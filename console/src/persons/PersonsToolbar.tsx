@@ -5,7 +5,7 @@ import { useTyped } from "@/lib/useTyped";
 import { Button } from "@/ui/Button";
 import { SearchInput, Select } from "@/ui/Field";
 import { words } from "@/words/persons";
-import type { PersonsSearch } from "./routes";
+import type { PersonsSearch } from "./search";
 
 interface Props {
   search: PersonsSearch;

@@ -6,7 +6,8 @@ import { plainName, plainValue, SafeText, Visible } from "@/ui/properties";
 import { Failed, Skeleton } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/persons";
-import { changesQuery, type TimelineEntry } from "./queries";
+import { changesQuery } from "./queries";
+import type { TimelineEntry } from "./sessions";
 
 const WORDS = words.history;
 

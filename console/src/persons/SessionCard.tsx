@@ -1,4 +1,4 @@
-import { formatDateTime, formatDuration } from "@/lib/format";
+import { formatDateTime, formatDuration } from "@/words/format";
 import { words } from "@/words/persons";
 import { type Session, secondsOf } from "./sessions";
 import { TimelineRow } from "./TimelineRow";

@@ -3,13 +3,13 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { Button } from "@/ui/Button";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { Select } from "@/ui/Field";
 import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/persons";
 import { type Person, timelineQuery } from "./queries";
-import { type PersonSearch, TIMELINE_KINDS } from "./routes";
 import { SessionCard } from "./SessionCard";
+import { type PersonSearch, TIMELINE_KINDS } from "./search";
 import { sessionsOf } from "./sessions";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");

@@ -3,13 +3,14 @@ import { Link } from "@tanstack/react-router";
 import { ChevronDown, ChevronRight, PencilLine, UsersRound } from "lucide-react";
 import { useId } from "react";
 import { useProjectId } from "@/app/session";
-import { formatDateTime } from "@/lib/format";
 import { LINK } from "@/ui/Page";
 import { PropertiesTable, plainName, plainValue, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
+import { formatDateTime } from "@/words/format";
 import { words } from "@/words/persons";
 import { ChangeText } from "./ChangeText";
-import { eventQuery, type TimelineEntry } from "./queries";
+import { eventQuery } from "./queries";
+import type { TimelineEntry } from "./sessions";
 
 const WORDS = words.timeline;
 const CHANGES_SHOWN = 5;

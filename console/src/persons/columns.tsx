@@ -1,8 +1,8 @@
-import { formatDateTime } from "@/lib/format";
 import { Badge } from "@/ui/Badge";
 import { PropertyValue, plainName, Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
+import { formatDateTime } from "@/words/format";
 import { words } from "@/words/persons";
 import { emailOf } from "./names";
 import type { Person } from "./queries";

@@ -3,12 +3,11 @@ import type { PropertyFilter } from "@/filters";
 import { api, dataOf } from "@/lib/api";
 import { queryOf } from "@/lib/paging";
 import type { components } from "@/lib/schema";
-import type { TimelineKind } from "./routes";
-import { entryOf } from "./sessions";
+import type { TimelineKind } from "./search";
+import { entryOf, type TimelineEntry } from "./sessions";
 
 /** The person without fields that the API always leaves empty. */
 export type Person = Omit<components["schemas"]["PersonBody"], "value_at_data_point">;
-export type TimelineEntry = components["schemas"]["TimelineEntry"];
 export type MergePreview = components["schemas"]["MergePreview"];
 
 const PAGE = 100;

@@ -1,7 +1,7 @@
 import type { components } from "@/lib/schema";
-import type { TimelineEntry } from "./queries";
 
 type EventBody = components["schemas"]["EventBody"];
+export type TimelineEntry = components["schemas"]["TimelineEntry"];
 
 export interface Session {
   /** null: entries that no session is known of */

@@ -2,7 +2,7 @@ import { Building2, CircleUser, KeyRound, Settings, UserPlus } from "lucide-reac
 import type { Command, CommandSource } from "@/lib/commands";
 import { words as app } from "@/words/app";
 import { words } from "@/words/settings";
-import { ACCOUNT_TABS, ORGANIZATION_TABS, PROJECT_TABS } from "./routes";
+import { ACCOUNT_TABS, ORGANIZATION_TABS, PROJECT_TABS } from "./search";
 
 /** Every tab of the settings, by name. */
 export const commands: CommandSource = (_, { projectId }) => {

@@ -1,6 +1,6 @@
-import { formatExact, formatRelative } from "@/lib/format";
 import { useNow } from "@/lib/hooks";
 import { Tooltip } from "@/ui/Tooltip";
+import { formatExact, formatRelative } from "@/words/format";
 import { words } from "@/words/ui";
 
 /** "5 minutes ago", with the exact time when it is pointed at. */

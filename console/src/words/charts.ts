@@ -1,4 +1,4 @@
-import { counted, formatNumber } from "@/lib/format";
+import { counted, formatNumber } from "@/words/format";
 
 export const words = {
   showTable: "Show as a table",

@@ -1,4 +1,4 @@
-import { counted } from "@/lib/format";
+import { counted } from "@/words/format";
 
 /** How a comparison reads in a sentence: "`plan` is `pro`". */
 const operators = {

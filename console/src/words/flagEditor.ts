@@ -1,4 +1,4 @@
-import { counted, formatNumber } from "@/lib/format";
+import { counted, formatNumber } from "@/words/format";
 
 const people = (count: number) => counted(count, "person", "people");
 const groups = (count: number) => counted(count, "group", "groups");

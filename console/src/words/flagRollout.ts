@@ -1,4 +1,4 @@
-import { counted, formatNumber } from "@/lib/format";
+import { counted, formatNumber } from "@/words/format";
 
 export const words = {
   viewer: "You have read-only access to this flag. See “Access” for who can edit it.",

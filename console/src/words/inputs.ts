@@ -1,4 +1,4 @@
-import { formatNumber } from "@/lib/format";
+import { formatNumber } from "@/words/format";
 
 export const words = {
   loading: "Loading…",

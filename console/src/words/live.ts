@@ -1,4 +1,4 @@
-import { counted, formatNumber } from "@/lib/format";
+import { counted, formatNumber } from "@/words/format";
 
 const rate = (perSecond: number): string =>
   `${formatNumber(perSecond < 10 ? Math.round(perSecond * 10) / 10 : Math.round(perSecond))} per second`;

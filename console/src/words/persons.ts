@@ -1,4 +1,4 @@
-import { counted } from "@/lib/format";
+import { counted } from "@/words/format";
 
 export const words = {
   title: "Persons",

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { PropertyFilterList } from "@/filters";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/cohorts";
 import { CountField, EventWindow, NumberInput, Span } from "./fields";

@@ -1,7 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
-import { formatNumber } from "@/lib/format";
 import { useSettled } from "@/lib/hooks";
 import { type Person, personQuery } from "@/persons";
 import { LINK } from "@/ui/Page";
@@ -9,6 +8,7 @@ import { plainName, plainValue, SafeText, Visible } from "@/ui/properties";
 import { ErrorNote, Skeleton } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/cohorts";
+import { formatNumber } from "@/words/format";
 import { previewQuery } from "../queries";
 import { lastEventQuery } from "./lastEvent";
 import { type Group, isCompleteGroup, kindOf, type Leaf, leavesOf } from "./model";

@@ -1,12 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { formatDateTime } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import { Notice } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagEditor";
+import { formatDateTime } from "@/words/format";
 import { type Flag, readRules } from "../model";
 import { flagQuery, isConflict, type UnsavedFlag, useChangeFlag } from "../queries";
 import { TRY_IT } from "../search";

@@ -4,13 +4,21 @@ import { errorOf } from "@/lib/errors";
 import { IconButton } from "@/ui/Button";
 import { CONTROL } from "@/ui/classes";
 import { words } from "@/words/flagEditor";
-import { changedVariant, type Variant } from "../model";
+import { changedVariant, type Rules, type Variant } from "../model";
 import { ShareInput } from "./NumberInput";
 import { PayloadField } from "./PayloadField";
-import type { VariantsProps } from "./VariantsCard";
 import { removedVariant, renamedVariant, withPayload } from "./variants";
 
 const CELL = "block px-1 py-1 align-top sm:table-cell";
+
+export interface VariantsProps {
+  rules: Rules;
+  onChange: (rules: Rules) => void;
+  error: unknown;
+  canEdit: boolean;
+  /** Reports payloads that are not valid JSON; they are not applied. */
+  onInvalid: (key: string, isInvalid: boolean) => void;
+}
 
 export function VariantTable(props: VariantsProps) {
   return (

@@ -6,17 +6,8 @@ import { Card } from "@/ui/Page";
 import { words } from "@/words/flagEditor";
 import { type Rules, shareSum } from "../model";
 import { PayloadField } from "./PayloadField";
-import { VariantTable } from "./VariantTable";
+import { type VariantsProps, VariantTable } from "./VariantTable";
 import { addedVariant, evenedOut, multivariate, withoutVariants, withPayload } from "./variants";
-
-export interface VariantsProps {
-  rules: Rules;
-  onChange: (rules: Rules) => void;
-  error: unknown;
-  canEdit: boolean;
-  /** Reports payloads that are not valid JSON; they are not applied. */
-  onInvalid: (key: string, isInvalid: boolean) => void;
-}
 
 /** The card of the variants: what people who get the flag get. */
 export function VariantsCard(props: VariantsProps) {

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { FormDialog } from "@/ui/Dialog";
 import { words } from "@/words/flagList";
 

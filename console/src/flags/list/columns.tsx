@@ -1,5 +1,4 @@
 import { ShareBar, Sparkline } from "@/charts";
-import { formatNumber } from "@/lib/format";
 import { Badge } from "@/ui/Badge";
 import { Switch } from "@/ui/Field";
 import { Time } from "@/ui/Time";
@@ -7,6 +6,7 @@ import { toastError } from "@/ui/Toast";
 import { Tooltip } from "@/ui/Tooltip";
 import type { Column } from "@/ui/table";
 import { words } from "@/words/flagList";
+import { formatNumber } from "@/words/format";
 import { switchFlag } from "../changes";
 import type { FlagOverview } from "../listQueries";
 import type { Names } from "../sentence";

@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
-import { formatNumber } from "@/lib/format";
 import { useNow } from "@/lib/hooks";
 import { Badge, type Tone } from "@/ui/Badge";
 import { Card, Facts } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/flagUsage";
+import { formatNumber } from "@/words/format";
 import { overviewQuery } from "../listQueries";
 import type { Flag } from "../model";
 import { type Evidence, evidenceOf, type Verdict } from "./removal";

@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ActivityEntry, describeChange } from "@/activity";
 import { useProjectId } from "@/app/session";
-import { formatDateTime } from "@/lib/format";
 import { FormDialog } from "@/ui/Dialog";
 import { JsonDiff } from "@/ui/JsonDiff";
 import { Loaded } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagActivity";
+import { formatDateTime } from "@/words/format";
 import { refresh } from "../changes";
 import { type Flag, isObject, readRules } from "../model";
 import { changeFlag, isConflict, useChangeFlag } from "../queries";

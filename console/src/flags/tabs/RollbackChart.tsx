@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
-import { formatNumber } from "@/lib/format";
 import { Loaded } from "@/ui/States";
 import { words } from "@/words/flagRollout";
+import { formatNumber } from "@/words/format";
 import { DailyChart } from "./DailyChart";
 import { averageOf } from "./rollback";
 import { type TrendFilters, trendQuery } from "./usageQueries";

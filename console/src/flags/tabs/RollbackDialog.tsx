@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { useSettled } from "@/lib/hooks";
-import { Combobox } from "@/ui/Combobox";
+import { Combobox } from "@/ui/combobox";
 import { FormDialog } from "@/ui/Dialog";
 import { SelectField, TextField } from "@/ui/Field";
 import { words } from "@/words/flagRollout";

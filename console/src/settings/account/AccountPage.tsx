@@ -2,7 +2,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { Page } from "@/ui/Page";
 import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/settings";
-import { ACCOUNT_TABS } from "../routes";
+import { ACCOUNT_TABS } from "../search";
 import { KeysTab } from "./KeysTab";
 import { PasswordTab } from "./PasswordTab";
 import { ProfileTab } from "./ProfileTab";

@@ -3,7 +3,7 @@ import { useMe } from "@/app/session";
 import { Page } from "@/ui/Page";
 import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/settings";
-import { ORGANIZATION_TABS } from "../routes";
+import { ORGANIZATION_TABS } from "../search";
 import { InvitesTab } from "./InvitesTab";
 import { MembersTab } from "./MembersTab";
 import { RolesTab } from "./RolesTab";

@@ -4,7 +4,7 @@ import { Page } from "@/ui/Page";
 import { Skeleton } from "@/ui/States";
 import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/settings";
-import { PROJECT_TABS } from "../routes";
+import { PROJECT_TABS } from "../search";
 import { GeneralTab } from "./GeneralTab";
 import { IngestionTab } from "./IngestionTab";
 import { ProjectKeysTab } from "./ProjectKeysTab";

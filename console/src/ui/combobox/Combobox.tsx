@@ -5,43 +5,7 @@ import { classes, FLOATING } from "@/ui/classes";
 import { words } from "@/words/inputs";
 import { Chip } from "./Chip";
 import { OptionList } from "./OptionList";
-import type { ComboboxOption, OptionSource } from "./options";
-import { useCombobox } from "./useCombobox";
-
-interface CommonProps {
-  label: string;
-  /** Hides the label from sight, such as when a sentence surrounds the field. */
-  hideLabel?: boolean;
-  /** All options, or the source to search. */
-  options: readonly ComboboxOption[] | OptionSource;
-  placeholder?: string;
-  /** Accepts typed text that is not an option. */
-  freeEntry?: boolean;
-  disabled?: boolean;
-  hint?: string | undefined;
-  error?: string | undefined;
-  /** Values are code, such as names of properties. */
-  mono?: boolean;
-  autoFocus?: boolean;
-  /** The words for a value that is chosen, where options are asked for. */
-  labelOf?: (value: string) => string | undefined;
-}
-
-interface SingleProps extends CommonProps {
-  multiple?: false;
-  value: string | null;
-  onChange: (value: string | null) => void;
-  /** Lets the user clear the field. */
-  clearable?: boolean;
-}
-
-interface MultipleProps extends CommonProps {
-  multiple: true;
-  value: readonly string[];
-  onChange: (value: string[]) => void;
-}
-
-export type ComboboxProps = SingleProps | MultipleProps;
+import { type ComboboxProps, useCombobox } from "./useCombobox";
 
 /** A field that completes what is typed out of a list; with one value, or several as chips. */
 export function Combobox(props: ComboboxProps) {

@@ -3,7 +3,6 @@ import { type MouseEvent, memo, type ReactNode } from "react";
 import { prefix } from "@/lib/prefix";
 import { words } from "@/words/table";
 import type { Column } from "./columns";
-import { Gap } from "./TableGrid";
 
 interface Props<Row> {
   id: string;
@@ -91,6 +90,17 @@ function DrawnRow<Row>(props: Props<Row>) {
 
 /** Drawn once while it is in sight, however often the table is while it scrolls. */
 export const BodyRow = memo(DrawnRow) as typeof DrawnRow;
+
+/** Stands for the rows out of sight. */
+export function Gap({ height }: { height: number }) {
+  if (height <= 0) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it has no focus; rows of a grid that have say so by tabIndex.
+    <tr aria-hidden="true">
+      <td className="p-0" style={{ height }} />
+    </tr>
+  );
+}
 
 /** A link, so that it can be opened in another tab and copied. */
 function RowLink(props: { href: string; onFollow: () => void; children: ReactNode }) {

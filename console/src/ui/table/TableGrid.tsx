@@ -13,17 +13,11 @@ import {
 } from "react";
 import { useShortcuts } from "@/lib/shortcuts";
 import { words } from "@/words/table";
-import { BodyRow } from "./BodyRow";
+import { BodyRow, Gap } from "./BodyRow";
 import { type Column, type Sort, WIDTH, widthOf } from "./columns";
-import type { More } from "./DataTable";
 import { HeaderRow } from "./HeaderRow";
+import type { More, Selection } from "./types";
 import { useRowKeys } from "./useRowKeys";
-
-export interface Selection {
-  /** Ids of rows. */
-  selected: ReadonlySet<string>;
-  onChange: (selected: ReadonlySet<string>) => void;
-}
 
 interface Props<Row extends object> {
   label: string;
@@ -221,17 +215,6 @@ function useRowHeight(
     if (row) setHeight(row.offsetHeight);
   }, [box, columns, isEmpty]);
   return height;
-}
-
-/** Stands for the rows out of sight. */
-export function Gap({ height }: { height: number }) {
-  if (height <= 0) return null;
-  return (
-    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it has no focus; rows of a grid that have say so by tabIndex.
-    <tr aria-hidden="true">
-      <td className="p-0" style={{ height }} />
-    </tr>
-  );
 }
 
 function toggle(selection: Selection, ids: readonly string[], isOn: boolean): void {

@@ -1,6 +1,6 @@
 export type { CsvSource } from "./CsvButton";
 export type { Column, Plain, Sort } from "./columns";
 export { type CsvRows, csvCell, csvLine } from "./csv";
-export { DataTable, type DataTableProps, type More } from "./DataTable";
+export { DataTable } from "./DataTable";
 export { CSV_TYPE, download } from "./download";
-export type { Selection } from "./TableGrid";
+export type { DataTableProps, More, Selection } from "./types";

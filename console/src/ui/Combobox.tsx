@@ -1,2 +1,0 @@
-export { Combobox, type ComboboxProps } from "./combobox/Combobox";
-export { type ComboboxOption, matching, type OptionSource } from "./combobox/options";
