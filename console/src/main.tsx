@@ -3,11 +3,10 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import "@/app/app.css";
-import { setStyleNonce } from "@/app/nonce";
 import { queryClient } from "@/app/queries";
 import { router } from "@/app/router";
-import { reloadAfterUpgrade } from "@/app/upgrade";
 import { startShortcuts } from "@/lib/shortcuts";
+import { isText, readStored, writeStored } from "@/lib/storage";
 import { startTheme } from "@/lib/theme";
 import { Toasts } from "@/ui/Toast";
 import { TooltipProvider } from "@/ui/Tooltip";
@@ -30,4 +29,30 @@ if (root !== null) {
       </QueryClientProvider>
     </StrictMode>,
   );
+}
+
+// A page that fails again at once fails for another reason.
+const PAUSE_MS = 60_000;
+
+/** Reload the page when the server was upgraded, since its parts then have other names. Screens keep
+ * the drafts of their users.
+ */
+function reloadAfterUpgrade(): void {
+  window.addEventListener("vite:preloadError", (event) => {
+    const last = Number(readStored("reloaded", "0", isText));
+    if (Date.now() - last < PAUSE_MS) return;
+    event.preventDefault();
+    writeStored("reloaded", String(Date.now()));
+    location.reload();
+  });
+}
+
+declare global {
+  var __webpack_nonce__: string | undefined;
+}
+
+/** Radix puts a style into the page while a dialog is open, and takes its nonce from this name. */
+function setStyleNonce(): void {
+  const meta = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]');
+  globalThis.__webpack_nonce__ = meta?.nonce;
 }

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { differences } from "@/flags/editor/changes";
-import { changesOf, type Fields, newFields } from "@/flags/editor/fields";
+import { changesOf, type Fields, newFields, suggestedKey } from "@/flags/editor/fields";
 import { merge } from "@/flags/editor/merge";
-import { suggestedKey } from "@/flags/editor/suggestedKey";
 import { removedVariant, renamedVariant, withPayload } from "@/flags/editor/variants";
 import { evenShares, type JsonObject, readRules, releasedToAll, writeRules } from "@/flags/model";
 import { rulesSentence } from "@/flags/sentence";

@@ -1,8 +1,8 @@
 import { ChartLine, Download, Table2 } from "lucide-react";
-import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
+import { useShortcuts } from "@/lib/shortcuts";
 import { CSV_TYPE, csvLine, download } from "@/ui/table";
 import { words } from "@/words/charts";
-import { useFigureKey } from "./figureKey";
 
 /** The numbers of a chart. */
 export interface FigureData {
@@ -146,4 +146,36 @@ function FigureRow({
 function saveData(data: FigureData, fileName: string): void {
   const lines = [data.columns, ...data.rows].map(csvLine);
   download(`${fileName}.csv`, ["\uFEFF", ...lines], CSV_TYPE);
+}
+
+interface Shown {
+  element: RefObject<HTMLElement | null>;
+  toggle: RefObject<() => void>;
+}
+
+const shown = new Set<Shown>();
+
+/** The key t shows the numbers of the figure with the focus, else of the first that is in sight. */
+function useFigureKey(element: RefObject<HTMLElement | null>, toggle: () => void): void {
+  const latest = useRef(toggle);
+  latest.current = toggle;
+  useEffect(() => {
+    const one = { element, toggle: latest };
+    shown.add(one);
+    return () => {
+      shown.delete(one);
+    };
+  }, [element]);
+  useShortcuts([{ keys: words.tableKey, label: words.showTable, run: toggleOne }]);
+}
+
+function toggleOne(): void {
+  const figures = [...shown];
+  const focused = figures.find((one) => one.element.current?.contains(document.activeElement));
+  (focused ?? figures.find(isInSight))?.toggle.current();
+}
+
+function isInSight({ element }: Shown): boolean {
+  const box = element.current?.getBoundingClientRect();
+  return box !== undefined && box.bottom > 0 && box.top < window.innerHeight;
 }

@@ -11,8 +11,8 @@ import { Time } from "@/ui/Time";
 import { words } from "@/words/cohorts";
 import { CohortActions } from "./CohortActions";
 import { CohortMembers } from "./CohortMembers";
-import { CohortState } from "./CohortState";
 import { CohortUsage } from "./CohortUsage";
+import { CohortState } from "./columns";
 import { type Cohort, cohortQuery } from "./queries";
 import type { CohortTab } from "./search";
 

@@ -1,10 +1,10 @@
-import { Badge } from "@/ui/Badge";
+import { LoaderCircle } from "lucide-react";
+import { Badge, type Tone } from "@/ui/Badge";
 import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
 import { words } from "@/words/cohorts";
 import { formatDateTime, formatNumber } from "@/words/format";
-import { CohortState, stateOf } from "./CohortState";
 import type { Cohort } from "./queries";
 
 const NAME: Column<Cohort> = {
@@ -84,4 +84,22 @@ export function columnsOf(flagCounts: ReadonlyMap<string, number> | undefined): 
 function usedText(flagCounts: ReadonlyMap<string, number> | undefined, id: number): string {
   const count = flagCounts?.get(String(id));
   return count === undefined ? words.unused : words.flags(count);
+}
+
+function stateOf(cohort: Cohort): { text: string; tone: Tone } {
+  if (cohort.is_calculating) return { text: words.states.calculating, tone: "info" };
+  if (cohort.errors_calculating > 0) {
+    return { text: words.states.failed(cohort.errors_calculating), tone: "bad" };
+  }
+  return { text: words.states.ready, tone: "good" };
+}
+
+export function CohortState({ cohort }: { cohort: Cohort }) {
+  const { text, tone } = stateOf(cohort);
+  return (
+    <Badge tone={tone}>
+      {cohort.is_calculating && <LoaderCircle aria-hidden className="size-3.5 animate-spin" />}
+      {text}
+    </Badge>
+  );
 }

@@ -10,8 +10,8 @@ import { isSystemName, plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { words } from "@/words/events";
 import { type PropertyDefinition, propertiesQuery, valuesQuery } from "./queries";
+import { typeName } from "./sampledProperties";
 import { TopValues } from "./TopValues";
-import { typeName } from "./types";
 
 const SHOWN_FIRST = 20;
 

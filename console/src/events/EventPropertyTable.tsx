@@ -4,12 +4,11 @@ import { useProjectId } from "@/app/session";
 import { SearchInput } from "@/ui/Field";
 import { plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
-import { type Column, DataTable } from "@/ui/table";
+import { type Column, DataTable, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/events";
 import { type PropertyDefinition, propertiesQuery } from "./queries";
+import { typeName } from "./sampledProperties";
 import type { ChangeProperties, PropertiesSearch } from "./search";
-import { sortOf, sortText } from "./sort";
-import { typeName } from "./types";
 
 const FIRST_SORT = "-events";
 
@@ -75,8 +74,8 @@ export function EventPropertyTable({ search, onChange }: TableProps) {
           rows={rows}
           rowId={(row) => row.id}
           onOpen={(row) => onChange({ open: row.name })}
-          sort={sortOf(search.sort ?? FIRST_SORT)}
-          onSort={(sort) => onChange({ sort: sortText(sort) })}
+          sort={readSort(search.sort ?? FIRST_SORT)}
+          onSort={(sort) => onChange({ sort: writeSort(sort) || undefined })}
           empty={words.property.none}
           toolbar={<NameFilter search={search} onChange={onChange} />}
         />

@@ -7,13 +7,12 @@ import { LinkButton } from "@/ui/Button";
 import { SearchInput, Select } from "@/ui/Field";
 import { Page } from "@/ui/Page";
 import { Empty, Failed, Loaded } from "@/ui/States";
-import { DataTable } from "@/ui/table";
+import { DataTable, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/events";
 import { columns, type EventItem } from "./columns";
-import { filtered, itemsOf } from "./items";
+import type { Definition, Volumes } from "./queries";
 import { definitionsQuery, marksQuery, volumesQuery } from "./queries";
 import { type EventsSearch, KINDS, MARKS } from "./search";
-import { sortOf, sortText } from "./sort";
 
 const FIRST_SORT = "-volume";
 
@@ -86,8 +85,8 @@ function EventTable({ rows, search }: { rows: readonly EventItem[]; search: Even
       rows={rows}
       rowId={(row) => row.definition.id}
       hrefOf={(row) => `/project/${projectId}/events/${row.definition.id}`}
-      sort={sortOf(search.sort ?? FIRST_SORT)}
-      onSort={(sort) => change({ sort: sortText(sort) })}
+      sort={readSort(search.sort ?? FIRST_SORT)}
+      onSort={(sort) => change({ sort: writeSort(sort) || undefined })}
       csv={{ fileName: "events.csv", all }}
       empty={words.empty}
       toolbar={
@@ -117,4 +116,43 @@ function EventTable({ rows, search }: { rows: readonly EventItem[]; search: Even
       }
     />
   );
+}
+
+interface Marked {
+  hidden: ReadonlySet<string>;
+  verified: ReadonlySet<string>;
+}
+
+/** Definitions with what else is known of them. */
+function itemsOf(
+  definitions: readonly Definition[],
+  volumes: Volumes | undefined,
+  marks: Marked | undefined,
+): EventItem[] {
+  const byName = new Map(volumes?.results.map((one) => [one.event, one]));
+  // An event that is not among so many frequent ones may have any volume.
+  const isWhole = volumes !== undefined && volumes.results.length < 1000;
+  return definitions.map((definition) => {
+    const volume = byName.get(definition.name);
+    return {
+      definition,
+      total: volume?.total ?? (isWhole ? 0 : null),
+      counts: volume?.counts ?? [],
+      isHidden: marks?.hidden.has(definition.id) ?? false,
+      isVerified: marks?.verified.has(definition.id) ?? false,
+    };
+  });
+}
+
+function filtered(items: readonly EventItem[], search: EventsSearch): EventItem[] {
+  const { q = "", kind = "all", mark = "all" } = search;
+  const wanted = q.trim().toLowerCase();
+  return items.filter(({ definition: { name, tags }, isHidden, isVerified }) => {
+    const isSystem = name.startsWith("$");
+    if (kind === "custom" ? isSystem : kind === "system" && !isSystem) return false;
+    if (mark === "all" && isHidden) return false;
+    if (mark === "hidden" && !isHidden) return false;
+    if (mark === "verified" && !isVerified) return false;
+    return [name, ...tags].some((text) => text.toLowerCase().includes(wanted));
+  });
 }

@@ -4,7 +4,7 @@ import { useProjectId } from "@/app/session";
 import { Select } from "@/ui/Field";
 import { plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
-import { type Column, DataTable } from "@/ui/table";
+import { type Column, DataTable, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/events";
 import { formatShare } from "@/words/format";
 import { NameFilter, named } from "./EventPropertyTable";
@@ -13,10 +13,9 @@ import {
   groupTypesQuery,
   personPropertiesQuery,
   type Sampled,
+  typeName,
 } from "./sampledProperties";
 import type { ChangeProperties, PropertiesSearch } from "./search";
-import { sortOf, sortText } from "./sort";
-import { typeName } from "./types";
 
 interface Row {
   name: string;
@@ -145,8 +144,8 @@ function SampleTable({ sample, owner, what, search, onChange }: SampleTableProps
         rows={rows}
         rowId={(row) => row.name}
         onOpen={(row) => onChange({ open: row.name })}
-        sort={sortOf(search.sort ?? "-share")}
-        onSort={(sort) => onChange({ sort: sortText(sort) })}
+        sort={readSort(search.sort ?? "-share")}
+        onSort={(sort) => onChange({ sort: writeSort(sort) || undefined })}
         empty={words.property.none}
         toolbar={<NameFilter search={search} onChange={onChange} />}
       />

@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
-import { typeOf } from "./types";
+import { words } from "@/words/events";
 
 const SAMPLE = 100;
 
@@ -104,4 +104,25 @@ function sampled(items: readonly Record<string, unknown>[]): Sampled {
     seen,
   }));
   return { properties: properties.toSorted((a, b) => b.seen - a.seen), size: items.length };
+}
+
+/** A type in words. */
+export function typeName(type: string | null): string {
+  const found = Object.entries(words.types).find(([name]) => name === type);
+  return found?.[1] ?? words.types.unknown;
+}
+
+/** Return the type of a value, named as in property definitions. */
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return "list";
+  switch (typeof value) {
+    case "number":
+      return "Numeric";
+    case "boolean":
+      return "Boolean";
+    case "string":
+      return "String";
+    default:
+      return value === null ? "unknown" : "object";
+  }
 }

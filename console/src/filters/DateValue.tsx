@@ -1,9 +1,8 @@
 import { useId } from "react";
-import { CONTROL, classes } from "@/ui/classes";
+import { AS_HIGH, CONTROL, classes } from "@/ui/classes";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/filters";
 import { readRelative, UNITS, writeRelative } from "./dates";
-import { AS_HIGH } from "./styles";
 
 interface Props {
   value: string;

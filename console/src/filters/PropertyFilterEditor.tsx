@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
+import { AS_HIGH } from "@/ui/classes";
 import { Combobox } from "@/ui/combobox";
 import { Checkbox, Select } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
@@ -15,7 +16,6 @@ import {
 } from "./model";
 import { useFilterNames, useGroupTypes } from "./names";
 import { operatorsOf, withOperator } from "./operators";
-import { AS_HIGH } from "./styles";
 import { ValueEditor } from "./ValueEditor";
 
 export interface PropertyFilterEditorProps {

@@ -1,6 +1,5 @@
 import { useId } from "react";
-import { CONTROL, classes } from "@/ui/classes";
-import { AS_HIGH } from "./styles";
+import { AS_HIGH, CONTROL, classes } from "@/ui/classes";
 
 interface Props {
   label: string;

@@ -1,4 +1,5 @@
 import { useProjectId } from "@/app/session";
+import { AS_HIGH } from "@/ui/classes";
 import { Combobox } from "@/ui/combobox";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/filters";
@@ -8,7 +9,6 @@ import type { FilterUse, PropertyFilter, Scalar } from "./model";
 import { valuesOf } from "./model";
 import { useFilterNames } from "./names";
 import { asNumber, inputOf } from "./operators";
-import { AS_HIGH } from "./styles";
 import { TextValue } from "./TextValue";
 
 export interface ValueEditorProps {

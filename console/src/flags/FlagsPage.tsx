@@ -9,8 +9,8 @@ import { Tooltip } from "@/ui/Tooltip";
 import { words } from "@/words/flagList";
 import { FlagTable } from "./list/FlagTable";
 import { flagListQuery } from "./listQueries";
+import { useHost } from "./queries";
 import { snippet } from "./snippets";
-import { useHost } from "./useHost";
 
 export default function FlagsPage() {
   const projectId = useProjectId();

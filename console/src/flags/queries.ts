@@ -1,7 +1,15 @@
-import { keepPreviousData, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import {
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { preflightQuery } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
 import type { components } from "@/lib/schema";
+import { captureUrl } from "@/lib/snippets";
 import type { Flag, FlagBody } from "./model";
 import type { FlagChanges, NewFlag, UnsavedEvaluation, UnsavedFlag } from "./requests";
 
@@ -127,3 +135,22 @@ export const reasonsQuery = (projectId: string, asked: UnsavedEvaluation) =>
     placeholderData: keepPreviousData,
     staleTime: 0,
   });
+
+/** page: from 1 */
+export const activityQuery = (projectId: string, flagId: number, page: number, limit: number) =>
+  queryOptions({
+    queryKey: [...flagKeys.all(projectId), "activity", flagId, page, limit],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/feature_flags/{id}/activity/", {
+          params: { path: { project_id: projectId, id: flagId }, query: { page, limit } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+
+/** The address at which SDKs reach the server. */
+export function useHost(): string {
+  return captureUrl(useQuery(preflightQuery).data?.capture_url ?? null);
+}

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
+import { FlagTable, flagsNowQuery } from "@/persons";
 import { Badge } from "@/ui/Badge";
 import { Copyable } from "@/ui/Copy";
 import { Card, LINK, Page } from "@/ui/Page";
@@ -10,7 +11,6 @@ import { type Tab, Tabs } from "@/ui/Tabs";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/groups";
 import { GroupEvents } from "./GroupEvents";
-import { GroupFlags } from "./GroupFlags";
 import { type Group, groupQuery, groupTypesQuery } from "./queries";
 import type { GroupTab } from "./search";
 
@@ -101,5 +101,34 @@ function GroupTabs({ group }: { group: Group }) {
       selected={tab}
       onSelect={(id) => void navigate({ search: id === "properties" ? {} : { tab: id } })}
     />
+  );
+}
+
+/** Flags of this type of group: their answers depend on no person. */
+function GroupFlags({ group }: { group: Group }) {
+  const projectId = useProjectId();
+  const types = useQuery(groupTypesQuery(projectId));
+  const type = types.data?.find((one) => one.group_type_index === group.group_type_index);
+  const flags = useQuery({
+    ...flagsNowQuery(
+      projectId,
+      group.group_key,
+      type === undefined ? {} : { [type.group_type]: group.group_key },
+    ),
+    enabled: type !== undefined,
+  });
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      <p className="text-ink-2">{words.flagsHint}</p>
+      <Loaded query={flags} rows={4}>
+        {(found) => (
+          <FlagTable
+            projectId={projectId}
+            flags={found.filter((flag) => flag.groupTypeIndex === group.group_type_index)}
+            empty={words.flagsEmpty}
+          />
+        )}
+      </Loaded>
+    </div>
   );
 }

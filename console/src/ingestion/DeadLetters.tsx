@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
@@ -6,10 +6,16 @@ import { Button } from "@/ui/Button";
 import { ConfirmTyped } from "@/ui/ConfirmTyped";
 import { Card } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
+import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/ingestion";
 import { DeadLetterItem } from "./DeadLetterItem";
-import { type DeadLetter, deadLettersQuery } from "./queries";
-import { useDeadLetterActs } from "./useDeadLetterActs";
+import {
+  type DeadLetter,
+  deadLettersQuery,
+  deleteLetter,
+  retryLetter,
+  retryLetters,
+} from "./queries";
 
 interface DeadLettersProps {
   openId: number | undefined;
@@ -86,4 +92,33 @@ export function DeadLetters({ openId, onOpen }: DeadLettersProps) {
       )}
     </Card>
   );
+}
+
+/** The actions on dead letters. */
+function useDeadLetterActs() {
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  const renew = () => queries.invalidateQueries({ queryKey: ["ingestion", projectId] });
+  const sent = async ({ dead_letters: count }: { dead_letters: number }) => {
+    await renew();
+    toast({ text: words.letters.sent(count) });
+  };
+  const retry = useMutation({
+    mutationFn: (id: number) => retryLetter(projectId, id),
+    onSuccess: sent,
+    onError: toastError,
+  });
+  const retryAll = useMutation({
+    mutationFn: () => retryLetters(projectId),
+    onSuccess: sent,
+    onError: toastError,
+  });
+  const remove = useMutation({
+    mutationFn: (id: number) => deleteLetter(projectId, id),
+    onSuccess: async () => {
+      await renew();
+      toast({ text: words.letters.removed });
+    },
+  });
+  return { retry, retryAll, remove };
 }

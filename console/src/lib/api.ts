@@ -2,7 +2,7 @@ import createClient from "openapi-fetch";
 import { ApiError, readError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
 import type { paths } from "@/lib/schema";
-import { words } from "@/words/lib";
+import { words } from "@/words/ui";
 
 /** Asks the user for what the server wants before it answers; false: the user declined. */
 export type Ask = () => Promise<boolean>;

@@ -1,4 +1,4 @@
-import { words } from "@/words/lib";
+import { words } from "@/words/ui";
 
 /** status: 0 when no answer came; attr: the field that the error is about */
 export class ApiError extends Error {

@@ -1,15 +1,17 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Eraser, Pause, Play } from "lucide-react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Eraser, Pause, Play, Radio } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
-import { useProjectId } from "@/app/session";
+import { preflightQuery, useProject, useProjectId } from "@/app/session";
 import { useShortcuts } from "@/lib/shortcuts";
+import { captureUrl, snippet } from "@/lib/snippets";
 import { Button } from "@/ui/Button";
+import { Code } from "@/ui/Copy";
 import { Page } from "@/ui/Page";
+import { Empty } from "@/ui/States";
 import { words } from "@/words/live";
 import { EventTable } from "./EventTable";
 import { LiveFilters } from "./LiveFilters";
 import type { LiveEvent } from "./liveEvent";
-import { NoEvents } from "./NoEvents";
 import { useOwnId } from "./ownId";
 import { earlierQuery } from "./queries";
 import { StreamState } from "./StreamState";
@@ -129,4 +131,29 @@ function hasProperty(event: LiveEvent, { property, value }: LiveSearch): boolean
   if (value === undefined) return true;
   const text = typeof found === "object" ? JSON.stringify(found) : String(found);
   return text.toLowerCase() === value.toLowerCase();
+}
+
+function NoEvents({ isFiltered }: { isFiltered: boolean }) {
+  const project = useProject();
+  const preflight = useQuery(preflightQuery);
+  if (isFiltered) {
+    return (
+      <Empty icon={Radio} title={words.emptyFiltered}>
+        <p>{words.emptyFilteredHint}</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon={Radio} title={words.empty}>
+      <p>{words.emptyHint}</p>
+      {project !== undefined && preflight.data !== undefined && (
+        <div className="w-full max-w-full">
+          <Code
+            text={snippet("curl", project.api_token, captureUrl(preflight.data.capture_url))}
+            what={words.curl}
+          />
+        </div>
+      )}
+    </Empty>
+  );
 }

@@ -11,9 +11,8 @@ import { Loaded } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/persons";
 import { MergePreviewParts } from "./MergePreview";
-import { typedName } from "./names";
 import { PersonPicker } from "./PersonPicker";
-import { mergePreviewQuery, type Person, personQuery } from "./queries";
+import { mergePreviewQuery, type Person, personQuery, typedName } from "./queries";
 
 const WORDS = words.merge;
 const OTHERS_MAX = 20;

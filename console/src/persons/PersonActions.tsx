@@ -10,8 +10,8 @@ import { Checkbox } from "@/ui/Field";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/persons";
 import { MergeDialog } from "./MergeDialog";
-import { typedName } from "./names";
 import type { Person } from "./queries";
+import { typedName } from "./queries";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 

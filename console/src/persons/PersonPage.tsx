@@ -10,12 +10,11 @@ import { Loaded } from "@/ui/States";
 import { type Tab, Tabs } from "@/ui/Tabs";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/persons";
-import { fullNameOf } from "./names";
 import { PersonActions } from "./PersonActions";
 import { PersonCohorts } from "./PersonCohorts";
 import { PersonIds } from "./PersonIds";
 import { PersonProperties } from "./PersonProperties";
-import { type Person, personQuery } from "./queries";
+import { fullNameOf, type Person, personQuery } from "./queries";
 import type { PersonTab } from "./search";
 import { Timeline } from "./Timeline";
 

@@ -1,6 +1,6 @@
 import { api, dataOf } from "@/lib/api";
 import { Combobox, type OptionSource } from "@/ui/combobox";
-import { emailOf } from "./names";
+import { emailOf } from "./queries";
 
 const FOUND_MAX = 10;
 

@@ -1,14 +1,17 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { Users } from "lucide-react";
 import { useMemo } from "react";
-import { useProjectId } from "@/app/session";
+import { useProject, useProjectId } from "@/app/session";
 import { everyRow } from "@/lib/paging";
+import { prefix } from "@/lib/prefix";
+import { Button, LinkButton } from "@/ui/Button";
+import { Code } from "@/ui/Copy";
 import { Page } from "@/ui/Page";
-import { Failed, Skeleton } from "@/ui/States";
+import { Empty, Failed, Skeleton } from "@/ui/States";
 import { DataTable } from "@/ui/table";
 import { words } from "@/words/persons";
 import { columnsOf, HIDDEN_AT_FIRST } from "./columns";
-import { NoMatch, NoPersons } from "./NoPersons";
 import { PersonsToolbar } from "./PersonsToolbar";
 import { type Person, type PersonsQuestion, personsQuery, readPersons } from "./queries";
 import type { PersonsSearch } from "./search";
@@ -74,4 +77,33 @@ function everyPerson(projectId: string, question: PersonsQuestion, signal: Abort
 function useSearchChange(): (next: PersonsSearch) => void {
   const navigate = route.useNavigate();
   return (next) => void navigate({ search: next, replace: true });
+}
+
+/** The list of a project in which no event has arrived. */
+function NoPersons() {
+  const projectId = useProjectId();
+  const token = useProject()?.api_token ?? "…";
+  const host = JSON.stringify(location.origin + prefix);
+  const snippet = `posthog.init(${JSON.stringify(token)}, { api_host: ${host} });
+posthog.identify("user-17", { email: "ann@example.com", plan: "pro" });`;
+  return (
+    <Empty icon={Users} title={words.emptyTitle}>
+      <p>{words.emptyHint}</p>
+      <div className="w-full max-w-xl min-w-0">
+        <Code text={snippet} what={words.snippet} />
+      </div>
+      <LinkButton look="primary" to="/project/$projectId" params={{ projectId }}>
+        {words.toHome}
+      </LinkButton>
+    </Empty>
+  );
+}
+
+function NoMatch({ onClear }: { onClear: () => void }) {
+  return (
+    <Empty title={words.noMatchTitle}>
+      <p>{words.noMatchHint}</p>
+      <Button onClick={onClear}>{words.clearSearch}</Button>
+    </Empty>
+  );
 }

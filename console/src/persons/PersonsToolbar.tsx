@@ -1,7 +1,7 @@
 import { ListFilter } from "lucide-react";
 import { useState } from "react";
 import { isComplete, type PropertyFilter, PropertyFilterList } from "@/filters";
-import { useTyped } from "@/lib/useTyped";
+import { useTyped } from "@/lib/hooks";
 import { Button } from "@/ui/Button";
 import { SearchInput, Select } from "@/ui/Field";
 import { words } from "@/words/persons";

@@ -3,12 +3,12 @@ import { Link } from "@tanstack/react-router";
 import { ChevronDown, ChevronRight, PencilLine, UsersRound } from "lucide-react";
 import { useId } from "react";
 import { useProjectId } from "@/app/session";
+import type { components } from "@/lib/schema";
 import { LINK } from "@/ui/Page";
-import { PropertiesTable, plainName, plainValue, Visible } from "@/ui/properties";
+import { PropertiesTable, plainName, plainValue, SafeText, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { formatDateTime } from "@/words/format";
 import { words } from "@/words/persons";
-import { ChangeText } from "./ChangeText";
 import { eventQuery } from "./queries";
 import type { TimelineEntry } from "./sessions";
 
@@ -130,5 +130,32 @@ function CohortRow({ entry }: { entry: TimelineEntry }) {
       </span>
       <At entry={entry} />
     </div>
+  );
+}
+
+type ChangedProperty = components["schemas"]["ChangedProperty"];
+const VALUE_MAX = 120;
+
+/** "plan is pro · was free" */
+function ChangeText({ change }: { change: ChangedProperty }) {
+  const name = plainName(change.name);
+  if (change.operation === "unset") return <Visible text={WORDS.unset(name)} />;
+  const says = change.operation === "set" ? WORDS.set(name) : WORDS.setOnce(name);
+  return (
+    <>
+      <Visible text={says} />{" "}
+      <span className="text-ink">
+        <SafeText
+          text={change.is_cut ? words.history.cut : plainValue(change.value)}
+          length={VALUE_MAX}
+        />
+      </span>
+      {change.is_before_known && change.before !== null && (
+        <>
+          {" · "}
+          {WORDS.was} <SafeText text={plainValue(change.before)} length={VALUE_MAX} />
+        </>
+      )}
+    </>
   );
 }

@@ -4,8 +4,8 @@ import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
 import { formatDateTime } from "@/words/format";
 import { words } from "@/words/persons";
-import { emailOf } from "./names";
 import type { Person } from "./queries";
+import { emailOf } from "./queries";
 
 const PROPERTIES_MAX = 60;
 

@@ -2,7 +2,7 @@ import { Check, type LucideIcon } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import { type ReactNode, useRef, useState } from "react";
 import { classes, FLOATING, MENU_ITEM } from "@/ui/classes";
-import { overlayContainer } from "@/ui/overlay";
+import { overlayContainer } from "./classes";
 
 interface MenuProps {
   /** One element that takes a ref: a Button or an IconButton. */

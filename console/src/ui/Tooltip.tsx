@@ -1,7 +1,7 @@
 import { Tooltip as Radix } from "radix-ui";
 import { type ReactNode, useRef, useState } from "react";
 import { classes, FLOATING } from "@/ui/classes";
-import { overlayContainer } from "@/ui/overlay";
+import { overlayContainer } from "./classes";
 
 /** Text beside what is pointed at or focused: never the only place where something is said. */
 export function Tooltip({ text, children }: { text: ReactNode; children: ReactNode }) {

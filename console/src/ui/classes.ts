@@ -12,3 +12,13 @@ export const FLOATING = "z-50 rounded-lg border border-line bg-panel text-ink sh
 
 export const MENU_ITEM =
   "flex cursor-pointer select-none items-center gap-2 rounded-md px-2.5 py-1.5 outline-none data-[highlighted]:bg-sunken data-[disabled]:cursor-default data-[disabled]:text-ink-3";
+
+/** Where a menu or a tooltip is put into the page: the landmark, or the dialog, that its trigger is
+ * in, so that all that is shown stays within one.
+ */
+export function overlayContainer(trigger: Element | null): HTMLElement | null {
+  return trigger?.closest<HTMLElement>('[role="dialog"], main, header, nav') ?? null;
+}
+
+/** Fields of a condition stand beside each other, and are as high as each other. */
+export const AS_HIGH = "h-[2.25rem]";

@@ -19,4 +19,6 @@ export const words = {
   never: "never",
   on: "On",
   off: "Off",
+  answered: (status: number) => `The server answered with status ${status} and gave no reason.`,
+  unreachable: "The server cannot be reached. Nothing was changed. Try again.",
 } as const;

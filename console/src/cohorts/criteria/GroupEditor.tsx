@@ -3,8 +3,7 @@ import { Button, IconButton } from "@/ui/Button";
 import { Select } from "@/ui/Field";
 import { words } from "@/words/cohorts";
 import { LeafEditor } from "./LeafEditor";
-import { emptyLeaf, type Group, isGroup } from "./model";
-import { removed, replaced, withGroup, withLeaf } from "./tree";
+import { type Criterion, emptyLeaf, type Group, isGroup, type Leaf } from "./model";
 
 const WORDS = words.builder;
 
@@ -108,4 +107,30 @@ function Parts({ group, onChange, depth = "", disabled = false }: Props) {
       })}
     </ol>
   );
+}
+
+const replaced = (group: Group, place: number, next: Criterion): Group => ({
+  ...group,
+  values: group.values.map((one, other) => (other === place ? next : one)),
+});
+
+/** Return the tree without one of its parts and without groups that become empty. */
+const removed = (group: Group, place: number): Group => ({
+  ...group,
+  values: group.values.filter((_, other) => other !== place),
+});
+
+const withLeaf = (group: Group, leaf: Leaf): Group => ({
+  ...group,
+  values: [...group.values, leaf],
+});
+
+const fresh = (): Group => ({ type: "AND", values: [emptyLeaf("person")] });
+
+/** Return the tree with another group. Its own conditions become the first group, since groups and
+ * conditions do not stand side by side. */
+function withGroup(group: Group): Group {
+  if (group.values.every(isGroup)) return { ...group, values: [...group.values, fresh()] };
+  const first: Group = { type: group.type, values: group.values };
+  return { ...group, type: "OR", values: [first, fresh()] };
 }

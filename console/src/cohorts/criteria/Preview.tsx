@@ -1,6 +1,7 @@
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { queryOptions, useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
 import { useSettled } from "@/lib/hooks";
 import { type Person, personQuery } from "@/persons";
 import { LINK } from "@/ui/Page";
@@ -10,9 +11,7 @@ import { Time } from "@/ui/Time";
 import { words } from "@/words/cohorts";
 import { formatNumber } from "@/words/format";
 import { previewQuery } from "../queries";
-import { lastEventQuery } from "./lastEvent";
-import { type Group, isCompleteGroup, kindOf, type Leaf, leavesOf } from "./model";
-import { wireFilters } from "./wire";
+import { type Group, isCompleteGroup, kindOf, type Leaf, leavesOf, wireFilters } from "./model";
 
 const WORDS = words.builder;
 const SETTLED_MS = 400;
@@ -123,3 +122,22 @@ function LastDid({ personId, event }: { personId: string; event: string }) {
     </li>
   );
 }
+
+/** Return when a person last did an event, or null if no such event is stored. */
+const lastEventQuery = (projectId: string, personId: string, event: string) =>
+  queryOptions({
+    queryKey: ["events", projectId, "last", personId, event],
+    queryFn: async ({ signal }) => {
+      const page = await dataOf(
+        api.GET("/api/projects/{project_id}/events/", {
+          params: {
+            path: { project_id: projectId },
+            query: { person_id: personId, event, limit: "1" },
+          },
+          signal,
+        }),
+      );
+      return page.results[0]?.timestamp ?? null;
+    },
+    staleTime: 60_000,
+  });

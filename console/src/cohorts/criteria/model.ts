@@ -1,4 +1,5 @@
 import { isComplete, type PropertyFilter, readFilter, readFilters } from "@/filters";
+import type { components } from "@/lib/schema";
 
 // The criteria of a cohort as the API has them: groups of groups or of conditions. What is not known
 // here is kept as it is, and sent again.
@@ -155,3 +156,22 @@ export function isCompleteGroup(group: Group): boolean {
 
 const isFilled = (one: Criterion): boolean =>
   !isGroup(one) || (one.values.length > 0 && one.values.every(isFilled));
+
+type Schemas = components["schemas"];
+
+/** Return criteria as the API accepts them. It rejects others and names the place. */
+export function wireFilters(group: Group): Schemas["CohortFilters"] {
+  return { properties: wireGroup(group) };
+}
+
+function wireGroup(group: Group): Schemas["CohortGroup"] {
+  const groups = group.values.filter(isGroup);
+  const leaves = group.values.filter((one): one is Leaf => !isGroup(one));
+  return groups.length > 0
+    ? { ...group, values: groups.map(wireGroup) }
+    : { ...group, values: leaves.map(wireLeaf) };
+}
+
+// The schema has a type for each kind of condition; these were read from or made for one of them.
+const wireLeaf = (leaf: Leaf): Schemas["CohortCondition"] =>
+  ({ ...leaf }) as Schemas["CohortCondition"];

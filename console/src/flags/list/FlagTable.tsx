@@ -5,7 +5,8 @@ import { useCanEdit } from "@/app/session";
 import { isText, useStored } from "@/lib/storage";
 import { Notice } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
-import { DataTable } from "@/ui/table";
+import { type Column, DataTable, readSort, type Sort, writeSort } from "@/ui/table";
+import { compareKeys, sortKey } from "@/ui/table/columns";
 import { words } from "@/words/flagList";
 import { type FlagList, flagListQuery, overviewQuery } from "../listQueries";
 import type { FlagBody } from "../model";
@@ -15,8 +16,7 @@ import { BulkBar } from "./BulkBar";
 import { flagColumns } from "./columns";
 import { Filters, tagsOf } from "./Filters";
 import { type FlagListRow, matches } from "./rows";
-import { type FlagListSearch, isFiltered, readSort, writeSort } from "./search";
-import { sorted } from "./sort";
+import { type FlagListSearch, isFiltered } from "./search";
 
 interface Props {
   projectId: string;
@@ -137,4 +137,23 @@ function NoMatch({ onClear }: { onClear: () => void }) {
       </Button>
     </span>
   );
+}
+
+/** Sorts rows as the table shows them, also for the export. Missing values come last. */
+function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sort: Sort | null,
+): readonly Row[] {
+  const column = columns.find((one) => one.id === sort?.column);
+  if (column === undefined || sort === null) return rows;
+  const keyed = rows.map((row) => ({ row, key: sortKey(column.text(row)) }));
+  const direction = sort.descending ? -1 : 1;
+  keyed.sort((one, other) => {
+    if (one.key === undefined || other.key === undefined) {
+      return Number(one.key === undefined) - Number(other.key === undefined);
+    }
+    return direction * compareKeys(one.key, other.key);
+  });
+  return keyed.map(({ row }) => row);
 }

@@ -9,8 +9,8 @@ import { words } from "@/words/flagList";
 import { formatNumber } from "@/words/format";
 import { switchFlag } from "../changes";
 import type { FlagOverview } from "../listQueries";
+import { variantsOf } from "../model";
 import type { Names } from "../sentence";
-import { variantsOf } from "../variants";
 import { callsOf, type FlagListRow, sentenceOf } from "./rows";
 
 const HEADERS = words.columns;

@@ -1,7 +1,6 @@
 import type { FlagOverview } from "../listQueries";
-import { type FlagBody, readRules } from "../model";
+import { type FlagBody, readRules, variantsOf } from "../model";
 import { type Names, rulesSentence } from "../sentence";
-import { variantsOf } from "../variants";
 import type { FlagListSearch } from "./search";
 
 /** overview: undefined until it is read */

@@ -1,5 +1,3 @@
-import type { Sort } from "@/ui/table";
-
 /** Search parameters of the list: what it shows. */
 export interface FlagListSearch {
   q?: string;
@@ -30,14 +28,6 @@ export function readFlagListSearch(search: Record<string, unknown>): FlagListSea
 function isFilled(found: unknown): found is string {
   return typeof found === "string" && found !== "";
 }
-
-export function readSort(text: string | undefined): Sort | null {
-  if (text === undefined || text === "") return null;
-  return { column: text.replace(/^-/, ""), descending: text.startsWith("-") };
-}
-
-export const writeSort = (sort: Sort | null): string =>
-  sort === null ? "" : `${sort.descending ? "-" : ""}${sort.column}`;
 
 /** Return whether the search leaves out any flag. */
 export function isFiltered({ sort: _, ...filters }: FlagListSearch): boolean {

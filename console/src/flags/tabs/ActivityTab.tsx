@@ -6,7 +6,7 @@ import { Card } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
 import { words } from "@/words/flagActivity";
 import type { Flag } from "../model";
-import { activityQuery } from "./activityQueries";
+import { activityQuery } from "../queries";
 import { RestoreDialog } from "./RestoreDialog";
 
 const PAGE_SIZE = 20;

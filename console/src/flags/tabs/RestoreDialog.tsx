@@ -3,16 +3,22 @@ import { type ActivityEntry, describeChange } from "@/activity";
 import { useProjectId } from "@/app/session";
 import { FormDialog } from "@/ui/Dialog";
 import { JsonDiff } from "@/ui/JsonDiff";
-import { Loaded } from "@/ui/States";
+import { Loaded, Skeleton } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagActivity";
 import { formatDateTime } from "@/words/format";
 import { refresh } from "../changes";
 import { type Flag, isObject, readRules } from "../model";
-import { changeFlag, isConflict, useChangeFlag } from "../queries";
+import {
+  activityQuery,
+  type ChangePreview,
+  changeFlag,
+  changeQuery,
+  isConflict,
+  type UnsavedFlag,
+  useChangeFlag,
+} from "../queries";
 import { rulesSentence } from "../sentence";
-import { activityQuery } from "./activityQueries";
-import { PeopleChanged } from "./PeopleChanged";
 import { type Change, changesBack, changesToSend, placeOf } from "./restore";
 
 // The largest page that the API returns.
@@ -111,5 +117,33 @@ function Sentences({ change }: { change: Change }) {
       {" → "}
       <bdi>{sentence(change.after)}</bdi>
     </p>
+  );
+}
+
+const TEXTS = words.people;
+
+/** How many people would get a different value, and which, if the flag were changed. */
+function PeopleChanged({ projectId, changed }: { projectId: string; changed: UnsavedFlag }) {
+  const preview = useQuery(changeQuery(projectId, changed));
+  if (preview.isPending) return <Skeleton rows={1} />;
+  if (preview.data === undefined) return <p className="text-warn">{TEXTS.unknown}</p>;
+  return <Transitions preview={preview.data} />;
+}
+
+function Transitions({ preview }: { preview: ChangePreview }) {
+  const { changed_persons: changed, total_persons: total, transitions, exact } = preview;
+  const moved = transitions.filter((one) => one.before !== one.after && one.persons > 0);
+  return (
+    <div>
+      <p className="font-medium">{changed === 0 ? TEXTS.none : TEXTS.some(changed, total)}</p>
+      <ul className="list-disc pl-5">
+        {moved.map(({ before, after, persons }) => (
+          <li key={`${before} ${after}`}>
+            <bdi>{TEXTS.line(persons, String(before), String(after))}</bdi>
+          </li>
+        ))}
+      </ul>
+      {!exact && <p className="text-ink-3 text-sm">{TEXTS.estimated(preview.sampled_persons)}</p>}
+    </div>
   );
 }

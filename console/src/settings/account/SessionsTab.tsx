@@ -9,7 +9,6 @@ import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/settings";
 import { type Session, sessionsQuery } from "../queries";
-import { deviceOf } from "./device";
 
 const T = words.sessions;
 
@@ -117,4 +116,28 @@ function useEnd(act: () => Promise<unknown>) {
     onError: toastError,
     onSettled: () => queries.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
   });
+}
+
+const BROWSERS: readonly [RegExp, string][] = [
+  [/Edg\//, "Edge"],
+  [/OPR\//, "Opera"],
+  [/Firefox\//, "Firefox"],
+  [/Chrome\//, "Chrome"],
+  [/Safari\//, "Safari"],
+  [/curl\//, "curl"],
+];
+const SYSTEMS: readonly [RegExp, string][] = [
+  [/iPhone|iPad/, "iOS"],
+  [/Android/, "Android"],
+  [/Windows/, "Windows"],
+  [/Mac OS X/, "macOS"],
+  [/Linux/, "Linux"],
+];
+
+/** "Firefox, Linux": what a user recognizes a browser by. Unknown ones are shown as they say. */
+function deviceOf(userAgent: string): string {
+  const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1];
+  const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];
+  const known = [browser, system].filter(Boolean).join(", ");
+  return known || userAgent || "–";
 }

@@ -1,18 +1,20 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { LEVELS, useMe } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
 import { Badge } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
+import { FormDialog } from "@/ui/Dialog";
+import { Select } from "@/ui/Field";
 import { Card } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
+import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/settings";
 import { type Member, membersQuery } from "../queries";
 import { InviteButton } from "./InviteDialog";
-import { LevelSelect } from "./LevelSelect";
-import { levelName, useOwnLevel } from "./levels";
-import { RemoveMemberDialog } from "./RemoveMemberDialog";
+import { givenBy, type LevelNumber, levelName, levelOf, levelOptions, useOwnLevel } from "./levels";
 
 const T = words.members;
 
@@ -100,4 +102,64 @@ function useColumns(onRemove: (member: Member) => void): readonly Column<Member>
       },
     ];
   }, [uuid, own, onRemove]);
+}
+
+function LevelSelect({ member }: { member: Member }) {
+  const queries = useQueryClient();
+  const levels = givenBy(useOwnLevel());
+  const change = useMutation({
+    mutationFn: (level: LevelNumber) =>
+      dataOf(
+        api.PATCH("/api/organizations/{organization}/members/{user_uuid}/", {
+          params: { path: { organization: "@current", user_uuid: member.user.uuid } },
+          body: { level },
+        }),
+      ),
+    onSuccess: (changed) =>
+      toast({ text: T.changed(member.user.first_name, levelName(changed.level)) }),
+    onError: toastError,
+    onSettled: () => queries.invalidateQueries({ queryKey: membersQuery.queryKey }),
+  });
+  return (
+    <Select
+      aria-label={T.levelOf(member.user.first_name)}
+      disabled={change.isPending}
+      value={String(member.level)}
+      options={levelOptions(levels)}
+      onChange={(level) => change.mutate(levelOf(level))}
+    />
+  );
+}
+
+function RemoveMemberDialog({ member, onClose }: { member: Member; onClose: () => void }) {
+  const queries = useQueryClient();
+  const isOwn = useMe().uuid === member.user.uuid;
+  const remove = useMutation({
+    mutationFn: () =>
+      dataOf(
+        api.DELETE("/api/organizations/{organization}/members/{user_uuid}/", {
+          params: { path: { organization: "@current", user_uuid: member.user.uuid } },
+        }),
+      ),
+    onSuccess: async () => {
+      toast({ text: T.removed(member.user.first_name) });
+      await queries.invalidateQueries(isOwn ? {} : { queryKey: membersQuery.queryKey });
+      onClose();
+    },
+  });
+  return (
+    <FormDialog
+      isOpen
+      isDanger
+      onClose={onClose}
+      title={T.removeTitle(member.user.first_name)}
+      description={T.removeHint}
+      submit={isOwn ? T.leave : T.remove}
+      onSubmit={() => remove.mutate()}
+      isBusy={remove.isPending}
+      error={remove.error}
+    >
+      {null}
+    </FormDialog>
+  );
 }

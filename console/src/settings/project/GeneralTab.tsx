@@ -14,7 +14,6 @@ import { ErrorNote } from "@/ui/States";
 import { formatDate } from "@/words/format";
 import { words } from "@/words/settings";
 import { useProjectChange } from "./projectChange";
-import { timezonesWith } from "./timezones";
 
 const T = words.project;
 
@@ -111,4 +110,12 @@ function NewProject({ timezone }: { timezone: string }) {
       </FormDialog>
     </div>
   );
+}
+
+const KNOWN: readonly string[] = ["UTC", ...Intl.supportedValuesOf("timeZone")];
+
+/** The time zones that the browser knows, and the current one, which it may not know. */
+function timezonesWith(present: string): { value: string; label: string }[] {
+  const names = KNOWN.includes(present) ? KNOWN : [present, ...KNOWN];
+  return [...new Set(names)].map((value) => ({ value, label: value.replaceAll("_", " ") }));
 }

@@ -3,8 +3,7 @@ import { useRef, useState } from "react";
 import { Button } from "@/ui/Button";
 import { words } from "@/words/table";
 import type { Column } from "./columns";
-import { type CsvRows, csvParts } from "./csv";
-import { CSV_TYPE, download } from "./download";
+import { CSV_TYPE, type CsvRows, csvParts, download } from "./csv";
 
 export interface CsvSource<Row> {
   fileName: string;

@@ -26,6 +26,15 @@ export interface Sort {
   descending: boolean;
 }
 
+/** Read the sort of an address or a preference, such as "-volume" for descending; "" is none. */
+export function readSort(text: string): Sort | null {
+  if (text === "") return null;
+  return { column: text.replace(/^-/, ""), descending: text.startsWith("-") };
+}
+
+export const writeSort = (sort: Sort | null): string =>
+  sort === null ? "" : `${sort.descending ? "-" : ""}${sort.column}`;
+
 /** The default widths of columns, in pixels. */
 export const WIDTH = { fixed: 120, grow: 180, selection: 40 } as const;
 

@@ -1,6 +1,5 @@
 export type { CsvSource } from "./CsvButton";
-export type { Column, Plain, Sort } from "./columns";
-export { type CsvRows, csvCell, csvLine } from "./csv";
+export { type Column, type Plain, readSort, type Sort, writeSort } from "./columns";
+export { CSV_TYPE, type CsvRows, csvCell, csvLine, download } from "./csv";
 export { DataTable } from "./DataTable";
-export { CSV_TYPE, download } from "./download";
 export type { DataTableProps, More, Selection } from "./types";
