@@ -1,14 +1,9 @@
+import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import { ApiError, readError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
 
-export interface StreamMessage {
-  id: string;
-  event: string;
-  data: string;
-}
-
 export interface StreamHandlers {
-  onMessage: (message: StreamMessage) => void;
+  onMessage: (message: EventSourceMessage) => void;
   /** open: an answer has begun; error: why it is tried again, or (final) is not. */
   onState?: (state: "connecting" | "open" | "waiting" | "ended", error?: ApiError) => void;
 }
@@ -16,8 +11,9 @@ export interface StreamHandlers {
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 15_000;
 
-/** Server-sent events of a path of the API, until `stop` is called. A browser's own EventSource does
- * not connect again after a refusal; this does, but for refusals that stay as they are.
+/** Read the server-sent events of a path of the API until the returned function is called. A
+ * browser's own EventSource does not connect again after a refusal; this does, except after
+ * refusals that would stay the same.
  */
 export function openStream(path: string, handlers: StreamHandlers): () => void {
   const controller = new AbortController();
@@ -75,31 +71,14 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 async function* messages(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-): AsyncGenerator<StreamMessage> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+): AsyncGenerator<EventSourceMessage> {
+  const reader = body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream())
+    .getReader();
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const blocks = (rest + value).split("\n\n");
-    rest = blocks.pop() ?? "";
-    for (const block of blocks) {
-      const message = parseMessage(block);
-      if (message !== null) yield message;
-    }
+    yield value;
   }
-}
-
-/** null for comments, which keep the connection open. */
-export function parseMessage(block: string): StreamMessage | null {
-  const message: StreamMessage = { id: "", event: "message", data: "" };
-  const data: string[] = [];
-  for (const line of block.split("\n")) {
-    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
-    if (name === "data") data.push(value);
-    else if (name === "id") message.id = value;
-    else if (name === "event") message.event = value;
-  }
-  if (data.length === 0) return null;
-  return { ...message, data: data.join("\n") };
 }

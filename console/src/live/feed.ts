@@ -1,5 +1,6 @@
+import type { EventSourceMessage } from "eventsource-parser";
 import type { ApiError } from "@/lib/errors";
-import { openStream, type StreamMessage } from "@/lib/stream";
+import { openStream } from "@/lib/stream";
 import {
   type LiveEvent,
   readEvent,
@@ -89,7 +90,7 @@ export class Feed {
     this.set({ events: [], waiting: 0, skipped: null });
   }
 
-  private take(message: StreamMessage, isWanted: (event: LiveEvent) => boolean): void {
+  private take(message: EventSourceMessage, isWanted: (event: LiveEvent) => boolean): void {
     if (message.event === "sample") this.takeSample(readSample(message.data));
     else if (message.event === "skipped") this.set({ skipped: readSkipped(message.data) });
     else {
