@@ -13,7 +13,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.errors import PermissionDenied, Unavailable
 from fanion.events.event_body import PersonOfEvent
 from fanion.events.live import stream_service
-from fanion.events.live.messages import HEARTBEAT, OPENING
+from fanion.events.live.messages import OPENING
 from fanion.events.live.pace import EVENTS_PER_S
 from fanion.events.live.ring import EVENTS_MAX, LiveEvent, LiveFilter
 from fanion.events.live.stream_service import (
@@ -24,6 +24,7 @@ from fanion.events.live.stream_service import (
     Subscription,
     TooManyStreams,
 )
+from fanion.wire.event_stream import ACCESS_CHECK_S, HEARTBEAT
 from tests.support.awaited import until_soon
 from tests.support.sse import Message, messages
 
@@ -451,7 +452,7 @@ async def test_a_stream_ends_when_access_does(
     async with open_stream(live, access) as pieces:
         access.error = PermissionDenied()
         live.put_events(PROJECT, ALL, events(0, 1), 0)
-        clock.now += stream_service.ACCESS_CHECK_S
+        clock.now += ACCESS_CHECK_S
 
         assert await ended(pieces)
 

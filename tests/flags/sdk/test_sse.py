@@ -14,7 +14,8 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import memberships, projects
 from fanion.errors import Unavailable
-from fanion.flags.sdk.sse_service import HEARTBEAT, Broadcaster
+from fanion.flags.sdk.sse_service import Broadcaster
+from fanion.wire.event_stream import HEARTBEAT
 from tests.support.application import Tenant
 from tests.support.management import NOW, add_member
 

@@ -17,8 +17,8 @@ from fanion.events.live.stream_service import LiveEvents, Subscription
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, response_media_type
 from fanion.wire.distinct_id import stored_distinct_id
+from fanion.wire.event_stream import MEDIA_TYPE
 
-MEDIA_TYPE: Final = "text/event-stream"
 # Names and distinct ids are cut to this length when they are captured.
 TEXT_CHARS_MAX: Final = 200
 # Compression would hold messages back, and so would a proxy's buffer.
@@ -48,12 +48,10 @@ class LiveEventsApi(Controller):
         """Stream server-sent events, from now on or after `Last-Event-ID`.
 
         Each is an event as in the list of events, with its place in the log as `id`. Imports are
-        not
-        shown.
+        not shown.
 
         A client is sent at most 50 events a second. If there are more, `event: sample` comes before
-        an
-        even sample of them, with `events`, their number, `shown`, how many of them follow, and
+        an even sample of them, with `events`, their number, `shown`, how many of them follow, and
         `per_second`. `event: skipped` has the number of `events` that were not sent, null if it is
         unknown, and the `reason`: `slow`, the client reads too slowly; `reconnected`, the event of
         `Last-Event-ID` is no longer in memory; `too_large`, over 1 MiB.

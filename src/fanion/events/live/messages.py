@@ -1,7 +1,4 @@
-"""The server-sent events of a stream of live events.
-
-Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
-"""
+"""The server-sent events of a stream of live events."""
 
 from enum import StrEnum
 from typing import Any, cast
@@ -11,10 +8,10 @@ from msgspec import Struct
 
 from fanion.events.event_body import EventBody, PersonOfEvent
 from fanion.events.live.ring import LiveEvent
+from fanion.wire.event_stream import encode_message
 
 RETRY_MS = 2_000  # after this time a browser connects again
 OPENING = f"retry: {RETRY_MS}\n\n".encode()
-HEARTBEAT = b":\n\n"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -65,12 +62,12 @@ def event_message(event: LiveEvent, person: PersonOfEvent | None) -> bytes:
         elements=[],
         elements_chain=cast("str", msgspec.Raw(event.elements_chain)),
     )
-    return b"id: %b\ndata: %b\n\n" % (event.position.encode(), _encode(body))
+    return encode_message(_encode(body), event_id=event.position)
 
 
 def skipped_message(events: int | None, reason: Reason) -> bytes:
-    return b"event: skipped\ndata: %b\n\n" % _encode(Skipped(events, reason))
+    return encode_message(_encode(Skipped(events, reason)), event="skipped")
 
 
 def sample_message(sample: Sample) -> bytes:
-    return b"event: sample\ndata: %b\n\n" % _encode(sample)
+    return encode_message(_encode(sample), event="sample")

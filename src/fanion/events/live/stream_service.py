@@ -18,7 +18,6 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.errors import AppError, Unavailable
 from fanion.events.event_body import PersonOfEvent
 from fanion.events.live.messages import (
-    HEARTBEAT,
     OPENING,
     Reason,
     Sample,
@@ -30,6 +29,7 @@ from fanion.events.live.pace import WINDOW_S, Pace, evenly
 from fanion.events.live.ring import LiveEvent, LiveFilter, Ring
 from fanion.runtime.background import wait_for_event
 from fanion.server.flow_control import BufferBudget
+from fanion.wire.event_stream import ACCESS_CHECK_S, HEARTBEAT, HEARTBEAT_S
 
 STREAMS_MAX: Final = 200
 STREAMS_OF_PROJECT_MAX: Final = 50
@@ -41,10 +41,6 @@ BYTES_MAX: Final = 64 * 2**20
 LINGER_S: Final = 30.0
 # Rings of a project. Those without a stream are given up first.
 RINGS_OF_PROJECT_MAX: Final = 2 * STREAMS_OF_PROJECT_MAX
-# Proxies cut connections that are silent for 60 s, some for 30.
-HEARTBEAT_S: Final = 10.0
-# The cached state of a key may be two seconds old.
-ACCESS_CHECK_S: Final = 3.0
 # The limit for the persons of one round, as JSON. Beyond it they are read one by one.
 PERSONS_BYTES_MAX: Final = 2**20
 # A client is slow if it misses events and takes longer than this to read what it was sent at once.

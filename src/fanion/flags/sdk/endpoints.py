@@ -26,6 +26,7 @@ from fanion.projects.model import Project
 from fanion.server.request import Request
 from fanion.server.response import Response, is_known_version, json_response
 from fanion.wire.decoding import parse_query
+from fanion.wire.event_stream import MEDIA_TYPE
 
 CURRENT = "@current"
 SCOPE = "feature_flag:read"
@@ -235,7 +236,7 @@ class DefinitionEndpoints:
         )
         await self._built(project)
         chunks = self._broadcaster.messages(project.id, grant)
-        return Response(200, b"", _EVENT_STREAM, "text/event-stream; charset=utf-8", chunks)
+        return Response(200, b"", _EVENT_STREAM, f"{MEDIA_TYPE}; charset=utf-8", chunks)
 
     async def _answer(self, request: Request, named: str = "@current", *, newer: bool) -> Response:
         query = parse_query(request.query)

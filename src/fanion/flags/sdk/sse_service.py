@@ -17,22 +17,17 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.flags.evaluation.cache import FlagSets
 from fanion.runtime.background import run_loop
+from fanion.wire.event_stream import ACCESS_CHECK_S, HEARTBEAT, HEARTBEAT_S, encode_message
 
 K = TypeVar("K", bound=Hashable)
 
-# Proxies cut connections that are silent for 60 s, some for 30.
-HEARTBEAT_S = 10.0
 # Listeners are woken in parts: 10,000 at once would delay every request by 0.3 s.
 HEARTBEAT_SLICES = 60
 WAKE_MAX = 200
 WAKE_PAUSE_S = 0.005
 
-# How often the grants of listeners are checked. Cached access of a key may be two seconds old.
-GRANTS_S = 3.0
 # Grants checked before other tasks get a turn; they take 5 ms.
 GRANTS_TOGETHER = 200
-
-HEARTBEAT = b":\n\n"
 
 
 class _Listener:
@@ -113,7 +108,7 @@ class Broadcaster:
         """
         await run_loop(
             partial(self._end_revoked, holds),
-            GRANTS_S,
+            ACCESS_CHECK_S,
             "stream_keys_not_checked",
             (RecordsUnavailable,),
             wake=self._grants_changed,
@@ -193,8 +188,8 @@ def _remove_listener(listeners: dict[K, set[_Listener]], key: K, listener: _List
 
 
 def version_message(version: int) -> bytes:
-    data = msgspec.json.encode({"type": "definitions", "version": version}).decode()
-    return f"id: {version}\nevent: definitions\ndata: {data}\n\n".encode()
+    data = msgspec.json.encode({"type": "definitions", "version": version})
+    return encode_message(data, event="definitions", event_id=str(version))
 
 
 def _wake_listeners(listeners: Iterable[_Listener], *, needs_heartbeat: bool = False) -> None:
