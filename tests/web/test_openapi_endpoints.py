@@ -139,7 +139,8 @@ async def test_a_blast_radius_is_requested_with_a_condition_or_filters(paths: Js
     of_condition, of_flag = schema["anyOf"]
     assert of_condition["required"] == ["condition"]
     assert of_condition["properties"].keys() == {"condition", "group_type_index"}
-    assert of_flag == {"allOf": [FLAG_CHANGES], "required": ["filters"], "title": "ReachOfFlag"}
+    assert of_flag["required"] == ["filters"]
+    assert of_flag["properties"].keys() >= {"filters", "name", "key", "active", "tags"}
 
 
 @pytest.mark.parametrize("path", ["dashboard", "enrich_usage_dashboard"])

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from litestar import Controller, post
 from litestar.di import NamedDependency
-from litestar.openapi.spec import OpenAPIType, Reference, Schema
+from litestar.openapi.spec import OpenAPIType, Schema
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
@@ -40,8 +40,16 @@ _CONDITION = Schema(
 )
 _FLAG = Schema(
     title="ReachOfFlag",
-    all_of=[Reference(ref="#/components/schemas/FlagChanges")],
+    type=OpenAPIType.OBJECT,
     required=["filters"],
+    properties={
+        # Only the filters are read, so the other fields may be anything.
+        **{name: Schema() for name in FlagChanges.__struct_fields__},
+        "filters": Schema(
+            type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
+            description="Filters of a flag; one group must match.",
+        ),
+    },
 )
 _BODY = Schema(
     any_of=[_CONDITION, _FLAG],
