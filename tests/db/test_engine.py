@@ -230,6 +230,33 @@ async def test_a_lost_connection_is_unavailable_and_the_next_one_works(
     assert [row.uuid for row in rows] == [UUID(int=3)]
 
 
+@pytest.mark.parametrize("is_in_use", [True, False])
+async def test_a_transaction_that_ends_after_the_store_was_closed_leaves_no_connection(
+    postgres: Postgres, postgres_url: str, is_in_use: bool
+) -> None:
+    records = await open_records(postgres_url)
+    began, may_end = asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        if is_in_use:
+            async with records.write():
+                began.set()
+                await may_end.wait()
+        else:
+            began.set()
+            await may_end.wait()
+            async with records.write():
+                pass
+
+    writing = asyncio.create_task(write())
+    await began.wait()
+    await records.close()
+    may_end.set()
+    await writing
+
+    await postgres.until_left(postgres_url)
+
+
 async def test_a_statement_over_its_time_is_unavailable(postgres_url: str) -> None:
     records = await open_records(postgres_url)
 

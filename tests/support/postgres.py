@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
+from tests.support.awaited import until_soon
 from tests.support.memory_folder import short_folder
 
 START_S = 60
@@ -74,6 +75,19 @@ class Postgres:
 
     async def drop_database(self, name: str) -> None:
         await self.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    async def until_left(self, url: str) -> None:
+        """Wait until nobody is connected to a database; who has left is listed a moment longer."""
+        connection = await asyncpg.connect(self.url("postgres"))
+        query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = $1"
+
+        async def is_left() -> bool:
+            return bool(await connection.fetchval(query, urlsplit(url).path.strip("/")) == 0)
+
+        try:
+            await until_soon(is_left, "a connection is left")
+        finally:
+            await connection.close()
 
     async def run(self, statement: str, database: str = "postgres") -> None:
         connection = await asyncpg.connect(self.url(database))

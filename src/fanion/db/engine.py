@@ -8,9 +8,11 @@ from time import perf_counter
 from typing import Any, Protocol
 
 import structlog
-from sqlalchemy import URL, Engine, Executable, Row, text
+from sqlalchemy import URL, Engine, Executable, Row, event, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from fanion.db.drivers import (
     CONNECTION_WAIT_S,
@@ -139,9 +141,16 @@ class Records:
         await self.fetch(_PING[self.dialect])
 
     async def close(self) -> None:
+        """Close all connections; one that is in use is closed when its transaction ends."""
         await self._fetch.close()
-        await self._reads.dispose()
-        await self._writes.dispose()
+        for engine in (self._reads, self._writes):
+            event.listen(engine.sync_engine, "checkin", _close_returned)
+            await engine.dispose()
+
+
+def _close_returned(_: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
+    """Close a connection instead of keeping it in a pool that nobody closes again."""
+    entry.invalidate()
 
 
 @asynccontextmanager
