@@ -19,6 +19,7 @@ from tests.support.accept_logs import (
     positions_everywhere,
     read_all,
 )
+from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.postgresql
 
@@ -49,6 +50,17 @@ async def connection(postgres_url: str) -> AsyncIterator["asyncpg.Connection[asy
     connection = await asyncpg.connect(postgres_url)
     yield connection
     await connection.close()
+
+
+async def test_a_log_that_cannot_be_opened_leaves_no_connection(
+    postgres: Postgres, postgres_url: str
+) -> None:
+    await postgres.run("DROP TABLE log_positions", postgres_url.rpartition("/")[2])
+
+    with pytest.raises(OSError, match="log_positions"):
+        await opened(postgres_url)
+
+    await postgres.until_left(postgres_url)
 
 
 def names(bodies: list[bytes]) -> list[str]:

@@ -177,7 +177,11 @@ async def open_postgres_log(
                 "statement_timeout": f"{STATEMENT_S:.0f}s",
             },
         )
-        partitions = await postgres_partitions.count(pool)
+        try:
+            partitions = await postgres_partitions.count(pool)
+        except BaseException:
+            pool.terminate()  # its connection would be left open
+            raise
     return PostgresLog(pool, bytes_max, cut, partitions)
 
 
