@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import String, insert, select
 
 from fanion.accounts.failed_logins_worker import (
-    ACCOUNTS_MAX,
     ADDRESSES_MAX,
     ENTRY_EVERY_S,
     WRITTEN_AT_ONCE_MAX,
@@ -238,18 +237,20 @@ async def test_accounts_that_are_quiet_are_forgotten(
 
 
 async def test_the_memory_is_bounded_and_entries_are_written_in_parts(
-    tenants: TwoOrganizations, failed: FailedLogins
+    tenants: TwoOrganizations, clock: Clock
 ) -> None:
+    accounts_max = 3 * WRITTEN_AT_ONCE_MAX
+    failed = FailedLogins(tenants.records, clock.now, clock.seconds, accounts_max)
     failed.count_failure(tenants.user_id, ADDRESS)
-    for number in range(ACCOUNTS_MAX):
+    for number in range(accounts_max):
         failed.count_failure(10**6 + number, ADDRESS)
 
     has_more = await failed.write_due()
 
-    assert len(failed) == ACCOUNTS_MAX
+    assert len(failed) == accounts_max
     assert has_more
     rounds = 1
     while await failed.write_due():
         rounds += 1
-    assert rounds == ACCOUNTS_MAX // WRITTEN_AT_ONCE_MAX - 1
+    assert rounds == 2
     assert await entries(tenants) == []  # the account that failed first was forgotten

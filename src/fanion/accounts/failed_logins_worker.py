@@ -57,6 +57,7 @@ class FailedLogins:
     Args:
         now: Returns the time of day.
         clock: Monotonic clock, in seconds.
+        accounts_max: The most accounts whose failures are kept.
     """
 
     def __init__(
@@ -64,10 +65,12 @@ class FailedLogins:
         records: Records,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
+        accounts_max: int = ACCOUNTS_MAX,
     ) -> None:
         self._records = records
         self._now = now
         self._clock = clock
+        self._accounts_max = accounts_max
         self._accounts: OrderedDict[int, _Failures] = OrderedDict()
 
     def __len__(self) -> int:
@@ -82,7 +85,7 @@ class FailedLogins:
         failures = self._accounts.setdefault(user_id, _Failures())
         self._accounts.move_to_end(user_id)
         failures.add(1, [address] if address else [])
-        while len(self._accounts) > ACCOUNTS_MAX:
+        while len(self._accounts) > self._accounts_max:
             self._accounts.popitem(last=False)
 
     async def run(self) -> Never:
