@@ -300,6 +300,7 @@ def test_of_a_loop_only_the_busy_turn_counts() -> None:
     }
 
 
+@pytest.mark.long("starts a real server and traces it")
 def test_the_walk_of_flags_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

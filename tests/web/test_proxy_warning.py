@@ -88,7 +88,9 @@ async def test_doctor_names_the_peer_whose_headers_were_ignored(tmp_path: Path) 
     assert mended == Finding("proxies", True, "trusted: 203.0.113.0/24")
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize(
+    "processes", [pytest.param("1", marks=pytest.mark.long("starts a real server again")), "2"]
+)
 def test_a_server_warns_of_its_proxy(tmp_path: Path, processes: str) -> None:
     """The header is noted in whichever process it arrives."""
     server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": processes})

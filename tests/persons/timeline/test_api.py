@@ -101,18 +101,15 @@ async def test_a_timeline_tells_events_changes_and_cohorts(tenant: Tenant) -> No
     ]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 100])
-@pytest.mark.parametrize("kind", ["event", "properties", "cohort", "cohort,properties", ""])
-async def test_pages_of_any_length_tell_each_entry_once(
-    tenant: Tenant, limit: int, kind: str
-) -> None:
+async def test_pages_of_any_length_tell_each_entry_once(tenant: Tenant) -> None:
     person = await lived(tenant)
-    kinds = kind.split(",") if kind else ["event", "properties", "cohort"]
     whole = await timeline(tenant, person)
 
-    paged = await timeline(tenant, person, limit=limit, kind=kind)
-
-    assert paged == [entry for entry in whole if entry["kind"] in kinds]
+    for kind in ("event", "properties", "cohort", "cohort,properties", ""):
+        kinds = kind.split(",") if kind else ["event", "properties", "cohort"]
+        for limit in (1, 2, 3, 100):
+            paged = await timeline(tenant, person, limit=limit, kind=kind)
+            assert paged == [entry for entry in whole if entry["kind"] in kinds], (kind, limit)
 
 
 async def test_events_of_one_instant_are_told_once_across_pages(tenant: Tenant) -> None:
