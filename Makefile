@@ -33,8 +33,10 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 	@$(BIN)/python console/build.py || true
 	$(PYTEST) -n 2 -m "not long or quick" $(TESTS) $(OR_NONE)
 
-# `make test`, then the rest: a few minutes of it with both cores for servers of a cluster.
+# `make test`, then the rest: a few minutes of it with both cores for servers of a cluster. Random
+# tests run again, some with three times as many examples (tests/support/examples.py).
 test-all: test
+	$(PYTEST) -n 2 -m "hypothesis and (not long or quick)" --hypothesis-profile=many $(TESTS) $(OR_NONE)
 	$(PYTEST) -n 2 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS) $(OR_NONE)
 

@@ -34,6 +34,7 @@ from tests.support.events_engine import (
     project_id,
     server_events,
 )
+from tests.support.examples import MANY
 from tests.support.memory_folder import write_to_memory
 from tests.support.postgres import (
     POSTGRESQL,
@@ -99,6 +100,7 @@ settings.register_profile(
     phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
 )
 settings.load_profile("tell")
+settings.register_profile(MANY, settings.get_profile("tell"))
 
 
 def pytest_configure() -> None:

@@ -17,6 +17,7 @@ from fanion.events.storage.encoder import Batch, TextEncoder
 from fanion.events.storage.json_column import PATHS_MAX, JsonColumn
 from fanion.events.storage.native_encoder import PART_ROWS, NativeEncoder
 from fanion.events.storage.store import EventStore, encoder_for
+from tests.support.examples import examples
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NATIVE, TEXT = NativeEncoder(), TextEncoder()
@@ -114,7 +115,7 @@ async def assert_same(store: EventStore, objects: Objects) -> list[str]:
 
 
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=8))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_columns_made_here_are_those_that_the_engine_makes(
     events: EventStore, objects: Objects
 ) -> None:

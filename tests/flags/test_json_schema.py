@@ -19,6 +19,7 @@ from fanion.insights.kinds import json_schema as insight_schema
 from fanion.insights.trends.query import parse_trends
 from fanion.properties.operators import OPERATORS
 from tests.flags.definitions.test_validation import ABOVE, MISTAKES, WRONG_ROLLBACKS
+from tests.support.examples import examples
 
 Json = dict[str, Any]
 COMPONENTS = {
@@ -139,7 +140,7 @@ def require_agreement(filters: Json) -> None:
         assert not FILTERS.is_valid(filters), problem.detail
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(leaves, st.sampled_from([None, 0]))
 def test_schema_and_validation_agree_on_conditions(leaf: Json, index: int | None) -> None:
     filters: Json = {"groups": [{"properties": [leaf]}]}
@@ -158,7 +159,7 @@ def test_schema_and_validation_agree_on_every_operator_and_value(kind: str, valu
         )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.sampled_from(["groups", "super_groups", "holdout_groups"]), st.lists(sets, max_size=2))
 def test_schema_and_validation_agree_on_condition_sets(name: str, made: list[Json]) -> None:
     require_agreement({"groups": [], name: made})

@@ -28,13 +28,14 @@ from fanion.persons.list_store import PersonQuery, find_persons
 from fanion.persons.merge import person_uuid
 from fanion.persons.state.versions_store import Versions
 from fanion.projects.model import IngestionSettings
+from tests.support.examples import examples
 from tests.support.identities import OTHER_ID, Identities
 
 pytestmark = pytest.mark.every_engine
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTINGS = settings(
-    max_examples=25,
+    max_examples=examples(25),
     stateful_step_count=30,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

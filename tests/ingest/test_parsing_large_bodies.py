@@ -23,6 +23,7 @@ from fanion.ingest.items import iter_items, outline_of, read_items
 from fanion.server.request import Request
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
 from fanion.wire.incremental_json import WINDOW_BYTES, decoded_bytes
+from tests.support.examples import examples
 
 UUID = "01890f3c-aaaa-7bbb-8ccc-000000000000"
 EVENT = {"event": "paid", "distinct_id": "u1", "properties": {"a": 1}}
@@ -93,7 +94,7 @@ def reported(read: Any, body: bytes, engage: bool) -> Any:
     return key, project, capture.sent_at, capture.historical, repr(items)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(BODIES, st.integers(0, 5), st.booleans())
 @example({"batch": [{"event": "a"}], "token": "k", "properties": {"token": "x"}}, 0, False)
 @example({"batch": [{"token": "phx_k", "properties": {"token": "phx_k"}}]}, 2, False)
@@ -115,7 +116,7 @@ def test_a_large_body_says_what_it_says_at_once(body: Any, seed: int, engage: bo
     assert in_pieces == at_once
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(ITEMS, st.integers(0, 5), st.booleans())
 @example([{**EVENT, "uuid": UUID, "options": {"cookieless_mode": 1}, "session_id": "s"}], 1, True)
 @example([{**EVENT, "uuid": "17"}, {**EVENT, "uuid": UUID}], 3, True)
@@ -140,7 +141,7 @@ def test_capture_v1_says_of_a_large_body_what_it_says_at_once(
     assert msgspec.json.decode(answer) == msgspec.json.decode(v1_answer(whole.results))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(BODIES, st.integers(0, 5))
 def test_items_in_pieces_are_the_items(body: Any, seed: int) -> None:
     text = stretched(body, seed)

@@ -27,6 +27,7 @@ from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.projects.model import IngestionSettings
 from fanion.server.request import Request
+from tests.support.examples import examples
 from tests.support.lz64 import compress_to_base64
 
 BYTES_MAX = 1_000_000
@@ -167,7 +168,7 @@ def test_a_body_in_any_encoding_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODED)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(damage=damages())
 def test_a_damaged_body_is_ingested_or_refused(name: str, damage: Callable[[bytes], bytes]) -> None:
     body, headers, query = ENCODED[name]
@@ -181,7 +182,7 @@ def test_a_damaged_body_is_ingested_or_refused(name: str, damage: Callable[[byte
         ingested(capture)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(BATCHES)
 def test_any_items_are_ingested_dropped_or_refused(batch: list[Mapping[str, Any]]) -> None:
     raw = as_json({"api_key": "k", "batch": batch})
@@ -193,7 +194,7 @@ def test_any_items_are_ingested_dropped_or_refused(batch: list[Mapping[str, Any]
         assert prepared.events + sum(prepared.dropped.values()) == len(batch) == capture.items
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(BATCHES, HEADERS, HEADERS)
 def test_any_items_of_capture_v1_are_answered(
     batch: list[Mapping[str, Any]], sdk_info: str, sent_at: str

@@ -28,6 +28,7 @@ from fanion.ingest.pipeline.resolve import (
 )
 from fanion.persons.merge import PersonState, person_uuid
 from fanion.projects.model import IngestionSettings
+from tests.support.examples import examples
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 RULES = IngestionSettings(
@@ -98,7 +99,7 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.lists(ITEMS, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_the_process_prepares_what_would_be_prepared_here(batches: list[list[Item]]) -> None:
     entries = [entry(number, *batch) for number, batch in enumerate(batches, 1)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fanion.errors import Invalid
 from fanion.insights.sql.compiler import NONE, OTHER
+from tests.support.examples import examples
 from tests.support.histories import Analyst, History, HistoryEvent, histories, history_event
 
 Json = dict[str, Any]
@@ -26,7 +27,7 @@ def counted(history: History, name: str, of: Callable[[HistoryEvent], str]) -> C
     return Counter(of(event) for event in history.once if event.event == name)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(histories(), st.sampled_from(("plan", "size")))
 async def test_events_by_a_property_of_their_group(
     analyst: Analyst, history: History, key: str
@@ -44,7 +45,7 @@ async def test_events_by_a_property_of_their_group(
     assert found == counted(history, "a", lambda one: value(history, one, key))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(histories())
 async def test_persons_by_properties_of_two_groups(analyst: Analyst, history: History) -> None:
     parts = [

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.histories import Analyst, History, HistoryEvent, histories, history_event
 
 Json = dict[str, Any]
@@ -37,7 +38,7 @@ def held(history: History, event: HistoryEvent, index: int) -> Mapping[str, Any]
     return history.groups.get((index, key), {})
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(histories(), st.sampled_from(CONDITIONS), st.sampled_from((0, 1)))
 async def test_events_of_groups_are_counted(
     analyst: Analyst, history: History, condition: tuple[Json, Callable[[Any], bool]], index: int

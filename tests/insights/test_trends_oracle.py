@@ -6,10 +6,11 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import given, settings
 
+from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History, histories
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(histories())
 async def test_events_are_counted_by_day(analyst: Analyst, history: History) -> None:
     [entry] = await analyst.answer(history, events=[{"id": "a"}], date_from="-7d")

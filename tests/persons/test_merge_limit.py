@@ -19,6 +19,7 @@ from fanion.persons.merge import (
     person_uuid,
 )
 from fanion.properties.size import PROPERTIES_BYTES_MAX, json_bytes
+from tests.support.examples import examples
 from tests.support.person_commands import Command
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -187,7 +188,7 @@ def test_small_changes_of_a_large_person_do_not_measure_it_anew() -> None:
 # ── Whatever happens ─────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.dictionaries(IDS, PROPERTIES, max_size=3), COMMANDS)
 @example({}, [setting("x", a="a" * 60)])
 def test_no_person_grows_beyond_the_limit(

@@ -16,6 +16,7 @@ from fanion.persons.merge import (
     Population,
     person_uuid,
 )
+from tests.support.examples import examples
 from tests.support.person_commands import Command
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -83,7 +84,7 @@ def test_a_repeat_after_a_crash_writes_the_same(
     assert written(first) == written(second)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(STORED, COMMANDS)
 def test_the_changes_fit_together(stored: dict[str, int], commands: list[Command]) -> None:
     _, changes, persons = run(stored, commands)
@@ -103,7 +104,7 @@ def test_the_changes_fit_together(stored: dict[str, int], commands: list[Command
     assert all(merged.person.version == 7 for merged in changes.merged)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(STORED, COMMANDS)
 def test_overrides_lead_from_the_vanished_to_the_living_in_one_step(
     stored: dict[str, int], commands: list[Command]

@@ -22,6 +22,7 @@ from fanion.insights.query import Entity, Scope
 from fanion.insights.sql.compiler import Compiler, SqlContext
 from fanion.properties.filters import Property, parse_leaf
 from fanion.properties.operators import COMPARISONS, ValueKind
+from tests.support.examples import examples
 
 NOW = datetime(2024, 5, 15, 13, 45, tzinfo=UTC)
 DAY = DateRange(NOW - timedelta(days=1), NOW + timedelta(days=1))
@@ -113,7 +114,7 @@ def conditions(draw: st.DrawFn) -> Json:
 
 
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(held=HELD, asked=st.lists(conditions(), min_size=1, max_size=6))

@@ -19,6 +19,7 @@ from fanion.transfer.posthog.copy_progress import LATE, OLDEST, CopyProgress, Co
 from fanion.transfer.posthog.event_pages import EventPages
 from fanion.transfer.posthog.instant_events import Instants
 from fanion.transfer.posthog.sink_client import ProgressStore
+from tests.support.examples import examples
 from tests.support.foreign_events import ForeignEvents, ServerBehaviour, event
 from tests.support.scripted_source import ReceivedRequest, ScriptedAnswer, scripted_server
 
@@ -118,7 +119,7 @@ HABITS = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     TIMES,
     st.integers(2, 7),
@@ -171,7 +172,7 @@ def test_a_long_history_is_copied_whole(habits: ServerBehaviour, cap: int) -> No
     assert len(source.queries) < 200 + len(source.events) / (cap - 1) * 1.2
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(TIMES, st.integers(0, 60))
 def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at: int) -> None:
     events = [event(n, FIRST + timedelta(microseconds=micro)) for n, micro in enumerate(micros)]

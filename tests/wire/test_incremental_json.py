@@ -19,6 +19,7 @@ from fanion.wire.incremental_json import (
     decoded_bytes,
     parse_large_json,
 )
+from tests.support.examples import examples
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -49,7 +50,7 @@ def outcome(read: Any, text: bytes) -> Any:
         return error.status, error.code
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from([16, 17, 31, 64, 500]), CLEAN | SPACED | ESCAPED | damaged_json() | RAW)
 @example(16, b'{"a":1,"a":[2],"b":{"a":NaN}}')
 @example(16, b'["\\ud83d\\ude00\\ud83d","\\\\ud83d\\\\","\\u00e9"]')

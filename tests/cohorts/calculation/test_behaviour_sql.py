@@ -20,6 +20,7 @@ from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.events.event import Event, Override, PersonRow
 from fanion.events.storage.store import EventStore
+from tests.support.examples import examples
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -314,7 +315,7 @@ trees_of_all_kinds = st.tuples(
 
 
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(seed=st.integers(0, 2**32), trees=trees_of_all_kinds)

@@ -36,6 +36,7 @@ from tests.cohorts.calculation.test_behaviour_sql import (
     span,
     stored,
 )
+from tests.support.examples import examples
 
 PERSONS = 40
 STATIC, DYNAMIC, UNKNOWN, OLD = 7, 8, 9, 10
@@ -430,7 +431,7 @@ async def population(
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(case=criteria_cases)

@@ -22,6 +22,7 @@ from tests.flags.test_json_schema import (
     Json,
     criteria,
 )
+from tests.support.examples import examples
 
 OPERATORS = sorted({name for names in CRITERIA_OPERATORS.values() for name in names})
 # Rules that only the descriptions of the schema state.
@@ -105,7 +106,7 @@ behaviours = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(behaviours)
 def test_schema_and_validation_agree_on_behavioral_conditions(leaf: Json) -> None:
     require_agreement(leaf)

@@ -16,6 +16,7 @@ from fanion.flags.preview.change import EXACT_MAX, SAMPLE
 from fanion.persons.merge import person_uuid
 from tests.flags.blast_radius.test_blast_radius import in_cohort, organizations
 from tests.support.application import Json, Tenant, error
+from tests.support.examples import examples
 from tests.support.management import NOW
 
 PLACE = "/feature_flags/preview_change/"
@@ -283,7 +284,7 @@ async def conditions(tenant: Tenant) -> dict[str, Json]:
 
 
 @settings(
-    max_examples=25,
+    max_examples=examples(25),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(saved=FLAGS, changed=FLAGS, kept=st.booleans())

@@ -17,6 +17,7 @@ from fanion.insights.calculation.service import Analysis
 from fanion.insights.kinds.service import KINDS_BY_INSIGHT
 from fanion.insights.parsing.query_string import decode_parameters
 from fanion.projects.model import Project
+from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History, histories
 
 Json = dict[str, Any]
@@ -91,7 +92,7 @@ async def test_retention(analyst: Analyst, history: History, asked: Json) -> Non
     await check(analyst, project, list(of_retention(result)))
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(
     histories(),
     options(compare=st.booleans(), display=st.sampled_from(("ActionsLineGraph", "BoldNumber"))),

@@ -19,6 +19,7 @@ from fanion.insights.parsing.fields import Fields
 from tests.insights.funnels.oracle import Oracle
 from tests.insights.funnels.test_oracle import DENSE
 from tests.support.asked_actors import actors
+from tests.support.examples import examples
 from tests.support.histories import PERSONS, Analyst, History, HistoryEvent, history_event
 
 DAY = "2024-04-02T"
@@ -228,7 +229,7 @@ def test_a_place_of_a_correlation_needs_its_parts(sent: Filters, attr: str) -> N
     assert refused.value.attr == attr
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     DENSE,
     st.sampled_from(("ordered", "strict", "unordered")),

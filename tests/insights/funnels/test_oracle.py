@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fanion.projects.model import Project
 from tests.insights.funnels.oracle import Oracle
 from tests.support.asked_actors import actors
+from tests.support.examples import examples
 from tests.support.histories import (
     NOW,
     PERSONS,
@@ -121,7 +122,7 @@ def _rows(steps: list[Filters]) -> list[tuple[Any, ...]]:
     ]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(DENSE, questions())
 async def test_steps_and_times(analyst: Analyst, history: History, question: Filters) -> None:
     answer = await analyst.answer(history, **question)
@@ -129,7 +130,7 @@ async def test_steps_and_times(analyst: Analyst, history: History, question: Fil
     assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(DENSE, questions())
 async def test_a_stricter_order_of_steps_never_counts_more(
     analyst: Analyst, history: History, question: Filters
@@ -149,7 +150,7 @@ async def test_a_stricter_order_of_steps_never_counts_more(
         assert all(few <= many for few, many in zip(less, more, strict=True))
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(histories(events_max=30), questions())
 async def test_only_the_range_counts(analyst: Analyst, history: History, question: Filters) -> None:
     answer = await analyst.answer(history, **question)
@@ -157,7 +158,7 @@ async def test_only_the_range_counts(analyst: Analyst, history: History, questio
     assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(DENSE, questions(), BREAKDOWNS, ATTRIBUTIONS)
 async def test_breakdowns(
     analyst: Analyst, history: History, question: Filters, breakdown: Filters, attribution: Filters
@@ -175,7 +176,7 @@ async def test_breakdowns(
     )
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(DENSE, questions(), st.sampled_from(("day", "week")), st.booleans(), ATTRIBUTIONS)
 async def test_trends(
     analyst: Analyst,
@@ -204,7 +205,7 @@ async def test_trends(
         assert line["count"] == len(line["data"])
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(DENSE, questions(), st.sampled_from((None, 1, 3, 200)))
 async def test_times_to_convert(
     analyst: Analyst, history: History, question: Filters, bins: int | None
@@ -221,7 +222,7 @@ async def test_times_to_convert(
     assert answer["average_conversion_time"] == (average and pytest.approx(average))
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(DENSE, questions())
 async def test_groups(analyst: Analyst, history: History, question: Filters) -> None:
     question = question | {"aggregation_group_type_index": 0}
@@ -231,7 +232,7 @@ async def test_groups(analyst: Analyst, history: History, question: Filters) -> 
     assert Oracle(history, question).step_rows() == {("",): _rows(answer)}
 
 
-@settings(max_examples=7)
+@settings(max_examples=examples(7))
 @given(DENSE, questions(), st.one_of(st.just({}), BREAKDOWNS), ATTRIBUTIONS)
 async def test_the_people_of_a_step_are_those_it_counts(
     analyst: Analyst, history: History, question: Filters, breakdown: Filters, attribution: Filters
@@ -274,7 +275,7 @@ async def _people(
     return {"d0" if isinstance(who, UUID) and who not in known else who for who, _ in result}
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(DENSE, questions(), st.booleans())
 async def test_the_people_of_a_trend_are_those_of_its_rate(
     analyst: Analyst, history: History, question: Filters, by_plan: bool

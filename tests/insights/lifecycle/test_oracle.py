@@ -12,6 +12,7 @@ from fanion.events.event import PersonRow
 from tests.insights.lifecycle.oracle import STATUSES, lifecycle
 from tests.insights.retention.oracle import starts
 from tests.support.asked_actors import actors
+from tests.support.examples import examples
 from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent, histories
 
 
@@ -22,7 +23,7 @@ def group(event: HistoryEvent) -> Any:
 _TIMES = st.integers(0, 14 * 24).map(lambda hours: NOW - timedelta(hours=hours))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(histories(), st.dictionaries(st.sampled_from(PERSONS), _TIMES), st.data())
 async def test_every_option_counts_as_the_model_does(
     analyst: Analyst, history: History, created: dict[UUID, datetime], data: st.DataObject

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.insights.paths.oracle import Rules, all_paths, edges, nodes
 from tests.support.asked_actors import actors
+from tests.support.examples import examples
 from tests.support.histories import NOW, PERSONS, Analyst, History, HistoryEvent
 
 DOCS, START = "https://x.io/docs", "https://x.io/"
@@ -54,7 +55,7 @@ def is_of(event: HistoryEvent, types: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("part", range(2))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(walks(), st.data())
 async def test_every_option_counts_as_the_model_does(
     analyst: Analyst, part: int, history: History, data: st.DataObject

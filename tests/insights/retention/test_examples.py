@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fanion.errors import Invalid
 from fanion.insights.retention import service
 from tests.support.asked_actors import actors
+from tests.support.examples import examples
 from tests.support.histories import PERSONS, Analyst, History, histories, history_event
 
 ANN, BOB, CID = PERSONS[:3]
@@ -238,7 +239,7 @@ async def test_people_of_a_value_are_those_who_came_back_then(analyst: Analyst) 
     assert result == [(ANN, [1, 1, 1])]
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     histories(),
     st.sampled_from(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.insights.retention.oracle import retention, starts
+from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
 A, B = {"id": "a", "type": "events"}, {"id": "b", "type": "events"}
@@ -48,7 +49,7 @@ def counts(rows: list[dict[str, Any]]) -> list[list[int]]:
     return [[value["count"] for value in row["values"]] for row in rows]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(histories(), st.sampled_from(ENTITIES), st.data())
 async def test_every_option_counts_as_the_model_does(
     analyst: Analyst,
@@ -88,7 +89,7 @@ async def test_every_option_counts_as_the_model_does(
     assert counts(rows) == expected
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(histories())
 async def test_groups_are_counted_in_place_of_persons(analyst: Analyst, history: History) -> None:
     rows = await analyst.answer(
@@ -123,7 +124,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(history=histories())
 async def test_each_value_of_a_breakdown_has_rows_of_its_own(
     analyst: Analyst, kind: str, history: History

@@ -15,6 +15,7 @@ from fanion.insights.sql.compiler import NONE
 from tests.insights.sessions.oracle import sessions
 from tests.insights.sessions.test_conditions import HISTORY
 from tests.insights.sessions.test_oracle import visits
+from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History
 
 
@@ -69,7 +70,7 @@ async def test_persons_by_session_and_plan(analyst: Analyst) -> None:
     }
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(visits(), st.sampled_from(("$entry_pathname", "$channel_type", "$session_duration")))
 async def test_random_histories(analyst: Analyst, history: History, field: str) -> None:
     result = await shown(analyst, history, "$pageview", breakdown=field, breakdown_type="session")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.insights.sessions.conftest import Ask
 from tests.insights.sessions.oracle import Question, overview, table
+from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
 NAMES = ("$pageview", "$pageview", "$screen", "$autocapture", "paid")
@@ -66,7 +67,7 @@ def days(history: History, *, ago: int = 0) -> tuple[datetime, datetime]:
     return start, stop
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(visits(), st.sampled_from((None, "paid", "$pageview")))
 async def test_the_overview(web: Ask, history: History, goal: str | None) -> None:
     options = {} if goal is None else {"conversionGoal": {"customEventName": goal}}
@@ -82,7 +83,7 @@ async def test_the_overview(web: Ask, history: History, goal: str | None) -> Non
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     visits(),
     st.sampled_from(
@@ -117,7 +118,7 @@ async def test_tables(web: Ask, history: History, breakdown: str) -> None:
     assert order == sorted(order)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(visits(), st.sampled_from(("Page", "InitialPage", "InitialChannelType")))
 async def test_tables_of_conversions(web: Ask, history: History, breakdown: str) -> None:
     answer = await web(
@@ -135,7 +136,7 @@ async def test_tables_of_conversions(web: Ask, history: History, breakdown: str)
     assert result == table(history, question, breakdown)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(visits(), st.sampled_from((0, 10, 86_400)))
 async def test_the_overview_of_some_sessions(web: Ask, history: History, seconds: int) -> None:
     long = {"type": "session", "key": "$session_duration", "value": seconds, "operator": "gte"}
@@ -148,7 +149,7 @@ async def test_the_overview_of_some_sessions(web: Ask, history: History, seconds
     )
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(visits())
 async def test_conditions_on_sessions_select_their_events(
     analyst: Analyst, history: History
@@ -167,7 +168,7 @@ async def test_conditions_on_sessions_select_their_events(
     assert entry["count"] == sum(one.event == "$pageview" for one in result)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(visits())
 async def test_parts_and_totals(web: Ask, history: History) -> None:
     """The pages of the table add up to the overview, which compares with its earlier answer.

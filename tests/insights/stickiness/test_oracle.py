@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.insights.retention.oracle import starts
 from tests.insights.stickiness.oracle import stickiness
 from tests.support.asked_actors import actors
+from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
 CRITERIA: dict[str, Callable[[int, int], bool]] = {
@@ -24,7 +25,7 @@ def group(event: HistoryEvent) -> Any:
     return event.properties.get("$group_0") or None
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(histories(), st.data())
 async def test_every_option_counts_as_the_model_does(
     analyst: Analyst, history: History, data: st.DataObject

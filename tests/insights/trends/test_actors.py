@@ -18,6 +18,7 @@ from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, ser
 from tests.insights.trends.test_oracle import BREAKDOWNS
 from tests.support.application import Tenant
 from tests.support.cohorts import person
+from tests.support.examples import examples
 from tests.support.histories import NOW as LATER
 from tests.support.histories import Analyst, History, histories, history_event
 
@@ -73,7 +74,7 @@ def cells(answer: Any) -> Iterator[tuple[float, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("math", PERSONS, ids=lambda one: one["math"])
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(history=histories(), options=OPTIONS)
 async def test_a_number_of_persons_lists_so_many(
     analyst: Analyst, math: Mapping[str, Any], history: History, options: dict[str, Any]
@@ -86,7 +87,7 @@ async def test_a_number_of_persons_lists_so_many(
         assert len(result) == number, place
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(history=histories(), options=OPTIONS)
 async def test_a_number_of_events_is_that_of_its_persons(
     analyst: Analyst, history: History, options: dict[str, Any]
@@ -99,7 +100,7 @@ async def test_a_number_of_events_is_that_of_its_persons(
         assert sum(value for _, value in result) == number, place
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(history=histories())
 async def test_a_running_sum_lists_all_until_then(analyst: Analyst, history: History) -> None:
     project = await analyst.store(history)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.insights.trends.oracle import Trend, key_of
+from tests.support.examples import examples
 from tests.support.histories import Analyst, History, histories
 
 MATHS: list[dict[str, Any]] = [
@@ -70,7 +71,7 @@ def renamed(expected: Mapping[str, list[float]], parts: int) -> dict[str, list[f
 
 
 @pytest.mark.parametrize("math", MATHS, ids=lambda one: f"{one['math']} {one.get('math_property')}")
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(history=histories(), options=OPTIONS, narrow=st.booleans())
 async def test_every_math_counts_as_the_model_does(
     analyst: Analyst,
@@ -90,7 +91,7 @@ async def test_every_math_counts_as_the_model_does(
     assert sizes == sorted(sizes, reverse=True)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(history=histories(), options=OPTIONS)
 async def test_a_formula_calculates_as_the_model_does(
     analyst: Analyst, history: History, options: dict[str, Any]
@@ -107,7 +108,7 @@ async def test_a_formula_calculates_as_the_model_does(
     assert same(numbers(result), expected)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(history=histories(), options=OPTIONS)
 async def test_the_previous_range_has_the_numbers_of_that_range(
     analyst: Analyst, history: History, options: dict[str, Any]
