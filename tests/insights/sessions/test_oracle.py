@@ -178,7 +178,15 @@ async def test_parts_and_totals(web: Ask, history: History) -> None:
     whole = await web(
         history, "WebOverviewQuery", dateRange=DAYS, compareFilter={"compare_to": "-1d"}
     )
-    pages = await web(history, "WebStatsTableQuery", breakdownBy="Page", dateRange=DAYS, limit=100)
+    # Without the rate of bounces, a session that paused for over a day before the range may count.
+    pages = await web(
+        history,
+        "WebStatsTableQuery",
+        breakdownBy="Page",
+        dateRange=DAYS,
+        includeBounceRate=True,
+        limit=100,
+    )
     yesterday = NOW - timedelta(days=1)
     earlier = await web(history, "WebOverviewQuery", dateRange=DAYS, now=yesterday)
 
