@@ -21,7 +21,8 @@ class Asking:
 
     async def ask(self, *names: str) -> None:
         for name in names:
-            self.tasks[name] = asyncio.create_task(self._enter(name))
+            self.tasks[name] = task = asyncio.create_task(self._enter(name))
+            task.add_done_callback(_retrieve_refusal)
             await asyncio.sleep(0)
 
     async def end(self, name: str) -> None:
@@ -35,6 +36,12 @@ class Asking:
     async def _enter(self, name: str) -> None:
         await self.gate.enter(*_key(name))
         self.let_in.append(name)
+
+
+def _retrieve_refusal(task: asyncio.Task[None]) -> None:
+    """Retrieve the error of a refused question, which asyncio would log when it is collected."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _key(name: str) -> tuple[int, int]:

@@ -59,20 +59,23 @@ def app_server(request: pytest.FixtureRequest, engine: str, events: EventStore) 
 
     It is shared, because opening one takes longer than most tests; each test has its own `tenant`.
     Both applications stay open until the end of the session, because files alternate between the
-    engines.
+    engines. `events` is named, because the applications are requested by name.
     """
     name = "sqlite_app_server" if engine == SQLITE else "postgres_app_server"
     app_server: AppServer = request.getfixturevalue(name)
-    # The applications share one event store, which reports its durations to one observer.
-    metrics = app_server.running.public.context.metrics
-    events.observe(metrics.store_seconds.labels("events").observe)
     return app_server
 
 
 @pytest.fixture
-async def tenant(app_server: AppServer, project_id: int) -> AsyncIterator[Tenant]:
+async def tenant(
+    app_server: AppServer, events: EventStore, project_id: int
+) -> AsyncIterator[Tenant]:
     """Yield an organization with a project of the test's own, at noon."""
     app_server.clock.time = NOW
+    # All applications of the process share one event store, which reports its durations to the one
+    # that was opened last.
+    metrics = app_server.running.public.context.metrics
+    events.observe(metrics.store_seconds.labels("events").observe)
     async with open_tenant(app_server, project_id) as tenant:
         yield tenant
     # Otherwise a later test that moves the clock by a week would calculate them too, and those of

@@ -28,11 +28,10 @@ from fanion.cohorts.members.pages_store import (
     count_members,
     find_keys,
     find_members,
-    next_version,
     persons_by_uuid,
     publish_members,
 )
-from fanion.cohorts.members.store import add_persons, remove_persons
+from fanion.cohorts.members.store import add_persons, next_version, remove_persons
 from fanion.cohorts.model import StoredCohort
 from fanion.cohorts.schemas import member_body
 from fanion.cohorts.service import CohortService

@@ -20,8 +20,12 @@ from sqlalchemy import (
 from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
 from fanion.cohorts.criteria.definition import Criteria, behavioral_ids
 from fanion.cohorts.imports.store import add_import
-from fanion.cohorts.members.pages_store import next_version
-from fanion.cohorts.members.store import clear_members, forget_unfinished, is_seen
+from fanion.cohorts.members.store import (
+    clear_members,
+    forget_unfinished,
+    is_seen,
+    next_version,
+)
 from fanion.cohorts.model import (
     CohortQuery,
     LockedCohort,

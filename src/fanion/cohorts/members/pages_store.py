@@ -12,10 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Row, func, select, update
 
 from fanion.activity.model import Author
-from fanion.cohorts.members.store import (
-    NextVersion,
-    is_seen,
-)
+from fanion.cohorts.members.store import is_seen, next_version
 from fanion.cohorts.model import StoredCohort, read_runs
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
@@ -131,10 +128,6 @@ def publish_members(
             last_calculation=author.now,
         )
     )
-
-
-def next_version(cohort: StoredCohort) -> NextVersion:
-    return NextVersion(cohort.id, cohort.project_id, cohort.version, cohort.requested + 1)
 
 
 def persons_by_uuid(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> Persons:

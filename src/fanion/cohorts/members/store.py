@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from fanion.cohorts.imports.store import drop_imports
+from fanion.cohorts.model import StoredCohort
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
@@ -62,6 +63,10 @@ class NextVersion:
     project_id: int
     current: int
     version: int
+
+
+def next_version(cohort: StoredCohort) -> NextVersion:
+    return NextVersion(cohort.id, cohort.project_id, cohort.version, cohort.requested + 1)
 
 
 def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
