@@ -80,8 +80,7 @@ async def cleared_store(each_format: EventStore) -> AsyncIterator[EventStore]:
     """Yield the store, and drop events of past years at the end.
 
     With a part for each month, all tests that share the store would wait longer for their reads,
-    and
-    ten seconds for each deletion.
+    and ten seconds for each deletion.
     """
     yield each_format
     await each_format._inserts.run(drop_before_2025)

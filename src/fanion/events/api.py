@@ -79,13 +79,11 @@ class EventsApi(Controller):
         """List events, newest first, or oldest first with `orderBy=["timestamp"]`.
 
         `after` and `before` are dates, or relative ones such as `-4h`. `properties` is a JSON list
-        of
-        conditions on the event's properties or, with `"type": "person"`, on the properties that its
-        person has now.
+        of conditions on the event's properties or, with `"type": "person"`, on the properties that
+        its person has now.
 
         Following `next` to the end reads every event exactly once. It contains `cursor`, the id of
-        the
-        last row, which separates events of the same time.
+        the last row, which separates events of the same time.
         """
         now: datetime = request.app.state.now()
         query = EventQuery(
@@ -121,14 +119,11 @@ class EventsApi(Controller):
         """List the 20 most frequent values, to choose from, with their number of events.
 
         `value` is a part of the value, in any case; `event_name` may be repeated. The key
-        `custom_event`
-        lists names of events that do not begin with `$`.
+        `custom_event` lists names of events that do not begin with `$`.
 
         Only events of the last 30 days are read, and of these the newest 500,000, or 50,000 if that
-        takes
-        longer than 3 seconds. Each of the first 100 members of a list counts as a value. A value
-        with
-        more than 400 characters is cut, and ends with `…`.
+        takes longer than 3 seconds. Each of the first 100 members of a list counts as a value. A
+        value with more than 400 characters is cut, and ends with `…`.
         """
         search = read_value_search(key, value)
         names = event_name or []

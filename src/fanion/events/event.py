@@ -147,8 +147,7 @@ class EventStoreUnavailable(Exception):
     """The error when the store cannot answer now, because it is unreachable or out of a resource.
 
     It may be full, or out of memory or time. The data is not at fault, and the same call may
-    succeed
-    later. The text is one line without content of events.
+    succeed later. The text is one line without content of events.
     """
 
 

@@ -154,8 +154,7 @@ class ErasureWorker:
         """Return whether nothing from before the deletion can still reach the event store.
 
         Everything accepted before it must be ingested, and every change committed before it must
-        have
-        been sent.
+        have been sent.
         """
         lanes = await lane_backlogs(self._records, self._accepted)
         if any(lane.oldest is not None and lane.oldest <= erasure.requested_at for lane in lanes):

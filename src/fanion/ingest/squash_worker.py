@@ -49,8 +49,7 @@ class SquashWorker:
         """Wait for the end of all batches and retries of dead letters begun before the call.
 
         This includes batches of other servers. A batch is claimed, and a letter marked, before
-        persons
-        are read for it.
+        persons are read for it.
 
         Raises:
             RecordsUnavailable: The records store failed.

@@ -175,8 +175,7 @@ def parse_sent_at(value: object) -> datetime:
     """Parse the client's time of sending.
 
     It is a text as in `parse_timestamp` or a number (as text or not) of Unix milliseconds; of
-    seconds
-    if it is written in 11 characters or fewer.
+    seconds if it is written in 11 characters or fewer.
 
     Raises:
         ValueError: No time can be read.

@@ -24,10 +24,7 @@ An endpoint group is a Litestar `Controller` in the `api.py` of its package:
 
         @patch("/{cohort_id:str}", summary="Update a cohort")
         async def change(
-            self,
-            request: ManagementRequest,
-            cohort_id: ObjectId,
-            data: RequestBody[CohortChanges],
+            self, request: ManagementRequest, cohort_id: ObjectId, data: RequestBody[CohortChanges],
             store: NamedDependency[CohortStore],
         ) -> CohortBody: ...
 

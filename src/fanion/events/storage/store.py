@@ -148,11 +148,9 @@ class EventStore:
     """The event store. Each call is one query of one project, in threads of the store.
 
     Inserts, reads of ingestion, probes, reads of single rows, reads of users, and jobs of the
-    server
-    have their own threads, so that none of them waits for another. A read for a user waits for
-    its
-    turn, and ends when the client leaves. A cancelled read is ended in the store before its call
-    returns. A cancelled insert still runs to its end in its thread.
+    server have their own threads, so that none of them waits for another. A read for a user waits
+    for its turn, and ends when the client leaves. A cancelled read is ended in the store before its
+    call returns. A cancelled insert still runs to its end in its thread.
 
     Args:
         url: chdb:///absolute/folder[?database=name], which one process at a time may open;
@@ -297,13 +295,12 @@ class EventStore:
         """Store a batch, of any projects. When this returns, the batch is on disk.
 
         Times outside the years 1900–2299 are moved to the nearest end. Of persons, overrides and
-        groups
-        the highest version wins.
+        groups the highest version wins.
 
         Args:
             token: Identifies the batch's events in the whole store. Sent again under the same
-                token,
-                they are stored once. Under another one they are stored again, but every answer
+                token, they are stored once. Under another one they are stored again, but every
+                answer
                     still
                 shows one event per project and uuid.
 

@@ -23,8 +23,7 @@ class GateLimits:
         at_once_of_user: In all projects together. Background work, whose user is 0, has no such
             limit.
         waiting: Queue length over all projects. A project may take at most half of it, and a user
-            at
-            most half of the project's part.
+            at most half of the project's part.
         wait_s: How long each read waits.
     """
 

@@ -153,8 +153,7 @@ class IngestionApi(Controller):
         """Report the last hour, or the time between `from` and `to`.
 
         Both are dates, or relative ones such as `-4h`. `accepted` is the sum of all other counts
-        except
-        `waiting`.
+        except `waiting`.
         """
         now: datetime = request.app.state.now()
         until = _parse_time(end, "to", now) or now

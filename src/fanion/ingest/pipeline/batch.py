@@ -94,8 +94,7 @@ class PreparedBatch:
 
         Args:
             stored: By project, the times of acceptance of the stored events. All others that
-                arrived
-                were left out because their person was deleted.
+                arrived were left out because their person was deleted.
         """
         counts = count_outcome(STORED, stored)
         if sum(counts.values()) < self.events:

@@ -16,8 +16,8 @@ class PersonCache:
     """A cache of persons by project and distinct id.
 
     This process evicts persons that it changes elsewhere, and clears the cache if changes applied
-    to
-    cached persons could not be written. The version shows whether another server changed a person.
+    to cached persons could not be written. The version shows whether another server changed a
+    person.
     """
 
     def __init__(

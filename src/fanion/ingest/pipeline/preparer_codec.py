@@ -209,8 +209,7 @@ class PropertySamples:
     """Samples of the properties of each event name of a project.
 
     Each property has a value from which its type can be detected. Of frequent events, one
-    occurrence
-    in ONE_IN is sampled.
+    occurrence in ONE_IN is sampled.
     """
 
     def __init__(self) -> None:
