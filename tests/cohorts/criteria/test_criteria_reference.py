@@ -90,6 +90,9 @@ def number(value: str) -> float | None:
 
 
 def date(value: str) -> datetime | None:
+    """Return the time in a text, in which a number is Unix seconds."""
+    if re.fullmatch(r" *-?[0-9]+(\.[0-9]+)? *", value):
+        return datetime.fromtimestamp(float(value), UTC)
     try:
         parsed = datetime.fromisoformat(value)
     except ValueError:
