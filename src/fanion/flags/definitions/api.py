@@ -184,11 +184,11 @@ async def _stale_page(
     if not 1 <= days <= STALE_DAYS_MAX:
         raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
     now, page = request.app.state.now(), request.page
-    stale_flags, count = await flags.find_stale_flags(
+    stale_flags, count, staleness = await flags.find_stale_flags(
         request.project.id, query, days, now, page.limit, page.offset
     )
     bodies: list[FlagBody] = []
-    for flag, staleness in stale_flags:
+    for flag in stale_flags:
         reason = staleness.reason(flag.candidate, now)
         assert reason is not None  # the query has chosen the flag
         bodies.append(

@@ -138,13 +138,16 @@ class FlagService:
         now: datetime,
         limit: int,
         offset: int,
-    ) -> tuple[Sequence[tuple[StoredFlag, Staleness]], int]:
-        """Return a page of the stale flags that match the query, in its order, and their number.
+    ) -> tuple[Sequence[StoredFlag], int, Staleness]:
+        """Return a page of the stale flags that match the query, in its order.
 
         Args:
             days: An older flag with no evaluation for this many days counts as unused.
+
+        Returns:
+            The flags, the total number of stale flags, and what says why each is stale.
         """
         staleness = Staleness(await self.last_evaluated(project_id, now), days)
         query = replace(query, staleness=staleness)
         flags, count = await self.store.find_flags(project_id, query, now, limit, offset)
-        return [(flag, staleness) for flag in flags], count
+        return flags, count, staleness
