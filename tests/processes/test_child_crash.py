@@ -211,7 +211,7 @@ def test_a_child_ends_with_a_parent_that_is_killed() -> None:
 def open_files(pid: int | None) -> set[Path]:
     files = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # it was closed meanwhile
+        with suppress(FileNotFoundError):  # it has been closed since
             files.add(link.readlink())
     return files
 

@@ -149,7 +149,7 @@ class Records:
 
 
 def _close_returned(_: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
-    """Close a connection instead of keeping it in a pool that nobody closes again."""
+    """Close a connection that is returned after its pool was closed."""
     entry.invalidate()
 
 
