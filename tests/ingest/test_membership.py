@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import asyncpg
 import pytest
 from sqlalchemy import select, text
 
+from fanion.db.drivers import APPLICATION
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
 from fanion.events.definitions.model import PropertyCache
@@ -109,6 +111,25 @@ async def test_a_worker_that_died_is_followed_by_the_others(records: Records) ->
     await fall_silent(b)
 
     assert await settle(a, c) == [32, 32]
+
+
+async def test_partitions_that_a_paused_server_has_locked_in_a_statement_are_freed(
+    records: Records, postgres_url: str
+) -> None:
+    a, b = Worker(records, "a"), Worker(records, "b")
+    await settle(a, b)
+    paused = await asyncpg.connect(postgres_url, server_settings={"application_name": APPLICATION})
+    await paused.execute("BEGIN")
+    await paused.execute("UPDATE log_positions SET claimed = claimed WHERE holder = 'a'")
+    await paused.prepare("SELECT 1")  # what would follow is its execution
+    await fall_silent(a)
+    locked = await settle(b)
+
+    await MembershipStore(records, "b").end_silent_transactions(silence_s=0)
+    freed = await settle(b)
+
+    paused.terminate()
+    assert (locked, freed) == ([32], [64])
 
 
 async def test_a_worker_whose_batch_is_stuck_is_followed_by_the_others(records: Records) -> None:

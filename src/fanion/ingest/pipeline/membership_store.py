@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from fanion.db.drivers import APPLICATION, SILENCE_S
 from fanion.db.engine import Records
 from fanion.ingest.pipeline.assignment import Holding, partitions_to_take
 
@@ -55,6 +56,15 @@ UPDATE log_positions SET epoch = epoch + 1, holder = :worker WHERE partition = A
 _RELEASE = text("""
 UPDATE log_positions SET holder = '' WHERE holder = :worker AND partition = ANY(:partitions)
 """)
+# A process that is paused between two messages of a statement holds its locks, and none of the
+# timeouts of PostgreSQL ends that: to it the statement runs.
+_END_SILENT = text("""
+SELECT PG_TERMINATE_BACKEND(pid)
+  FROM pg_stat_activity
+ WHERE datname = CURRENT_DATABASE() AND usename = CURRENT_USER AND application_name = :application
+   AND state = 'active' AND wait_event_type = 'Client'
+   AND state_change < CLOCK_TIMESTAMP() - MAKE_INTERVAL(secs => :silence_s)
+""")
 # Claimed partitions keep their holder, so that the batch is recognised.
 _LEAVE = (
     text("""
@@ -93,6 +103,11 @@ class MembershipStore:
             await connection.execute(_RENEW, {"worker": self.worker})
             await connection.execute(_FORGET)
 
+    async def end_silent_transactions(self, silence_s: float = SILENCE_S) -> None:
+        """End transactions of servers that stopped in the middle of a statement."""
+        parameters = {"application": APPLICATION, "silence_s": silence_s}
+        await self.records.fetch(_END_SILENT, parameters)
+
     async def read_group(self) -> Group:
         async with self.records.read() as connection:
             return await connection.run_sync(_read_group)
@@ -102,8 +117,7 @@ class MembershipStore:
 
         Returns:
             Whether there may be more that this worker can take before it repeats a batch that it
-                took
-            over.
+            took over.
         """
         async with self.records.write() as connection:
             return await connection.run_sync(_take_partitions, self.worker)

@@ -110,6 +110,7 @@ class Membership:
             began = self._clock()
             await self._store.renew_membership()
             self._renewed_at = began
+            await self._store.end_silent_transactions()
         group = await self._store.read_group()
         self.partitions = len(group.holdings)
         if self._is_followed():
