@@ -30,7 +30,7 @@ LATER = {
     "chdb",
     "clickhouse_connect",
     "fanion.cli.app",
-    "fanion.app.management",
+    "fanion.app.parts.management",
     "fanion.app.server",
     "httpx",
     "litestar",

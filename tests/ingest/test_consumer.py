@@ -12,7 +12,7 @@ from msgspec import json
 from sqlalchemy import select
 
 from fanion.accept_log.port import Envelope
-from fanion.app import ingestion
+from fanion.app.parts import ingestion
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore

@@ -1,6 +1,6 @@
 """One process: the product's own consumers, membership, loops and person changes.
 
-They run over simulated stores, built as `app.ingestion` builds them.
+They run over simulated stores, built as `app.parts.ingestion` builds them.
 """
 
 import asyncio

@@ -27,7 +27,7 @@ LOADED = (
     *(
         "fanion.cli.serve",
         "fanion.app.startup",
-        "fanion.app.management",
+        "fanion.app.parts.management",
         "fanion.app.web_workers",
         "fanion.cli.app",
     ),

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from fanion.cli.doctor import examine_installation
-from fanion.cli.doctor_stores import Finding
+from fanion.cli.doctor.command import examine_installation
+from fanion.cli.doctor.stores import Finding
 from fanion.config import Settings, read_settings
 from fanion.web.proxy_warning import (
     IgnoredHeaders,

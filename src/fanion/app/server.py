@@ -25,11 +25,11 @@ from fanion.web.application import Application
 from fanion.web.probes import OK, Check, CheckResult, State, in_time
 
 if TYPE_CHECKING:
-    from fanion.app.accounts import AccountServices
-    from fanion.app.automation import Automation
-    from fanion.app.ingestion import Ingestion
-    from fanion.app.live import LiveServices
-    from fanion.app.questions import Questions
+    from fanion.app.parts.accounts import AccountServices
+    from fanion.app.parts.automation import Automation
+    from fanion.app.parts.ingestion import Ingestion
+    from fanion.app.parts.live import LiveServices
+    from fanion.app.parts.questions import Questions
     from fanion.flags.preview.change_client import ChangePreviews
 
 
@@ -45,7 +45,7 @@ class Server:
 
     @cached_property
     def ingestion(self) -> "Ingestion":
-        from fanion.app.ingestion import build_ingestion
+        from fanion.app.parts.ingestion import build_ingestion
 
         live = self.live.events if Role.API in self.roles else None
         built = build_ingestion(self.public, self.events, live)
@@ -54,7 +54,7 @@ class Server:
 
     @cached_property
     def questions(self) -> "Questions":
-        from fanion.app.questions import build_questions
+        from fanion.app.parts.questions import build_questions
 
         built = build_questions(self.public, self.events)
         self._closing.append(built.close)
@@ -62,19 +62,19 @@ class Server:
 
     @cached_property
     def automation(self) -> "Automation":
-        from fanion.app.automation import build_automation
+        from fanion.app.parts.automation import build_automation
 
         return build_automation(self.public, self.events, self.questions.behind)
 
     @cached_property
     def live(self) -> "LiveServices":
-        from fanion.app.live import build_live
+        from fanion.app.parts.live import build_live
 
         return build_live(self.public, self.events)
 
     @cached_property
     def accounts(self) -> "AccountServices":
-        from fanion.app.accounts import build_accounts
+        from fanion.app.parts.accounts import build_accounts
 
         return build_accounts(self.public)
 
@@ -119,7 +119,7 @@ def server_application(server: Server) -> Application:
     public = server.public
     management = None
     if Role.API in server.roles:
-        from fanion.app.management import build_management
+        from fanion.app.parts.management import build_management
 
         management = build_management(server)
     return build_application(

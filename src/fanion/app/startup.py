@@ -300,7 +300,7 @@ async def _wait_for_first_attempt(tried: asyncio.Event, stop: asyncio.Event) -> 
 
 async def _import_modules(roles: frozenset[Role]) -> None:
     """Import the modules that the roles need, in a thread; the web framework takes longest."""
-    management = ["fanion.app.management"] if Role.API in roles else []
+    management = ["fanion.app.parts.management"] if Role.API in roles else []
     for module in ("fanion.app.server", *management):
         await import_in_thread(module)
 

@@ -11,7 +11,7 @@ import typer
 from fanion import __version__
 from fanion.accounts.password_links.store import first_link
 from fanion.accounts.passwords.rules import check_password
-from fanion.cli.doctor import doctor
+from fanion.cli.doctor.command import doctor
 from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion

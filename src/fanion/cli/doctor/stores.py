@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fanion.accept_log.sqlite_file import check_mark
 from fanion.app.clocks import DIFFERENCE_S_MAX, ahead_of_records_s, ahead_s, difference_text
-from fanion.cli.doctor_ledger import ADVICE as ADVICE_ON_LOSS
-from fanion.cli.doctor_ledger import (
+from fanion.cli.doctor.ledger import ADVICE as ADVICE_ON_LOSS
+from fanion.cli.doctor.ledger import (
     Counted,
     complete_text,
     counted_time,
@@ -22,7 +22,7 @@ from fanion.cli.doctor_ledger import (
     missing_text,
     read_ledger,
 )
-from fanion.cli.doctor_validation import (
+from fanion.cli.doctor.validation import (
     InvalidRow,
     find_invalid_cohorts,
     find_invalid_flags,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fanion.app.accounts import SECRET_BYTES_MAX, read_secret
+from fanion.app.parts.accounts import SECRET_BYTES_MAX, read_secret
 from fanion.config import SettingsError
 
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fanion import __version__
-from fanion.cli.doctor_stores import Finding, RunningServer, examine_stores
+from fanion.cli.doctor.stores import Finding, RunningServer, examine_stores
 from fanion.cli.output import Data, printable, refuse, run_command
 from fanion.cli.serve import check_ports
 from fanion.config import (

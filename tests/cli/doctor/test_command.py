@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fanion.cli.app import app
-from fanion.cli.doctor import examine_installation
-from fanion.cli.doctor_stores import Finding
+from fanion.cli.doctor.command import examine_installation
+from fanion.cli.doctor.stores import Finding
 from fanion.config import Settings, read_settings
 from fanion.db.migrate import migrate
 from fanion.runtime.data_dir import FolderHolder, find_holder, lock_data_dir

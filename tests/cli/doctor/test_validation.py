@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, update
 
-from fanion.cli.doctor import examine_installation
-from fanion.cli.doctor_stores import Finding, definitions_finding
-from fanion.cli.doctor_validation import (
+from fanion.cli.doctor.command import examine_installation
+from fanion.cli.doctor.stores import Finding, definitions_finding
+from fanion.cli.doctor.validation import (
     InvalidRow,
     find_invalid_cohorts,
     find_invalid_flags,

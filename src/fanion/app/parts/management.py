@@ -10,8 +10,8 @@ from fanion.accounts.sign_in.api import LoginApi, PreflightApi
 from fanion.accounts.sign_in.second_factor_api import SecondFactorApi, SecondFactorLoginApi
 from fanion.accounts.signup_api import SignupApi
 from fanion.accounts.signup_service import Signup
-from fanion.app.accounts import build_oidc_login
 from fanion.app.application import management_base_url
+from fanion.app.parts.accounts import build_oidc_login
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
 from fanion.cohorts.explain_api import CohortExplanationsApi

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanion.accounts.oidc.model import OidcSettings
-from fanion.app.accounts import oidc_settings
+from fanion.app.parts.accounts import oidc_settings
 from fanion.config import GroupAccess, SettingsError, read_settings
 from fanion.events.storage.store import EventStore
 from tests.support.application import open_app_server
@@ -66,7 +66,8 @@ def test_it_stops_the_start_in_one_line(tmp_path: Path) -> None:
 
 def test_without_a_provider_nothing_for_it_is_loaded() -> None:
     program = (
-        "import sys, fanion.app.management; print({'joserfc', 'cryptography'} & set(sys.modules))"
+        "import sys, fanion.app.parts.management;"
+        "print({'joserfc', 'cryptography'} & set(sys.modules))"
     )
 
     done = subprocess.run(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fanion.cli.doctor_ledger import Counted, counted_time, missing_events
-from fanion.cli.doctor_stores import Finding, RunningServer, examine_stores
+from fanion.cli.doctor.ledger import Counted, counted_time, missing_events
+from fanion.cli.doctor.stores import Finding, RunningServer, examine_stores
 from fanion.config import Settings
 from fanion.db.engine import open_records
 from fanion.db.migrate import migrate
