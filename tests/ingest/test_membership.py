@@ -7,7 +7,6 @@ import asyncpg
 import pytest
 from sqlalchemy import select, text
 
-from fanion.db.drivers import APPLICATION
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
 from fanion.events.definitions.model import PropertyCache
@@ -118,7 +117,7 @@ async def test_partitions_that_a_paused_server_has_locked_in_a_statement_are_fre
 ) -> None:
     a, b = Worker(records, "a"), Worker(records, "b")
     await settle(a, b)
-    paused = await asyncpg.connect(postgres_url, server_settings={"application_name": APPLICATION})
+    paused = await asyncpg.connect(postgres_url, server_settings={"application_name": "fanion"})
     await paused.execute("BEGIN")
     await paused.execute("UPDATE log_positions SET claimed = claimed WHERE holder = 'a'")
     await paused.prepare("SELECT 1")  # what would follow is its execution

@@ -40,6 +40,12 @@ SCHEMA = (
 )
 
 _VIEW = "CREATE VIEW person_keys AS SELECT id AS person_id, project_id, uuid FROM persons"
+# Each transaction is at one instant: no session is ever in the middle of one.
+_SESSIONS = """
+CREATE TABLE pg_stat_activity (
+  pid, datid, usesysid, application_name, state, wait_event_type, state_change
+)
+"""
 _RENDERINGS = (
     (r"INTERVAL '(\d+) s'", r"\1"),
     (r"BOOL_OR\(", "MAX("),
@@ -72,6 +78,8 @@ class Database:
             ("setval", 2, self._set),
             ("GREATEST", -1, max),
             ("pg_advisory_xact_lock", -1, lambda *_: 0),
+            ("pg_backend_pid", 0, lambda: 0),
+            ("pg_terminate_backend", 1, lambda _: True),
         )
         for name, arguments, function in functions:
             self._file.create_function(name, arguments, function)
@@ -212,4 +220,5 @@ def _template() -> sqlite3.Connection:
     engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool)
     tables.metadata.create_all(engine)
     file.execute(_VIEW)
+    file.execute(_SESSIONS)
     return file

@@ -28,7 +28,6 @@ CONNECTION_WAIT_S = 5.0
 CONNECT_S = 5.0
 BUSY_S = 5.0  # SQLite's wait while another process, such as the command line, writes
 STATEMENT_S = 15.0
-APPLICATION = "fanion"  # the name of its connections in PostgreSQL
 SILENCE_S = STATEMENT_S + 5.0  # for a server that does not even report the timeout
 
 # Result codes that concern the file, the disk or a lock.
@@ -180,7 +179,7 @@ def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine
             "timeout": CONNECT_S,
             "command_timeout": SILENCE_S,
             "server_settings": {
-                "application_name": APPLICATION,
+                "application_name": "fanion",
                 "statement_timeout": f"{STATEMENT_S:g}s",
                 "idle_in_transaction_session_timeout": f"{SILENCE_S:g}s",
                 "timezone": "UTC",

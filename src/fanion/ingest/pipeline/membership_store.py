@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from fanion.db.drivers import APPLICATION, SILENCE_S
+from fanion.db.drivers import SILENCE_S
 from fanion.db.engine import Records
 from fanion.ingest.pipeline.assignment import Holding, partitions_to_take
 
@@ -59,11 +59,12 @@ UPDATE log_positions SET holder = '' WHERE holder = :worker AND partition = ANY(
 # A process that is paused between two messages of a statement holds its locks, and none of the
 # timeouts of PostgreSQL ends that: to it the statement runs.
 _END_SILENT = text("""
-SELECT PG_TERMINATE_BACKEND(pid)
-  FROM pg_stat_activity
- WHERE datname = CURRENT_DATABASE() AND usename = CURRENT_USER AND application_name = :application
-   AND state = 'active' AND wait_event_type = 'Client'
-   AND state_change < CLOCK_TIMESTAMP() - MAKE_INTERVAL(secs => :silence_s)
+SELECT PG_TERMINATE_BACKEND(other.pid)
+  FROM pg_stat_activity AS own
+  JOIN pg_stat_activity AS other USING (datid, usesysid, application_name)
+ WHERE own.pid = PG_BACKEND_PID()
+   AND other.state = 'active' AND other.wait_event_type = 'Client'
+   AND other.state_change < CLOCK_TIMESTAMP() - INTERVAL '1 s' * :silence_s
 """)
 # Claimed partitions keep their holder, so that the batch is recognised.
 _LEAVE = (
@@ -105,8 +106,7 @@ class MembershipStore:
 
     async def end_silent_transactions(self, silence_s: float = SILENCE_S) -> None:
         """End transactions of servers that stopped in the middle of a statement."""
-        parameters = {"application": APPLICATION, "silence_s": silence_s}
-        await self.records.fetch(_END_SILENT, parameters)
+        await self.records.fetch(_END_SILENT, {"silence_s": silence_s})
 
     async def read_group(self) -> Group:
         async with self.records.read() as connection:
