@@ -1,36 +1,25 @@
-"""Insights and dashboards as they are stored, and who may change them.
+"""Questions as clients save them, and their results in the cache.
 
 Source: cohorts.md, sections 21 and 22.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Annotated, Any, Self
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 import msgspec
-from msgspec import Meta, Struct
 
-from fanion.errors import PermissionDenied
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.query import InsightQuery
-from fanion.projects.model import UserSummary
 
-NAME_CHARS_MAX = 400  # in the name of a dashboard or an insight; a flag's key may be as long
 # An older result is not returned.
 RESULT_MAX_AGE = timedelta(days=7)
 # A younger result is not calculated again, unless the client asks to refresh it.
 FRESH_AGE = timedelta(minutes=15)
 FRESH_AGE_BY_HOUR = timedelta(minutes=1)
-# Restriction levels of dashboards.
-EVERYONE_EDITS = 21
-COLLABORATORS_EDIT = 37
-RESTRICTION_LEVELS = (EVERYONE_EDITS, COLLABORATORS_EDIT)
-# Privilege levels of users.
-MAY_VIEW = 21
-MAY_EDIT = 37
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -50,100 +39,6 @@ class SavedQuestion:
         if self.query is not None:
             return replace(self, query=query_on_dashboard(self.query, dashboard))
         return replace(self, filters=filters_on_dashboard(self.filters, dashboard))
-
-
-@dataclass(frozen=True, slots=True)
-class StoredInsight:
-    id: int
-    short_id: str
-    name: str | None
-    derived_name: str | None
-    description: str
-    filters: Mapping[str, Any]
-    query: Mapping[str, Any] | None
-    tags: Sequence[str]
-    favorited: bool
-    saved: bool
-    is_sample: bool
-    deleted: bool
-    created_at: datetime
-    created_by: UserSummary | None
-    last_modified_at: datetime
-    last_modified_by: UserSummary | None
-    tiles: "Sequence[TilePlace]" = ()
-
-    @property
-    def question(self) -> SavedQuestion:
-        return SavedQuestion(self.filters, self.query)
-
-
-@dataclass(frozen=True, slots=True)
-class TilePlace:
-    """A tile of a dashboard that shows the insight.
-
-    Attributes:
-        restriction_level: The restriction level of the dashboard.
-        creator_id: The creator of the dashboard.
-    """
-
-    id: int
-    dashboard_id: int
-    restriction_level: int
-    creator_id: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTile:
-    id: int
-    insight: StoredInsight
-    layouts: Mapping[str, Any]
-    color: str | None
-
-
-class DashboardSettings(Struct, frozen=True, kw_only=True):
-    """The fields of a dashboard that users set, without its filters."""
-
-    name: str
-    description: str
-    pinned: bool
-    tags: list[str]
-    restriction_level: Annotated[
-        int,
-        Meta(
-            description="21: everyone in the project can edit; 37: only its creator and "
-            "administrators."
-        ),
-    ]
-
-
-class PlainDashboard(DashboardSettings, frozen=True, kw_only=True):
-    """The fields of a dashboard that users set: those that are exported and imported."""
-
-    filters: dict[str, Any]
-
-
-class DashboardRecord(DashboardSettings, frozen=True, kw_only=True):
-    """A dashboard as it is stored and returned, without its filters and tiles."""
-
-    id: int
-    deleted: bool
-    created_at: datetime
-    created_by: UserSummary | None
-
-
-class StoredDashboard(DashboardRecord, frozen=True, kw_only=True):
-    """A dashboard as it is stored.
-
-    Attributes:
-        tiles: In the order in which they were added; empty in lists of dashboards.
-    """
-
-    filters: dict[str, Any]
-    tiles: Sequence[StoredTile] = ()
-
-    @property
-    def creator_id(self) -> int | None:
-        return None if self.created_by is None else self.created_by.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,59 +130,3 @@ def is_fresh(query: InsightQuery, calculated_at: datetime, now: datetime, zone: 
         return True
     then, today = (query.span(RangeClock(moment, zone)) for moment in (calculated_at, now))
     return then == today
-
-
-@dataclass(frozen=True, slots=True)
-class DashboardAccess:
-    """The permissions of one user on the dashboards of one project; every user may view.
-
-    Attributes:
-        is_viewer: Whether the user may change no dashboard, not even their own.
-    """
-
-    user_id: int
-    is_admin: bool = False
-    is_viewer: bool = False
-
-    def privilege(self, level: int, creator_id: int | None) -> int:
-        """Return the privilege; only its creator and administrators edit a restricted dashboard.
-
-        Args:
-            level: The restriction level.
-        """
-        may = level == EVERYONE_EDITS or self.may_restrict(creator_id)
-        return MAY_EDIT if may and not self.is_viewer else MAY_VIEW
-
-    def may_restrict(self, creator_id: int | None) -> bool:
-        return not self.is_viewer and (self.is_admin or creator_id == self.user_id)
-
-    def require_edit(self, level: int, creator_id: int | None) -> None:
-        """Raise PermissionDenied unless the user may edit the dashboard."""
-        if self.privilege(level, creator_id) != MAY_EDIT:
-            raise PermissionDenied("You don't have edit permissions for this dashboard.")
-
-    def require_restrict(self, creator_id: int | None) -> None:
-        """Raise PermissionDenied unless the user may change the restriction level."""
-        if not self.may_restrict(creator_id):
-            raise PermissionDenied(
-                "Only the dashboard owner and project admins have the restriction rights required "
-                "to change the dashboard's restriction level."
-            )
-
-    def insight_privilege(self, tiles: Collection[TilePlace]) -> int:
-        """Return the privilege on an insight: one dashboard that the user may edit is enough."""
-        privileges = [self.privilege(tile.restriction_level, tile.creator_id) for tile in tiles]
-        return max(privileges, default=MAY_VIEW if self.is_viewer else MAY_EDIT)
-
-    def require_insight_edit(self, tiles: Collection[TilePlace]) -> None:
-        """Raise PermissionDenied unless the user may edit an insight on these dashboards."""
-        if self.insight_privilege(tiles) != MAY_EDIT:
-            raise PermissionDenied(
-                "This insight is on a dashboard that can only be edited by its owner and by "
-                "project admins."
-            )
-
-
-def strictest_restriction(tiles: Collection[TilePlace]) -> int:
-    """Return the strictest restriction level of the dashboards of an insight."""
-    return max((tile.restriction_level for tile in tiles), default=EVERYONE_EDITS)

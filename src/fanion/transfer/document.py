@@ -17,7 +17,8 @@ from fanion.events.definitions.model import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
-from fanion.insights.model import EVERYONE_EDITS, PlainDashboard
+from fanion.insights.dashboards.model import PlainDashboard
+from fanion.insights.saved.model import EVERYONE_EDITS, PlainInsight
 from fanion.projects.model import AccessLevel
 from fanion.rest.body_reader import is_deep
 
@@ -94,14 +95,14 @@ class CohortEntry(PlainCohort, frozen=True, kw_only=True, forbid_unknown_fields=
     members: list[list[str]] = field(default_factory=list)
 
 
-class InsightEntry(DocumentEntry, frozen=True, kw_only=True):
+class InsightEntry(PlainInsight, frozen=True, kw_only=True, forbid_unknown_fields=True):
     short_id: Annotated[str, Meta(min_length=1, max_length=12)]
     name: Title | None = None
     derived_name: Title | None = None
     description: str = ""
-    filters: dict[str, Any] = {}
+    filters: dict[str, Any] = field(default_factory=dict)
     query: dict[str, Any] | None = None
-    tags: list[str] = []
+    tags: list[str] = field(default_factory=list)
     favorited: bool = False
     saved: bool = False
 

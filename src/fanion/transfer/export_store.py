@@ -229,15 +229,11 @@ def _with_progress(rows: Iterable[T], progress: ExportProgress) -> Iterator[T]:
 
 
 def _insights(connection: Connection, project_id: int) -> list[SnapshotInsight]:
-    names = (_insight.id, _insight.short_id, _insight.name, _insight.derived_name)
-    settings = (_insight.description, _insight.filters, _insight.query, _insight.tags)
-    statement: Select[Any] = select(
-        *names, *settings, _insight.favorited, _insight.saved, _insight.deleted
-    )
+    columns = (_insight[name] for name in SnapshotInsight.__struct_fields__)
     rows = connection.execute(
-        statement.where(_insight.project_id == project_id).order_by(_insight.id)
+        select(*columns).where(_insight.project_id == project_id).order_by(_insight.id)
     )
-    return [SnapshotInsight(*row) for row in rows]
+    return [SnapshotInsight(**row._asdict()) for row in rows]
 
 
 def _dashboards(connection: Connection, project_id: int) -> list[SnapshotDashboard]:

@@ -9,7 +9,8 @@ from typing import Any
 from fanion.cohorts.model import PlainCohort
 from fanion.flags.definitions.model import PlainFlag
 from fanion.insights.alerts.model import PlainAlert
-from fanion.insights.model import PlainDashboard
+from fanion.insights.dashboards.model import PlainDashboard
+from fanion.insights.saved.model import PlainInsight
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     AlertEntry,
@@ -44,18 +45,9 @@ class SnapshotCohort(PlainCohort, frozen=True, kw_only=True):
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotInsight:
+class SnapshotInsight(PlainInsight, frozen=True, kw_only=True):
     id: int
     short_id: str
-    name: str | None
-    derived_name: str | None
-    description: str
-    filters: Mapping[str, Any]
-    query: Mapping[str, Any] | None
-    tags: Sequence[str]
-    favorited: bool
-    saved: bool
     deleted: bool
 
 
@@ -227,16 +219,9 @@ def cohort_entry(
 
 
 def insight_entry(insight: SnapshotInsight, names: Names) -> InsightEntry:
+    question = {name: replace_ids(getattr(insight, name), names) for name in ("filters", "query")}
     return InsightEntry(
-        short_id=insight.short_id,
-        name=insight.name,
-        derived_name=insight.derived_name,
-        description=insight.description,
-        filters=replace_ids(insight.filters, names),
-        query=replace_ids(insight.query, names),
-        tags=list(insight.tags),
-        favorited=insight.favorited,
-        saved=insight.saved,
+        short_id=insight.short_id, **(shared_fields(insight, PlainInsight) | question)
     )
 
 

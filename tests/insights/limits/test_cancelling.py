@@ -34,7 +34,7 @@ async def test_what_another_waits_for_too_is_answered(tenant: Tenant) -> None:
         asking = asyncio.create_task(tenant.api.post("/query/", json=mine))
         await wait_until_asked(found)
         other = asyncio.create_task(tenant.api.post("/query/", json={"query": QUERY}))
-        cache = tenant.server.running.questions.insights.results
+        cache = tenant.server.running.questions.questions.results
 
         async def both_wait() -> bool:
             return cache.waiting == 2
@@ -50,7 +50,7 @@ async def test_what_another_waits_for_too_is_answered(tenant: Tenant) -> None:
 
 
 async def test_a_name_of_another_project_cancels_nothing(tenant: Tenant) -> None:
-    running = tenant.server.running.questions.insights.running
+    running = tenant.server.running.questions.questions.running
     work = asyncio.create_task(
         running.run_query(tenant.project_id + 1, "mine", asyncio.sleep(3600, result="done"))
     )

@@ -42,7 +42,7 @@ async def homes(
 
 async def test_a_query_is_cancelled_through_another_server(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
-    cancellations = here.server.running.questions.insights.cancellations
+    cancellations = here.server.running.questions.questions.cancellations
     with hold_questions(here) as found:
         sent = {"query": QUERY, "client_query_id": "mine"}
         asking = asyncio.create_task(here.api.post("/query/", json=sent))
@@ -62,7 +62,7 @@ async def test_a_cancellation_ends_no_later_query_of_that_name(
     homes: tuple[Tenant, Tenant],
 ) -> None:
     here, there = homes
-    cancellations = here.server.running.questions.insights.cancellations
+    cancellations = here.server.running.questions.questions.cancellations
     await there.api.delete("/query/mine/")
     await cancellations.look()
     with hold_questions(here) as found:

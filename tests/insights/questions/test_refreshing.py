@@ -45,7 +45,7 @@ async def test_an_old_result_is_shown_with_its_time_and_background_done(tenant: 
     tenant.server.clock.move(minutes=20)
 
     old = await tenant.get(path)
-    await tenant.server.running.questions.insights.results.background_done()
+    await tenant.server.running.questions.questions.results.background_done()
     new = await tenant.get(path)
 
     assert (count(old), old["last_refresh"]) == (0, "2024-03-01T12:00:00Z")
@@ -58,7 +58,7 @@ async def test_a_fresh_result_is_not_background_done(tenant: Tenant) -> None:
     await seen(tenant)
 
     await tenant.get(path)
-    await tenant.server.running.questions.insights.results.background_done()
+    await tenant.server.running.questions.questions.results.background_done()
 
     assert count(await tenant.get(path)) == 0
 
@@ -74,7 +74,7 @@ async def test_a_query_may_be_answered_with_what_is_old(tenant: Tenant) -> None:
     first = await question("lazy_async")
     tenant.server.clock.move(minutes=20)
     old = await question("lazy_async")
-    await tenant.server.running.questions.insights.results.background_done()
+    await tenant.server.running.questions.questions.results.background_done()
     behind = await question("lazy_async")
     tenant.server.clock.move(minutes=20)
     fresh = await question("blocking")

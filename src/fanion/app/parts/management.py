@@ -48,10 +48,10 @@ from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.ingest.pipeline.position_store import is_ingested
 from fanion.insights.actors.api import InsightActorsApi
 from fanion.insights.alerts.api import AlertsApi
-from fanion.insights.api import InsightsApi
 from fanion.insights.dashboards.api import DashboardsApi
 from fanion.insights.questions.api import QuestionsApi
 from fanion.insights.questions.query_api import QueryApi
+from fanion.insights.saved.api import InsightsApi
 from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
@@ -173,7 +173,7 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
     return {
         "flags": managed,
         "flag_cohorts": FlagCohorts(managed, server.questions.cohorts),
-        "flag_usage": FlagUsage(flags.store, usage, server.questions.insights.results),
+        "flag_usage": FlagUsage(flags.store, usage, server.questions.questions.results),
         "flags_overviews": FlagsOverviews(flags.store, usage, OverviewStore(records, events)),
         "organizations": Organizations(
             flags.projects,
@@ -249,6 +249,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "cohorts": server.questions.cohorts,
         "members": server.questions.cohort_members,
         "explanations": server.questions.explanations,
+        "questions": server.questions.questions,
         "insights": server.questions.insights,
         "statements": server.questions.statements,
         "actors": server.questions.actors,

@@ -39,8 +39,9 @@ from fanion.insights.kinds.service import ACTORS_QUERY
 from fanion.insights.kinds.service import Calculator as InsightCalculator
 from fanion.insights.questions.cancellations_worker import QueryCancellations
 from fanion.insights.questions.result_cache import ResultCache, ResultStore
-from fanion.insights.questions.service import InsightService
-from fanion.insights.store import InsightStore
+from fanion.insights.questions.service import QuestionService
+from fanion.insights.saved.service import InsightService
+from fanion.insights.saved.store import InsightStore
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.data_dir import events_folder
 
@@ -57,6 +58,7 @@ class Questions:
     statements: Statements
     behind: Analysis
     threads: QuestionThreads
+    questions: QuestionService
     insights: InsightService
     actors: ActorFinder
     dashboards: DashboardService
@@ -70,7 +72,7 @@ class Questions:
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
-        cancellations = self.insights.cancellations
+        cancellations = self.questions.cancellations
         shared = {"query_cancellations": cancellations.run} if cancellations.is_shared else {}
         return {
             "question_threads": self.threads.run,
@@ -82,7 +84,7 @@ class Questions:
 
     async def close(self) -> None:
         """Cancel background calculations."""
-        await self.insights.results.close()
+        await self.questions.results.close()
 
 
 def build_questions(public: Services, events: EventStore) -> Questions:
@@ -96,6 +98,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     actors, dashboards = ActorFinder(analysis), DashboardStore(records)
     other_kinds = {ACTORS_QUERY: ActorsAnswers(actors).answer}
     results = ResultCache(InsightCalculator(analysis), ResultStore(records))
+    questions = QuestionService(records, results, QueryCancellations(records), other_kinds)
     # Interactive questions must not share a result with a low-priority calculation.
     results_behind = ResultCache(InsightCalculator(analysis_behind), ResultStore(records))
     refreshes = DashboardRefreshStore(records, timedelta(seconds=settings.dashboards_every_s))
@@ -106,9 +109,8 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         statements=statements,
         behind=analysis_behind,
         threads=threads,
-        insights=InsightService(
-            InsightStore(records), results, QueryCancellations(records), other_kinds
-        ),
+        questions=questions,
+        insights=InsightService(InsightStore(records), questions),
         actors=actors,
         dashboards=DashboardService(dashboards, results, refreshes),
         refresher=DashboardRefreshWorker(refreshes, results_behind, project_of, now),

@@ -26,8 +26,9 @@ from fanion.flags.definitions.rollback_conditions import is_watched
 from fanion.flags.definitions.store import StoredFlag, columns_of, get_flag
 from fanion.flags.definitions.validation.filters import cohort_ids, require_cohorts
 from fanion.insights.dashboards.flag_usage_template import usage_dashboard
-from fanion.insights.dashboards.store import Creator, add_dashboard
-from fanion.insights.dashboards.tiles_store import known_dashboards
+from fanion.insights.dashboards.store import add_dashboard
+from fanion.insights.saved.store import Creator
+from fanion.insights.saved.tiles_store import known_dashboards
 from fanion.projects.store import move_flag_version
 from fanion.webhooks import outbox_store
 

@@ -17,7 +17,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.store import EventStore
 from fanion.flags.usage.store import enrich_dashboard
-from fanion.insights.dashboards.store import Creator
+from fanion.insights.saved.store import Creator
 from fanion.runtime.background import run_loop
 
 LOOKBACK = timedelta(hours=12)

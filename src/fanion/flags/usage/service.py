@@ -10,7 +10,7 @@ from fanion.flags.definitions.role_access.store import FlagAccess
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.store import StoredFlag
 from fanion.flags.usage.store import enrich_dashboard, ensure_dashboard
-from fanion.insights.dashboards.store import Creator
+from fanion.insights.saved.store import Creator
 
 
 @dataclass(frozen=True, slots=True)

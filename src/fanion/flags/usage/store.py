@@ -17,13 +17,8 @@ from fanion.errors import NotFound
 from fanion.events.storage.store import EventStore
 from fanion.flags.evaluation.counters_store import KEPT_DAYS
 from fanion.insights.dashboards.flag_usage_template import enriched_tiles, usage_dashboard
-from fanion.insights.dashboards.store import (
-    Creator,
-    add_dashboard,
-    add_tiles,
-    get_dashboard,
-    is_enriched,
-)
+from fanion.insights.dashboards.store import add_dashboard, add_tiles, get_dashboard, is_enriched
+from fanion.insights.saved.store import Creator
 
 SECONDS_MAX = 20  # a request waits for it
 

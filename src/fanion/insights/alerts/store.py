@@ -17,7 +17,7 @@ from fanion.db.schema.tables import projects
 from fanion.errors import Invalid, NotFound
 from fanion.insights.alerts.model import Alert, Checked, PlainAlert
 from fanion.insights.model import SavedQuestion
-from fanion.insights.store import read_user_summaries
+from fanion.insights.saved.store import read_user_summaries
 from fanion.projects.model import UserSummary
 from fanion.webhooks.model import alert_body
 from fanion.webhooks.outbox_store import enqueue

@@ -13,7 +13,7 @@ from fanion.insights.alerts.model import Alert, Checked, check_alert, follow_bre
 from fanion.insights.alerts.store import AlertStore, DueAlert
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.questions.service import read_stored_question
-from fanion.insights.store import InsightStore
+from fanion.insights.saved.store import InsightStore
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 

@@ -10,7 +10,7 @@ from litestar.response.base import ASGIResponse
 from msgspec import structs
 
 from fanion.errors import NotFound
-from fanion.insights.api import Refresh, viewer_of
+from fanion.insights.dashboards.model import StoredDashboard
 from fanion.insights.dashboards.schemas import (
     DashboardBody,
     DashboardChanges,
@@ -20,7 +20,7 @@ from fanion.insights.dashboards.schemas import (
     dashboard_summary,
 )
 from fanion.insights.dashboards.service import DashboardService
-from fanion.insights.model import StoredDashboard
+from fanion.insights.saved.api import Refresh, viewer_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, method_not_allowed

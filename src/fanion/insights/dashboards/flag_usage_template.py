@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanion.insights.model import NAME_CHARS_MAX
+from fanion.insights.saved.model import NAME_CHARS_MAX
 
 RANGE = "-30d"
 ENRICHED_NAME = "Feature Viewed"  # part of a tile's name on a dashboard that is enriched

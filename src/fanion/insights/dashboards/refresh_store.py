@@ -11,8 +11,8 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.insights import dashboard_refreshes
+from fanion.insights.dashboards.model import StoredDashboard
 from fanion.insights.dashboards.store import get_dashboard
-from fanion.insights.model import StoredDashboard
 
 # A dashboard that was not opened for so long is not calculated on schedule.
 VIEWED_WITHIN = timedelta(days=1)

@@ -9,8 +9,8 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
+from fanion.insights.dashboards.model import StoredDashboard
 from fanion.insights.dashboards.refresh_store import DashboardRefreshStore, DueDashboard
-from fanion.insights.model import StoredDashboard
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.questions.service import read_stored_question
 from fanion.projects.model import Project

@@ -9,14 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.insights.model import (
-    EVERYONE_EDITS,
-    CachedResult,
-    DashboardRecord,
-    StoredDashboard,
-    StoredTile,
-)
-from fanion.insights.schemas import NOT_YET, Filters, InsightBody, Name, Viewer, insight_body
+from fanion.insights.dashboards.model import DashboardRecord, StoredDashboard, StoredTile
+from fanion.insights.model import CachedResult
+from fanion.insights.saved.model import EVERYONE_EDITS, Filters
+from fanion.insights.saved.schemas import NOT_YET, InsightBody, Name, Viewer, insight_body
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DASHBOARD,
     MAINTAINED_OF_TILE,

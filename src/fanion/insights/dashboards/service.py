@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from fanion.activity.model import Author
 from fanion.errors import Invalid, NotFound
+from fanion.insights.dashboards.model import StoredDashboard
 from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards.store import (
     DashboardStore,
@@ -21,19 +22,13 @@ from fanion.insights.dashboards.store import (
     write_dashboard,
 )
 from fanion.insights.kinds.validation import check_dashboard_filters, cohort_places
-from fanion.insights.model import (
-    EVERYONE_EDITS,
-    NO_RESULT,
-    RESTRICTION_LEVELS,
-    CachedResult,
-    DashboardAccess,
-    StoredDashboard,
-)
+from fanion.insights.model import NO_RESULT, CachedResult
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
+from fanion.insights.questions.names_store import missing_cohorts
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.questions.service import read_stored_question
-from fanion.insights.store import InsightStore
+from fanion.insights.saved.model import EVERYONE_EDITS, RESTRICTION_LEVELS, DashboardAccess
 from fanion.projects.model import Project
 from fanion.properties.validation import no_such_cohort
 from fanion.rest.unknown_fields import no_choice
@@ -139,8 +134,7 @@ class DashboardService:
         filters = values.get("filters") or {}
         check_dashboard_filters(filters)
         named = cohort_places(Fields(filters, at="filters"))
-        insights = InsightStore(self.store.records)
-        for cohort_id in await insights.missing_cohorts(project_id, named):
+        for cohort_id in await missing_cohorts(self.store.records, project_id, named):
             raise no_such_cohort(cohort_id, named[cohort_id])
 
     async def _check_changed_values(

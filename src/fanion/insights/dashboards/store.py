@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,11 +11,11 @@ from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
-from fanion.insights.changes_store import add_insight
 from fanion.insights.dashboards.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
-from fanion.insights.dashboards.tiles_store import add_tile
-from fanion.insights.model import EVERYONE_EDITS, PlainDashboard, StoredDashboard, StoredTile
-from fanion.insights.store import read_insights, read_user_summaries
+from fanion.insights.dashboards.model import PlainDashboard, StoredDashboard, StoredTile
+from fanion.insights.saved.model import EVERYONE_EDITS
+from fanion.insights.saved.store import Creator, add_insight, read_insights, read_user_summaries
+from fanion.insights.saved.tiles_store import add_tile
 from fanion.projects.model import UserSummary
 
 # Fields whose changes are recorded in the activity log.
@@ -26,19 +25,6 @@ _COLUMNS = tuple(
 )
 
 _dashboard, _tile = dashboards.c, dashboard_tiles.c
-
-
-@dataclass(frozen=True, slots=True)
-class Creator:
-    """The project, user and time of a creation.
-
-    Attributes:
-        user_id: None for the server itself.
-    """
-
-    project_id: int
-    user_id: int | None
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +101,8 @@ def add_tiles(
             "description": draft.description,
             "filters": draft.filters,
             "is_sample": True,
-            "created_at": creator.now,
-            "created_by_id": creator.user_id,
         }
-        insight_id = add_insight(connection, creator.project_id, values)
+        insight_id = add_insight(connection, creator, values)
         tile = {"layouts": draft.layouts, "color": draft.color}
         add_tile(connection, creator.project_id, dashboard_id, insight_id, **tile)
 
@@ -127,7 +111,9 @@ def is_enriched(dashboard: StoredDashboard) -> bool:
     return any(ENRICHED_NAME in (tile.insight.name or "") for tile in dashboard.tiles)
 
 
-def insert_dashboard(connection: Connection, creator: Creator, values: Mapping[str, Any]) -> int:
+def insert_dashboard(
+    connection: Connection, creator: Author | Creator, values: Mapping[str, Any]
+) -> int:
     """Insert a dashboard and return its id.
 
     Args:
@@ -153,12 +139,10 @@ def create_dashboard(
     connection: Connection, author: Author, values: Mapping[str, Any]
 ) -> StoredDashboard:
     """Create a dashboard and record it, in the caller's transaction."""
-    creator = Creator(author.project_id, author.user_id, author.now)
-    created = get_dashboard(
-        connection, creator.project_id, insert_dashboard(connection, creator, values)
-    )
+    added = insert_dashboard(connection, author, values)
+    created = get_dashboard(connection, author.project_id, added)
     assert created is not None
-    record_dashboard_change(connection, author, created, None)
+    _record_change(connection, author, created, None)
     return created
 
 
@@ -193,11 +177,11 @@ def write_dashboard(
             connection.execute(update(dashboard_tiles).where(own).values(**columns))
     after = get_dashboard(connection, author.project_id, before.id, with_deleted=True)
     assert after is not None
-    record_dashboard_change(connection, author, after, before)
+    _record_change(connection, author, after, before)
     return after
 
 
-def record_dashboard_change(
+def _record_change(
     connection: Connection, author: Author, after: StoredDashboard, before: StoredDashboard | None
 ) -> None:
     former = None if before is None else _state(before)

@@ -15,7 +15,7 @@ from fanion.insights.kinds.service import KINDS_BY_INSIGHT, kind_name
 from fanion.insights.kinds.validation import check_filter_names
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_string import decode_parameters
-from fanion.insights.questions.service import InsightService, parse_refresh
+from fanion.insights.questions.service import QuestionService, parse_refresh
 from fanion.insights.schemas import ResultBody, with_more
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import request_media_type
@@ -39,14 +39,14 @@ class QuestionsApi(Controller):
 
     @get(list(_INSIGHTS), summary="Calculate an insight", query_names=OF_FILTERS)
     async def answer(
-        self, request: ManagementRequest, insights: NamedDependency[InsightService]
+        self, request: ManagementRequest, questions: NamedDependency[QuestionService]
     ) -> ResultBody:
         """Answer the question in the query string.
 
         It holds the fields of an insight's `filters`; lists and objects are JSON. A recent result
         is reused, unless `refresh=true`.
         """
-        return await _answer(request, insights, decode_parameters(dict(request.page.query)))
+        return await _answer(request, questions, decode_parameters(dict(request.page.query)))
 
     @post(
         list(_INSIGHTS),
@@ -58,26 +58,26 @@ class QuestionsApi(Controller):
         operation_class=request_media_type("application/json", Schema(type=OpenAPIType.OBJECT)),
     )
     async def answer_to_body(
-        self, request: ManagementRequest, insights: NamedDependency[InsightService]
+        self, request: ManagementRequest, questions: NamedDependency[QuestionService]
     ) -> ResultBody:
         """Answer the question in the body, which is the `filters` of an insight."""
         body = await request.values()
         if body.form or not isinstance(body.values, dict):
             raise Invalid("The body must be a JSON object.")
-        return await _answer(request, insights, body.values)
+        return await _answer(request, questions, body.values)
 
 
 async def _answer(
-    request: ManagementRequest, insights: InsightService, sent: Mapping[str, Any]
+    request: ManagementRequest, questions: QuestionService, sent: Mapping[str, Any]
 ) -> ResultBody:
     filters = {name: value for name, value in sent.items() if name not in _NO_FILTERS}
     check_filter_names(filters)
     project, now = request.project, request.app.state.now()
     fields = Fields(_of_address(request.scope["path"], filters))
-    query = await insights.read_filters(project.id, fields)
+    query = await questions.read_filters(project.id, fields)
     refresh = parse_refresh(sent.get("refresh", dict(request.page.query).get("refresh")))
-    answering = insights.answer_question(project, query, now, refresh)
-    running = insights.running.run_query(project.id, _query_id(sent), answering)
+    answering = questions.answer_question(project, query, now, refresh)
+    running = questions.running.run_query(project.id, _query_id(sent), answering)
     answer = await request.unless_client_left(running)
     body = ResultBody(
         result=answer.results,
@@ -85,7 +85,7 @@ async def _answer(
         last_refresh=answer.calculated_at,
         is_cached=answer.is_cached,
     )
-    return with_more(body, answer, await insights.unknown_names(project.id, query))
+    return with_more(body, answer, await questions.unknown_names(project.id, query))
 
 
 def _query_id(sent: Mapping[str, Any]) -> str | None:

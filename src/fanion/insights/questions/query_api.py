@@ -18,7 +18,7 @@ from fanion.insights.parsing.fields import Fields, with_request_place
 from fanion.insights.parsing.translation import unwrap_query
 from fanion.insights.query import InsightQuery
 from fanion.insights.questions.result_cache import cache_key
-from fanion.insights.questions.service import InsightService, parse_refresh
+from fanion.insights.questions.service import QuestionService, parse_refresh
 from fanion.insights.schemas import QueryResultBody, RowsBody, with_more
 from fanion.projects.model import Project
 from fanion.projects.request_api import ManagementRequest
@@ -60,28 +60,28 @@ class QueryApi(Controller):
         self,
         request: ManagementRequest,
         data: RequestBody[NewQuery],
-        insights: NamedDependency[InsightService],
+        questions: NamedDependency[QuestionService],
     ) -> QueryResultBody | RowsBody:
         """Answer a query, also at `/api/environments/{id}/query/`.
 
         A recent result is reused, unless `refresh` asks for a new one.
         """
         sent, at = unwrap_query(data.query)
-        other = insights.other_kinds.get(str(sent.get("kind")))
+        other = questions.other_kinds.get(str(sent.get("kind")))
         project, now = request.project, request.app.state.now()
         if other is not None:
             rows = other(project, Fields(sent, at=at), now)
-            listing = insights.running.run_query(project.id, data.client_query_id, rows)
+            listing = questions.running.run_query(project.id, data.client_query_id, rows)
             return await request.unless_client_left(listing)
-        query = await insights.read_query(project.id, data.query)
+        query = await questions.read_query(project.id, data.query)
         refresh = parse_refresh(data.refresh)
         try:
-            answering = insights.answer_question(project, query, now, refresh)
-            running = insights.running.run_query(project.id, data.client_query_id, answering)
+            answering = questions.answer_question(project, query, now, refresh)
+            running = questions.running.run_query(project.id, data.client_query_id, answering)
             answer = await request.unless_client_left(running)
         except Invalid as error:
             raise _placed(error, data.query) from None
-        unknown = await insights.unknown_names(project.id, query)
+        unknown = await questions.unknown_names(project.id, query)
         return with_more(_body(project, query, answer), answer, unknown)
 
     @delete("/{client_query_id:str}", status_code=204, summary="Cancel a query", scope=_SCOPE)
@@ -89,13 +89,13 @@ class QueryApi(Controller):
         self,
         request: ManagementRequest,
         client_query_id: FromPath[str],
-        insights: NamedDependency[InsightService],
+        questions: NamedDependency[QuestionService],
     ) -> None:
         """Cancel the project's queries with this `client_query_id`, on whichever server they run.
 
         A result that others wait for too is calculated all the same.
         """
-        await insights.cancellations.cancel_query(request.project.id, client_query_id)
+        await questions.cancellations.cancel_query(request.project.id, client_query_id)
 
 
 def _body(project: Project, query: InsightQuery, answer: CachedResult) -> QueryResultBody:

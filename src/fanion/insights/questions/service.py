@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.insights.kinds.service import (
     fields_of_query,
@@ -22,11 +23,10 @@ from fanion.insights.model import CachedResult, SavedQuestion
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import InsightQuery
 from fanion.insights.questions.cancellations_worker import QueryCancellations
+from fanion.insights.questions.names_store import missing_cohorts, unknown_names
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.questions.running_service import RunningQueries
-from fanion.insights.questions.unknown_names_store import unknown_names
 from fanion.insights.schemas import RowsBody
-from fanion.insights.store import InsightStore
 from fanion.projects.model import Project
 from fanion.properties.validation import no_such_cohort
 from fanion.rest.unknown_fields import no_choice
@@ -46,15 +46,15 @@ AnswerOther = Callable[[Project, Fields, datetime], Coroutine[Any, Any, RowsBody
 
 
 @dataclass(frozen=True, slots=True)
-class InsightService:
-    """The reading, checking and answering of questions of insights.
+class QuestionService:
+    """The reading, checking and answering of questions, saved or not.
 
     Attributes:
         other_kinds: Answers queries that are not questions of insights, such as lists of persons,
             by their `kind`.
     """
 
-    store: InsightStore
+    records: Records
     results: ResultCache
     cancellations: QueryCancellations
     other_kinds: Mapping[str, AnswerOther] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class InsightService:
 
     async def _require_cohorts(self, project_id: int, fields: Fields) -> None:
         named = cohort_places(fields)
-        for cohort_id in await self.store.missing_cohorts(project_id, named):
+        for cohort_id in await missing_cohorts(self.records, project_id, named):
             raise no_such_cohort(cohort_id, named[cohort_id])
 
     async def check_question(self, project_id: int, question: SavedQuestion) -> None:
@@ -104,21 +104,6 @@ class InsightService:
         if question.filters:
             raise Invalid("Set filters or query, not both.", attr="query")
         await self.read_query(project_id, question.query)
-
-    async def check_changed_question(
-        self, project_id: int, insight_id: int, columns: Mapping[str, Any]
-    ) -> None:
-        """Raise Invalid for a question that cannot be saved, unless it equals the stored one.
-
-        That way an old insight can still be renamed.
-        """
-        question = SavedQuestion(columns.get("filters") or {}, columns.get("query"))
-        try:
-            await self.check_question(project_id, question)
-        except Invalid:
-            stored = await self.store.get_insight(project_id, insight_id)
-            if stored is None or stored.question != question:
-                raise
 
     async def answer_question(
         self, project: Project, query: InsightQuery, now: datetime, refresh: Refresh
@@ -139,7 +124,7 @@ class InsightService:
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
-        return await unknown_names(self.store.records, project_id, query)
+        return await unknown_names(self.records, project_id, query)
 
     async def saved_answer(
         self, project: Project, question: SavedQuestion, now: datetime, *, refresh: bool

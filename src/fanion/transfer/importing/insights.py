@@ -1,39 +1,38 @@
 """The import of the insights, dashboards and alerts of a document into a project."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.db.schema.insights import dashboard_tiles
 from fanion.insights.alerts.model import PlainAlert
 from fanion.insights.alerts.store import change_alert, create_alert
-from fanion.insights.changes_store import add_insight, modified_columns, record_insight_change
-from fanion.insights.dashboards.store import (
-    Creator,
-    get_dashboard,
-    insert_dashboard,
-    record_dashboard_change,
+from fanion.insights.dashboards.model import PlainDashboard
+from fanion.insights.dashboards.store import create_dashboard, lock_dashboard, write_dashboard
+from fanion.insights.saved.model import PlainInsight
+from fanion.insights.saved.store import (
+    add_insight,
+    lock_insight,
+    record_new_insight,
+    write_insight,
 )
-from fanion.insights.dashboards.tiles_store import add_tile
-from fanion.insights.model import PlainDashboard, StoredDashboard, StoredInsight
-from fanion.insights.store import read_insights
+from fanion.insights.saved.tiles_store import add_tile
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import replace_names
-from fanion.transfer.snapshot import SnapshotAlert, alert_entry, dashboard_entry, insight_entry
-
-_INSIGHT_FIELDS = (
-    "name",
-    "derived_name",
-    "description",
-    "filters",
-    "query",
-    "tags",
-    "favorited",
-    "saved",
+from fanion.transfer.snapshot import (
+    SnapshotAlert,
+    SnapshotDashboard,
+    SnapshotInsight,
+    alert_entry,
+    dashboard_entry,
+    insight_entry,
 )
+
+_INSIGHT_FIELDS = PlainInsight.__struct_fields__
 _DASHBOARD_FIELDS = PlainDashboard.__struct_fields__
 _ALERT_FIELDS = PlainAlert.__struct_fields__
 _tile = dashboard_tiles.c
@@ -46,28 +45,11 @@ def import_insights(target: ImportTarget) -> None:
         known = stored.get(entry.short_id)
         name = entry.name or entry.short_id
         if known is None:
-            made = _make_insight(target, entry)
-            target.insights[entry.short_id] = made
-            record_insight_change(target.connection, target.author, _insight(target, made), None)
+            target.insights[entry.short_id] = _make_insight(target, entry)
             target.report.created("insight", name)
-            continue
-        target.insights[entry.short_id] = known.id
-        fields = differing(insight_entry(known, target.names), entry, _INSIGHT_FIELDS)
-        if known.deleted:
-            fields["deleted"] = False
-        if fields:
-            before = _insight(target, known.id)
-            values = {
-                **_columns(target, fields),
-                **modified_columns(target.author.user_id, target.author.now),
-            }
-            target.connection.execute(
-                update(insights).where(insights.c.id == known.id).values(**values)
-            )
-            record_insight_change(
-                target.connection, target.author, _insight(target, known.id), before
-            )
-        target.report.compared("insight", name, list(fields))
+        else:
+            target.insights[entry.short_id] = known.id
+            target.report.compared("insight", name, _change_insight(known, entry, target))
 
 
 def import_dashboards(target: ImportTarget) -> None:
@@ -76,77 +58,78 @@ def import_dashboards(target: ImportTarget) -> None:
     for entry in target.document.dashboards:
         dashboard_id = known.get(entry.key)
         if dashboard_id is None:
-            dashboard_id = _make_dashboard(target, entry)
+            target.dashboards[entry.key] = _make_dashboard(target, entry)
             target.report.created("dashboard", entry.key)
-            _place_tiles(target, dashboard_id, entry)
-            record_dashboard_change(
-                target.connection, target.author, _dashboard_state(target, dashboard_id), None
-            )
         else:
-            former = _dashboard_state(target, dashboard_id)
-            before = dashboard_entry(stored[dashboard_id], (), target.keys, target.names)
-            fields = differing(before, entry, _DASHBOARD_FIELDS)
-            if fields:
-                target.connection.execute(
-                    update(dashboards)
-                    .where(dashboards.c.id == dashboard_id)
-                    .values(**_columns(target, fields))
-                )
-            tiles = ["tiles"] if _place_tiles(target, dashboard_id, entry) else []
-            after = _dashboard_state(target, dashboard_id)
-            record_dashboard_change(target.connection, target.author, after, former)
-            target.report.compared("dashboard", entry.key, [*fields, *tiles])
-        target.dashboards[entry.key] = dashboard_id
-
-
-def _insight(target: ImportTarget, insight_id: int) -> StoredInsight:
-    """Return a stored insight, deleted or not."""
-    statement = select(insights).where(insights.c.id == insight_id)
-    [insight] = read_insights(target.connection, target.connection.execute(statement).all())
-    return insight
-
-
-def _dashboard_state(target: ImportTarget, dashboard_id: int) -> StoredDashboard:
-    dashboard = get_dashboard(target.connection, target.project_id, dashboard_id, with_deleted=True)
-    assert dashboard is not None
-    return dashboard
+            target.dashboards[entry.key] = dashboard_id
+            fields = _change_dashboard(stored[dashboard_id], entry, target)
+            target.report.compared("dashboard", entry.key, fields)
 
 
 def _make_insight(target: ImportTarget, entry: InsightEntry) -> int:
-    fields = {name: getattr(entry, name) for name in ("short_id", *_INSIGHT_FIELDS)}
-    made = {"created_at": target.author.now, "created_by_id": target.author.user_id}
-    return add_insight(target.connection, target.project_id, {**_columns(target, fields), **made})
+    values = {"short_id": entry.short_id, **shared_fields(entry, PlainInsight)}
+    made = add_insight(target.connection, target.author, _columns(target, values))
+    record_new_insight(target.connection, target.author, made)
+    return made
+
+
+def _change_insight(
+    stored: SnapshotInsight, entry: InsightEntry, target: ImportTarget
+) -> list[str]:
+    """Set the fields that differ, and return their names."""
+    fields = differing(insight_entry(stored, target.names), entry, _INSIGHT_FIELDS)
+    if stored.deleted:
+        fields["deleted"] = False
+    if fields:
+        before = lock_insight(target.connection, target.project_id, stored.id)
+        assert before is not None
+        write_insight(target.connection, target.author, before, _columns(target, fields))
+    return list(fields)
 
 
 def _make_dashboard(target: ImportTarget, entry: DashboardEntry) -> int:
-    maker = Creator(target.project_id, target.author.user_id, target.author.now)
-    values = shared_fields(entry, PlainDashboard)
-    return insert_dashboard(target.connection, maker, _columns(target, values))
+    values = _columns(target, shared_fields(entry, PlainDashboard))
+    created = create_dashboard(target.connection, target.author, values)
+    _place_tiles(target, created.id, entry)
+    return created.id
 
 
-def _place_tiles(target: ImportTarget, dashboard_id: int, entry: DashboardEntry) -> bool:
-    """Place the tiles of a dashboard, and return whether any was added or changed.
+def _change_dashboard(
+    stored: SnapshotDashboard, entry: DashboardEntry, target: ImportTarget
+) -> list[str]:
+    """Set the fields that differ, and return their names; `tiles` stands for any tile."""
+    before = lock_dashboard(target.connection, target.project_id, stored.id)
+    assert before is not None
+    former = dashboard_entry(stored, (), target.keys, target.names)
+    fields = differing(former, entry, _DASHBOARD_FIELDS)
+    added, changed = _place_tiles(target, stored.id, entry)
+    write_dashboard(target.connection, target.author, before, _columns(target, fields), changed)
+    return [*fields, *(["tiles"] if added or changed else [])]
 
-    Tiles that are not in the document stay.
+
+def _place_tiles(
+    target: ImportTarget, dashboard_id: int, entry: DashboardEntry
+) -> tuple[int, Sequence[dict[str, Any]]]:
+    """Add the tiles that a dashboard does not have; tiles that are not in the document stay.
+
+    Returns:
+        The number of tiles added, and the columns of tiles to set, each with the `id` of the tile.
     """
     rows = target.connection.execute(
         select(dashboard_tiles).where(_tile.dashboard_id == dashboard_id)
     )
     placed = {row.insight_id: row for row in rows}
-    has_changed = False
+    added, changed = 0, []
     for tile in entry.tiles:
         insight_id = target.insights[tile.insight]
         known = placed.get(insight_id)
         values: dict[str, Any] = {"color": tile.color, "layouts": tile.layouts}
         if known is None:
             add_tile(target.connection, target.project_id, dashboard_id, insight_id, **values)
+            added += 1
         elif known.deleted or (known.color, known.layouts) != (tile.color, tile.layouts):
-            statement = update(dashboard_tiles).where(_tile.id == known.id)
-            target.connection.execute(statement.values(deleted=False, **values))
-        else:
-            continue
-        has_changed = True
-    return has_changed
+            changed.append({"id": known.id, "deleted": False, **values})
+    return added, changed
 
 
 def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:

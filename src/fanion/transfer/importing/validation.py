@@ -16,13 +16,13 @@ from fanion.flags.definitions.validation.filters import check_filters, same_json
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.insights.alerts.model import check_threshold
-from fanion.insights.dashboards.tiles_store import TILES_MAX
 from fanion.insights.kinds.validation import (
     check_dashboard_filters,
     check_insight_filters,
     check_query,
 )
-from fanion.insights.model import RESTRICTION_LEVELS
+from fanion.insights.saved.model import RESTRICTION_LEVELS
+from fanion.insights.saved.tiles_store import TILES_MAX
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX, check_account_filter
 from fanion.projects.model import folded
 from fanion.rest.validation import normal_tags

@@ -1,6 +1,7 @@
-"""The events and event properties of a question that the project has never received.
+"""The names in a question of things that the project does not have.
 
-An answer names them, since a misspelt name would otherwise only be a series of zeros.
+An answer names the events and event properties that were never received, since a misspelt name
+would otherwise only be a series of zeros.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from sqlalchemy import func, select, union_all
 
 from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.events import event_properties, property_definitions
 from fanion.db.schema.tables import event_definitions
 from fanion.events.definitions.model import NAMES_MAX, is_trackable
@@ -15,6 +17,17 @@ from fanion.insights.query import Entity, InsightQuery
 from fanion.properties.filters import Node, Property, leaves
 
 _definition, _property, _carried = event_definitions.c, property_definitions.c, event_properties.c
+
+
+async def missing_cohorts(records: Records, project_id: int, ids: Collection[int]) -> Sequence[int]:
+    """Return the ids without a cohort in the project, or of a deleted one, in their order."""
+    if not ids:
+        return ()
+    known = select(cohorts.c.id).where(
+        cohorts.c.project_id == project_id, cohorts.c.deleted.is_(False), cohorts.c.id.in_(ids)
+    )
+    existing = {row.id for row in await records.fetch(known)}
+    return [cohort_id for cohort_id in ids if cohort_id not in existing]
 
 
 async def unknown_names(

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from fanion.db.schema.insights import dashboard_tiles, dashboards
 from fanion.errors import Invalid, PermissionDenied
-from fanion.insights.model import MAY_EDIT, DashboardAccess
+from fanion.insights.saved.model import MAY_EDIT, DashboardAccess
 
 TILES_MAX = 100  # on one dashboard
 
@@ -37,6 +37,17 @@ def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]
         _dashboard.deleted.is_(False),
     )
     return set(connection.execute(statement).scalars())
+
+
+def filters_of_dashboard(
+    connection: Connection, project_id: int, dashboard_id: int
+) -> dict[str, Any] | None:
+    """Return the filters of a dashboard, None if it is deleted or unknown."""
+    this = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
+    filters: dict[str, Any] | None = connection.scalar(
+        select(_dashboard.filters).where(*this, _dashboard.deleted.is_(False))
+    )
+    return filters
 
 
 def show_on_dashboards(
