@@ -118,6 +118,7 @@ def read_by_python(flags_made: None, run_stage: StageRunner) -> StageResult:
     return run_stage(CLIENTS[0], "flags")
 
 
+# It takes seconds: a real client in a process of its own, and a real server.
 def test_the_application_sees_no_error(captured: StageResult, read: StageResult) -> None:
     assert captured.seen["errors"] == []
     assert read.seen["errors"] == []

@@ -290,6 +290,7 @@ async def test_conditions_that_cannot_be_compared_are_refused(tenant: Tenant) ->
         assert reported == (400, f"properties__1__{part}"), (name, answer.text)
 
 
+# It takes seconds: each of some fifty conditions is a question.
 async def test_properties_choose_events(tenant: Tenant) -> None:
     await bought(tenant)
 

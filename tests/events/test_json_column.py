@@ -114,6 +114,7 @@ async def assert_same(store: EventStore, objects: Objects) -> list[str]:
     return [block.columns[-2] for block in made.events]
 
 
+# It takes seconds: the engine stores each example.
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=8))
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_columns_made_here_are_those_that_the_engine_makes(

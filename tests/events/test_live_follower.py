@@ -18,7 +18,10 @@ from tests.support.awaited import until_soon
 from tests.support.sse import Message, messages
 
 SOON_S = 60
-pytestmark = pytest.mark.postgresql
+pytestmark = [
+    pytest.mark.postgresql,
+    pytest.mark.long("opens two servers for each test, which takes three seconds"),
+]
 
 
 @dataclass
@@ -87,6 +90,7 @@ async def test_only_the_server_with_the_lease_ingests(pair: Pair) -> None:
     assert (consumes(pair.tenant.server), consumes(pair.second)) == (True, False)
 
 
+@pytest.mark.quick
 async def test_what_another_server_stores_is_shown_once_and_in_order(pair: Pair) -> None:
     await pair.tenant.capture({"event": "before", "distinct_id": "ann"})
     async with pair.looking() as viewer:
@@ -124,6 +128,7 @@ async def test_filters_count_merged_persons(pair: Pair) -> None:
         assert {message.data["event"] for message in await viewer.read(2)} == {"$identify", "paid"}
 
 
+@pytest.mark.quick
 async def test_a_stream_goes_on_behind_its_last_event(pair: Pair) -> None:
     async with pair.looking() as viewer:
         await pair.tenant.capture({"event": "a", "distinct_id": "x"})

@@ -460,6 +460,7 @@ async def test_squashed_events_count_for_the_survivor_without_an_override(
     assert {row.person_id for row in of_ada} == {survivor}
 
 
+# It takes seconds: longer than the second that a statement has here.
 async def test_a_deletion_may_take_longer_than_a_statement_may(
     events: EventStore, project_id: int
 ) -> None:

@@ -37,6 +37,7 @@ async def send(tenant: Tenant, *items: Json) -> None:
     assert (await tenant.public.post("/batch/", json=body)).status_code == 200
 
 
+# It takes seconds: two servers start, one after another.
 @pytest.mark.parametrize("inserts", [1, 2, 3])
 async def test_what_was_in_hand_when_the_process_died_is_there_once(
     records_url: str,

@@ -129,6 +129,7 @@ async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
     assert counted == (4, 1, 0)
 
 
+# It takes seconds: leases are lost and taken at their real pace.
 @pytest.mark.postgresql
 async def test_a_retry_of_what_another_server_has_stored_meanwhile_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
@@ -183,6 +184,7 @@ def prepared_events(sent: Envelope) -> list[Event]:
     return [stored_event(sent.project_id, event, UUID(int=1), {}) for event in arrived]
 
 
+# It takes seconds: three servers start, one after another.
 async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:

@@ -226,6 +226,7 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
     assert reported[0] == len(stored)
 
 
+# It takes seconds: a server of its own stores each piece alone.
 async def test_a_large_dead_letter_is_tried_again_in_pieces(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ async def owners(events: EventStore, project_id: int) -> list[UUID]:
     return [event.person_id for event in stored]
 
 
+# It takes seconds: the engine rewrites what the squash changes.
 async def test_a_squash_waits_for_a_batch_that_began_before(
     records: Records, events: EventStore, project_id: int
 ) -> None:

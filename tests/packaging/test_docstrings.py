@@ -39,6 +39,7 @@ def sources() -> Iterator[Path]:
                 yield path
 
 
+# It takes seconds: every file is parsed.
 def test_no_docstring_is_a_fragment() -> None:
     found = [
         f"{path.relative_to(ROOT)}, {fault}"

@@ -87,7 +87,10 @@ async def layout(
         yield app_server
 
 
-@pytest.mark.parametrize("requests", [1, 3])
+AT_ONCE = pytest.param(1, marks=pytest.mark.long("ingests all six orders again"))
+
+
+@pytest.mark.parametrize("requests", [AT_ONCE, 3])
 async def test_a_visit_joins_in_every_order_of_arrival(layout: AppServer, requests: int) -> None:
     """The test takes seconds: each of the six orders is ingested in its own project."""
     for order in permutations(JOURNEY):
@@ -119,8 +122,11 @@ JOINING: Mapping[str, Sequence[Json]] = {
 }
 
 
+BACKWARDS = pytest.param(False, marks=pytest.mark.long("ingests every way again"))
+
+
 @pytest.mark.parametrize("name", JOINING)
-@pytest.mark.parametrize("visited_first", [True, False])
+@pytest.mark.parametrize("visited_first", [True, BACKWARDS])
 async def test_a_visit_joins_however_the_id_is_given_to_the_person(
     tenant: Tenant, name: str, visited_first: bool
 ) -> None:

@@ -3,13 +3,13 @@
 from hypothesis import settings
 
 MANY = "many"
-FEW_MIN = 3
 
 
-def examples(many: int) -> int:
-    """Return `many` with the profile of that name, of `make test-all`, and a third without it.
+def examples(many: int, few: int = 3) -> int:
+    """Return `many` with the profile of that name, of `make test-all`.
 
-    For tests whose examples take so long that `make test` would wait for them.
+    For tests whose examples take so long that `make test` would wait for them. It runs a third, but
+    at least a few.
     """
     is_many = settings.get_current_profile_name() == MANY
-    return many if is_many else max(many // 3, FEW_MIN)
+    return many if is_many else max(many // 3, few)

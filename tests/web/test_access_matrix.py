@@ -398,6 +398,7 @@ def _problems(
             yield caller, endpoint.name, answer.status_code, answer.text
 
 
+# It takes seconds: each caller calls every endpoint.
 async def test_each_caller_is_admitted_by_key_project_and_scope_only(
     tenant: Tenant, callers: Mapping[str, httpx.AsyncClient]
 ) -> None:

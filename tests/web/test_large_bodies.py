@@ -61,6 +61,7 @@ async def test_a_large_capture_gets_the_response_of_a_small_one(
     assert outcome(await send(tenant, path, body, tenant.token)) == right
 
 
+# It takes seconds: a million items are read.
 async def test_a_batch_of_a_million_items_is_stored_unchanged(tenant: Tenant) -> None:
     """Items without a name are dropped, and their number is not limited."""
     body = b'{"batch":[' + b'{"a":1},' * 1_000_000 + EVENT + b'],"api_key":"KEY"}'

@@ -81,6 +81,7 @@ async def follow(client: httpx.AsyncClient, method: str, address: str) -> int:
     return answer.status_code
 
 
+# It takes seconds: every address is read, and every table before and after.
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_nothing_that_is_read_with_a_session_changes(tenant: Tenant, method: str) -> None:
     known = await addresses(tenant)
@@ -141,6 +142,7 @@ async def test_head_of_what_makes_something_is_refused(tenant: Tenant) -> None:
     assert {name: after[name] for name in after if after[name] != before[name]} == {}
 
 
+# It takes seconds: each address is read twice, and every table before and after.
 async def test_head_is_answered_as_get_wherever_that_makes_nothing(tenant: Tenant) -> None:
     """The owner's key may do everything, and a GET not marked as creating creates nothing."""
     known, before = await addresses(tenant), await rows(tenant.server.records)

@@ -52,6 +52,7 @@ def test_a_secret_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         oidc_settings(read_settings(SET | missing))
 
 
+# It takes seconds: the real command starts.
 def test_it_stops_the_start_in_one_line(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     settings = {**SET, "FANION_OIDC_CLIENT_SECRET_FILE": str(missing)}

@@ -314,6 +314,7 @@ trees_of_all_kinds = st.tuples(
 )
 
 
+# It takes seconds: each example is stored and asked about.
 @settings(
     max_examples=examples(12),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -38,6 +38,7 @@ def merging(survivor: str, other: str) -> Json:
     return {"event": "$merge_dangerously", "distinct_id": survivor, "properties": properties}
 
 
+# It takes seconds: each person is deleted in the event store too.
 @pytest.mark.parametrize("query", ["", "?delete_events=true"])
 async def test_the_count_follows_deletions(tenant: Tenant, query: str) -> None:
     cohort = await static_cohort_of(tenant, "ann", "bob", "cid")

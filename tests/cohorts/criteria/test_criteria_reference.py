@@ -433,6 +433,7 @@ async def population(
     return project, persons, await populate(events, project, persons)
 
 
+# It takes seconds: each example is stored and asked about.
 @settings(
     max_examples=examples(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

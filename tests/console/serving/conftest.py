@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from tests.console.serving.builds import BUILD, client_of
-from tests.support.application import Tenant
+from tests.support.application import AppServer
 
 
-@pytest.fixture
-async def served(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(tenant.server, BUILD) as client:
+@pytest.fixture(scope="module")
+async def served(app_server: AppServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app_server, BUILD) as client:
         yield client

@@ -27,6 +27,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
     )
 
 
+# It takes seconds: a process of its own imports the whole API.
 async def test_the_document_for_the_types_is_that_of_the_server(tenant: Tenant) -> None:
     served = (await tenant.public.get("/api/schema/")).json()
 

@@ -180,7 +180,10 @@ def refusal_of(caller: str, operation: str) -> Json | None:
     return error("authentication_error", "permission_denied", NO_CHANGES)
 
 
-@pytest.mark.parametrize("setting", EDITORS)
+EVERYBODY = pytest.mark.long("asks each operation of each person again: all may edit, as without")
+
+
+@pytest.mark.parametrize("setting", [None, pytest.param(37, marks=EVERYBODY), 21])
 async def test_members_and_roles_do_what_they_may_with_a_flag(
     scene: Scene, setting: int | None
 ) -> None:

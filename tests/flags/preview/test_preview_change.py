@@ -347,6 +347,7 @@ async def insert_persons(tenant: Tenant, number: int) -> None:
             await connection.execute(insert(person_distinct_ids), links)
 
 
+# It takes seconds: more persons than the limit are stored, and asked about twice.
 async def test_more_persons_than_the_limit_are_sampled(tenant: Tenant) -> None:
     await insert_persons(tenant, EXACT_MAX + 1_000)
     filters = {"groups": [{"properties": [of_person("plan", "free")]}, {"rollout_percentage": 20}]}

@@ -1,6 +1,7 @@
 """The number of actors behind every number of an answer is this number.
 
-The addresses in the answer are followed, for random histories and all kinds of questions.
+The addresses in the answer are followed, for random histories and all kinds of questions. Each test
+takes seconds, since every number of an answer is a question of its own.
 """
 
 from collections.abc import Iterator
@@ -69,7 +70,7 @@ def of_retention(result: list[Json]) -> Iterator[Cell]:
             yield value["people_url"], value["count"]
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(5, few=2))
 @given(
     histories(),
     options(
@@ -139,7 +140,7 @@ def of_funnels(result: list[Any]) -> Iterator[Cell]:
             yield after["dropped_people_url"], before["count"] - after["count"]
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(5, few=2))
 @given(
     histories(),
     options(
@@ -159,7 +160,7 @@ async def test_funnels(analyst: Analyst, history: History, asked: Json, broken: 
     await check(analyst, project, list(of_funnels(result)))
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(5, few=2))
 @given(histories(), options())
 async def test_life_cycles(analyst: Analyst, history: History, asked: Json) -> None:
     project = await analyst.store(history)
@@ -169,7 +170,7 @@ async def test_life_cycles(analyst: Analyst, history: History, asked: Json) -> N
     await check(analyst, project, list(of_points(result)))
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(5, few=2))
 @given(histories(), st.sampled_from(({}, {"start_point": "a"}, {"exclude_events": ["x"]})))
 async def test_paths_are_those_of_their_actors(
     analyst: Analyst, history: History, asked: Json
@@ -193,7 +194,7 @@ def of_points(result: list[Json]) -> Iterator[Cell]:
             yield url["url"], abs(number)
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(5, few=2))
 @given(
     histories(),
     options(compare=st.booleans(), computed_as=st.sampled_from(("cumulative", "non_cumulative"))),

@@ -23,6 +23,7 @@ def group(event: HistoryEvent) -> Any:
 _TIMES = st.integers(0, 14 * 24).map(lambda hours: NOW - timedelta(hours=hours))
 
 
+# It takes seconds: each example is stored and asked about.
 @settings(max_examples=examples(25))
 @given(histories(), st.dictionaries(st.sampled_from(PERSONS), _TIMES), st.data())
 async def test_every_option_counts_as_the_model_does(

@@ -54,6 +54,7 @@ def is_of(event: HistoryEvent, types: list[str]) -> bool:
     return not types or event.event in types or is_custom
 
 
+# It takes seconds: each example is stored and asked about.
 @pytest.mark.parametrize("part", range(2))
 @settings(max_examples=examples(30))
 @given(walks(), st.data())

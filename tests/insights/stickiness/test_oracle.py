@@ -25,6 +25,7 @@ def group(event: HistoryEvent) -> Any:
     return event.properties.get("$group_0") or None
 
 
+# It takes seconds: each example is stored and asked about.
 @settings(max_examples=examples(30))
 @given(histories(), st.data())
 async def test_every_option_counts_as_the_model_does(

@@ -170,6 +170,7 @@ async def store_many(tenant: Tenant, events: EventStore, survivor: UUID) -> list
     return sorted(str(event.uuid) for event in stored)
 
 
+# It takes seconds: 10,000 persons are stored.
 async def test_a_person_of_10000_merged_persons_is_told_whole(
     tenant: Tenant, events: EventStore
 ) -> None:
