@@ -14,8 +14,14 @@ KEPT = ("feature_flags/{id}", "cohorts/{id}", "dashboards/{id}")
 
 
 @pytest.fixture
-async def paths(tenant: Tenant) -> Json:
-    documented: Json = (await tenant.public.get("/api/schema/")).json()["paths"]
+async def schema(tenant: Tenant) -> Json:
+    document: Json = (await tenant.public.get("/api/schema/")).json()
+    return document
+
+
+@pytest.fixture
+async def paths(schema: Json) -> Json:
+    documented: Json = schema["paths"]
     return documented
 
 
@@ -121,14 +127,20 @@ async def test_values_of_properties_are_documented_as_a_list(paths: Json) -> Non
         assert schema == {"type": "array", "items": {"$ref": "#/components/schemas/PropertyValue"}}
 
 
-async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
+async def test_a_cohort_is_sent_as_json_or_with_a_file(schema: Json, paths: Json) -> None:
     address = COHORTS + "{id}/"
-    for method, path, body in (("post", COHORTS, "NewCohort"), ("patch", address, "CohortFields")):
+    bodies = ("NewCohort", "CohortFields")
+    for method, path, body in zip(("post", "patch"), (COHORTS, address), bodies, strict=True):
         content = paths[path][method]["requestBody"]["content"]
+        form = content["multipart/form-data"]
 
         assert content["application/json"]["schema"] == {"$ref": f"#/components/schemas/{body}"}
-        fields = content["multipart/form-data"]["schema"]["properties"]
-        assert fields["csv"] == {"type": "string", "format": "binary"}
+        assert form["encoding"]["filters"]["contentType"] == "application/json"
+        fields = [schema["components"]["schemas"][name]["properties"] for name in bodies]
+        assert fields[0].keys() == fields[1].keys()
+        assert {(field["csv"]["type"], field["csv"]["format"]) for field in fields} == {
+            ("string", "binary")
+        }
 
 
 async def test_a_blast_radius_is_requested_with_a_condition_or_filters(paths: Json) -> None:

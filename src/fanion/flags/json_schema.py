@@ -33,6 +33,12 @@ ROLLBACK = "RollbackConditions"
 _PLAN: JsonSchema = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
 _SHARE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 100}
 _INDEX: JsonSchema = {"type": "integer", "minimum": 0, "maximum": GROUP_TYPE_INDEX_MAX}
+# Only null: generators of clients have no type that is null alone.
+_NO_INDEX: JsonSchema = {
+    "type": ["integer", "null"],
+    "not": {"type": "integer"},
+    "description": "Only for a flag of a group type.",
+}
 _NAME: JsonSchema = {"type": "string", "minLength": 1, "description": "Name of the property."}
 # Fields of conditions by type.
 _OWN_FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
@@ -130,13 +136,13 @@ def flag_schemas() -> dict[str, JsonSchema]:
             "anyOf": [reference("PersonFlagFilters"), reference("GroupFlagFilters")],
             "examples": EXAMPLES[FILTERS],
         },
-        "PersonFlagFilters": _filters("Person", {"type": "null"}),
+        "PersonFlagFilters": _filters("Person", _NO_INDEX),
         "GroupFlagFilters": _filters(
             "Group",
             {**_INDEX, "description": "The group type that the flag is evaluated for."},
             "aggregation_group_type_index",
         ),
-        "PersonConditionSet": _condition_set("Person", {"type": "null"}),
+        "PersonConditionSet": _condition_set("Person", _NO_INDEX),
         "GroupConditionSet": _condition_set(
             "Group",
             {**_INDEX, "type": ["integer", "null"], "description": "The index in the filters."},
@@ -196,12 +202,12 @@ def _plans(operation: str, value: JsonSchema) -> tuple[JsonSchema, JsonSchema]:
     steps = {"items": {"properties": {"value": value}}}
     return (
         {
-            "properties": {"operation": {"const": operation}, "value": value},
+            "properties": {"operation": one_of((operation,)), "value": value},
             "required": ["value"],
             "not": {"required": ["steps"]},
         },
         {
-            "properties": {"operation": {"const": operation}, "steps": steps},
+            "properties": {"operation": one_of((operation,)), "steps": steps},
             "required": ["steps"],
             "not": {"required": ["value"]},
         },
@@ -266,7 +272,7 @@ def _condition_set(of: str, index: JsonSchema) -> JsonSchema:
 def _conditions(kind: str) -> list[JsonSchema]:
     """Return the schemas of conditions of one type."""
     fields: dict[str, JsonSchema] = {
-        "type": {"const": kind},
+        "type": one_of((kind,)),
         "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         **_OWN_FIELDS[kind],
     }

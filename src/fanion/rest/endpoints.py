@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from litestar import Request
 from litestar.openapi.spec import (
+    Encoding,
     OpenAPIMediaType,
     OpenAPIResponse,
     OpenAPIType,
@@ -16,7 +17,6 @@ from litestar.openapi.spec import (
     RequestBody,
     Schema,
 )
-from litestar.openapi.spec.enums import OpenAPIFormat
 from litestar.params import PathParameter
 from litestar.response import Stream
 from litestar.response.base import ASGIResponse
@@ -120,15 +120,20 @@ class _Lines(list[str]):
 
 # Parts of the OpenAPI document that a handler's types cannot express, for `operation_class`.
 
-FILE = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
 TEXT = Schema(type=OpenAPIType.STRING)
 
 
-def request_media_type(media_type: str, schema: Schema | Reference) -> type[Operation]:
+def request_media_type(
+    media_type: str, schema: Schema | Reference, json_fields: Sequence[str] = ()
+) -> type[Operation]:
     """Return an operation class that adds a media type of the body.
 
     The handler reads this body itself.
+
+    Args:
+        json_fields: Fields of a form that are JSON in their text.
     """
+    encoding = {name: Encoding(content_type="application/json") for name in json_fields}
 
     @dataclass
     class Takes(Operation):
@@ -136,7 +141,7 @@ def request_media_type(media_type: str, schema: Schema | Reference) -> type[Oper
             body = self.request_body
             if not isinstance(body, RequestBody):
                 body = self.request_body = RequestBody(content={})
-            body.content[media_type] = OpenAPIMediaType(schema=schema)
+            body.content[media_type] = OpenAPIMediaType(schema=schema, encoding=encoding or None)
 
     return Takes
 

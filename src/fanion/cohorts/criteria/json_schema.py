@@ -37,6 +37,7 @@ from fanion.properties.operators import CRITERIA_OPERATORS
 
 CRITERIA, GROUP, CONDITION = "CohortFilters", "CohortGroup", "CohortCondition"
 EVENT_FILTER, OLDER_GROUPS, QUERY = "CohortEventFilter", "CohortGroups", "CohortQuery"
+BY_PROPERTIES, BY_SOURCE = "CohortQueryByProperties", "CohortQueryBySource"
 OLDER_GROUP = "CohortGroupsEntry"
 
 _PAYS: JsonSchema = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
@@ -91,7 +92,7 @@ _COUNT: JsonSchema = {
 }
 _NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Negates the condition."}
 _EVENT: JsonSchema = {"type": "string", "minLength": 1, "description": "The name of an event."}
-_KIND: JsonSchema = {"const": "events"}
+_KIND = one_of(("events",))
 _UNIT = one_of(UNITS)
 _COMPARISON: JsonSchema = {**or_null(one_of(COMPARISONS)), "default": "eq"}
 _WINDOW = {"time_value": _COUNT, "time_interval": _UNIT}
@@ -180,7 +181,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
             "description": "On a property of the event.",
             "anyOf": condition_forms(
                 values_of(CRITERIA_OPERATORS["event"]),
-                {"type": {"const": "event"}, "key": _name(), "negation": _NEGATION},
+                {"type": one_of(("event",)), "key": _name(), "negation": _NEGATION},
                 FIELDS_OF_EVENT_FILTER - {"group_type_index"},
                 ["key"],
             ),
@@ -192,7 +193,13 @@ def cohort_schemas() -> dict[str, JsonSchema]:
             "examples": EXAMPLES[OLDER_GROUPS],
         },
         OLDER_GROUP: _older_group(),
-        QUERY: _query(),
+        QUERY: {
+            "description": "Persons who match now become members of a static cohort.",
+            "anyOf": [reference(BY_PROPERTIES), reference(BY_SOURCE)],
+            "examples": EXAMPLES[QUERY],
+        },
+        BY_PROPERTIES: _query("properties"),
+        BY_SOURCE: _query("source"),
     }
 
 
@@ -203,7 +210,7 @@ def _name() -> JsonSchema:
 def _person_forms() -> list[JsonSchema]:
     return condition_forms(
         values_of(CRITERIA_OPERATORS["person"]),
-        {"type": {"const": "person"}, "key": _name(), "negation": _NEGATION},
+        {"type": one_of(("person",)), "key": _name(), "negation": _NEGATION},
         FIELDS_OF_PERSON - {"group_type_index"},
         ["type", "key"],
     )
@@ -214,7 +221,7 @@ def _cohort_forms() -> list[JsonSchema]:
         values_of(CRITERIA_OPERATORS["cohort"]),
         {
             "type": one_of(sorted(COHORT_TYPES)),
-            "key": {"const": "id"},
+            "key": one_of(("id",)),
             "negation": _NEGATION,
         },
         FIELDS_OF_NESTED,
@@ -235,10 +242,10 @@ def _event_form(kind: str, window: Mapping[str, JsonSchema]) -> JsonSchema:
     own = {**window, **_FIELDS[kind]}
     fields: dict[str, JsonSchema] = {
         **dict.fromkeys(_READ_BY_SOME, NOTHING),
-        "type": {"const": "behavioral"},
+        "type": one_of(("behavioral",)),
         "key": _EVENT,
         "event_type": _KIND,
-        "value": {"const": kind},
+        "value": one_of((kind,)),
         "negation": _NEGATION,
         **own,
     }
@@ -263,18 +270,13 @@ def _older_group() -> JsonSchema:
     return object_of(fields, GROUP_KEYS)
 
 
-def _query() -> JsonSchema:
+def _query(required: str) -> JsonSchema:
     fields: dict[str, JsonSchema] = {
-        "kind": {"const": "ActorsQuery"},
+        "kind": one_of(("ActorsQuery",)),
         "properties": {"type": "array", "items": reference(CONDITION), "minItems": 1},
         "source": {
             "type": "object",
             "description": "The actors behind a value of an insight, in place of `properties`.",
         },
     }
-    return {
-        **object_of(fields, FIELDS_OF_QUERY | {"source"}, ["kind"]),
-        "anyOf": [{"required": ["properties"]}, {"required": ["source"]}],
-        "description": "Persons who match now become members of a static cohort.",
-        "examples": EXAMPLES[QUERY],
-    }
+    return object_of(fields, FIELDS_OF_QUERY | {"source"}, ["kind", required])

@@ -6,7 +6,7 @@ Source: flags.md section 15; cohorts.md section 20.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from litestar import Controller, get, post
@@ -155,7 +155,7 @@ _FLAG_IN_BODY = request_media_type(
 class FlagWithDashboard(FlagBody, kw_only=True):
     """The flag; `success` is all that PostHog returns."""
 
-    success: Literal[True] = True
+    success: Annotated[bool, Meta(description="Always true.")] = True
 
 
 class FlagDashboardsApi(Controller):

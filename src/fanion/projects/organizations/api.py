@@ -103,7 +103,7 @@ class OrganizationSummary(Struct, kw_only=True):
     enforce_2fa: Annotated[bool, Meta(description="Whether members need a second factor.")]
 
 
-class NewResourceAccess(Struct, kw_only=True, forbid_unknown_fields=True):
+class ResourceAccessCreation(Struct, kw_only=True, forbid_unknown_fields=True):
     also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_RESOURCE_ACCESS
 
     resource: Literal["feature flags"]
@@ -174,7 +174,7 @@ class OrganizationsApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        data: RequestBody[NewResourceAccess],
+        data: RequestBody[ResourceAccessCreation],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
         """Set the default access level of a resource. Requires an administrator.

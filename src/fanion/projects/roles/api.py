@@ -34,7 +34,7 @@ RoleName = Annotated[
 ]
 
 
-class NewRole(Struct, kw_only=True, forbid_unknown_fields=True):
+class RoleCreation(Struct, kw_only=True, forbid_unknown_fields=True):
     also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_ROLE
 
     name: RoleName
@@ -48,7 +48,7 @@ class RoleChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_field
     feature_flags_access_level: Access | UnsetType = UNSET
 
 
-class NewRoleMember(Struct, kw_only=True, forbid_unknown_fields=True):
+class RoleMemberCreation(Struct, kw_only=True, forbid_unknown_fields=True):
     also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_ROLE_MEMBER
 
     user_uuid: Annotated[UUID, Meta(description="A user in the organization.")]
@@ -80,7 +80,7 @@ class RolesApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        data: RequestBody[NewRole],
+        data: RequestBody[RoleCreation],
         organizations: NamedDependency[Organizations],
         roles: NamedDependency[RoleStore],
     ) -> Role:
@@ -168,7 +168,7 @@ class RoleMembershipsApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
-        data: RequestBody[NewRoleMember],
+        data: RequestBody[RoleMemberCreation],
         organizations: NamedDependency[Organizations],
         roles: NamedDependency[RoleStore],
     ) -> RoleMember:

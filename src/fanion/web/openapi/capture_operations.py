@@ -26,6 +26,7 @@ _EVENT_FIELDS: Json = {
     "timestamp": _TIME,
     "uuid": {**_TEXT, "format": "uuid", "description": "Two events with one uuid count once."},
 }
+_ID_IN_BATCH = {**_TEXT, "description": "The person; it may be in `properties` instead."}
 _SIGNED_UP: Json = {
     "event": "signed up",
     "distinct_id": "user-1",
@@ -34,7 +35,13 @@ _SIGNED_UP: Json = {
 _ACCEPTED: Json = {
     "type": "object",
     "required": ["status"],
-    "properties": {"status": {"const": 1, "description": "All events are stored durably."}},
+    "properties": {
+        "status": {
+            "type": "integer",
+            "enum": [1],
+            "description": "All events are stored durably.",
+        }
+    },
 }
 _UUID = "0192a5c6-6d5e-7c3a-9f61-3f1f2c0a9b11"
 
@@ -74,8 +81,8 @@ CAPTURE_OPERATIONS: Json = {
                     "type": "array",
                     "items": {
                         "type": "object",
-                        "required": ["event", "distinct_id"],
-                        "properties": _EVENT_FIELDS,
+                        "required": ["event"],
+                        "properties": {**_EVENT_FIELDS, "distinct_id": _ID_IN_BATCH},
                     },
                 },
                 "sent_at": {**_TEXT, "description": "Clock of the sender, to correct timestamps."},

@@ -135,11 +135,11 @@ def _component_html(name: str, schemas: dict[str, Any]) -> str:
 def _form_title(form: dict[str, Any]) -> str:
     """Return the words that distinguish this form of a condition from the others."""
     fields = form["properties"]
-    words = [fields[name].get("const", "") for name in ("type",) if name in fields]
-    operator = fields.get("operator", {})
-    for alternative in operator.get("anyOf", [operator]):
-        words += alternative.get("enum", ())
-    return " ".join(str(word) for word in words if word)
+    words: list[str] = []
+    for field in (fields.get("type", {}), fields.get("operator", {})):
+        for alternative in field.get("anyOf", [field]):
+            words += alternative.get("enum", ())
+    return " ".join(words)
 
 
 Row = tuple[str, str, str]
@@ -196,8 +196,6 @@ def _type_text(node: dict[str, Any], schemas: dict[str, Any]) -> str:
             return " or ".join(
                 dict.fromkeys(_type_text(alternative, schemas) for alternative in node[choice])
             )
-    if "const" in node:
-        return _json_text(node["const"])
     if "enum" in node:
         words = [value if isinstance(value, str) else _json_text(value) for value in node["enum"]]
         return " or ".join(words)

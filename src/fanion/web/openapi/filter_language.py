@@ -11,6 +11,8 @@ from litestar import Litestar
 from msgspec import Struct, inspect
 
 from fanion.cohorts.criteria.json_schema import (
+    BY_PROPERTIES,
+    BY_SOURCE,
     CRITERIA,
     OLDER_GROUP,
     OLDER_GROUPS,
@@ -18,6 +20,7 @@ from fanion.cohorts.criteria.json_schema import (
     cohort_schemas,
 )
 from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
+from fanion.cohorts.schemas import FILE_FIELD, MEMBERS_FILE
 from fanion.flags.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
 from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
@@ -40,7 +43,7 @@ LANGUAGE = (
         "CohortEventFilter",
         OLDER_GROUPS,
         OLDER_GROUP,
-        QUERY,
+        *(QUERY, BY_PROPERTIES, BY_SOURCE),
     ),
     *(INSIGHT_FILTERS, TRENDS, "FunnelsFilters", "RetentionFilters", "StickinessFilters"),
     *(
@@ -82,8 +85,10 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("NewCohort", "filters"): _or_null(CRITERIA),
     ("NewCohort", "groups"): reference(OLDER_GROUPS),
     ("NewCohort", "query"): _or_null(QUERY),
+    ("NewCohort", FILE_FIELD): MEMBERS_FILE,
     ("CohortFields", "filters"): _or_null(CRITERIA),
     ("CohortFields", "groups"): reference(OLDER_GROUPS),
+    ("CohortFields", FILE_FIELD): MEMBERS_FILE,
     ("Previewed", "filters"): reference(CRITERIA),
     ("NewInsight", "filters"): _or_null(INSIGHT_FILTERS),
     ("NewInsight", "query"): _or_null(INSIGHT_QUERY),
@@ -143,7 +148,7 @@ def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
     schemas |= {**flag_schemas(), **cohort_schemas(), **insight_schemas()}
     for (name, field), described in _FIELDS.items():
         if body := schemas.get(name):
-            before = body["properties"][field]
+            before = body["properties"].get(field, {})
             note = {"description": before["description"]} if "description" in before else {}
             body["properties"][field] = {**described, **note}
     for path, sent in _QUESTIONS.items():

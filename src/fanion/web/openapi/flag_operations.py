@@ -75,11 +75,9 @@ _VALUES: Json = {
             "description": "Of bodies of captures.",
         },
         "featureFlags": {
-            "anyOf": [
-                {"type": "object", "additionalProperties": _VALUE},
-                {"type": "array", "items": _TEXT},
-            ],
-            "description": "Values by flag key; with `v=1` a list of the keys of enabled flags.",
+            "type": "object",
+            "additionalProperties": _VALUE,
+            "description": "Values by flag key.",
         },
         "featureFlagPayloads": {
             "type": "object",
@@ -206,7 +204,7 @@ _FLAG_KEY = {
 
 
 def _decide_operation(
-    name: str, summary: str, description: str, response: tuple[Json, Json]
+    name: str, summary: str, description: str, version: Json, response: tuple[Json, Json]
 ) -> Json:
     return post_operation(
         summary,
@@ -228,10 +226,8 @@ def _decide_operation(
             {
                 "name": "v",
                 "in": "query",
-                "required": False,
                 "description": "Version of the response.",
-                "schema": {"type": "integer", "minimum": 1, "maximum": 4, "default": 1},
-                "example": 3 if name == "decide" else 2,
+                **version,
             }
         ],
     )
@@ -277,8 +273,10 @@ FLAG_OPERATIONS: Json = {
     "/decide": _decide_operation(
         "decide",
         "Evaluate the flags of a person",
-        "With the configuration of SDKs. `v=2` returns enabled flags, `v=3` all active flags with "
-        "their payloads, `v=4` a record for each flag, as `/flags/`.",
+        "With the configuration of SDKs. `v=3`, which is described here, returns all active flags "
+        "with their payloads. Without `v`, as with `v=1`, `featureFlags` is a list of the keys of "
+        "enabled flags; `v=2` returns enabled flags, `v=4` a record for each flag, as `/flags/`.",
+        {"required": True, "schema": {"type": "integer", "enum": [3]}, "example": 3},
         (_VALUES, _DECIDED),
     ),
     "/flags": _decide_operation(
@@ -286,6 +284,11 @@ FLAG_OPERATIONS: Json = {
         "Evaluate the flags of a person, with reasons",
         "`v=1` returns what `/decide/?v=3` does; `v=2` and above a record for each flag. "
         "`config=true` adds the configuration of SDKs.",
+        {
+            "required": False,
+            "schema": {"type": "integer", "minimum": 1, "maximum": 4, "default": 1},
+            "example": 2,
+        },
         (_RECORDS, _RECORDED),
     ),
     "/ofrep/v1/evaluate/flags": _ofrep_operation(
