@@ -12,8 +12,8 @@ import pytest
 from fanion.ingest.capture.endpoints import FAST_PATH_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
-from tests.ingest.test_capture import ENCODINGS, REFUSALS, SHAPES
-from tests.ingest.test_project_rules import set_rules
+from tests.ingest.capture.test_capture import ENCODINGS, REFUSALS, SHAPES
+from tests.ingest.capture.test_project_rules import set_rules
 from tests.support import plain_http
 from tests.support.application import Json, Tenant
 from tests.support.server import free_port
