@@ -26,7 +26,8 @@ from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX
 from fanion.projects.invites.api import InvitesApi
 from fanion.projects.invites.model import INVITE_LASTS, masked_email
 from fanion.projects.members.api import MembersApi
-from fanion.projects.members.invite_acceptance_store import InviteAcceptance
+from fanion.projects.members.invite_acceptance_service import InviteAcceptance
+from fanion.projects.members.service import MemberService
 from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
 from fanion.projects.organizations.api import OrganizationsApi
@@ -297,7 +298,7 @@ async def test_a_replaced_invite_does_not_work(workspace: Workspace) -> None:
 @pytest.mark.every_engine
 @pytest.mark.parametrize("act", ["removed", "lowered", "disabled", "lowered in the store"])
 async def test_an_invite_ends_with_the_rights_of_its_author(workspace: Workspace, act: str) -> None:
-    records, members = workspace.records, MemberStore(workspace.records)
+    records, members = workspace.records, MemberService(MemberStore(workspace.records))
     adam = await add_member(records, "adam", Level.ADMIN)
     async with workspace.client_with(adam.key) as client:
         answer = await client.post(INVITES, json={"target_email": ADA})
@@ -422,7 +423,7 @@ async def test_what_is_no_account_leaves_the_invite(workspace: Workspace) -> Non
 async def test_a_member_who_was_removed_comes_back_by_an_invite(workspace: Workspace) -> None:
     records = workspace.records
     ada = await add_member(records, "ada", Level.ADMIN)
-    await MemberStore(records).remove_member(HERE, ADA, NOW)
+    await MemberService(MemberStore(records)).remove_member(HERE, ADA, NOW)
     path = await invited(workspace)
 
     async with workspace.browser() as browser:

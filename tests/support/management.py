@@ -36,11 +36,14 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import hash_key, mask
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
-from fanion.projects.invites.api import Invites
+from fanion.projects.invites.service import InviteService
 from fanion.projects.invites.store import InviteStore
-from fanion.projects.members.invite_acceptance_store import InviteAcceptance
+from fanion.projects.members.invite_acceptance_service import InviteAcceptance
+from fanion.projects.members.service import MemberService
+from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
 from fanion.projects.organizations.api import Organizations
+from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
 from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
@@ -212,8 +215,9 @@ def _of_members(
 
     return {
         "organizations": Organizations(projects, records, rights_changed),
-        "roles": RoleStore(records, revoke_flags_of_role),
-        "invites": Invites(InviteStore(records)),
+        "organization_members": MemberService(MemberStore(records)),
+        "roles": RoleService(RoleStore(records), revoke_flags_of_role),
+        "invites": InviteService(InviteStore(records)),
         "signup": Signup(
             InviteAcceptance(records),
             sign_in,

@@ -28,12 +28,16 @@ from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
-from fanion.projects.invites.api import Invites, InvitesApi
+from fanion.projects.invites.api import InvitesApi
+from fanion.projects.invites.service import InviteService
 from fanion.projects.invites.store import InviteStore
 from fanion.projects.members.api import MembersApi
+from fanion.projects.members.service import MemberService
+from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
 from fanion.projects.organizations.api import Organizations, OrganizationsApi
 from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
+from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
 from fanion.projects.store import ProjectStore
 from fanion.runtime.change_bus import ChangeBus
@@ -239,8 +243,9 @@ def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
             ),
             dependencies={
                 "organizations": Organizations(directory, records, rights_changed),
-                "roles": RoleStore(records, revoke_flags_of_role),
-                "invites": Invites(InviteStore(records), mails.send, MAIL_URL),
+                "organization_members": MemberService(MemberStore(records)),
+                "roles": RoleService(RoleStore(records), revoke_flags_of_role),
+                "invites": InviteService(InviteStore(records), mails.send, MAIL_URL),
                 "flags": FlagService(store, ChangeBus()),
                 "records": records,
             },

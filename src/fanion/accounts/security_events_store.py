@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, select
 
-from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, users
@@ -66,21 +66,15 @@ def record_security_event(connection: Connection, event: SecurityEvent) -> None:
     row = connection.execute(account).one_or_none()
     if row is None:
         return
+    after = ItemState(str(row.uuid), row.email, event.details)
+    change = OrganizationChange(scope="User", before=None, after=after, activity=event.activity)
     member = memberships.c
     organization_ids = select(member.organization_id).where(member.user_id == event.user_id)
     for organization_id in list(
         connection.scalars(organization_ids.order_by(member.organization_id))
     ):
-        change = OrganizationChange(
-            organization_id=organization_id,
-            scope="User",
-            before=None,
-            after=ItemState(str(row.uuid), row.email, event.details),
-            user_id=event.by_user,
-            now=event.now,
-            activity=event.activity,
-        )
-        record_in_organization(connection, change)
+        author = OrganizationAuthor(organization_id, event.by_user, event.now)
+        record_in_organization(connection, author, change)
 
 
 async def write_security_events(records: Records, *events: SecurityEvent) -> None:

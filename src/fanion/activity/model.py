@@ -67,19 +67,28 @@ class Trigger(Struct, frozen=True, kw_only=True):
     payload: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
-    """The project and the user of a change. In a request it is `ManagementRequest.author`.
+@dataclass(frozen=True, slots=True)
+class OrganizationAuthor:
+    """The organization and the user of a change; in a request `ManagementRequest.author_in`.
 
     Attributes:
         user_id: None for the server itself, and for an operator at the command line.
+    """
+
+    organization_id: UUID
+    user_id: int | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author(OrganizationAuthor):
+    """The project and the user of a change. In a request it is `ManagementRequest.author`.
+
+    Attributes:
         trigger: The cause of an automatic change; None for a change by a user.
     """
 
     project_id: int
-    organization_id: UUID
-    user_id: int | None
-    now: datetime
     trigger: Trigger | None = None
 
 
@@ -125,12 +134,10 @@ class OrganizationChange:
     Attributes:
         before: None for a new item.
         after: None for a deleted item. At least one of `before` and `after` is given.
-        user_id: None for the server itself, and for an operator at the command line.
         activity: What happened, if nothing was created, changed or deleted. The fields of `after`
             then describe the circumstances.
     """
 
-    organization_id: UUID
     scope: Literal[
         "Role",
         "ResourceAccess",
@@ -142,8 +149,6 @@ class OrganizationChange:
     ]
     before: ItemState | None
     after: ItemState | None
-    user_id: int | None
-    now: datetime
     activity: str | None = None
 
 

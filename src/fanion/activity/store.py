@@ -12,6 +12,7 @@ from fanion.activity.model import (
     ActivityRecord,
     Author,
     Change,
+    OrganizationAuthor,
     OrganizationChange,
     Scope,
     Trigger,
@@ -80,19 +81,16 @@ def record_activity(connection: Connection, entry: ActivityRecord) -> bool:
     return True
 
 
-def record_in_organization(connection: Connection, change: OrganizationChange) -> None:
+def record_in_organization(
+    connection: Connection, by: OrganizationAuthor, change: OrganizationChange
+) -> None:
     """Write the entry of a change into each project of the organization, oldest project first.
 
     The entries are written in the transaction of the change.
     """
-    mine = select(projects.c.id).where(projects.c.organization_id == change.organization_id)
+    mine = select(projects.c.id).where(projects.c.organization_id == by.organization_id)
     for project_id in list(connection.scalars(mine.order_by(projects.c.id))):
-        author = Author(
-            project_id=project_id,
-            organization_id=change.organization_id,
-            user_id=change.user_id,
-            now=change.now,
-        )
+        author = Author(by.organization_id, by.user_id, by.now, project_id=project_id)
         record_activity(connection, organization_record(author, change))
 
 

@@ -12,6 +12,7 @@ import typer
 
 from fanion.accounts.password_links.store import PRINTED_LASTS, reset_link
 from fanion.accounts.second_factor.store import SecondFactorStore
+from fanion.activity.model import OrganizationAuthor
 from fanion.cli.output import (
     NOT_SET_UP,
     AsJson,
@@ -28,8 +29,13 @@ from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
 from fanion.flags.definitions.role_access.store import revoke_flags_of_role
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
-from fanion.projects.members.store import Member, MemberStore, NewMember, first_organization
-from fanion.projects.model import AccessLevel, Role, read_email, read_first_name, read_level
+from fanion.projects.members.model import Member, NewMember
+from fanion.projects.members.service import MemberService
+from fanion.projects.members.store import MemberStore, first_organization
+from fanion.projects.model import read_email, read_first_name, read_level
+from fanion.projects.organizations.model import AccessLevel
+from fanion.projects.roles.model import Role
+from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
 from fanion.runtime.clock import utc_now
 
@@ -76,7 +82,7 @@ def add_user(
     )
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        member, key, text = await _member_store(records).add_member(organization_id, new, now)
+        member, key, text = await _members(records).add_member(organization_id, new, now)
         return {
             "id": member.user_id,
             "uuid": str(member.uuid),
@@ -97,8 +103,7 @@ def list_users(data: Data = None, as_json: AsJson = False) -> None:
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
         return [
-            _user_row(member)
-            for member in await _member_store(records).all_members(organization_id)
+            _user_row(member) for member in await MemberStore(records).all_members(organization_id)
         ]
 
     print_result(_run_in_organization(data, work), as_json)
@@ -114,7 +119,7 @@ def set_level(
     new_level = _read_argument("the level", read_level, level)
 
     async def work(records: Records, organization_id: UUID) -> Member:
-        return await _member_store(records).set_level(
+        return await _members(records).set_level(
             organization_id, _normalised_email(email), new_level, utc_now()
         )
 
@@ -145,9 +150,7 @@ def remove_user(email: Email, data: Data = None) -> None:
     """
 
     async def work(records: Records, organization_id: UUID) -> None:
-        await _member_store(records).remove_member(
-            organization_id, _normalised_email(email), utc_now()
-        )
+        await _members(records).remove_member(organization_id, _normalised_email(email), utc_now())
 
     _run_for_user(data, email, work)
     print("Removed.")
@@ -158,7 +161,7 @@ def remove_second_factor(email: Email, data: Data = None) -> None:
     """Let a user who lost phone and recovery codes sign in with only the password."""
 
     async def work(records: Records, organization_id: UUID) -> bool:
-        member = await _member_store(records).find_member(organization_id, _normalised_email(email))
+        member = await MemberStore(records).find_member(organization_id, _normalised_email(email))
         return await SecondFactorStore(records).remove(member.user_id, None, utc_now())
 
     if not _run_for_user(data, email, work):
@@ -175,7 +178,7 @@ def reset_user(email: Email, data: Data = None, as_json: AsJson = False) -> None
     now, settings = utc_now(), settings_of(data=data)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        members = await _member_store(records).all_members(organization_id)
+        members = await MemberStore(records).all_members(organization_id)
         member = next(
             (candidate for candidate in members if candidate.email == _normalised_email(email)),
             None,
@@ -199,7 +202,7 @@ def list_roles(data: Data = None, as_json: AsJson = False) -> None:
     """List roles by name, with their members and the flags that they may edit."""
 
     async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
-        page, _ = await _role_store(records).page(organization_id, ROLES_LISTED_MAX, 0)
+        page, _ = await RoleStore(records).list_roles(organization_id, ROLES_LISTED_MAX, 0)
         return [_role_row(role, as_json) for role in page]
 
     print_result(_run_in_organization(data, work), as_json)
@@ -224,7 +227,7 @@ def add_role(
     level = None if access is None else _read_argument("--access", _access_level, access)
 
     async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
-        role = await _role_store(records).create_role(organization_id, None, name, level, utc_now())
+        role = await _roles(records).create_role(_operator(organization_id), name, level)
         return _role_row(role, as_json)
 
     print_result(_run_in_organization(data, work), as_json)
@@ -235,9 +238,8 @@ def remove_role(name: RoleName, data: Data = None) -> None:
     """Delete a role, with its memberships and its access to flags."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store = _role_store(records)
-        role = await _find_role(store, organization_id, name)
-        await store.remove_role(organization_id, role.id, None, utc_now())
+        role = await _find_role(records, organization_id, name)
+        await _roles(records).remove_role(_operator(organization_id), role.id)
 
     _run_in_organization(data, work)
     print("Removed.")
@@ -248,13 +250,13 @@ def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Add a user of the organization to a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, address = _role_store(records), _normalised_email(email)
-        role = await _find_role(store, organization_id, name)
-        members = await _member_store(records).all_members(organization_id)
+        address = _normalised_email(email)
+        role = await _find_role(records, organization_id, name)
+        members = await MemberStore(records).all_members(organization_id)
         uuid = next((member.uuid for member in members if member.email == address), None)
         if uuid is None:
             raise NotFound
-        await store.add_member(organization_id, role.id, uuid, None, utc_now())
+        await _roles(records).add_member(_operator(organization_id), role.id, uuid)
 
     _run_for_user(data, email, work)
     print("Added.")
@@ -265,11 +267,12 @@ def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
     """Remove a user from a role."""
 
     async def work(records: Records, organization_id: UUID) -> None:
-        store, address = _role_store(records), _normalised_email(email)
-        role = await _find_role(store, organization_id, name)
+        address = _normalised_email(email)
+        role = await _find_role(records, organization_id, name)
         for membership in role.members:
             if membership.user.email == address:
-                await store.remove_member(organization_id, role.id, membership.id, None, utc_now())
+                by = _operator(organization_id)
+                await _roles(records).remove_member(by, role.id, membership.id)
                 return
         refuse(printable(f"{address} is not in the role {role.name}."))
 
@@ -279,25 +282,28 @@ def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
 
 def _set_active(data: Data, email: str, *, is_active: bool) -> Member:
     async def work(records: Records, organization_id: UUID) -> Member:
-        store = _member_store(records)
-        return await store.set_active(
+        return await _members(records).set_active(
             organization_id, _normalised_email(email), is_active, utc_now()
         )
 
     return _run_for_user(data, email, work)
 
 
-def _member_store(records: Records) -> MemberStore:
-    return MemberStore(records)
+def _members(records: Records) -> MemberService:
+    return MemberService(MemberStore(records))
 
 
-def _role_store(records: Records) -> RoleStore:
-    return RoleStore(records, revoke_flags_of_role)
+def _roles(records: Records) -> RoleService:
+    return RoleService(RoleStore(records), revoke_flags_of_role)
 
 
-async def _find_role(store: RoleStore, organization_id: UUID, name: str) -> Role:
+def _operator(organization_id: UUID) -> OrganizationAuthor:
+    return OrganizationAuthor(organization_id, None, utc_now())
+
+
+async def _find_role(records: Records, organization_id: UUID, name: str) -> Role:
     try:
-        return await store.find_by_name(organization_id, name)
+        return await RoleStore(records).find_by_name(organization_id, name)
     except NotFound:
         refuse(printable(f"There is no role {name}; `fanion roles list` shows them."))
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from fanion.errors import FreshSignInRequired, PermissionDenied, SecondFactorSetupRequired
 
@@ -395,60 +395,3 @@ def allows(scopes: Sequence[str], scope: str) -> bool:
 def is_scope(text: str) -> bool:
     name, _, action = text.partition(":")
     return text == ALL_SCOPES or (name in SCOPE_OBJECTS and action in {"read", "write"})
-
-
-FEATURE_FLAGS = "feature flags"  # the only resource with access levels
-
-
-class AccessLevel(IntEnum):
-    """Access to flags that a role has, or that an organization gives all its members.
-
-    Source: flags.md, section 16.
-    """
-
-    VIEW = 21
-    EDIT = 37
-
-
-class RoleMember(Struct, frozen=True, kw_only=True):
-    id: UUID
-    role_id: UUID
-    user: UserSummary
-    joined_at: datetime
-    updated_at: datetime
-
-
-class RoleFlag(Struct, frozen=True, kw_only=True):
-    id: int
-    key: str
-
-
-class Role(Struct, frozen=True, kw_only=True):
-    """A role, as it is stored and returned."""
-
-    id: UUID
-    name: str
-    feature_flags_access_level: Annotated[
-        int, Meta(description="21: view only, and edit flags that the role may edit; 37: edit all.")
-    ]
-    created_at: datetime
-    created_by: UserSummary | None
-    members: list[RoleMember]
-    associated_flags: Annotated[list[RoleFlag], Meta(description="Flags that the role may edit.")]
-
-
-class ResourceAccess(Struct, frozen=True, kw_only=True):
-    """The access that an organization gives all its members, as it is stored and returned."""
-
-    id: int
-    resource: str
-    access_level: int
-    organization: UUID
-    created_at: datetime
-    updated_at: datetime
-    created_by: UserSummary | None
-
-
-def folded(name: str) -> str:
-    """Return a name for comparison: names that fold to the same text are equal."""
-    return name.strip().casefold()

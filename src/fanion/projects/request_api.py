@@ -11,9 +11,9 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from msgspec import Meta, Struct
 
-from fanion.activity.model import Author
+from fanion.activity.model import Author, OrganizationAuthor
 from fanion.errors import BodyTooLarge, ClientLeft, Unavailable
-from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
+from fanion.projects.model import FORMER_VALID_S_MAX, Organization, Principal, Project, User
 from fanion.rest.body_reader import Body, is_multipart, read_body, read_form
 from fanion.rest.pagination import Page, read_page
 from fanion.rest.validation import read_struct
@@ -129,6 +129,10 @@ class ManagementRequest(Request[User, Principal, State]):
             user_id=self.principal.user.id,
             now=self.app.state.now(),
         )
+
+    def author_in(self, organization: Organization) -> OrganizationAuthor:
+        """Return the author of the changes that this request makes in an organization."""
+        return OrganizationAuthor(organization.id, self.principal.user.id, self.app.state.now())
 
     @property
     def page(self) -> Page:

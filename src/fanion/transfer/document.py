@@ -19,7 +19,8 @@ from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
 from fanion.insights.dashboards.model import PlainDashboard
 from fanion.insights.saved.model import EVERYONE_EDITS, PlainInsight
-from fanion.projects.model import AccessLevel
+from fanion.projects.organizations.model import AccessLevel
+from fanion.projects.roles.model import PlainRole
 from fanion.rest.body_reader import is_deep
 
 FORMAT = "fanion-project"
@@ -152,7 +153,7 @@ class AlertEntry(PlainAlert, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     enabled: bool = True
 
 
-class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
+class RoleEntry(PlainRole, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A role.
 
     Attributes:
@@ -161,7 +162,7 @@ class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     feature_flags_access_level: AccessLevel = AccessLevel.EDIT
-    members: list[str] = []
+    members: list[str] = field(default_factory=list)
 
 
 class FlagEntry(PlainFlag, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,7 +24,8 @@ from fanion.events.definitions.model import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
-from fanion.projects.model import AccessLevel, Project
+from fanion.projects.model import Project
+from fanion.projects.organizations.model import AccessLevel
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     Document,

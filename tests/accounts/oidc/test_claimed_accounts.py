@@ -21,7 +21,9 @@ from fanion.accounts.model import Purpose
 from fanion.db.schema.accounts import recovery_codes, second_factors, sign_in_links
 from fanion.db.schema.tables import users
 from fanion.events.storage.store import EventStore
-from fanion.projects.members.store import MemberStore, NewMember
+from fanion.projects.members.model import NewMember
+from fanion.projects.members.service import MemberService
+from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
 from tests.support.application import AppServer, Tenant, open_app_server, open_tenant
 from tests.support.management import CONSOLE
@@ -184,7 +186,7 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
     """The former user had proved the address; the user who accepts the new invite has not."""
     await server.join()
     await server.sign_in()
-    members = MemberStore(server.server.records)
+    members = MemberService(MemberStore(server.server.records))
     await members.remove_member(server.tenant.organization_id, EMAIL, server.server.clock.now())
 
     maker = await server.join()
@@ -197,7 +199,7 @@ async def test_a_restored_account_has_to_be_verified_again(server: OidcServer) -
 
 async def test_an_account_that_is_added_again_has_no_former_password(server: OidcServer) -> None:
     await server.join()
-    members, now = MemberStore(server.server.records), server.server.clock.now()
+    members, now = MemberService(MemberStore(server.server.records)), server.server.clock.now()
     await members.remove_member(server.tenant.organization_id, EMAIL, now)
     new = NewMember(EMAIL, "Another Carla", Level.MEMBER, "first key")
     await members.add_member(server.tenant.organization_id, new, now)

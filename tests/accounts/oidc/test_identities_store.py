@@ -10,12 +10,15 @@ from sqlalchemy import delete, select, update
 
 from fanion.accounts.oidc.identities_store import IdentityStore
 from fanion.accounts.oidc.model import OidcIdentity, OidcSettings
+from fanion.activity.model import OrganizationAuthor
 from fanion.activity.store import page
 from fanion.config import GroupAccess
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_identities
 from fanion.db.schema.tables import memberships, users
-from fanion.projects.model import AccessLevel, Level
+from fanion.projects.model import Level
+from fanion.projects.organizations.model import AccessLevel
+from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
 from tests.support.management import NOW, Person, add_member, insert_project
 
@@ -205,12 +208,13 @@ async def test_groups_change_no_owner_and_no_level_that_they_do_not_decide(team:
 
 async def test_groups_decide_about_the_roles_that_they_name(team: Team) -> None:
     ada = await team.add("ada")
-    roles = RoleStore(team.records, lambda *_: None)
+    roles = RoleService(RoleStore(team.records), lambda *_: None)
+    operator = OrganizationAuthor(team.organization_id, None, NOW)
     for name in ("Web", "Releases", "By hand"):
-        await roles.create_role(team.organization_id, None, name, AccessLevel.EDIT, NOW)
-    by_hand = await roles.find_by_name(team.organization_id, "By hand")
+        await roles.create_role(operator, name, AccessLevel.EDIT)
+    by_hand = await roles.store.find_by_name(team.organization_id, "By hand")
     rows = await team.records.fetch(select(users.c.uuid).where(users.c.id == ada.user_id))
-    await roles.add_member(team.organization_id, by_hand.id, rows[0].uuid, None, NOW)
+    await roles.add_member(operator, by_hand.id, rows[0].uuid)
     settings = with_groups(
         staff=GroupAccess(roles=("web", "Unknown")), leads=GroupAccess(roles=("Releases",))
     )
@@ -218,7 +222,7 @@ async def test_groups_decide_about_the_roles_that_they_name(team: Team) -> None:
 
     for groups in ({"staff"}, {"staff", "leads"}, {"leads"}, set()):
         await team.sign_in(replace(ADA, groups=frozenset(groups)), settings)
-        found.append(await roles_of(roles, team, "ada@example.com"))
+        found.append(await roles_of(roles.store, team, "ada@example.com"))
 
     assert found == [
         {"By hand", "Web"},
@@ -231,7 +235,7 @@ async def test_groups_decide_about_the_roles_that_they_name(team: Team) -> None:
 
 
 async def roles_of(roles: RoleStore, team: Team, email: str) -> set[str]:
-    known, _ = await roles.page(team.organization_id, 100, 0)
+    known, _ = await roles.list_roles(team.organization_id, 100, 0)
     return {role.name for role in known if email in {member.user.email for member in role.members}}
 
 

@@ -11,6 +11,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.auth.keys import hash_key
+from fanion.projects.members.service import MemberService
 from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
 from tests.projects.test_store import set_up
@@ -42,7 +43,7 @@ async def stored(records: Records) -> set[str]:
 async def test_the_operator_ends_the_sessions_of_one_user(records: Records, act: str) -> None:
     owner = (await set_up(records)).user
     ada = await add_member(records, "ada", Level.ADMIN)
-    store, email = MemberStore(records), "ada@example.com"
+    store, email = MemberService(MemberStore(records)), "ada@example.com"
     hers, other = await begin(records, ada.user_id, "a"), await begin(records, owner.id, "b")
     assert await stored(records) == {hers, other}
 
@@ -62,7 +63,9 @@ async def test_the_same_level_again_ends_no_session(records: Records) -> None:
     ada = await add_member(records, "ada")
     hers = await begin(records, ada.user_id, "a")
 
-    await MemberStore(records).set_level(HERE, "ada@example.com", Level.MEMBER, LATER)
+    await MemberService(MemberStore(records)).set_level(
+        HERE, "ada@example.com", Level.MEMBER, LATER
+    )
 
     assert await stored(records) == {hers}
 

@@ -14,7 +14,9 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import sessions
 from fanion.db.schema.tables import memberships, users
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.members.store import MemberStore, NewMember
+from fanion.projects.members.model import NewMember
+from fanion.projects.members.service import MemberService
+from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from tests.support.management import (
@@ -174,7 +176,7 @@ async def test_a_change_of_level_ends_sessions(workspace: Workspace) -> None:
 
 
 async def test_sessions_do_not_come_back_with_the_user(workspace: Workspace) -> None:
-    members, now = MemberStore(workspace.records), workspace.clock.time
+    members, now = MemberService(MemberStore(workspace.records)), workspace.clock.time
     sam = NewMember(
         email="sam@example.com", first_name="Sam", level=Level.MEMBER, key_label="First"
     )

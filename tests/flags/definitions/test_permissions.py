@@ -4,7 +4,7 @@ import pytest
 
 from fanion.errors import PermissionDenied
 from fanion.flags.definitions.role_access.store import FlagAccess, edits_all
-from fanion.projects.model import AccessLevel
+from fanion.projects.organizations.model import AccessLevel
 
 VIEW, EDIT = AccessLevel.VIEW, AccessLevel.EDIT
 ME, ANOTHER = 1, 2

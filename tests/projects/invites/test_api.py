@@ -443,7 +443,7 @@ async def test_invites_of_others_are_not_there(team: Team, team_server: TeamServ
             ),
         ]
         invites = InviteStore(team_server.records)
-        _, left = await invites.page(neighbours.organization_id, 10, 0)
+        _, left = await invites.list_invites(neighbours.organization_id, 10, 0)
 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(404, NOT_FOUND)] * 2
     assert left == 1

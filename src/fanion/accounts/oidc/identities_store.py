@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, upd
 
 from fanion.accounts.oidc.model import GrantedAccess, OidcIdentity, OidcSettings, granted_access
 from fanion.accounts.own_account.claim_store import claim_by_provider
-from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_identities
@@ -19,7 +19,8 @@ from fanion.db.schema.organizations import role_memberships, roles
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.keys import KEY_BYTES
-from fanion.projects.model import Level, folded
+from fanion.projects.model import Level
+from fanion.projects.roles.model import folded
 from fanion.projects.roles.store import add_role_member, load_roles, record_role
 
 # The level of a user whose groups name none.
@@ -211,6 +212,7 @@ def _set_roles(
     now: datetime,
 ) -> None:
     """Put the member into the roles that the groups give, ignoring roles that do not exist."""
+    by = OrganizationAuthor(organization_id, None, now)
     given = {folded(name) for name in access.roles}
     managed = {folded(name) for name in access.managed}
     known = connection.execute(
@@ -229,13 +231,13 @@ def _set_roles(
             continue
         before = load_roles(connection, [role_id])[role_id]
         if membership_id is None:
-            add_role_member(connection, organization_id, role_id, member.uuid, now)
+            add_role_member(connection, by, role_id, member.uuid)
         else:
             connection.execute(
                 delete(role_memberships).where(role_memberships.c.id == membership_id)
             )
         after = load_roles(connection, [role_id])[role_id]
-        record_role(connection, organization_id, before, after, None, now)
+        record_role(connection, by, before, after)
 
 
 def _membership(connection: Connection, organization_id: UUID, user_id: int) -> Row[Any] | None:
@@ -265,14 +267,11 @@ def _record_membership(
     now: datetime,
 ) -> None:
     change = OrganizationChange(
-        organization_id=organization_id,
         scope="OrganizationMembership",
         before=None if before is None else _item_state(before),
         after=_item_state(after),
-        user_id=None,
-        now=now,
     )
-    record_in_organization(connection, change)
+    record_in_organization(connection, OrganizationAuthor(organization_id, None, now), change)
 
 
 def _item_state(member: dict[str, Any]) -> ItemState:

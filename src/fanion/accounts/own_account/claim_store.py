@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select, update
 
 from fanion.accounts.security_events_store import SecurityEvent, record_security_event
+from fanion.activity.model import OrganizationAuthor
 from fanion.db.schema.accounts import (
     oidc_identities,
     pending_sign_ins,
@@ -83,4 +84,5 @@ def _revoke_invites(connection: Connection, user_id: int, now: datetime) -> None
     for organization_id in list(
         connection.scalars(organization_ids.order_by(member.organization_id))
     ):
-        revoke_invites_of(connection, organization_id, user_id, None, None, now)
+        author = OrganizationAuthor(organization_id, None, now)
+        revoke_invites_of(connection, author, user_id, None)

@@ -62,13 +62,17 @@ from fanion.persons.timeline.service import Timelines
 from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
-from fanion.projects.invites.api import Invites, InvitesApi
+from fanion.projects.invites.api import InvitesApi
+from fanion.projects.invites.service import InviteService
 from fanion.projects.invites.store import InviteStore
 from fanion.projects.members.api import MembersApi
-from fanion.projects.members.invite_acceptance_store import InviteAcceptance
+from fanion.projects.members.invite_acceptance_service import InviteAcceptance
+from fanion.projects.members.service import MemberService
+from fanion.projects.members.store import MemberStore
 from fanion.projects.organizations.api import Organizations, OrganizationsApi
 from fanion.projects.problems_api import ProblemsApi
 from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
+from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.link_pages import InvitePage, LinkPage
@@ -180,8 +184,9 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
             records,
             partial(_rights_changed, server),
         ),
-        "roles": RoleStore(records, revoke_flags_of_role),
-        "invites": Invites(
+        "organization_members": MemberService(MemberStore(records)),
+        "roles": RoleService(RoleStore(records), revoke_flags_of_role),
+        "invites": InviteService(
             InviteStore(records),
             mails.send if (mails := server.accounts.mails) is not None else None,
             settings.mail_url,

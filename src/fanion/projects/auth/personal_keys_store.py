@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, personal_api_keys, users
@@ -264,15 +264,9 @@ def _record_key(
     member = memberships.c
     organizations_of_owner = select(member.organization_id).where(member.user_id == owner_id)
     for organization_id in list(connection.scalars(organizations_of_owner)):
-        change = OrganizationChange(
-            organization_id=organization_id,
-            scope="PersonalAPIKey",
-            before=before,
-            after=after,
-            user_id=by,
-            now=now,
-        )
-        record_in_organization(connection, change)
+        author = OrganizationAuthor(organization_id, by, now)
+        change = OrganizationChange(scope="PersonalAPIKey", before=before, after=after)
+        record_in_organization(connection, author, change)
 
 
 def _principal_of_row(row: Any, levels: Mapping[UUID, int]) -> Principal:

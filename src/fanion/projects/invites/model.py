@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated
 from uuid import UUID
 
+from msgspec import Meta, Struct
+
 from fanion.errors import Invalid
-from fanion.projects.model import Level, Organization, UserSummary
+from fanion.projects.model import LEVELS, Level, Organization, UserSummary
 
 INVITE_LASTS = timedelta(days=7)
 INVITES_MAX = 1_000  # per organization, expired ones included
@@ -23,6 +26,7 @@ class NewInvite:
         target_email: Normalised by `read_email`.
         first_name: May be empty.
         message: Text of the inviting user, for the mail.
+        send_email: Whether to mail the link, if the server sends mails.
         at: Prefix of field names in errors, for example `3__` in a list of invites.
     """
 
@@ -31,12 +35,12 @@ class NewInvite:
     first_name: str = ""
     message: str = ""
     roles: tuple[UUID, ...] = ()
+    send_email: bool = True
     at: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Invite:
-    """A stored invite.
+class Invite(Struct, frozen=True, kw_only=True):
+    """An invite, as it is stored and returned.
 
     Attributes:
         emailing_attempt_made: Whether the invite was handed over to be mailed.
@@ -45,13 +49,13 @@ class Invite:
     id: UUID
     target_email: str
     first_name: str
-    level: int
+    level: Annotated[int, Meta(description=LEVELS)]
     message: str
+    roles: list[UUID]
     emailing_attempt_made: bool
+    created_by: UserSummary
     created_at: datetime
     expires_at: datetime
-    created_by: UserSummary
-    roles: tuple[UUID, ...]
 
     def has_expired(self, now: datetime) -> bool:
         return self.expires_at <= now

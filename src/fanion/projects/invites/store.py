@@ -1,51 +1,37 @@
-"""Invites in the records store: created, listed and deleted by members, within their rights."""
+"""Invites in the records store.
+
+The activity log of the organization's projects records each change.
+"""
 
 import secrets
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
-from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import invite_roles, organization_invites, roles
 from fanion.db.schema.tables import memberships, users
-from fanion.errors import Invalid, NotFound
+from fanion.errors import NotFound
 from fanion.projects.auth.keys import KEY_BYTES, hash_key
-from fanion.projects.invites.model import INVITE_LASTS, INVITES_MAX, Invite, NewInvite
+from fanion.projects.invites.model import INVITE_LASTS, Invite, NewInvite
 from fanion.projects.model import Level, UserSummary
-from fanion.projects.organizations.member_rights import Manager, require_manager, require_may_give
-from fanion.projects.organizations.store import USER_SUMMARY, lock_members, manager_of
-from fanion.projects.roles.store import lock_roles
+from fanion.projects.organizations.store import USER_SUMMARY
 
 _invite, _role = organization_invites.c, invite_roles.c
-_COLUMNS = (
-    _invite.id,
-    _invite.target_email,
-    _invite.first_name,
-    _invite.level,
-    _invite.message,
-    _invite.emailing_attempt_made,
-    _invite.created_at,
-    _invite.expires_at,
-)
+_COLUMNS = tuple(name for name in Invite.__struct_fields__ if name not in ("created_by", "roles"))
 
 
 @dataclass(frozen=True, slots=True)
 class InviteStore:
-    """The invites of organizations.
-
-    The activity log of the organization's projects records each change.
-    """
-
     records: Records
 
-    async def page(
+    async def list_invites(
         self, organization_id: UUID, limit: int, offset: int
     ) -> tuple[Sequence[Invite], int]:
         """Return one page of invites, newest first, and the number of all; expired ones count."""
@@ -58,39 +44,6 @@ class InviteStore:
             )
             invites = await connection.run_sync(read_invites, statement.limit(limit).offset(offset))
             return invites, total
-
-    async def create_invites(
-        self, organization_id: UUID, by: int, new_invites: Sequence[NewInvite], now: datetime
-    ) -> Sequence[tuple[Invite, str]]:
-        """Create all invites or none, and return each with the token of its link.
-
-        The tokens cannot be read later. An invite to the same address is replaced: its link ends.
-
-        Args:
-            by: The user who invites.
-
-        Raises:
-            NotFound: The user is not an active member of the organization.
-            PermissionDenied: The user may not give a level.
-            Invalid: An invite is not valid, or there would be too many.
-        """
-        async with self.records.write() as connection:
-            return await connection.run_sync(_create_invites, organization_id, by, new_invites, now)
-
-    async def remove_invite(
-        self, organization_id: UUID, invite_id: UUID, by: int, now: datetime
-    ) -> None:
-        """Delete an invite, whose link ends.
-
-        Args:
-            by: The user who deletes it.
-
-        Raises:
-            NotFound: There is no such invite.
-            PermissionDenied: The user may not give the level of the invite.
-        """
-        async with self.records.write() as connection:
-            await connection.run_sync(_remove_invite, organization_id, invite_id, by, now)
 
     async def note_mailed(self, invite_ids: Sequence[UUID]) -> None:
         """Record that the invites were handed over to be mailed."""
@@ -110,23 +63,65 @@ def read_invites(connection: Connection, statement: Select[Any]) -> list[Invite]
     return [_invite_of_row(row, role_ids.get(row.id, ())) for row in rows]
 
 
-def _invite_of_row(row: Any, role_ids: tuple[UUID, ...]) -> Invite:
+def _invite_of_row(row: Any, role_ids: Sequence[UUID]) -> Invite:
     return Invite(
-        id=row.id,
-        target_email=row.target_email,
-        first_name=row.first_name,
-        level=row.level,
-        message=row.message,
-        emailing_attempt_made=row.emailing_attempt_made,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
+        **{name: getattr(row, name) for name in _COLUMNS},
         created_by=UserSummary(*row[len(_COLUMNS) :]),
-        roles=role_ids,
+        roles=list(role_ids),
     )
 
 
 def find_invite(connection: Connection, which: ColumnElement[bool]) -> Invite | None:
     return next(iter(read_invites(connection, _select_invites(which))), None)
+
+
+def find_invite_to(connection: Connection, organization_id: UUID, email: str) -> Invite | None:
+    """Return the organization's invite to an address."""
+    own = _invite.organization_id == organization_id
+    return find_invite(connection, own & (_invite.target_email == email))
+
+
+def get_invite(connection: Connection, organization_id: UUID, invite_id: UUID) -> Invite:
+    """Return an invite, or raise NotFound."""
+    own = _invite.organization_id == organization_id
+    invite = find_invite(connection, own & (_invite.id == invite_id))
+    if invite is None:
+        raise NotFound
+    return invite
+
+
+def count_invites(connection: Connection, organization_id: UUID) -> int:
+    """Return the number of the organization's invites, expired ones included."""
+    own = _invite.organization_id == organization_id
+    count = select(func.count()).select_from(organization_invites).where(own)
+    return connection.scalar(count) or 0
+
+
+def insert_invite(
+    connection: Connection, by: OrganizationAuthor, new: NewInvite
+) -> tuple[Invite, str]:
+    """Insert an invite, and return it with the token of its link."""
+    token, invite_id = secrets.token_urlsafe(KEY_BYTES), uuid4()
+    connection.execute(
+        insert(organization_invites).values(
+            id=invite_id,
+            organization_id=by.organization_id,
+            hash=hash_key(token),
+            target_email=new.target_email,
+            first_name=new.first_name,
+            level=new.level,
+            message=new.message,
+            emailing_attempt_made=False,
+            created_by_id=by.user_id,
+            created_at=by.now,
+            expires_at=by.now + INVITE_LASTS,
+        )
+    )
+    for role_id in dict.fromkeys(new.roles):
+        connection.execute(insert(invite_roles).values(invite_id=invite_id, role_id=role_id))
+    invite = get_invite(connection, by.organization_id, invite_id)
+    record_invite(connection, by, None, invite_state(invite))
+    return invite, token
 
 
 def delete_invite(connection: Connection, invite_id: UUID) -> bool:
@@ -135,50 +130,37 @@ def delete_invite(connection: Connection, invite_id: UUID) -> bool:
     return bool(deletion.rowcount)
 
 
+def revoke_invite(connection: Connection, by: OrganizationAuthor, invite: Invite) -> None:
+    """Delete an invite, and record it in the activity log."""
+    delete_invite(connection, invite.id)
+    record_invite(connection, by, invite_state(invite), None)
+
+
 def revoke_invites_of(
-    connection: Connection,
-    organization_id: UUID,
-    author_id: int,
-    level: int | None,
-    by: int | None,
-    now: datetime,
+    connection: Connection, by: OrganizationAuthor, author_id: int, level: int | None
 ) -> None:
     """Delete the invites that a member created and may no longer create.
 
     Args:
+        by: The author of the change of the member.
         level: The new level of the member; None for a member who leaves.
-        by: The user who changes the member; None for the operator.
     """
-    revoked = (_invite.organization_id == organization_id) & (_invite.created_by_id == author_id)
+    revoked = (_invite.organization_id == by.organization_id) & (_invite.created_by_id == author_id)
     if level is not None and level >= Level.ADMIN:
         revoked &= _invite.level > level
     for invite in read_invites(connection, _select_invites(revoked).order_by(_invite.id)):
-        delete_invite(connection, invite.id)
-        record_invite(connection, organization_id, invite_state(invite), None, by, now)
+        revoke_invite(connection, by, invite)
 
 
 def record_invite(
     connection: Connection,
-    organization_id: UUID,
+    by: OrganizationAuthor,
     before: ItemState | None,
     after: ItemState | None,
-    by: int | None,
-    now: datetime,
 ) -> None:
-    """Record a change of an invite in the activity log, in the transaction of the change.
-
-    Args:
-        by: None for the operator.
-    """
-    change = OrganizationChange(
-        organization_id=organization_id,
-        scope="OrganizationInvite",
-        before=before,
-        after=after,
-        user_id=by,
-        now=now,
-    )
-    record_in_organization(connection, change)
+    """Record a change of an invite in the activity log, in the transaction of the change."""
+    change = OrganizationChange(scope="OrganizationInvite", before=before, after=after)
+    record_in_organization(connection, by, change)
 
 
 def invite_state(invite: Invite, *, is_accepted: bool = False) -> ItemState:
@@ -191,7 +173,7 @@ def invite_state(invite: Invite, *, is_accepted: bool = False) -> ItemState:
 
 
 def _select_invites(which: ColumnElement[bool]) -> Select[Any]:
-    statement: Select[Any] = select(*_COLUMNS, *USER_SUMMARY)
+    statement: Select[Any] = select(*(_invite[name] for name in _COLUMNS), *USER_SUMMARY)
     return statement.join(users, users.c.id == _invite.created_by_id).where(which)
 
 
@@ -206,122 +188,21 @@ def _roles_of(
     return by_invite
 
 
-def _create_invites(
-    connection: Connection,
-    organization_id: UUID,
-    by: int,
-    new_invites: Sequence[NewInvite],
-    now: datetime,
-) -> list[tuple[Invite, str]]:
-    lock_members(connection, organization_id)
-    manager = manager_of(connection, organization_id, by)
-    require_manager(manager.level)
-    lock_roles(connection, [role_id for new in new_invites for role_id in new.roles])
-    invites = [
-        _create_invite(connection, organization_id, manager, new, now) for new in new_invites
-    ]
-    of_organization = _invite.organization_id == organization_id
-    count = connection.scalar(
-        select(func.count()).select_from(organization_invites).where(of_organization)
-    )
-    if (count or 0) > INVITES_MAX:
-        raise Invalid(
-            f"You can only have {INVITES_MAX} invites. Delete those that are no longer needed."
-        )
-    return invites
-
-
-def _create_invite(
-    connection: Connection,
-    organization_id: UUID,
-    manager: Manager,
-    new: NewInvite,
-    now: datetime,
-) -> tuple[Invite, str]:
-    require_may_give(manager, new.level)
-    _require_no_member(connection, organization_id, new)
-    _require_roles(connection, organization_id, new)
-    known = find_invite(
-        connection,
-        (_invite.organization_id == organization_id) & (_invite.target_email == new.target_email),
-    )
-    if known is not None:
-        _delete_and_record(connection, organization_id, manager, known, now)
-    token, invite_id = secrets.token_urlsafe(KEY_BYTES), uuid4()
-    connection.execute(
-        insert(organization_invites).values(
-            id=invite_id,
-            organization_id=organization_id,
-            hash=hash_key(token),
-            target_email=new.target_email,
-            first_name=new.first_name,
-            level=new.level,
-            message=new.message,
-            emailing_attempt_made=False,
-            created_by_id=manager.user_id,
-            created_at=now,
-            expires_at=now + INVITE_LASTS,
-        )
-    )
-    for role_id in dict.fromkeys(new.roles):
-        connection.execute(insert(invite_roles).values(invite_id=invite_id, role_id=role_id))
-    invite = find_invite(connection, _invite.id == invite_id)
-    assert invite is not None
-    record_invite(connection, organization_id, None, invite_state(invite), manager.user_id, now)
-    return invite, token
-
-
-def _require_no_member(connection: Connection, organization_id: UUID, new: NewInvite) -> None:
+def is_member(connection: Connection, organization_id: UUID, email: str) -> bool:
+    """Return whether the user with an address belongs to the organization."""
     member = (
         select(users.c.id)
         .join(memberships, memberships.c.user_id == users.c.id)
-        .where(memberships.c.organization_id == organization_id)
-        .where(users.c.email == new.target_email)
+        .where(memberships.c.organization_id == organization_id, users.c.email == email)
     )
-    if connection.execute(member).first() is not None:
-        raise Invalid(
-            "A user with this e-mail address already belongs to the organization.",
-            code="unique",
-            attr=f"{new.at}target_email",
-        )
+    return connection.execute(member).first() is not None
 
 
-def _require_roles(connection: Connection, organization_id: UUID, new: NewInvite) -> None:
+def known_roles(
+    connection: Connection, organization_id: UUID, role_ids: Sequence[UUID]
+) -> set[UUID]:
+    """Return those of the ids that are roles of the organization."""
     statement = select(roles.c.id).where(
-        roles.c.organization_id == organization_id, roles.c.id.in_(new.roles)
+        roles.c.organization_id == organization_id, roles.c.id.in_(role_ids)
     )
-    known = set(connection.scalars(statement)) if new.roles else set()
-    for role_id in new.roles:
-        if role_id not in known:
-            raise Invalid(
-                f'Invalid pk "{role_id}" - object does not exist.',
-                code="does_not_exist",
-                attr=f"{new.at}roles",
-            )
-
-
-def _remove_invite(
-    connection: Connection, organization_id: UUID, invite_id: UUID, by: int, now: datetime
-) -> None:
-    lock_members(connection, organization_id)
-    manager = manager_of(connection, organization_id, by)
-    require_manager(manager.level)
-    known = find_invite(
-        connection, (_invite.organization_id == organization_id) & (_invite.id == invite_id)
-    )
-    if known is None:
-        raise NotFound
-    _delete_and_record(connection, organization_id, manager, known, now)
-
-
-def _delete_and_record(
-    connection: Connection,
-    organization_id: UUID,
-    manager: Manager,
-    invite: Invite,
-    now: datetime,
-) -> None:
-    """Delete an invite, or raise PermissionDenied if the user may not give its level."""
-    require_may_give(manager, invite.level)
-    delete_invite(connection, invite.id)
-    record_invite(connection, organization_id, invite_state(invite), None, manager.user_id, now)
+    return set(connection.scalars(statement)) if role_ids else set()

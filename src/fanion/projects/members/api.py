@@ -8,10 +8,10 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Struct
 
-from fanion.projects.members.changes_store import MemberChange, MemberChangeStore
+from fanion.projects.members.service import MemberService
 from fanion.projects.model import Level
-from fanion.projects.organizations.api import LevelNumber, OrganizationName, Organizations
-from fanion.projects.organizations.store import OrganizationMember, member_of, members_page
+from fanion.projects.organizations.api import OrganizationName, Organizations
+from fanion.projects.organizations.model import LevelNumber, OrganizationMember
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_ORGANIZATION_MEMBER
@@ -36,12 +36,12 @@ class MembersApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
+        organization_members: NamedDependency[MemberService],
     ) -> Paged[OrganizationMember]:
         """Return the members, ordered by date of joining."""
-        page = request.page
+        page, store = request.page, organization_members.store
         resolved = await organizations.find_organization(request.principal, organization)
-        records = organizations.records
-        rows, count = await members_page(records, resolved.id, page.limit, page.offset)
+        rows, count = await store.list_members(resolved.id, page.limit, page.offset)
         return page.with_results(list(rows), count)
 
     @patch("/{user_uuid:str}", summary="Change the level of a member", **FRESH)
@@ -52,6 +52,7 @@ class MembersApi(Controller):
         user_uuid: FromPath[UUID],
         data: RequestBody[MemberChanges],
         organizations: NamedDependency[Organizations],
+        organization_members: NamedDependency[MemberService],
     ) -> OrganizationMember:
         """Change the level of a member, whose sessions end.
 
@@ -60,13 +61,14 @@ class MembersApi(Controller):
         can only lower levels.
         """
         resolved = await organizations.find_organization(request.principal, organization)
-        principal, now = request.principal, request.app.state.now()
-        change = MemberChange(resolved.id, user_uuid, principal.user.id, now)
-        changed = await MemberChangeStore(organizations.records).change_level(
-            change, Level(data.level), may_raise=principal.may_give_access
+        changed = await organization_members.change_level(
+            request.author_in(resolved),
+            user_uuid,
+            Level(data.level),
+            may_raise=request.principal.may_give_access,
         )
         organizations.rights_changed(changed.user_id)
-        return await member_of(organizations.records, resolved.id, changed.user_id)
+        return await organization_members.store.get_member(resolved.id, changed.user_id)
 
     @delete("/{user_uuid:str}", summary="Remove a member", own=True, **FRESH)
     async def remove(
@@ -75,6 +77,7 @@ class MembersApi(Controller):
         organization: FromPath[OrganizationName],
         user_uuid: FromPath[UUID],
         organizations: NamedDependency[Organizations],
+        organization_members: NamedDependency[MemberService],
     ) -> None:
         """Remove a member from the organization and its roles. The member's sessions end.
 
@@ -82,7 +85,5 @@ class MembersApi(Controller):
         below them; every member may leave, except the last owner.
         """
         resolved = await organizations.find_organization(request.principal, organization)
-        user, now = request.principal.user, request.app.state.now()
-        change = MemberChange(resolved.id, user_uuid, user.id, now)
-        member = await MemberChangeStore(organizations.records).dismiss(change)
+        member = await organization_members.dismiss(request.author_in(resolved), user_uuid)
         organizations.rights_changed(member.user_id)

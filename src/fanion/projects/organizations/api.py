@@ -16,14 +16,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.projects.cache import Projects
-from fanion.projects.model import (
-    LEVELS,
-    AccessLevel,
-    Level,
-    Organization,
-    Principal,
-    ResourceAccess,
-)
+from fanion.projects.model import LEVELS, Level, Organization, Principal
+from fanion.projects.organizations.model import AccessLevel, ResourceAccess
 from fanion.projects.organizations.store import (
     ResourceAccessStore,
     enforce_second_factor,
@@ -39,7 +33,6 @@ CURRENT = "@current"
 OrganizationName = Annotated[
     str, Meta(description="An organization's id, or `@current` for the caller's own.")
 ]
-LevelNumber = Annotated[Literal[0, 1, 8, 15], Meta(description=LEVELS)]
 Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")]
 
 
@@ -149,9 +142,8 @@ class OrganizationsApi(Controller):
         """
         resolved = await organizations.find_administered(request.principal, organization)
         if data.enforce_2fa is not UNSET:
-            now, user = request.app.state.now(), request.principal.user
             resolved = await enforce_second_factor(
-                organizations.records, resolved, data.enforce_2fa, user.id, now
+                organizations.records, request.author_in(resolved), resolved, data.enforce_2fa
             )
         return _organization_summary(resolved, request)
 
@@ -182,10 +174,8 @@ class OrganizationsApi(Controller):
         With 21, members may edit their own flags, and others only through a role.
         """
         resolved = await organizations.find_administered(request.principal, organization)
-        now, user = request.app.state.now(), request.principal.user
-        return await organizations.access.create_setting(
-            resolved.id, user.id, data.access_level, now
-        )
+        by = request.author_in(resolved)
+        return await organizations.access.create_setting(by, data.access_level)
 
     @get("/resource_access/{setting_id:str}", summary="Retrieve a default access level")
     async def setting(
@@ -214,11 +204,8 @@ class OrganizationsApi(Controller):
         resolved = await organizations.find_administered(request.principal, organization)
         if data.access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
-        now, user = request.app.state.now(), request.principal.user
-        level = data.access_level
-        return await organizations.access.change_setting(
-            resolved.id, setting_id, level, user.id, now
-        )
+        by = request.author_in(resolved)
+        return await organizations.access.change_setting(by, setting_id, data.access_level)
 
     @delete("/resource_access/{setting_id:str}", summary="Remove a default access level")
     async def remove_setting(
@@ -234,8 +221,7 @@ class OrganizationsApi(Controller):
         """
         resolved = await organizations.find_administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
-        now, user = request.app.state.now(), request.principal.user
-        await organizations.access.remove_setting(resolved.id, setting_id, user.id, now)
+        await organizations.access.remove_setting(request.author_in(resolved), setting_id)
 
 
 def _organization_summary(

@@ -1,74 +1,30 @@
-"""Members of an organization, and its settings for access to resources, in the records store."""
+"""The settings of an organization, and what members may change, in the records store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from msgspec import Meta, Struct
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.errors import Invalid, NotFound
-from fanion.projects.model import (
+from fanion.projects.model import Organization, UserSummary, user_summary
+from fanion.projects.organizations.model import (
     FEATURE_FLAGS,
-    LEVELS,
     AccessLevel,
-    Organization,
+    Manager,
     ResourceAccess,
-    UserSummary,
-    user_summary,
 )
-from fanion.projects.organizations.member_rights import Manager
 
 # Columns of a statement that joins a user, null if there is none. `user_summary` reads them.
 USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in UserSummary.__struct_fields__)
 _member = memberships.c
-_MEMBERS = (
-    select(
-        _member.level,
-        _member.joined_at,
-        *USER_SUMMARY,
-    )
-    .select_from(memberships.join(users, users.c.id == _member.user_id))
-    .order_by(_member.joined_at, _member.user_id)
-)
-
-
-class OrganizationMember(Struct, frozen=True, kw_only=True):
-    user: UserSummary
-    level: Annotated[int, Meta(description=LEVELS)]
-    joined_at: datetime
-
-
-async def members_page(
-    records: Records, organization_id: UUID, limit: int, offset: int
-) -> tuple[Sequence[OrganizationMember], int]:
-    """Return one page of the members, in the order of joining, and the number of all."""
-    of_organization = _member.organization_id == organization_id
-    async with records.read() as connection:
-        total = await connection.scalar(
-            select(func.count()).select_from(memberships).where(of_organization)
-        )
-        rows = await connection.execute(_MEMBERS.where(of_organization).limit(limit).offset(offset))
-        return [_member_of_row(row) for row in rows], total or 0
-
-
-async def member_of(records: Records, organization_id: UUID, user_id: int) -> OrganizationMember:
-    """Return a member of the organization, or raise NotFound."""
-    statement = _MEMBERS.where(
-        _member.organization_id == organization_id, _member.user_id == user_id
-    )
-    rows = await records.fetch(statement)
-    if not rows:
-        raise NotFound
-    return _member_of_row(rows[0])
 
 
 def lock_members(connection: Connection, organization_id: UUID) -> None:
@@ -93,42 +49,27 @@ def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> M
     return Manager(user_id, level)
 
 
-def _member_of_row(row: Any) -> OrganizationMember:
-    return OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
-
-
 async def enforce_second_factor(
-    records: Records, organization: Organization, is_enforced: bool, user_id: int, now: datetime
+    records: Records, by: OrganizationAuthor, organization: Organization, is_enforced: bool
 ) -> Organization:
-    """Set whether members need a second factor.
-
-    Args:
-        user_id: The user who decides it.
-    """
+    """Set whether members need a second factor."""
     async with records.write() as connection:
-        await connection.run_sync(_set_enforced, organization, is_enforced, user_id, now)
+        await connection.run_sync(_set_enforced, by, organization, is_enforced)
     return replace(organization, enforce_2fa=is_enforced)
 
 
 def _set_enforced(
-    connection: Connection,
-    organization: Organization,
-    is_enforced: bool,
-    user_id: int,
-    now: datetime,
+    connection: Connection, by: OrganizationAuthor, organization: Organization, is_enforced: bool
 ) -> None:
     this, enforced = organizations.c.id == organization.id, organizations.c.enforce_2fa
     before = connection.scalar(select(enforced).where(this).with_for_update())
     connection.execute(update(organizations).where(this).values(enforce_2fa=is_enforced))
     change = OrganizationChange(
-        organization_id=organization.id,
         scope="Organization",
         before=_organization_state(organization, bool(before)),
         after=_organization_state(organization, is_enforced),
-        user_id=user_id,
-        now=now,
     )
-    record_in_organization(connection, change)
+    record_in_organization(connection, by, change)
 
 
 def _organization_state(organization: Organization, is_enforced: bool) -> ItemState:
@@ -158,25 +99,23 @@ class ResourceAccessStore:
         async with self.records.read() as connection:
             return await connection.run_sync(_get_setting, organization_id, setting_id)
 
-    async def create_setting(
-        self, organization_id: UUID, creator_id: int, level: int, now: datetime
-    ) -> ResourceAccess:
+    async def create_setting(self, by: OrganizationAuthor, level: int) -> ResourceAccess:
         """Create a setting, or raise Invalid with code `unique` if there is one already."""
         statement = insert(resource_access).values(
-            organization_id=organization_id,
+            organization_id=by.organization_id,
             resource=FEATURE_FLAGS,
             access_level=level,
-            created_by_id=creator_id,
-            created_at=now,
-            updated_at=now,
+            created_by_id=by.user_id,
+            created_at=by.now,
+            updated_at=by.now,
         )
         try:
             async with self.records.write() as connection:
                 added = await connection.execute(statement.returning(_access.id))
                 setting = await connection.run_sync(
-                    _get_setting, organization_id, added.scalar_one()
+                    _get_setting, by.organization_id, added.scalar_one()
                 )
-                await connection.run_sync(_record_setting, None, setting, creator_id, now)
+                await connection.run_sync(_record_setting, by, None, setting)
                 return setting
         except IntegrityError:
             raise Invalid(
@@ -184,33 +123,31 @@ class ResourceAccessStore:
             ) from None
 
     async def change_setting(
-        self, organization_id: UUID, setting_id: int, level: int, user_id: int, now: datetime
+        self, by: OrganizationAuthor, setting_id: int, level: int
     ) -> ResourceAccess:
         """Change the level of a setting, or raise NotFound."""
-        is_setting = (_access.organization_id == organization_id, _access.id == setting_id)
+        is_setting = (_access.organization_id == by.organization_id, _access.id == setting_id)
         statement = (
-            update(resource_access).where(*is_setting).values(access_level=level, updated_at=now)
+            update(resource_access).where(*is_setting).values(access_level=level, updated_at=by.now)
         )
         async with self.records.write() as connection:
             await connection.execute(select(_access.id).where(*is_setting).with_for_update())
-            before = await connection.run_sync(_get_setting, organization_id, setting_id)
+            before = await connection.run_sync(_get_setting, by.organization_id, setting_id)
             await connection.execute(statement)
-            after = await connection.run_sync(_get_setting, organization_id, setting_id)
-            await connection.run_sync(_record_setting, before, after, user_id, now)
+            after = await connection.run_sync(_get_setting, by.organization_id, setting_id)
+            await connection.run_sync(_record_setting, by, before, after)
             return after
 
-    async def remove_setting(
-        self, organization_id: UUID, setting_id: int, user_id: int, now: datetime
-    ) -> None:
+    async def remove_setting(self, by: OrganizationAuthor, setting_id: int) -> None:
         """Delete a setting, or raise NotFound."""
         statement = delete(resource_access).where(
-            _access.organization_id == organization_id, _access.id == setting_id
+            _access.organization_id == by.organization_id, _access.id == setting_id
         )
         async with self.records.write() as connection:
-            before = await connection.run_sync(_get_setting, organization_id, setting_id)
+            before = await connection.run_sync(_get_setting, by.organization_id, setting_id)
             if not (await connection.execute(statement)).rowcount:
                 raise NotFound
-            await connection.run_sync(_record_setting, before, None, user_id, now)
+            await connection.run_sync(_record_setting, by, before, None)
 
 
 def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:
@@ -225,22 +162,13 @@ def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | N
 
 def _record_setting(
     connection: Connection,
+    by: OrganizationAuthor,
     before: ResourceAccess | None,
     after: ResourceAccess | None,
-    user_id: int,
-    now: datetime,
 ) -> None:
-    either = after or before
-    assert either is not None
-    change = OrganizationChange(
-        organization_id=either.organization,
-        scope="ResourceAccess",
-        before=None if before is None else _setting_state(before),
-        after=None if after is None else _setting_state(after),
-        user_id=user_id,
-        now=now,
-    )
-    record_in_organization(connection, change)
+    former, latest = (None if item is None else _setting_state(item) for item in (before, after))
+    change = OrganizationChange(scope="ResourceAccess", before=former, after=latest)
+    record_in_organization(connection, by, change)
 
 
 def _setting_state(setting: ResourceAccess) -> ItemState:

@@ -13,10 +13,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
-from fanion.projects.model import AccessLevel, Role, RoleMember
 from fanion.projects.organizations.api import Access, OrganizationName, Organizations
+from fanion.projects.organizations.model import AccessLevel
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.projects.roles.store import RoleStore
+from fanion.projects.roles.model import Role, RoleMember
+from fanion.projects.roles.service import RoleService
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_ROLE,
@@ -67,12 +68,12 @@ class RolesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> Paged[Role]:
         """Return the roles, ordered by name."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        rows, count = await roles.page(resolved.id, page.limit, page.offset)
+        rows, count = await roles.store.list_roles(resolved.id, page.limit, page.offset)
         return page.with_results(list(rows), count)
 
     @post("/", summary="Create a role")
@@ -82,17 +83,15 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         data: RequestBody[RoleCreation],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> Role:
         """Create a role. Without an access level, it gets the organization's default."""
         resolved = await organizations.find_administered(request.principal, organization)
         level = data.feature_flags_access_level
         return await roles.create_role(
-            resolved.id,
-            request.principal.user.id,
+            request.author_in(resolved),
             data.name,
             None if isinstance(level, UnsetType) else AccessLevel(level),
-            request.app.state.now(),
         )
 
     @get("/{role_id:str}", summary="Retrieve a role")
@@ -102,10 +101,10 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> Role:
         resolved = await organizations.find_organization(request.principal, organization)
-        return await roles.get_role(resolved.id, role_id)
+        return await roles.store.get_role(resolved.id, role_id)
 
     @patch("/{role_id:str}", summary="Update a role")
     async def change(
@@ -115,7 +114,7 @@ class RolesApi(Controller):
         role_id: FromPath[UUID],
         data: RequestBody[RoleChanges],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> Role:
         """Update a role.
 
@@ -124,8 +123,7 @@ class RolesApi(Controller):
         resolved = await organizations.find_administered(request.principal, organization)
         if data.feature_flags_access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
-        now, user = request.app.state.now(), request.principal.user
-        return await roles.change_role(resolved.id, role_id, given_fields(data), user.id, now)
+        return await roles.change_role(request.author_in(resolved), role_id, given_fields(data))
 
     @delete("/{role_id:str}", summary="Delete a role")
     async def remove(
@@ -134,12 +132,11 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> None:
         """Delete a role with its memberships and its permissions to edit flags."""
         resolved = await organizations.find_administered(request.principal, organization)
-        now, user = request.app.state.now(), request.principal.user
-        await roles.remove_role(resolved.id, role_id, user.id, now)
+        await roles.remove_role(request.author_in(resolved), role_id)
 
 
 class RoleMembershipsApi(Controller):
@@ -154,12 +151,12 @@ class RoleMembershipsApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> Paged[RoleMember]:
         """Return the members of the role, ordered by date of joining."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        members = (await roles.get_role(resolved.id, role_id)).members
+        members = (await roles.store.get_role(resolved.id, role_id)).members
         return page.with_results(members[page.offset : page.offset + page.limit], len(members))
 
     @post("/", summary="Add a member to a role")
@@ -170,7 +167,7 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         data: RequestBody[RoleMemberCreation],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> RoleMember:
         """Add a member to a role.
 
@@ -178,8 +175,7 @@ class RoleMembershipsApi(Controller):
         """
         resolved = await organizations.find_administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
-        now, user = request.app.state.now(), request.principal.user
-        return await roles.add_member(resolved.id, role_id, data.user_uuid, user.id, now)
+        return await roles.add_member(request.author_in(resolved), role_id, data.user_uuid)
 
     @get("/{member_id:str}", summary="Retrieve a membership of a role")
     async def member(
@@ -189,10 +185,10 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> RoleMember:
         resolved = await organizations.find_organization(request.principal, organization)
-        for member in (await roles.get_role(resolved.id, role_id)).members:
+        for member in (await roles.store.get_role(resolved.id, role_id)).members:
             if member.id == member_id:
                 return member
         raise NotFound
@@ -205,8 +201,7 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         member_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
-        roles: NamedDependency[RoleStore],
+        roles: NamedDependency[RoleService],
     ) -> None:
         resolved = await organizations.find_administered(request.principal, organization)
-        now, user = request.app.state.now(), request.principal.user
-        await roles.remove_member(resolved.id, role_id, member_id, user.id, now)
+        await roles.remove_member(request.author_in(resolved), role_id, member_id)

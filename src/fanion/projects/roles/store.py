@@ -1,68 +1,35 @@
-"""Roles and their members, in the records store."""
+"""Roles and their members, in the records store.
+
+The activity log of the organization's projects records each change.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound
-from fanion.projects.model import (
-    AccessLevel,
-    Role,
-    RoleFlag,
-    RoleMember,
-    UserSummary,
-    folded,
-    user_summary,
-)
-from fanion.projects.organizations.store import USER_SUMMARY, setting_of
+from fanion.projects.model import UserSummary, user_summary
+from fanion.projects.organizations.store import USER_SUMMARY
+from fanion.projects.roles.model import PlainRole, Role, RoleFlag, RoleMember, folded
 
-
-@dataclass(frozen=True, slots=True)
-class RoleRemoval:
-    """The deletion of a role.
-
-    Attributes:
-        user_id: The user who deletes the role; None for the operator.
-    """
-
-    role_id: UUID
-    user_id: int | None
-    now: datetime
-
-
-# Port: access to flags is stored by the flags package, which is above this one.
-RevokeFlags = Callable[[Connection, RoleRemoval], None]
-
-_role = roles.c
-_member = role_memberships.c
+_role, _member = roles.c, role_memberships.c
+_COLUMNS = ("id", "created_at", *PlainRole.__struct_fields__)
 
 
 @dataclass(frozen=True, slots=True)
 class RoleStore:
-    """The roles of organizations.
-
-    The activity log of the organization's projects records each change.
-
-    Attributes:
-        revoke_flags: Revokes the access of a role to flags before the role is deleted.
-    """
-
     records: Records
-    revoke_flags: RevokeFlags
 
-    async def page(
+    async def list_roles(
         self, organization_id: UUID, limit: int, offset: int
     ) -> tuple[Sequence[Role], int]:
         """Return one page of the roles, ordered by name, and the number of all."""
@@ -84,7 +51,7 @@ class RoleStore:
     async def get_role(self, organization_id: UUID, role_id: UUID) -> Role:
         """Return a role, or raise NotFound."""
         async with self.records.read() as connection:
-            return await connection.run_sync(_get_role, organization_id, role_id)
+            return await connection.run_sync(get_role, organization_id, role_id)
 
     async def find_by_name(self, organization_id: UUID, name: str) -> Role:
         """Return the role with this name, in any case, or raise NotFound."""
@@ -93,118 +60,23 @@ class RoleStore:
             role_ids = list(await connection.scalars(select(_role.id).where(*conditions)))
             if not role_ids:
                 raise NotFound
-            return await connection.run_sync(_get_role, organization_id, role_ids[0])
+            return await connection.run_sync(get_role, organization_id, role_ids[0])
 
-    async def create_role(
-        self,
-        organization_id: UUID,
-        creator_id: int | None,
-        name: str,
-        level: AccessLevel | None,
-        now: datetime,
-    ) -> Role:
-        """Create a role.
 
-        Args:
-            creator_id: None for the operator.
-            level: None for the setting of the organization.
+def get_role(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
+    """Return a role, or raise NotFound."""
+    known = select(_role.id).where(*_is_role(organization_id, role_id))
+    role = load_roles(connection, list(connection.scalars(known))).get(role_id)
+    if role is None:
+        raise NotFound
+    return role
 
-        Raises:
-            Invalid: There is a role with this name (code `unique`).
-        """
-        values = {
-            "id": uuid4(),
-            "organization_id": organization_id,
-            "name": name,
-            "folded_name": folded(name),
-            "created_by_id": creator_id,
-            "created_at": now,
-        }
-        with _unique_name():
-            async with self.records.write() as connection:
-                role = await connection.run_sync(create_role, values, level)
-                await connection.run_sync(record_role, organization_id, None, role, creator_id, now)
-                return role
 
-    async def change_role(
-        self,
-        organization_id: UUID,
-        role_id: UUID,
-        values: Mapping[str, Any],
-        user_id: int,
-        now: datetime,
-    ) -> Role:
-        """Change a role.
-
-        Args:
-            values: New values of `name` and `feature_flags_access_level`.
-
-        Raises:
-            NotFound: There is no such role.
-            Invalid: There is another role with this name (code `unique`).
-        """
-        columns = dict(values)
-        if "name" in columns:
-            columns["folded_name"] = folded(columns["name"])
-        statement = update(roles).where(*_is_role(organization_id, role_id)).values(**columns)
-        with _unique_name():
-            async with self.records.write() as connection:
-                before = await connection.run_sync(_lock_role, organization_id, role_id)
-                if columns:
-                    await connection.execute(statement)
-                after = await connection.run_sync(_get_role, organization_id, role_id)
-                await connection.run_sync(record_role, organization_id, before, after, user_id, now)
-                return after
-
-    async def remove_role(
-        self, organization_id: UUID, role_id: UUID, user_id: int | None, now: datetime
-    ) -> None:
-        """Delete a role with its memberships and its access to flags, or raise NotFound."""
-        async with self.records.write() as connection:
-            await connection.run_sync(_get_role, organization_id, role_id)
-            await connection.run_sync(self.revoke_flags, RoleRemoval(role_id, user_id, now))
-            # Only now, because transactions lock flags before roles.
-            before = await connection.run_sync(_lock_role, organization_id, role_id)
-            await connection.execute(delete(roles).where(*_is_role(organization_id, role_id)))
-            await connection.run_sync(record_role, organization_id, before, None, user_id, now)
-
-    async def add_member(
-        self, organization_id: UUID, role_id: UUID, user_uuid: UUID, by: int | None, now: datetime
-    ) -> RoleMember:
-        """Add a member to a role.
-
-        Args:
-            by: The user who makes the change; None for the operator.
-
-        Raises:
-            NotFound: There is no such role.
-            Invalid: The user is not in the organization, or is in the role already.
-        """
-        try:
-            async with self.records.write() as connection:
-                return await connection.run_sync(
-                    join_role, organization_id, role_id, user_uuid, by, now
-                )
-        except IntegrityError:
-            raise Invalid("User is already part of the role.") from None
-
-    async def remove_member(
-        self, organization_id: UUID, role_id: UUID, member_id: UUID, by: int | None, now: datetime
-    ) -> None:
-        """Remove a member from a role, or raise NotFound.
-
-        Args:
-            by: The user who makes the change; None for the operator.
-        """
-        async with self.records.write() as connection:
-            before = await connection.run_sync(_lock_role, organization_id, role_id)
-            deleted = await connection.execute(
-                delete(role_memberships).where(_member.role_id == role_id, _member.id == member_id)
-            )
-            if not deleted.rowcount:
-                raise NotFound
-            after = await connection.run_sync(_get_role, organization_id, role_id)
-            await connection.run_sync(record_role, organization_id, before, after, by, now)
+def lock_role(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
+    """Return a role and lock it until the transaction ends, or raise NotFound."""
+    statement = select(_role.id).where(*_is_role(organization_id, role_id))
+    connection.execute(statement.with_for_update())
+    return get_role(connection, organization_id, role_id)
 
 
 def lock_roles(connection: Connection, role_ids: Sequence[UUID]) -> None:
@@ -217,89 +89,129 @@ def lock_roles(connection: Connection, role_ids: Sequence[UUID]) -> None:
         connection.execute(statement.with_for_update())
 
 
-def join_role(
-    connection: Connection,
-    organization_id: UUID,
-    role_id: UUID,
-    user_uuid: UUID,
-    by: int | None,
-    now: datetime,
-) -> RoleMember:
-    """Add a member to a role in the caller's transaction, and record it in the activity log.
+def add_role(connection: Connection, by: OrganizationAuthor, values: Mapping[str, Any]) -> Role:
+    """Insert a role, without an entry in the activity log.
 
     Args:
-        by: The user who makes the change; None for the operator.
+        values: The fields of `PlainRole`.
+
+    Raises:
+        IntegrityError: There is a role with this name.
+    """
+    role_id = uuid4()
+    made = {"created_by_id": by.user_id, "created_at": by.now}
+    statement = insert(roles).values(
+        id=role_id, organization_id=by.organization_id, **made, **_columns(values)
+    )
+    connection.execute(statement)
+    return get_role(connection, by.organization_id, role_id)
+
+
+def set_role(connection: Connection, role_id: UUID, values: Mapping[str, Any]) -> None:
+    """Change a role, without an entry in the activity log.
+
+    Args:
+        values: Fields of `PlainRole`.
+
+    Raises:
+        IntegrityError: There is another role with this name.
+    """
+    if values:
+        connection.execute(update(roles).where(_role.id == role_id).values(**_columns(values)))
+
+
+def delete_role(connection: Connection, by: OrganizationAuthor, role_id: UUID) -> None:
+    """Delete a role with its memberships, or raise NotFound."""
+    before = lock_role(connection, by.organization_id, role_id)
+    connection.execute(delete(roles).where(_role.id == role_id))
+    record_role(connection, by, before, None)
+
+
+def add_role_member(
+    connection: Connection, by: OrganizationAuthor, role_id: UUID, user_uuid: UUID
+) -> RoleMember:
+    """Add a member to a role, without an entry in the activity log.
 
     Raises:
         NotFound: There is no such role.
         Invalid: The user is not in the organization.
         IntegrityError: The user is in the role already.
     """
-    before = _lock_role(connection, organization_id, role_id)
-    added = add_role_member(connection, organization_id, role_id, user_uuid, now)
-    after = _get_role(connection, organization_id, role_id)
-    record_role(connection, organization_id, before, after, by, now)
+    role = select(_role.id).where(*_is_role(by.organization_id, role_id)).with_for_update()
+    if connection.execute(role).first() is None:
+        raise NotFound
+    colleague = (
+        select(users.c.id)
+        .join(memberships, memberships.c.user_id == users.c.id)
+        .where(memberships.c.organization_id == by.organization_id, users.c.uuid == user_uuid)
+    )
+    user_id = connection.scalar(colleague)
+    if user_id is None:
+        raise Invalid("User does not exist.")
+    member_id = uuid4()
+    connection.execute(
+        insert(role_memberships).values(
+            id=member_id, role_id=role_id, user_id=user_id, joined_at=by.now, updated_at=by.now
+        )
+    )
+    return _member_of_row(
+        connection.execute(_select_memberships().where(_member.id == member_id)).one()
+    )
+
+
+def join_role(
+    connection: Connection, by: OrganizationAuthor, role_id: UUID, user_uuid: UUID
+) -> RoleMember:
+    """Add a member to a role, and record it in the activity log.
+
+    Raises:
+        NotFound: There is no such role.
+        Invalid: The user is not in the organization.
+        IntegrityError: The user is in the role already.
+    """
+    before = lock_role(connection, by.organization_id, role_id)
+    added = add_role_member(connection, by, role_id, user_uuid)
+    record_role(connection, by, before, get_role(connection, by.organization_id, role_id))
     return added
 
 
-def leave_roles(
-    connection: Connection,
-    organization_id: UUID,
-    user_id: int,
-    by: int | None,
-    now: datetime,
+def remove_role_member(
+    connection: Connection, by: OrganizationAuthor, role_id: UUID, member_id: UUID
 ) -> None:
-    """Take a user out of every role of an organization.
+    """Remove a member from a role, or raise NotFound."""
+    if not _leave_role(connection, by, role_id, _member.id == member_id):
+        raise NotFound
 
-    Args:
-        by: The user who makes the change; None for the operator.
-    """
+
+def leave_roles(connection: Connection, by: OrganizationAuthor, user_id: int) -> None:
+    """Take a user out of every role of an organization."""
     role_ids = (
         select(_member.role_id)
         .join(roles, _role.id == _member.role_id)
-        .where(_role.organization_id == organization_id, _member.user_id == user_id)
+        .where(_role.organization_id == by.organization_id, _member.user_id == user_id)
         .order_by(_member.role_id)
     )
     for role_id in list(connection.scalars(role_ids)):
-        before = _lock_role(connection, organization_id, role_id)
-        connection.execute(
-            delete(role_memberships).where(_member.role_id == role_id, _member.user_id == user_id)
-        )
-        after = _get_role(connection, organization_id, role_id)
-        record_role(connection, organization_id, before, after, by, now)
+        _leave_role(connection, by, role_id, _member.user_id == user_id)
+
+
+def _leave_role(
+    connection: Connection, by: OrganizationAuthor, role_id: UUID, which: ColumnElement[bool]
+) -> int:
+    """Take the members that fulfil a condition out of a role, and return their number."""
+    before = lock_role(connection, by.organization_id, role_id)
+    deleted = connection.execute(delete(role_memberships).where(_member.role_id == role_id, which))
+    record_role(connection, by, before, get_role(connection, by.organization_id, role_id))
+    return deleted.rowcount
 
 
 def record_role(
-    connection: Connection,
-    organization_id: UUID,
-    before: Role | None,
-    after: Role | None,
-    user_id: int | None,
-    now: datetime,
+    connection: Connection, by: OrganizationAuthor, before: Role | None, after: Role | None
 ) -> None:
-    """Record a change of a role in the activity log, in the transaction of the change.
-
-    Args:
-        user_id: None for the operator.
-    """
-    change = OrganizationChange(
-        organization_id=organization_id,
-        scope="Role",
-        before=None if before is None else _role_state(before),
-        after=None if after is None else _role_state(after),
-        user_id=user_id,
-        now=now,
-    )
-    record_in_organization(connection, change)
-
-
-def _role_state(role: Role) -> ItemState:
-    fields = {
-        "name": role.name,
-        "feature_flags_access_level": role.feature_flags_access_level,
-        "members": [member.user.email for member in role.members],
-    }
-    return ItemState(str(role.id), role.name, fields)
+    """Record a change of a role in the activity log, in the transaction of the change."""
+    former, latest = (None if role is None else _role_state(role) for role in (before, after))
+    change = OrganizationChange(scope="Role", before=former, after=latest)
+    record_in_organization(connection, by, change)
 
 
 def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, Role]:
@@ -307,24 +219,32 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
     if not role_ids:
         return {}
     members, flags = _members_by_role(connection, role_ids), _flags_by_role(connection, role_ids)
-    columns = (_role.id, _role.name, _role.feature_flags_access_level, _role.created_at)
     statement: Select[Any] = (
-        select(*columns, *USER_SUMMARY)
+        select(*(_role[name] for name in _COLUMNS), *USER_SUMMARY)
         .select_from(roles.outerjoin(users, users.c.id == _role.created_by_id))
         .where(_role.id.in_(role_ids))
     )
     return {
-        row[0]: Role(
-            id=row[0],
-            name=row[1],
-            feature_flags_access_level=row[2],
-            created_at=row[3],
+        row.id: Role(
+            **{name: getattr(row, name) for name in _COLUMNS},
             created_by=user_summary(row),
-            members=members[row[0]],
-            associated_flags=flags[row[0]],
+            members=members[row.id],
+            associated_flags=flags[row.id],
         )
         for row in connection.execute(statement)
     }
+
+
+def _columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "name" not in values:
+        return values
+    return {**values, "folded_name": folded(values["name"])}
+
+
+def _role_state(role: Role) -> ItemState:
+    fields = {name: getattr(role, name) for name in PlainRole.__struct_fields__}
+    emails = [member.user.email for member in role.members]
+    return ItemState(str(role.id), role.name, {**fields, "members": emails})
 
 
 def _members_by_role(
@@ -372,77 +292,3 @@ def _flags_by_role(
 
 def _is_role(organization_id: UUID, role_id: UUID) -> tuple[ColumnElement[bool], ...]:
     return _role.organization_id == organization_id, _role.id == role_id
-
-
-def _get_role(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
-    known = select(_role.id).where(*_is_role(organization_id, role_id))
-    role = load_roles(connection, list(connection.scalars(known))).get(role_id)
-    if role is None:
-        raise NotFound
-    return role
-
-
-def _lock_role(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
-    """Return a role and lock it until the transaction ends, or raise NotFound."""
-    statement = select(_role.id).where(*_is_role(organization_id, role_id))
-    connection.execute(statement.with_for_update())
-    return _get_role(connection, organization_id, role_id)
-
-
-def create_role(
-    connection: Connection, values: Mapping[str, Any], level: AccessLevel | None
-) -> Role:
-    """Insert a role in the caller's transaction.
-
-    Args:
-        values: By column.
-        level: None for the setting of the organization.
-    """
-    organization_id = values["organization_id"]
-    if level is None:
-        level = setting_of(connection, organization_id) or AccessLevel.EDIT
-    connection.execute(insert(roles).values(**values, feature_flags_access_level=level))
-    return _get_role(connection, organization_id, values["id"])
-
-
-def add_role_member(
-    connection: Connection, organization_id: UUID, role_id: UUID, user_uuid: UUID, now: datetime
-) -> RoleMember:
-    """Add a member to a role in the caller's transaction, without an entry in the activity log.
-
-    Raises:
-        NotFound: There is no such role.
-        Invalid: The user is not in the organization.
-        IntegrityError: The user is in the role already.
-    """
-    role = select(_role.id).where(*_is_role(organization_id, role_id)).with_for_update()
-    if connection.execute(role).first() is None:
-        raise NotFound
-    colleague = (
-        select(users.c.id)
-        .join(memberships, memberships.c.user_id == users.c.id)
-        .where(memberships.c.organization_id == organization_id, users.c.uuid == user_uuid)
-    )
-    user_id = connection.scalar(colleague)
-    if user_id is None:
-        raise Invalid("User does not exist.")
-    member_id = uuid4()
-    connection.execute(
-        insert(role_memberships).values(
-            id=member_id, role_id=role_id, user_id=user_id, joined_at=now, updated_at=now
-        )
-    )
-    return _member_of_row(
-        connection.execute(_select_memberships().where(_member.id == member_id)).one()
-    )
-
-
-@contextmanager
-def _unique_name() -> Iterator[None]:
-    """Turn a violation of the unique constraint on names into Invalid."""
-    try:
-        yield
-    except IntegrityError:
-        raise Invalid(
-            "There is already a role with this name.", code="unique", attr="name"
-        ) from None

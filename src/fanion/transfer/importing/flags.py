@@ -5,7 +5,7 @@ to any flag.
 """
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from sqlalchemy import select, update
 
@@ -15,8 +15,15 @@ from fanion.flags.definitions.changes_store import change_flag, create_flag
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.definitions.role_access.store import give_flag
 from fanion.flags.definitions.store import lock_flag
-from fanion.projects.model import Role, folded
-from fanion.projects.roles.store import add_role_member, create_role, load_roles, record_role
+from fanion.projects.roles.model import PlainRole, folded
+from fanion.projects.roles.store import (
+    add_role,
+    add_role_member,
+    get_role,
+    record_role,
+    set_role,
+)
+from fanion.rest.validation import shared_fields
 from fanion.transfer.document import FlagEntry, RoleEntry
 from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import replace_names, replace_names_in_flag
@@ -114,29 +121,18 @@ def import_roles(target: ImportTarget) -> None:
         known = stored.get(folded(entry.name))
         before = None
         if known is None:
-            role_id = _create_role(target, entry)
+            values = shared_fields(entry, PlainRole)
+            role_id = add_role(target.connection, target.author, values).id
             target.report.created("role", entry.name)
         else:
             role_id = ids[folded(entry.name)]
-            before = load_roles(target.connection, [role_id])[role_id]
-            level = entry.feature_flags_access_level
-            fields = (
-                {}
-                if level == known.feature_flags_access_level
-                else {"feature_flags_access_level": int(level)}
-            )
-            if fields:
-                target.connection.execute(update(roles).where(_role.id == role_id).values(**fields))
+            before = get_role(target.connection, target.author.organization_id, role_id)
+            fields = differing(known, entry, ("feature_flags_access_level",))
+            set_role(target.connection, role_id, fields)
             target.report.compared("role", entry.name, list(fields))
         _add_members(target, role_id, entry, set(known.members) if known else set(), users_by_email)
-        _record_role(target, role_id, before)
-
-
-def _record_role(target: ImportTarget, role_id: UUID, before: Role | None) -> None:
-    author = target.author
-    after = load_roles(target.connection, [role_id])[role_id]
-    organization_id = author.organization_id
-    record_role(target.connection, organization_id, before, after, author.user_id, author.now)
+        after = get_role(target.connection, target.author.organization_id, role_id)
+        record_role(target.connection, target.author, before, after)
 
 
 def _role_ids(target: ImportTarget) -> dict[str, UUID]:
@@ -148,18 +144,6 @@ def _role_ids(target: ImportTarget) -> dict[str, UUID]:
     return {row.folded_name: row.id for row in rows}
 
 
-def _create_role(target: ImportTarget, entry: RoleEntry) -> UUID:
-    values = {
-        "id": uuid4(),
-        "organization_id": target.author.organization_id,
-        "name": entry.name,
-        "folded_name": folded(entry.name),
-        "created_by_id": target.author.user_id,
-        "created_at": target.author.now,
-    }
-    return create_role(target.connection, values, entry.feature_flags_access_level).id
-
-
 def _add_members(
     target: ImportTarget,
     role_id: UUID,
@@ -167,7 +151,6 @@ def _add_members(
     members: set[str],
     users_by_email: dict[str, UUID],
 ) -> None:
-    organization_id, now = target.author.organization_id, target.author.now
     for email in entry.members:
         name = f"{email} in {entry.name}"
         if email in members:
@@ -176,7 +159,7 @@ def _add_members(
             why = "no member of this organization has the e-mail address"
             target.report.skipped("role member", name, why)
         else:
-            add_role_member(target.connection, organization_id, role_id, users_by_email[email], now)
+            add_role_member(target.connection, target.author, role_id, users_by_email[email])
             target.report.created("role member", name)
 
 

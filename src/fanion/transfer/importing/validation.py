@@ -24,7 +24,7 @@ from fanion.insights.kinds.validation import (
 from fanion.insights.saved.model import RESTRICTION_LEVELS
 from fanion.insights.saved.tiles_store import TILES_MAX
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX, check_account_filter
-from fanion.projects.model import folded
+from fanion.projects.roles.model import folded
 from fanion.rest.validation import normal_tags
 from fanion.transfer.document import (
     ACCOUNT_FILTERS,

@@ -14,7 +14,7 @@ from fanion.events.definitions.model import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.projects.model import AccessLevel
+from fanion.projects.organizations.model import AccessLevel
 from fanion.rest.validation import normal_tags, shared_fields
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
 from fanion.transfer.report import Report

@@ -16,8 +16,8 @@ from fanion.flags.definitions.role_access.store import RoleAccess, RoleAccessSto
 from fanion.flags.definitions.schemas import FlagBody, flag_body
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.validation.posthog_fields import OF_ROLE_ACCESS
-from fanion.projects.model import Role
 from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.projects.roles.model import Role
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.model import Author
+from fanion.activity.model import Author, OrganizationAuthor
 from fanion.cohorts.criteria.definition import dependent_ids
 from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
@@ -24,9 +24,11 @@ from fanion.errors import Invalid, NotFound, PermissionDenied
 from fanion.flags.definitions.changes_store import record_updated, related_change
 from fanion.flags.definitions.store import live_flags
 from fanion.flags.engine.definition import Flag, FlagRow, compile_flag
-from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
+from fanion.projects.model import Level, Principal, Project
+from fanion.projects.organizations.model import AccessLevel
 from fanion.projects.organizations.store import setting_of
-from fanion.projects.roles.store import RoleRemoval, load_roles, lock_roles
+from fanion.projects.roles.model import Role
+from fanion.projects.roles.store import load_roles, lock_roles
 from fanion.projects.store import load_projects
 from fanion.properties.filters import InCohort
 
@@ -337,21 +339,21 @@ def _remove_access(connection: Connection, author: Author, flag_id: int, access_
     )
 
 
-def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
+def revoke_flags_of_role(connection: Connection, by: OrganizationAuthor, role_id: UUID) -> None:
     """Revoke the flags of a role that is about to be removed, and record it in their activity.
 
     The flags and then the role are locked first, as in `give_flag`, so that nothing recorded
     changes meanwhile.
     """
-    flag_ids = select(_access.flag_id).where(_access.role_id == removal.role_id)
+    flag_ids = select(_access.flag_id).where(_access.role_id == role_id)
     flag = feature_flags.c
     connection.execute(
         select(flag.id).where(flag.id.in_(flag_ids)).order_by(flag.id).with_for_update()
     )
-    lock_roles(connection, [removal.role_id])
+    lock_roles(connection, [role_id])
     rows = connection.execute(
         select(_access.project_id, _access.flag_id, _access.id)
-        .where(_access.role_id == removal.role_id)
+        .where(_access.role_id == role_id)
         .order_by(_access.flag_id)
     ).all()
     known = load_projects(connection, list({row.project_id for row in rows})) if rows else {}
@@ -359,8 +361,8 @@ def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
         author = Author(
             project_id=known[row.project_id].id,
             organization_id=known[row.project_id].organization_id,
-            user_id=removal.user_id,
-            now=removal.now,
+            user_id=by.user_id,
+            now=by.now,
         )
         _remove_access(connection, author, row.flag_id, row.id)
 

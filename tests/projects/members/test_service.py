@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import insert, select
 
+from fanion.activity.model import OrganizationAuthor
 from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
@@ -17,8 +18,11 @@ from fanion.flags.definitions.role_access.store import revoke_flags_of_role
 from fanion.projects.admin_store import FIRST_ORGANIZATION, user_id_of
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
-from fanion.projects.members.store import MemberStore, NewMember, first_organization
+from fanion.projects.members.model import NewMember
+from fanion.projects.members.service import MemberService
+from fanion.projects.members.store import MemberStore, first_organization
 from fanion.projects.model import Level
+from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
 from tests.projects.test_store import set_up
 from tests.support.management import NOW, add_member, password_matches
@@ -75,16 +79,16 @@ async def join_elsewhere(records: Records, user_id: int, level: Level, now: date
 
 async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
     owner = (await set_up(records)).user
-    store = MemberStore(records)
+    service = MemberService(MemberStore(records))
 
-    made, key, text = await store.add_member(HERE, ada(Level.ADMIN), LATER)
+    made, key, text = await service.add_member(HERE, ada(Level.ADMIN), LATER)
 
     [principal] = (await PersonalKeyStore(records).principals([hash_key(text)])).values()
     assert (principal.user.id, principal.levels) == (made.user_id, {HERE: Level.ADMIN})
     assert (principal.key_id, principal.scopes, key.label) == (key.id, None, "Laptop")
     assert [
         (member.email, member.level, member.is_active, member.keys)
-        for member in await store.all_members(HERE)
+        for member in await service.store.all_members(HERE)
     ] == [
         (owner.email, Level.OWNER, True, 1),
         ("ada@example.com", Level.ADMIN, True, 1),
@@ -98,59 +102,63 @@ async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
 
 async def test_an_address_belongs_to_one_user(records: Records) -> None:
     await set_up(records)
-    store = MemberStore(records)
-    await store.add_member(HERE, ada(), LATER)
+    service = MemberService(MemberStore(records))
+    await service.add_member(HERE, ada(), LATER)
 
     with pytest.raises(Invalid) as refused:
-        await store.add_member(HERE, ada(), LATER)
+        await service.add_member(HERE, ada(), LATER)
 
     assert (refused.value.code, refused.value.attr) == ("unique", "email")
-    assert len(await store.all_members(HERE)) == 2
+    assert len(await service.store.all_members(HERE)) == 2
 
 
 async def test_two_that_add_the_same_address_at_once_add_one(records: Records) -> None:
     await set_up(records)
-    store = MemberStore(records)
+    service = MemberService(MemberStore(records))
 
     done = await asyncio.gather(
-        *(store.add_member(HERE, ada(), LATER) for _ in range(4)), return_exceptions=True
+        *(service.add_member(HERE, ada(), LATER) for _ in range(4)), return_exceptions=True
     )
 
     assert sum(isinstance(result, Invalid) for result in done) == 3
-    assert len(await store.all_members(HERE)) == 2
+    assert len(await service.store.all_members(HERE)) == 2
 
 
 async def test_keys_of_a_disabled_user_open_nothing_until_enabled(records: Records) -> None:
     await set_up(records)
-    store = MemberStore(records)
-    made, _, text = await store.add_member(HERE, ada(), LATER)
+    service = MemberService(MemberStore(records))
+    made, _, text = await service.add_member(HERE, ada(), LATER)
 
-    disabled = await store.set_active(HERE, made.email, False, LATER)
+    disabled = await service.set_active(HERE, made.email, False, LATER)
     assert not disabled.is_active
     assert not await opens(records, text)
     assert await user_id_of(records, made.email) is None
 
-    assert (await store.set_active(HERE, made.email, True, LATER)).is_active
+    assert (await service.set_active(HERE, made.email, True, LATER)).is_active
     assert await opens(records, text)
     assert await user_id_of(records, made.email) == made.user_id
 
 
 async def test_a_removed_user_is_in_no_role_and_has_no_key(records: Records) -> None:
     await set_up(records)
-    store, roles = MemberStore(records), RoleStore(records, revoke_flags_of_role)
-    made, _, text = await store.add_member(HERE, ada(), LATER)
-    role = await roles.create_role(HERE, None, "Makers", None, LATER)
-    await roles.add_member(HERE, role.id, made.uuid, None, LATER)
+    service, roles = (
+        MemberService(MemberStore(records)),
+        RoleService(RoleStore(records), revoke_flags_of_role),
+    )
+    made, _, text = await service.add_member(HERE, ada(), LATER)
+    operator = OrganizationAuthor(HERE, None, LATER)
+    role = await roles.create_role(operator, "Makers", None)
+    await roles.add_member(operator, role.id, made.uuid)
 
-    await store.remove_member(HERE, made.email, LATER)
+    await service.remove_member(HERE, made.email, LATER)
 
-    assert [member.level for member in await store.all_members(HERE)] == [Level.OWNER]
-    assert (await roles.get_role(HERE, role.id)).members == []
+    assert [member.level for member in await service.store.all_members(HERE)] == [Level.OWNER]
+    assert (await roles.store.get_role(HERE, role.id)).members == []
     assert not await opens(records, text)
     for change in (
-        store.remove_member(HERE, made.email, LATER),
-        store.set_active(HERE, made.email, True, LATER),
-        store.set_level(HERE, made.email, Level.OWNER, LATER),
+        service.remove_member(HERE, made.email, LATER),
+        service.set_active(HERE, made.email, True, LATER),
+        service.set_level(HERE, made.email, Level.OWNER, LATER),
     ):
         with pytest.raises(NotFound):
             await change
@@ -158,11 +166,11 @@ async def test_a_removed_user_is_in_no_role_and_has_no_key(records: Records) -> 
 
 async def test_who_was_removed_and_is_added_again_is_the_same_user(records: Records) -> None:
     await set_up(records)
-    store = MemberStore(records)
-    before, _, former = await store.add_member(HERE, ada(Level.OWNER), LATER)
-    await store.remove_member(HERE, before.email, LATER)
+    service = MemberService(MemberStore(records))
+    before, _, former = await service.add_member(HERE, ada(Level.OWNER), LATER)
+    await service.remove_member(HERE, before.email, LATER)
 
-    after, _, text = await store.add_member(HERE, ada(), LATER)
+    after, _, text = await service.add_member(HERE, ada(), LATER)
 
     assert (after.user_id, after.level, after.keys) == (before.user_id, Level.MEMBER, 1)
     assert await opens(records, text)
@@ -172,17 +180,17 @@ async def test_who_was_removed_and_is_added_again_is_the_same_user(records: Reco
 @pytest.mark.parametrize("change", ["remove", "disable", "member", "admin"])
 async def test_the_last_active_owner_stays_one(records: Records, change: str) -> None:
     owner = (await set_up(records)).user
-    store = MemberStore(records)
-    await store.add_member(HERE, ada(Level.OWNER), LATER)
-    await store.set_active(HERE, "ada@example.com", False, LATER)
+    service = MemberService(MemberStore(records))
+    await service.add_member(HERE, ada(Level.OWNER), LATER)
+    await service.set_active(HERE, "ada@example.com", False, LATER)
 
     async def work() -> object:
         if change == "remove":
-            await store.remove_member(HERE, owner.email, LATER)
+            await service.remove_member(HERE, owner.email, LATER)
             return None
         if change == "disable":
-            return await store.set_active(HERE, owner.email, False, LATER)
-        return await store.set_level(HERE, owner.email, Level[change.upper()], LATER)
+            return await service.set_active(HERE, owner.email, False, LATER)
+        return await service.set_level(HERE, owner.email, Level[change.upper()], LATER)
 
     with pytest.raises(Invalid) as refused:
         await work()
@@ -190,28 +198,28 @@ async def test_the_last_active_owner_stays_one(records: Records, change: str) ->
     assert refused.value.detail == (
         f"{owner.email} is the last active owner. Make another member an owner first."
     )
-    [still, _] = await store.all_members(HERE)
+    [still, _] = await service.store.all_members(HERE)
     assert (still.level, still.is_active, still.keys) == (Level.OWNER, True, 1)
 
-    await store.set_active(HERE, "ada@example.com", True, LATER)
+    await service.set_active(HERE, "ada@example.com", True, LATER)
     await work()
 
 
 async def test_of_two_owners_who_leave_at_once_one_stays(records: Records) -> None:
     owner = (await set_up(records)).user
-    store = MemberStore(records)
-    await store.add_member(HERE, ada(Level.OWNER), LATER)
+    service = MemberService(MemberStore(records))
+    await service.add_member(HERE, ada(Level.OWNER), LATER)
 
     done = await asyncio.gather(
         *(
-            store.set_level(HERE, email, Level.MEMBER, LATER)
+            service.set_level(HERE, email, Level.MEMBER, LATER)
             for email in (owner.email, "ada@example.com")
         ),
         return_exceptions=True,
     )
 
     assert sum(isinstance(result, Invalid) for result in done) == 1
-    assert sorted(result.level for result in await store.all_members(HERE)) == [
+    assert sorted(result.level for result in await service.store.all_members(HERE)) == [
         Level.MEMBER,
         Level.OWNER,
     ]
@@ -219,13 +227,13 @@ async def test_of_two_owners_who_leave_at_once_one_stays(records: Records) -> No
 
 async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:
     await set_up(records)
-    store = MemberStore(records)
-    made, _, text = await store.add_member(HERE, ada(), LATER)
+    service = MemberService(MemberStore(records))
+    made, _, text = await service.add_member(HERE, ada(), LATER)
     await join_elsewhere(records, made.user_id, Level.OWNER, LATER)
 
     with pytest.raises(Invalid):  # the user is the last owner of the other organization
-        await store.set_active(HERE, made.email, False, LATER)
-    await store.remove_member(HERE, made.email, LATER)
+        await service.set_active(HERE, made.email, False, LATER)
+    await service.remove_member(HERE, made.email, LATER)
 
     [principal] = (await PersonalKeyStore(records).principals([hash_key(text)])).values()
     assert principal.levels == {ELSEWHERE: Level.OWNER}
@@ -233,21 +241,21 @@ async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:
 
 async def test_each_change_is_logged(records: Records) -> None:
     await set_up(records)
-    store, email = MemberStore(records), "ada@example.com"
+    service, email = MemberService(MemberStore(records)), "ada@example.com"
     scope = "OrganizationMembership"
 
-    assert await logged_by(records, store.add_member(HERE, ada(), LATER)) == [
+    assert await logged_by(records, service.add_member(HERE, ada(), LATER)) == [
         (scope, email, "created", None),
         ("PersonalAPIKey", "Laptop", "created", None),
     ]
-    assert await logged_by(records, store.set_level(HERE, email, Level.ADMIN, LATER)) == [
+    assert await logged_by(records, service.set_level(HERE, email, Level.ADMIN, LATER)) == [
         (scope, email, "updated", [("level", 1, 8)])
     ]
-    assert await logged_by(records, store.set_level(HERE, email, Level.ADMIN, LATER)) == []
-    assert await logged_by(records, store.set_active(HERE, email, False, LATER)) == [
+    assert await logged_by(records, service.set_level(HERE, email, Level.ADMIN, LATER)) == []
+    assert await logged_by(records, service.set_active(HERE, email, False, LATER)) == [
         (scope, email, "updated", [("is_active", True, False)])
     ]
-    assert await logged_by(records, store.remove_member(HERE, email, LATER)) == [
+    assert await logged_by(records, service.remove_member(HERE, email, LATER)) == [
         ("PersonalAPIKey", "Laptop", "deleted", None),
         (scope, email, "deleted", None),
     ]
@@ -256,7 +264,7 @@ async def test_each_change_is_logged(records: Records) -> None:
 async def test_the_first_user_of_a_command_is_one_who_may_do_something(records: Records) -> None:
     owner = (await set_up(records)).user
     second = await add_member(records, "mia", Level.OWNER)
-    await MemberStore(records).set_active(HERE, owner.email, False, LATER)
+    await MemberService(MemberStore(records)).set_active(HERE, owner.email, False, LATER)
 
     assert await user_id_of(records, None) == second.user_id
 
@@ -271,12 +279,12 @@ async def test_the_oldest_organization_is_the_one_of_commands(records: Records) 
 
 async def test_a_member_is_listed_with_the_last_use_of_any_key(records: Records) -> None:
     owner = (await set_up(records)).user
-    store, keys = MemberStore(records), PersonalKeyStore(records)
+    service, keys = MemberService(MemberStore(records)), PersonalKeyStore(records)
     second, _ = await keys.create_key(owner.id, "CI", None, NOW)
     await keys.mark_used({second.id: LATER})
     async with records.read() as connection:
         count = len((await connection.execute(select(personal_api_keys.c.id))).all())
 
-    [listed] = await store.all_members(HERE)
+    [listed] = await service.store.all_members(HERE)
 
     assert (listed.keys, count, listed.last_used_at) == (2, 2, LATER)

@@ -1,18 +1,18 @@
 """Accepting an invite: the person with its link becomes a member of the organization."""
 
-import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 from sqlalchemy.exc import IntegrityError
 
+from fanion.activity.model import OrganizationAuthor
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import organization_invites
 from fanion.db.schema.tables import memberships, organizations, projects, users
 from fanion.errors import Invalid, NotFound, PermissionDenied
-from fanion.projects.auth.keys import KEY_BYTES, KEY_CHARS_MAX, hash_key
+from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.invites.model import (
     InvalidInvite,
     OpenInvite,
@@ -26,9 +26,14 @@ from fanion.projects.invites.store import (
     invite_state,
     record_invite,
 )
-from fanion.projects.members.store import end_sessions_of, record_joined
+from fanion.projects.members.store import (
+    end_sessions_of,
+    insert_member,
+    insert_user,
+    restore_user,
+)
 from fanion.projects.model import Organization
-from fanion.projects.organizations.member_rights import require_may_give
+from fanion.projects.organizations.model import require_may_give
 from fanion.projects.organizations.store import lock_members, manager_of
 from fanion.projects.roles.store import join_role, lock_roles
 
@@ -143,21 +148,12 @@ def _create_account_and_join(
     email = open_invite.invite.target_email
     if _has_account(connection, email):
         raise account_exists()
+    by = OrganizationAuthor(open_invite.organization.id, None, now)
     user_id = connection.scalar(select(_user.id).where(_user.email == email))
     if user_id is None:
-        user_id = _insert_user(connection, email, account, now)
+        user_id = insert_user(connection, by, email, account.first_name, account.password_hash)
     else:
-        connection.execute(
-            update(users)
-            .where(_user.id == user_id)
-            .values(
-                first_name=account.first_name,
-                password_hash=account.password_hash,
-                is_active=True,
-                is_email_verified=False,
-                email_chosen_by_owner=None,
-            )
-        )
+        restore_user(connection, user_id, account.first_name, account.password_hash)
     _add_member(connection, open_invite, user_id, now)
     return user_id
 
@@ -190,36 +186,17 @@ def _join_as_user(connection: Connection, token: str, user_id: int, now: datetim
     _add_member(connection, open_invite, user_id, now)
 
 
-def _insert_user(connection: Connection, email: str, account: NewAccount, now: datetime) -> int:
-    statement = insert(users).values(
-        uuid=uuid4(),
-        distinct_id=secrets.token_urlsafe(KEY_BYTES),
-        email=email,
-        first_name=account.first_name,
-        password_hash=account.password_hash,
-        is_active=True,
-        is_email_verified=False,  # the author of the invite has seen the link too
-        current_project_id=None,
-        created_at=now,
-    )
-    return int(connection.execute(statement.returning(_user.id)).scalar_one())
-
-
 def _add_member(
     connection: Connection, open_invite: OpenInvite, user_id: int, now: datetime
 ) -> None:
     organization_id, invite = open_invite.organization.id, open_invite.invite
-    connection.execute(
-        insert(memberships).values(
-            organization_id=organization_id, user_id=user_id, level=invite.level, joined_at=now
-        )
-    )
-    record_joined(connection, organization_id, invite.target_email, user_id, now)
+    by = OrganizationAuthor(organization_id, user_id, now)
+    insert_member(connection, by, user_id, invite.target_email, invite.level)
     uuid = connection.execute(select(_user.uuid).where(_user.id == user_id)).scalar_one()
     for role_id in invite.roles:
-        join_role(connection, organization_id, role_id, uuid, user_id, now)
+        join_role(connection, by, role_id, uuid)
     accepted = invite_state(invite, is_accepted=True)
-    record_invite(connection, organization_id, invite_state(invite), accepted, user_id, now)
+    record_invite(connection, by, invite_state(invite), accepted)
     _show_first_project(connection, organization_id, user_id)
 
 

@@ -1,13 +1,49 @@
-"""Rules for which levels a member may give, and to whom.
+"""Members of an organization, the access that all of them have, and who may change members.
 
 Administrators manage members below them, and owners manage everyone. No member changes their own
 level.
+
+Source: flags.md, section 16.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
 
 from fanion.errors import PermissionDenied
-from fanion.projects.model import Level
+from fanion.projects.model import LEVELS, Level, UserSummary
+
+LevelNumber = Annotated[Literal[0, 1, 8, 15], Meta(description=LEVELS)]
+FEATURE_FLAGS = "feature flags"  # the only resource with access levels
+
+
+class AccessLevel(IntEnum):
+    """Access to flags that a role has, or that an organization gives all its members."""
+
+    VIEW = 21
+    EDIT = 37
+
+
+class ResourceAccess(Struct, frozen=True, kw_only=True):
+    """The access that an organization gives all its members, as it is stored and returned."""
+
+    id: int
+    resource: str
+    access_level: int
+    organization: UUID
+    created_at: datetime
+    updated_at: datetime
+    created_by: UserSummary | None
+
+
+class OrganizationMember(Struct, frozen=True, kw_only=True):
+    user: UserSummary
+    level: Annotated[int, Meta(description=LEVELS)]
+    joined_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import pytest
 
 from fanion.errors import PermissionDenied
 from fanion.projects.model import Level
-from fanion.projects.organizations.member_rights import (
+from fanion.projects.organizations.model import (
     Manager,
     require_may_change_level,
     require_may_give,
