@@ -187,3 +187,21 @@ async def test_all_documented_fields_of_decide_are_described(paths: Json) -> Non
         "featureFlags",
         "featureFlagPayloads",
     }
+
+
+async def test_the_filters_of_each_kind_describe_the_events_and_the_breakdown_they_take(
+    schema: Json,
+) -> None:
+    described = {
+        kind: schema["components"]["schemas"][f"{kind}Filters"]["properties"]
+        for kind in ("Funnels", "Retention", "Stickiness", "Lifecycle", "Paths")
+    }
+
+    events = {kind for kind, fields in described.items() if "events" in fields}
+    assert events == {"Funnels", "Stickiness", "Lifecycle"}
+    for kind in events:
+        event = described[kind]["events"]["items"]
+        assert event == {"$ref": "#/components/schemas/EventSeries"}
+    broken_down = {kind for kind, fields in described.items() if "breakdowns" in fields}
+    assert broken_down == {"Funnels", "Retention"}
+    assert all("aggregation_group_type_index" in fields for fields in described.values())

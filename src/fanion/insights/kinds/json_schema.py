@@ -48,7 +48,10 @@ _UNSUPPORTED_OF_SERIES = ("math_hogql", "math_multiplier", "math_property_revenu
 TRENDS, SERIES = "TrendsFilters", "EventSeries"
 INSIGHT_FILTERS = "InsightFilters"
 CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
-_COMMON_FIELDS = ("properties", "filter_test_accounts", "date_from", "date_to", "interval")
+_COMMON_FIELDS = (
+    *("properties", "filter_test_accounts", "date_from", "date_to", "interval"),
+    "aggregation_group_type_index",
+)
 
 EXAMPLES: Mapping[str, list[Any]] = {
     TRENDS: [
@@ -92,7 +95,8 @@ EXAMPLES: Mapping[str, list[Any]] = {
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
     common = {name: schema for name, schema in _trend_fields().items() if name in _COMMON_FIELDS}
-    kinds = kinds_of_filters(common)
+    breakdown = _breakdown_fields({"type": ["boolean", "null"], "default": False})
+    kinds = kinds_of_filters(common, breakdown, reference(SERIES))
     return {
         INSIGHT_FILTERS: {
             "description": f"All kinds are calculated, except {STORED_ONLY}, which is only stored.",

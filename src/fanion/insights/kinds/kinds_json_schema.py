@@ -13,10 +13,13 @@ from fanion.insights.funnels.query import (
     Visualization,
     WindowUnit,
 )
+from fanion.insights.funnels.reading import STEPS_MAX as FUNNEL_STEPS_MAX
 from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
 from fanion.insights.parsing.query_names import WRAPPERS
+from fanion.insights.parsing.scope import ENTITIES_MAX
 from fanion.insights.paths.query import EDGES_MAX, EVENT_TYPES, STEPS_MAX
 from fanion.insights.retention.query import OCCURRENCES_MAX, TOTAL_INTERVALS_MAX, RetentionType
+from fanion.insights.stickiness.query import SERIES_MAX
 from fanion.properties.json_schema import JsonSchema, listed, object_of, one_of, or_null
 from fanion.rest.posthog_insight_fields import OF_FILTERS
 
@@ -28,17 +31,29 @@ _ENTITY: Final[JsonSchema] = {"type": ["object", "null"]}
 _SWITCH: Final[JsonSchema] = {"type": ["boolean", "null"], "default": False}
 
 
-def kinds_of_filters(common: Mapping[str, JsonSchema]) -> dict[str, JsonSchema]:
+def kinds_of_filters(
+    common: Mapping[str, JsonSchema], breakdown: Mapping[str, JsonSchema], event: JsonSchema
+) -> dict[str, JsonSchema]:
     """Return a component for the filters of each kind other than trends, such as `PathsFilters`.
 
     Args:
         common: The fields that all kinds have.
+        breakdown: The fields of a breakdown.
+        event: The schema of an event in a list of them.
     """
+    steps = {"events": {**listed(event, maxItems=FUNNEL_STEPS_MAX), "description": "The steps."}}
+    series = {"events": listed(event, maxItems=SERIES_MAX)}
     own = {
-        "FUNNELS": ("How many persons go through steps.", {**_funnel(), **_correlation()}),
-        "RETENTION": ("Who comes back, and when.", _retention()),
-        "STICKINESS": ("In how many intervals persons are active.", _stickiness()),
-        "LIFECYCLE": ("Persons who are new, returning, resurrecting or dormant.", {}),
+        "FUNNELS": (
+            "How many persons go through steps.",
+            {**steps, **_funnel(), **breakdown, **_correlation()},
+        ),
+        "RETENTION": ("Who comes back, and when.", {**_retention(), **breakdown}),
+        "STICKINESS": ("In how many intervals persons are active.", {**series, **_stickiness()}),
+        "LIFECYCLE": (
+            "Persons who are new, returning, resurrecting or dormant.",
+            {"events": listed(event, maxItems=ENTITIES_MAX)},
+        ),
         "PATHS": ("Which steps follow one another.", _paths()),
         STORED_ONLY: ("Only stored.", {}),
     }
