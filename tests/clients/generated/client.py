@@ -1,0 +1,83 @@
+"""Clients that are generated from the server's API document, and the programs that use them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from tests.clients.generated.task import Task
+from tests.clients.management import Json
+
+HERE = Path(__file__).parent
+PROGRAM_S = 120
+TOOLS = HERE.parents[2] / ".venv" / "clients" / "generators"
+PYTHON_PACKAGES = TOOLS / "python"
+
+Program = tuple[list[str], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class GeneratedClient:
+    """A client that a generator makes with its default settings.
+
+    Attributes:
+        build: It takes the document and an empty folder, generates and compiles, and returns the
+            command of the program and its environment.
+        require: It skips the test where a tool is missing.
+    """
+
+    name: str
+    build: Callable[[Path, Path], Program]
+    require: Callable[[], None]
+
+    def run(self, document: Path, folder: Path, task: Task) -> Json:
+        """Generate and compile the client, do the task, and return what the program saw."""
+        command, environment = self.build(document, folder)
+        own = json.dumps(asdict(replace(task, name=self.name)))
+        seen: Json = json.loads(run(command, folder, {**environment, "TASK": own}))
+        return seen
+
+
+def run(command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
+    """Run a command in a folder; return the last line that it prints."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | dict(environment or {}),
+        capture_output=True,
+        text=True,
+        timeout=PROGRAM_S,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
+    return (done.stdout.splitlines() or [""])[-1]
+
+
+def require_python_packages() -> None:
+    if not (PYTHON_PACKAGES / ".installed").exists():
+        pytest.skip(f"{PYTHON_PACKAGES} is missing: `make test-all` installs it from PyPI")
+
+
+def openapi_python_client(document: Path, folder: Path) -> Program:
+    # Its default settings format what it generates, with its own `ruff`.
+    path = os.pathsep.join((str(PYTHON_PACKAGES / "bin"), os.environ["PATH"]))
+    packages = {"PYTHONPATH": str(PYTHON_PACKAGES), "PATH": path}
+    generate = ["openapi_python_client", "generate", "--path", str(document)]
+    run([sys.executable, "-m", *generate, "--output-path", "client"], folder, packages)
+    return _python_program(folder / "client", "openapi_python_client_program.py")
+
+
+def _python_program(client: Path, program: str) -> Program:
+    run([sys.executable, "-m", "compileall", "-q", str(client)], client)
+    path = os.pathsep.join((str(client), str(PYTHON_PACKAGES)))
+    return [sys.executable, str(HERE / program)], {"PYTHONPATH": path}
+
+
+CLIENTS = (
+    GeneratedClient("openapi-python-client", openapi_python_client, require_python_packages),
+)
