@@ -145,6 +145,17 @@ async def test_no_component_is_called_like_the_constructor_of_another(document: 
     assert [name for name in schemas if f"New{name}" in schemas] == []
 
 
+async def test_an_object_says_which_names_it_may_have(document: Json) -> None:
+    # openapi-typescript takes an object without any of these for an empty one.
+    names = {"properties", "additionalProperties", "propertyNames", "maxProperties"}
+
+    assert [
+        node
+        for node in nodes(document)
+        if node.get("type") in ("object", ["object", "null"]) and not names & node.keys()
+    ] == []
+
+
 async def test_a_form_has_a_component_of_another_operation(document: Json) -> None:
     # openapi-generator leaves out a component that only forms have, and imports it all the same;
     # openapi-python-client tells bodies of an operation apart by their component.

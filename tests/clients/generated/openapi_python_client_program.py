@@ -1,4 +1,4 @@
-"""What the client that openapi-python-client generates does."""
+"""Program of the client that openapi-python-client generates."""
 
 import io
 import json

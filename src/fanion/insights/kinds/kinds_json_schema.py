@@ -85,6 +85,7 @@ def query_schema() -> JsonSchema:
             "that are not calculated are refused by name."
         ),
         "properties": {"kind": one_of([*kinds, *WRAPPERS]), "source": source},
+        "additionalProperties": {},
         "required": ["kind"],
         "examples": [
             {

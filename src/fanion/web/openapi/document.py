@@ -26,6 +26,7 @@ from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi.filter_language import add_filter_language
 from fanion.web.openapi.operation_ids import operation_id
 from fanion.web.openapi.path_parameters import rename_path_parameters
+from fanion.web.openapi.types_for_generators import complete_types, publish_null_fields
 
 # Placeholders in examples.
 PROJECT_KEY = "<project API key>"
@@ -67,9 +68,6 @@ _ERROR_RESPONSE = {
     ),
     "content": {JSON: {"schema": _REFERENCE}},
 }
-_INTEGERS = ("integer", ["integer", "null"], ["null", "integer"])
-# Members of a schema that hold values and no schemas.
-_VALUES = frozenset({"default", "enum", "example", "examples"})
 # The framework derives the schema of a header from its value, which headers that only the document
 # names do not have.
 _HEADERS: Json = {VERSION_HEADER: {"type": "integer", "minimum": 1}}
@@ -143,7 +141,7 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
     schema: dict[str, Any] = _simplify_schema(_rename_components(app.openapi_schema.to_schema()))
     schema["paths"] = rename_path_parameters(schema["paths"]) | deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
-    _publish_null_fields(schemas)
+    publish_null_fields(schemas)
     add_filter_language(schema, app)
     for _, _, operation in iter_operations(schema):
         operation["responses"].get("204", {}).pop("content", None)
@@ -176,33 +174,8 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
     schema["paths"] = {
         path.rstrip("/") + "/": item for path, item in sorted(schema["paths"].items())
     }
-    _add_integer_formats(schema)
+    complete_types(schema)
     return schema
-
-
-def _publish_null_fields(schemas: Mapping[str, Any]) -> None:
-    """Publish fields of responses that are always null without a type.
-
-    Generators have no type that is null alone.
-    """
-    for component in schemas.values():
-        for field in component.get("properties", {}).values():
-            if field.get("type") == "null":
-                del field["type"]
-                field.setdefault("description", "Always null.")
-
-
-def _add_integer_formats(node: Any) -> None:
-    """Say of all integers that they fit 64 bits: without it clients in Go or Java take 32."""
-    if isinstance(node, dict):
-        if node.get("type") in _INTEGERS:
-            node.setdefault("format", "int64")
-        for name, member in node.items():
-            if name not in _VALUES:
-                _add_integer_formats(member)
-    elif isinstance(node, list):
-        for member in node:
-            _add_integer_formats(member)
 
 
 def _names_required(schema: Mapping[str, Any]) -> bool:
