@@ -503,7 +503,7 @@ def test_a_public_address_that_is_none_is_refused(url: str) -> None:
 def test_which_proxies_are_trusted(environment: dict[str, str], networks: list[str]) -> None:
     settings = read_settings({f"{PREFIX}{name}": value for name, value in environment.items()})
 
-    assert [str(one) for one in settings.trusted_networks] == networks
+    assert [str(network) for network in settings.trusted_networks] == networks
 
 
 MAIL_SERVERS: dict[str, tuple[str, str, int, str, str]] = {

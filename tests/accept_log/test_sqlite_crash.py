@@ -128,7 +128,7 @@ async def test_a_writer_that_dies_soon_after_each_start_is_started_with_backoff(
 
     # If this machine pauses for as long as the delay, the next delay is twice as long.
     refused: list[int | BaseException] = [0]
-    while not all(isinstance(one, OSError) for one in refused):
+    while not all(isinstance(error, OSError) for error in refused):
         os.kill(writer_of(logs.server), signal.SIGKILL)
         refused = await asyncio.gather(
             *(logs.server.append(envelope(b"refused")) for _ in range(3)), return_exceptions=True

@@ -61,7 +61,7 @@ async def test_attempts_at_the_same_time_wait_for_one_another(records: Records) 
         return_exceptions=True,
     )
 
-    assert sum(isinstance(one, Throttled) for one in found) == ACCOUNT_FREE
+    assert sum(isinstance(row, Throttled) for row in found) == ACCOUNT_FREE
 
 
 async def test_a_sign_in_at_one_server_is_known_to_the_other(records: Records) -> None:

@@ -187,7 +187,7 @@ async def test_an_entry_names_a_few_addresses_each_once(
     await failed.write_due()
 
     [entry] = await entries(tenants)
-    assert changes(entry)["addresses"] == [f"203.0.113.{one}" for one in range(ADDRESSES_MAX)]
+    assert changes(entry)["addresses"] == [f"203.0.113.{n}" for n in range(ADDRESSES_MAX)]
 
 
 async def test_failures_while_an_entry_is_written_are_in_the_next_one(

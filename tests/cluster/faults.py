@@ -84,7 +84,7 @@ async def promote_standby(cluster: Cluster, chance: random.Random) -> None:
 
 async def turn_clocks(cluster: Cluster, chance: random.Random) -> None:
     """Set one ingester's clock ahead and the other's back, while one of them is killed."""
-    first, second = (one for one in cluster.members if not one.serves_clients)
+    first, second = (member for member in cluster.members if not member.serves_clients)
     for member, shift in ((first, CLOCK_S), (second, -CLOCK_S)):
         await member.stop()
         await member.start(**clock_off_by(shift))

@@ -240,7 +240,8 @@ async def check_deleted(http: httpx.AsyncClient) -> None:
 async def check_groups(http: httpx.AsyncClient) -> None:
     """Check that there are as many types as allowed, each with its own index, and all changes."""
     types = {
-        one["group_type"]: one["group_type_index"] for one in await get_json(http, "/groups_types/")
+        group_type["group_type"]: group_type["group_type_index"]
+        for group_type in await get_json(http, "/groups_types/")
     }
     assert len(types) == GROUP_TYPES_MAX
     assert sorted(types.values()) == list(range(GROUP_TYPES_MAX))

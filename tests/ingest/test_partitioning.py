@@ -34,7 +34,7 @@ def test_each_item_is_in_one_piece_in_the_order_sent() -> None:
         homes = [
             found
             for _, piece in pieces
-            if (found := [one for one in read_items(piece.body) if one in of_id])
+            if (found := [item for item in read_items(piece.body) if item in of_id])
         ]
         assert homes == [of_id]
 

@@ -92,8 +92,8 @@ async def test_values_beyond_those_that_are_shown_and_bins(analyst: Analyst) -> 
     limited = await analyst.ask(project, **question, breakdown_limit=1)
     binned = await analyst.ask(project, **question, breakdown_histogram_bin_count=3)
 
-    assert {one["breakdown_value"]: one["count"] for one in limited} == {"40": 3, OTHER: 3}
-    assert {one["breakdown_value"]: one["count"] for one in binned} == {
+    assert {series["breakdown_value"]: series["count"] for series in limited} == {"40": 3, OTHER: 3}
+    assert {series["breakdown_value"]: series["count"] for series in binned} == {
         "[10,20]": 1,
         "[20,30]": 2,
         "[30,40.01]": 3,
@@ -144,7 +144,7 @@ async def test_funnels_and_retention_have_values_of_groups_too(analyst: Analyst)
 
     counts = {one[0]["breakdown_value"][0]: [step["count"] for step in one] for one in funnel}
     assert counts == {"pro": [1, 1], "free": [1, 0], "": [1, 0]}
-    rows = [(one["breakdown_value"], [v["count"] for v in one["values"]]) for one in retention]
+    rows = [(row["breakdown_value"], [v["count"] for v in row["values"]]) for row in retention]
     assert ("pro", [1, 1, 0]) in rows
     assert ("free", [1, 0, 0]) in rows
     assert (NONE, [1, 0, 0]) in rows

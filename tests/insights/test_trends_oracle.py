@@ -18,6 +18,6 @@ async def test_events_are_counted_by_day(analyst: Analyst, history: History) -> 
     zone = ZoneInfo(history.zone)
     today = NOW.astimezone(zone).date()
     counted = Counter[date](
-        one.at.astimezone(zone).date() for one in history.once if one.event == "a"
+        event.at.astimezone(zone).date() for event in history.once if event.event == "a"
     )
     assert entry["data"] == [float(counted[today - timedelta(days=7 - n)]) for n in range(8)]

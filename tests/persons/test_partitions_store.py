@@ -75,10 +75,10 @@ class Writer:
 
     async def _create(self, uuids: Sequence[UUID]) -> None:
         self.version += 1
-        created = [PersonState(None, one, {"n": 0}, False, NOW, self.version) for one in uuids]
-        names = {f"{self.name}-{one.uuid}": one for one in created}
+        created = [PersonState(None, uuid, {"n": 0}, False, NOW, self.version) for uuid in uuids]
+        names = {f"{self.name}-{state.uuid}": state for state in created}
         await self._change(Changes(tuple(created), (), names, (), {}))
-        self.stored |= {one.uuid: (0, {name}) for name, one in names.items()}
+        self.stored |= {state.uuid: (0, {name}) for name, state in names.items()}
 
     async def update(self) -> None:
         [person] = await self._some(1)
@@ -108,10 +108,10 @@ class Writer:
         self.gone.add(person.uuid)
 
     def _next(self, some: Sequence[PersonState]) -> dict[int, int]:
-        expected = {one.id: one.version for one in some if one.id is not None}
+        expected = {state.id: state.version for state in some if state.id is not None}
         self.version += 1
-        for one in some:
-            one.version = self.version
+        for state in some:
+            state.version = self.version
         return expected
 
     async def _some(self, count: int) -> list[PersonState]:
@@ -143,15 +143,15 @@ def writers(records: Records, count: int = 4) -> list[Writer]:
 
 @asynccontextmanager
 async def writing(some: Sequence[Writer]) -> AsyncIterator[None]:
-    tasks = [asyncio.create_task(one.write()) for one in some]
+    tasks = [asyncio.create_task(writer.write()) for writer in some]
     try:
         yield
     finally:
-        for one in some:
-            one.is_writing = False
+        for writer in some:
+            writer.is_writing = False
         await asyncio.gather(*tasks)
-        for one in some:
-            one.is_writing = True
+        for writer in some:
+            writer.is_writing = True
 
 
 async def check(records: Records, some: Sequence[Writer]) -> None:
@@ -162,12 +162,14 @@ async def check(records: Records, some: Sequence[Writer]) -> None:
     names: dict[int, set[str]] = {}
     for link in links:
         names.setdefault(link.person_id, set()).add(link.distinct_id)
-    expected = {uuid: value for one in some for uuid, value in one.stored.items()}
+    expected = {uuid: value for writer in some for uuid, value in writer.stored.items()}
     assert len(rows) == len(expected)
     assert {row.uuid: (row.properties["n"], names[row.id]) for row in rows} == expected
     assert {(key.person_id, key.uuid) for key in keys} == {(row.id, row.uuid) for row in rows}
     overrides = await records.fetch(select(person_overrides.c.old_person))
-    assert {row.old_person for row in overrides} <= {old for one in some for old in one.merged}
+    assert {row.old_person for row in overrides} <= {
+        old for writer in some for old in writer.merged
+    }
 
 
 async def asked(records: Records, question: str) -> Any:
@@ -249,11 +251,12 @@ async def _join_cohort(records: Records, person_ids: Sequence[int]) -> None:
         "created_at": NOW,
     }
     members = [
-        {"cohort_id": COHORT, "person_id": one, "project_id": 1, "added": 1, "removed": 2**62}
-        for one in person_ids
+        {"cohort_id": COHORT, "person_id": person_id, "project_id": 1, "added": 1, "removed": 2**62}
+        for person_id in person_ids
     ]
     kept = [
-        {"project_id": 1, "person_id": one, "flag_key": "f", "hash_key": "h"} for one in person_ids
+        {"project_id": 1, "person_id": person_id, "flag_key": "f", "hash_key": "h"}
+        for person_id in person_ids
     ]
     async with records.write() as connection:
         await connection.execute(insert(cohorts).values(cohort))
@@ -314,11 +317,11 @@ async def test_persons_are_looked_up_in_their_partitions_alone(records: Records)
 
 async def test_nothing_is_lost_or_doubled_by_several_writers(records: Records) -> None:
     some = writers(records)
-    for one in some:
-        await one.create(20)
+    for writer in some:
+        await writer.create(20)
 
     async with writing(some):
-        begun_at = [one.version for one in some]
+        begun_at = [writer.version for writer in some]
         await until_soon(lambda: _have_written(some, begun_at), "nobody writes any more")
 
     await check(records, some)

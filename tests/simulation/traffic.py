@@ -78,7 +78,9 @@ class Expected:
             ids_of.setdefault(self.root(distinct_id), set()).add(distinct_id)
         return {
             frozenset(ids): {
-                name: value for one in ids for name, value in self.properties.get(one, {}).items()
+                name: value
+                for distinct_id in ids
+                for name, value in self.properties.get(distinct_id, {}).items()
             }
             for ids in ids_of.values()
         }

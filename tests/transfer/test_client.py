@@ -219,7 +219,7 @@ async def test_rows_that_are_counted_and_not_listed_are_reported() -> None:
         feature_flags=[], cohorts={"count": 3, "results": [cohort], "next": None}
     )
 
-    assert [one.name for one in document.cohorts] == ["Staff"]
+    assert [cohort.name for cohort in document.cohorts] == ["Staff"]
     [missing] = [outcome for outcome in report.outcomes if outcome.kind == "cohorts"]
     assert (missing.result, missing.count) == ("skipped", 2)
     assert missing.why == "the source counts 3 and lists 1"

@@ -99,7 +99,7 @@ def questions(record: Record, client: httpx.Client) -> Iterator[Question]:
     """All that is to be recorded, asking for the ids that paths name."""
 
     def ids(path: str) -> list[Any]:
-        return [one["id"] for one in record.ask(client, Question(path))["results"]]
+        return [result["id"] for result in record.ask(client, Question(path))["results"]]
 
     project = f"/api/projects/{record.project_id}"
     for path in _OF_ACCOUNT:
@@ -162,7 +162,7 @@ def _lasting(node: Any) -> Any:
         if "result" in kept and _is_of_today(node.get("filters", {})):
             kept -= {"result"}
         return {name: _lasting(one) for name, one in node.items() if name in kept}
-    return [_lasting(one) for one in node] if isinstance(node, list) else node
+    return [_lasting(child) for child in node] if isinstance(node, list) else node
 
 
 def _is_of_today(filters: Json) -> bool:

@@ -223,7 +223,9 @@ class Filling:
     def _await_calculation(self) -> None:
         def calculated() -> bool:
             cohorts = self.send("GET", "/cohorts/")["results"]
-            return all(one["count"] is not None and not one["is_calculating"] for one in cohorts)
+            return all(
+                cohort["count"] is not None and not cohort["is_calculating"] for cohort in cohorts
+            )
 
         until(calculated, "cohorts are not calculated")
 

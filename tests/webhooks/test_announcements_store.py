@@ -172,13 +172,13 @@ async def test_nothing_is_lost_or_doubled_that_is_stored_while_messages_are_writ
             await announce_due(store, NOW + next(clock) * timedelta(seconds=30))
 
     await asyncio.gather(
-        *(ingest(one, slot) for slot, one in enumerate((records, others, records))),
+        *(ingest(store, slot) for slot, store in enumerate((records, others, records))),
         *map(announce, (records, others)),
     )
     await announce_due(records, NOW + timedelta(days=1))
 
-    messages = [msgspec.json.decode(one) for one in await announced(records)]
-    assert sum(one["data"]["count"] for one in messages) == 3 * 20 * 3
+    messages = [msgspec.json.decode(message) for message in await announced(records)]
+    assert sum(message["data"]["count"] for message in messages) == 3 * 20 * 3
     await announce_due(records, NOW + timedelta(days=2))
     assert await left(records) == (0, 0)
 

@@ -349,11 +349,14 @@ async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(
     await delivered(tenant)
 
     reported = [request.json() for request in receiver.requests]
-    assert {one["type"] for one in reported} == {"feature_flag.updated"}
+    assert {message["type"] for message in reported} == {"feature_flag.updated"}
     one, two = ({"id": role["id"], "name": role["name"]} for role in (first, second))
     assert [
-        [(change["field"], change["before"], change["after"]) for change in one["data"]["changes"]]
-        for one in reported
+        [
+            (change["field"], change["before"], change["after"])
+            for change in message["data"]["changes"]
+        ]
+        for message in reported
     ] == [
         [("role_access", None, one)],
         [("role_access", one, None)],

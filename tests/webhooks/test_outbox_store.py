@@ -129,9 +129,9 @@ async def test_a_delivery_is_claimed_by_one_server(records: Records, others: Rec
         await create(records)
     await publish_change(records)
 
-    claims = await asyncio.gather(*(claim(one) for one in (records, others) * 3))
+    claims = await asyncio.gather(*(claim(store) for store in (records, others) * 3))
 
-    ids = [one.id for some in claims for one in some]
+    ids = [delivery.id for some in claims for delivery in some]
     assert len(ids) == len(set(ids)) == 5
     assert await claim(others, NOW + LEASE - timedelta(seconds=1)) == []
 
@@ -201,14 +201,16 @@ async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Rec
     later = NOW + timedelta(seconds=2)
 
     first = await claim(records, later)
-    sending = DeliveriesInFlight([one.webhook_id for one in first], {1: PROJECT_SENDING_MAX, 2: 1})
+    sending = DeliveriesInFlight(
+        [delivery.webhook_id for delivery in first], {1: PROJECT_SENDING_MAX, 2: 1}
+    )
     none = await DeliveryQueue(records).claim_deliveries(later, sending, 100)
     room = DeliveriesInFlight([many[0].id, other.id], {1: PROJECT_SENDING_MAX - 1, 2: 1})
     one = await DeliveryQueue(records).claim_deliveries(later, room, 100)
 
-    of_projects = [one.project_id for one in first]
+    of_projects = [delivery.project_id for delivery in first]
     assert (of_projects.count(1), of_projects.count(2)) == (PROJECT_SENDING_MAX, 1)
-    assert len({one.webhook_id for one in first}) == len(first)
+    assert len({delivery.webhook_id for delivery in first}) == len(first)
     assert none == []
     assert len(one) == 1 and one[0].webhook_id != many[0].id
 
@@ -288,8 +290,8 @@ async def test_removing_a_webhook_while_changes_are_queued_fails_no_change(
 
     await asyncio.gather(
         *(create_flag(others, f"flag-{number}") for number in range(5)),
-        *(webhook_service(records).remove_webhook(AUTHOR, one.id) for one in webhooks),
-        *(DeliveryQueue(others).finish(one, DONE, NOW) for one in claims),
+        *(webhook_service(records).remove_webhook(AUTHOR, webhook.id) for webhook in webhooks),
+        *(DeliveryQueue(others).finish(claim, DONE, NOW) for claim in claims),
     )
 
     async with records.read() as connection:

@@ -204,10 +204,10 @@ async def test_the_current_organization_changes_with_its_oldest_project(
         await connection.execute(
             insert(organizations).values(id=empty, name="Empty", created_at=NOW)
         )
-        for one in (other, empty):
+        for client in (other, empty):
             await connection.execute(
                 insert(memberships).values(
-                    organization_id=one,
+                    organization_id=client,
                     user_id=workspace.made.user.id,
                     level=Level.ADMIN,
                     joined_at=NOW,

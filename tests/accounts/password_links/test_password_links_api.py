@@ -228,10 +228,10 @@ async def test_the_activity_says_how_the_password_was_changed(workspace: Workspa
 
     entries, _ = await page(workspace.records, workspace.made.project.id, 10, 0, "User")
     entry = entries[1]
-    assert [one.activity for one in entries] == ["logged_in", "password_changed"]
+    assert [entry.activity for entry in entries] == ["logged_in", "password_changed"]
 
     assert (entry.name, entry.email) == (OWNER_EMAIL, None)
-    details = {one.field: one.after for one in entry.changes or ()}
+    details = {change.field: change.after for change in entry.changes or ()}
     assert details == {"method": "link", "address": "192.0.2.1"}
 
 
@@ -479,7 +479,7 @@ async def test_the_activity_says_who_asked_from_where(workspace: Workspace) -> N
         OWNER_EMAIL,
         None,
     )
-    details = {one.field: one.after for one in entry.changes or ()}
+    details = {change.field: change.after for change in entry.changes or ()}
     assert details == {"method": "mail", "address": "192.0.2.1"}
     assert entry.created_at == NOW
 

@@ -305,8 +305,8 @@ async def test_each_recovery_code_signs_in_once(workspace: Workspace) -> None:
     code = phone.backup_codes[4]
 
     answers = [
-        await post(await half_signed_in(workspace), TOKEN, token=one)
-        for one in (code, code, code.upper())
+        await post(await half_signed_in(workspace), TOKEN, token=entered)
+        for entered in (code, code, code.upper())
     ]
 
     assert [status for status, _ in answers] == [200, 400, 400]

@@ -114,7 +114,7 @@ def test_the_newest_examples_are_stored() -> None:
 
     both = joined_tallies(batch.tally, later.tally).examples[1, "no_distinct_id"]
 
-    assert [one.event for one in both] == ["later", *(f"e{n}" for n in range(14, 5, -1))]
+    assert [example.event for example in both] == ["later", *(f"e{n}" for n in range(14, 5, -1))]
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,9 @@ def test_changes_that_were_not_made_are_in_no_sum_of_items() -> None:
     totals, minutes = totals_of(counts), minutes_of(counts)
 
     assert (totals.accepted, totals.stored, totals.dropped) == (5, 5, 0)
-    assert [(one.minute, one.accepted) for one in minutes] == [(NOON, 5)]
+    assert [(minute.minute, minute.accepted) for minute in minutes] == [(NOON, 5)]
     assert reasons_of(counts) == []
-    assert [(one.reason, one.items) for one in skipped_changes_of(counts)] == [
+    assert [(change.reason, change.items) for change in skipped_changes_of(counts)] == [
         ("merge_left_out", 7),
         ("person_too_large", 2),
         ("group_too_large", 1),
@@ -197,8 +197,8 @@ def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
         1,
         [
             *(
-                SkippedChange(SkipReason.PERSON_TOO_LARGE, one, "person: p", 1, ["a"])
-                for one in batch.arrived[1]
+                SkippedChange(SkipReason.PERSON_TOO_LARGE, arrived, "person: p", 1, ["a"])
+                for arrived in batch.arrived[1]
             ),
             SkippedChange(
                 SkipReason.MERGE_LEFT_OUT, batch.arrived[1][0], "person: " + "x" * 9_000, 120, long
@@ -217,7 +217,7 @@ def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
         "u1",
         "person: p; properties: a",
     )
-    assert [one.event for one in others] == [f"e{n}" for n in range(EXAMPLES_MAX, 1, -1)]
+    assert [example.event for example in others] == [f"e{n}" for n in range(EXAMPLES_MAX, 1, -1)]
     [merged] = tally.examples[1, "merge_left_out"]
     assert len(msgspec.json.encode(merged)) <= EXAMPLE_BYTES_MAX
 
@@ -235,11 +235,11 @@ def test_the_report_sums_up() -> None:
 
     assert (totals.accepted, totals.stored, totals.dropped) == (15, 5, 5)
     assert (totals.duplicates, totals.dead_lettered) == (1, 4)
-    assert [(one.minute, one.accepted) for one in minutes] == [
+    assert [(minute.minute, minute.accepted) for minute in minutes] == [
         (NOON, 7),
         (NOON + timedelta(minutes=1), 8),
     ]
-    assert [(one.reason, one.items) for one in reasons_of(counts)] == [
+    assert [(reason.reason, reason.items) for reason in reasons_of(counts)] == [
         ("no_name", 5),
         ("dead_letter", 4),
         ("duplicate", 1),

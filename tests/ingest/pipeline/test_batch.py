@@ -80,8 +80,8 @@ def test_a_repeated_batch_gives_the_same_ids() -> None:
 
     first, again = batch_of(*entries), batch_of(*entries)
 
-    assert [one.prepared.uuid for one in first.arrived[1]] == [
-        one.prepared.uuid for one in again.arrived[1]
+    assert [arrived.prepared.uuid for arrived in first.arrived[1]] == [
+        arrived.prepared.uuid for arrived in again.arrived[1]
     ]
 
 

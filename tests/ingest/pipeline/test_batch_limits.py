@@ -83,7 +83,7 @@ def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
     # As dead letters, pieces keep the ids.
     assert [ids(with_ids(part)) for part in parts] == [ids(part) for part in parts]
     assert [with_ids(part).start for part in parts] == [0, 0, 0, 0]
-    assert {str(one) for one in named_before(whole, 6)} == {UUID_A}
+    assert {str(uuid) for uuid in named_before(whole, 6)} == {UUID_A}
     assert named_before(whole, 5) == named_before(whole, 0) == set()
 
 

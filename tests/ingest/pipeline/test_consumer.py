@@ -231,7 +231,7 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
 
     later = NOW + timedelta(minutes=1)
     async with open_app_server(records_url, events, tmp_path, later) as app_server:
-        sent = [Envelope(project_id, NOW, "", "", None, json.encode([one])) for one in small]
+        sent = [Envelope(project_id, NOW, "", "", None, json.encode([item])) for item in small]
         whole = Envelope(project_id, NOW, "", "", None, json.encode(small))
         await asyncio.gather(*map(app_server.log.append, [whole, *sent]))
         await app_server.ingested()
@@ -242,7 +242,7 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
         put_aside = await app_server.records.fetch(select(dead_letters))
 
     assert sorted(event["distinct_id"] for event in listed) == names
-    assert [one["properties"]["n"] for one in persons] == [1] * 4
+    assert [person["properties"]["n"] for person in persons] == [1] * 4
     [letter] = put_aside
     assert letter.body == whole.body
     assert "more than 2500 bytes of properties" in letter.error

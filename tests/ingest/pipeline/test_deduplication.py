@@ -252,7 +252,7 @@ async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_agai
 
     assert person["properties"] == {"kept": half, "small": 1, "last": 1}
     assert counted == (5, 0, 0)
-    assert [(one["reason"], one["count"]) for one in report["changes_not_made"]] == [
+    assert [(change["reason"], change["count"]) for change in report["changes_not_made"]] == [
         ("merge_left_out", 1),
         ("person_too_large", 1),
         ("time_unreadable", 1),

@@ -105,7 +105,7 @@ async def test_each_item_is_stored_once_and_in_order(
         assert await counts(tenant) == (9, 1, 0)
         # The notes about pieces are not positions in the log.
         consumers = app_server.running.ingestion.consumers
-        positions = [at for one in consumers for at in one.positions.values()]
+        positions = [at for consumer in consumers for at in consumer.positions.values()]
         assert await ingested_upto(app_server.records) == max(positions) < len(ITEMS)
 
 
@@ -177,7 +177,7 @@ async def test_what_was_in_hand_when_the_process_died_counts_for_the_person_ther
             await tenant.capture({"event": "later", "distinct_id": "ann"})
 
             of_ann = await tenant.events(person_id=str(OTHER))
-            assert sorted(one["event"] for one in of_ann) == [*ALL_BUT_THE_REPEATED, "later"]
+            assert sorted(event["event"] for event in of_ann) == [*ALL_BUT_THE_REPEATED, "later"]
 
 
 async def attach_to_other_person(
@@ -218,9 +218,9 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
 
     [letter] = put_aside
     aside = msgspec.json.decode(letter.body)
-    assert "e4" in [one["event"] for one in aside]
-    assert all(one["uuid"] for one in aside)
-    missing = {one["event"] for one in aside}
+    assert "e4" in [item["event"] for item in aside]
+    assert all(item["uuid"] for item in aside)
+    missing = {item["event"] for item in aside}
     assert stored == sorted(set(ALL_BUT_THE_REPEATED) - missing)
     assert reported[2] == letter._mapping["items"] == len(aside) < 4
     assert reported[0] == len(stored)
@@ -281,12 +281,12 @@ async def test_many_envelopes_are_several_batches(
         open_tenant(app_server, project_id) as tenant,
     ):
         limit_memory(app_server, Budget(2 * Budget().cost(b'[{"event":"e0","distinct_id":"ann"}]')))
-        for one in range(9):
-            body = msgspec.json.encode([{"event": f"e{one}", "distinct_id": "ann"}])
+        for n in range(9):
+            body = msgspec.json.encode([{"event": f"e{n}", "distinct_id": "ann"}])
             await app_server.log.append(
                 Envelope(project_id, NOW, "", "", None, body, historical=True)
             )
         await app_server.ingested()
 
-        assert await names(tenant) == [f"e{one}" for one in range(9)]
+        assert await names(tenant) == [f"e{n}" for n in range(9)]
         assert watched.inserts >= 5

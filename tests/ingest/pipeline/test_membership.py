@@ -185,7 +185,7 @@ async def test_each_new_holder_has_a_larger_epoch(records: Records) -> None:
     await fall_silent(b)
     await settle(a)
 
-    assert all(first[one] < second[one] < a.epochs[one] for one in first)
+    assert all(first[partition] < second[partition] < a.epochs[partition] for partition in first)
 
 
 @pytest.mark.parametrize("lane", [LIVE, HISTORICAL])
@@ -247,7 +247,9 @@ async def test_a_batch_of_a_dead_worker_is_taken_whole_and_before_anything_else(
     held = await b.lane().held_positions(b.epochs)
 
     assert of_batch == batch.keys()
-    assert {one for one, position in held.items() if position.claimed > position.at} == of_batch
+    assert {
+        consumer for consumer, position in held.items() if position.claimed > position.at
+    } == of_batch
     assert sum(await settle(b, c)) == PARTITIONS
 
 

@@ -116,7 +116,7 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
     assert stored[0]["properties"]["deep"] == [{"er": 1}]
     assert stored[1]["properties"]["x"] == [1]
     assert person["properties"] == {"n": 1}
-    assert [one["name"] for one in definitions["results"]] == ["deep"]
+    assert [result["name"] for result in definitions["results"]] == ["deep"]
     assert dropped == 1
 
 
@@ -140,7 +140,7 @@ async def test_live_events_have_their_properties(
         stored = await named(tenant, "a", "c")
 
     assert watched.ahead == before + 1
-    assert [one.data for one in shown] == stored
+    assert [message.data for message in shown] == stored
 
 
 @pytest.mark.every_engine
@@ -308,4 +308,4 @@ async def test_a_cancelled_request_ends_the_process() -> None:
     finally:
         await preparer.close()
 
-    assert [one.prepared.name for one in again.arrived[1]] == ["b"]
+    assert [arrived.prepared.name for arrived in again.arrived[1]] == ["b"]

@@ -107,7 +107,7 @@ async def test_a_merge_of_an_import_counts_for_live_events(two: ServerPair) -> N
     await two.capture(two.second, merge, historical_migration=True)
 
     async def is_merged() -> bool:
-        return [sorted(one["distinct_ids"]) for one in await two.persons("p")] == [["p", "q"]]
+        return [sorted(person["distinct_ids"]) for person in await two.persons("p")] == [["p", "q"]]
 
     await until_soon(is_merged, "p is not merged into q")
     await two.capture(two.first, {"event": "after", "distinct_id": "p"})

@@ -141,9 +141,9 @@ async def test_a_stricter_order_of_steps_never_counts_more(
     strict, ordered, unordered = [
         [
             step["count"]
-            for step in await analyst.ask(project, **question | {"funnel_order_type": one})
+            for step in await analyst.ask(project, **question | {"funnel_order_type": order})
         ]
-        for one in ("strict", "ordered", "unordered")
+        for order in ("strict", "ordered", "unordered")
     ]
 
     for less, more in ((strict, ordered), (ordered, unordered)):
@@ -294,10 +294,12 @@ async def test_the_people_of_a_trend_are_those_of_its_rate(
                 await _people(analyst, project, question, value, drop_off=dropped, **place)
                 for dropped in (False, True)
             ]
-            here = [(who, one) for who, at, v, one in entrances if at == day and _is(v, value)]
+            here = [
+                (who, entrance) for who, at, v, entrance in entrances if at == day and _is(v, value)
+            ]
             assert result == [
-                {who for who, one in here if one.level > last},
-                {who for who, one in here if one.level <= last},
+                {who for who, entrance in here if entrance.level > last},
+                {who for who, entrance in here if entrance.level <= last},
             ]
             reached, dropped_off = map(len, result)
             assert rate == round(100 * reached / max(reached + dropped_off, 1), 2)

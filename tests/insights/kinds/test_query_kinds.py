@@ -265,7 +265,7 @@ def test_both_ways_to_ask_have_one_key() -> None:
     question = [read_query(Fields(filters)), read_query(fields_of_query(query))]
     other = read_query(fields_of_query({**query, "interval": "week"}))
 
-    assert len({question_key(one, "UTC") for one in question}) == 1
+    assert len({question_key(series, "UTC") for series in question}) == 1
     assert question_key(question[0], "UTC") != question_key(question[0], "Europe/Berlin")
     assert question_key(other, "UTC") != question_key(question[1], "UTC")
 

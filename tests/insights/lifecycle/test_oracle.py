@@ -54,8 +54,8 @@ async def test_every_option_counts_as_the_model_does(
         group if of_groups else history.actor,
         {} if of_groups else known,
     )
-    assert {one["status"]: one["data"] for one in entries} == {
-        status: [(-1 if status == "dormant" else 1) * len(one) for one in expected[status]]
+    assert {entry["status"]: entry["data"] for entry in entries} == {
+        status: [(-1 if status == "dormant" else 1) * len(actor) for actor in expected[status]]
         for status in STATUSES
     }
     place = data.draw(st.integers(0, len(bounds) - 3), "interval behind which to look")

@@ -81,7 +81,9 @@ async def test_a_cancellation_ends_no_later_query_of_that_name(
 async def test_a_result_of_one_server_is_shown_by_the_other(homes: tuple[Tenant, Tenant]) -> None:
     here, there = homes
 
-    first, second = [await one.api.post("/query/", json={"query": QUERY}) for one in (here, there)]
+    first, second = [
+        await server.api.post("/query/", json={"query": QUERY}) for server in (here, there)
+    ]
 
     assert (first.status_code, first.json()["is_cached"]) == (200, False)
     assert (second.status_code, second.json()["is_cached"]) == (200, True)

@@ -113,7 +113,7 @@ async def test_names_are_those_of_pages_screens_and_events(analyst: Analyst) -> 
 
     async def names(**options: Any) -> list[str]:
         answer = await analyst.ask(project, **ASKED, **options)
-        return [one["name"] for one in answer["nodes"]]
+        return [node["name"] for node in answer["nodes"]]
 
     assert await names() == ["1_https://x.io/docs", "2_Home/", "3_$autocapture", "4_bought"]
     assert await names(include_event_types=["$pageview", "$screen"]) == [
@@ -134,7 +134,9 @@ async def test_names_are_those_of_pages_screens_and_events(analyst: Analyst) -> 
 async def test_the_last_of_equal_names_gives_the_time(analyst: Analyst) -> None:
     answer = await analyst.answer(History("UTC", walked(1, "a", "a", "a", "b", "b", "a")), **ASKED)
 
-    assert [(one["target"], one["average_conversion_time"]) for one in answer["results"]] == [
+    assert [
+        (result["target"], result["average_conversion_time"]) for result in answer["results"]
+    ] == [
         ("2_b", 120000.0),
         ("3_a", 60000.0),
     ]
@@ -192,7 +194,7 @@ async def test_an_alias_cannot_make_names_grow_without_end(analyst: Analyst) -> 
 
     answer = await analyst.answer(history, **ASKED, local_path_cleaning_filters=doubling)
 
-    assert max(len(one["name"]) for one in answer["nodes"]) == 2_002
+    assert max(len(node["name"]) for node in answer["nodes"]) == 2_002
 
 
 async def test_the_first_grouping_that_matches_gives_the_name(analyst: Analyst) -> None:

@@ -102,13 +102,13 @@ async def test_every_option_counts_as_the_model_does(
     result = list(all_paths(history, _today(history.zone), rules))
     expected = edges([path for _, path in result], rules)
     results = [
-        (one["source"], one["target"], one["value"], one["average_conversion_time"])
-        for one in answer["results"]
+        (result["source"], result["target"], result["value"], result["average_conversion_time"])
+        for result in answer["results"]
     ]
-    assert results == [(*one[:3], pytest.approx(one[3])) for one in expected]
+    assert results == [(*row[:3], pytest.approx(row[3])) for row in expected]
     every = nodes([path for _, path in result])
     shown = {key for source, target, *_ in expected for key in (source, target)}
-    assert {one["name"]: (one["count"], one["ended"]) for one in answer["nodes"]} == {
+    assert {node["name"]: (node["count"], node["ended"]) for node in answer["nodes"]} == {
         key: every[key] for key in shown
     }
     _check_sums(answer)
@@ -135,7 +135,7 @@ async def _check_people(
     whose = Counter(
         person
         for person, path in result
-        if tuple(one for one, _ in path[place - 1 : place + 1]) == names
+        if tuple(step for step, _ in path[place - 1 : place + 1]) == names
     )
     assert sum(paths for _, paths in people) == number
     assert dict(people) == dict(whose)

@@ -121,9 +121,11 @@ async def test_sessions_and_viewers_may_ask(tenant: Tenant) -> None:
         await tenant.server.browser(tenant.user_id, path) as browser,
         tenant.server.client(viewer.key, path) as reader,
     ):
-        answers = [await one.post("/query/", json={"query": QUERY}) for one in (browser, reader)]
+        answers = [
+            await client.post("/query/", json={"query": QUERY}) for client in (browser, reader)
+        ]
 
-    assert [one.status_code for one in answers] == [200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200]
 
 
 REFUSED: dict[str, tuple[Json, str, str, str]] = {

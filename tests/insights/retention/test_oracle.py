@@ -153,15 +153,15 @@ async def test_each_value_of_a_breakdown_has_rows_of_its_own(
 
         return retention(history, bounds, is_a, is_any, who=who)
 
-    every = {value(one) for one in history.once if is_a(one)}
+    every = {value(event) for event in history.once if is_a(event)}
     began = {one: sum(row[0] for row in of({one})) for one in every}
-    largest = sorted((one for one in every if began[one]), key=lambda one: (-began[one], _key(one)))
-    expected = [(one, of({one})) for one in largest[:2]]
+    largest = sorted((row for row in every if began[row]), key=lambda one: (-began[one], _key(one)))
+    expected = [(row, of({row})) for row in largest[:2]]
     if largest[2:]:
         other = ("$$_posthog_breakdown_other_$$",) * len(largest[0])
         expected.append((other, of(set(largest[2:]))))
     result = [(rows[n]["breakdown_value"], counts(rows[n : n + 5])) for n in range(0, len(rows), 5)]
-    shown = [(list(one) if kind == "both" else one[0], numbers) for one, numbers in expected]
+    shown = [(list(row) if kind == "both" else row[0], numbers) for row, numbers in expected]
     assert result == shown
 
 

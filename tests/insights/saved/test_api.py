@@ -85,8 +85,8 @@ async def test_a_result_is_cached_until_it_is_old(tenant: Tenant) -> None:
         "unknown_property": ["$feature_flag_response"],
     }
     assert {**again, **unknown} == {**first, "is_cached": True}
-    assert [len(one["result"]) for one in (first, again, anew, later)] == [0, 0, 2, 2]
-    assert [one["is_cached"] for one in (anew, later)] == [False, False]
+    assert [len(answer["result"]) for answer in (first, again, anew, later)] == [0, 0, 2, 2]
+    assert [answer["is_cached"] for answer in (anew, later)] == [False, False]
     assert later["last_refresh"] == "2024-03-01T12:16:00Z"
 
 

@@ -96,7 +96,7 @@ async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrato
     assert (await patch(bea, path, name="All ours"))[0] == 200
     assert await patch(bea, path, restriction_level=37) == refused(NO_RESTRICT)
     listed = (await bea.get("/dashboards/")).json()["results"]
-    assert [one["effective_privilege_level"] for one in listed] == [37]
+    assert [insight["effective_privilege_level"] for insight in listed] == [37]
 
 
 async def test_a_viewer_sees_that_nothing_may_be_changed(tenant: Tenant, persons: Actors) -> None:
@@ -161,7 +161,7 @@ async def test_changes_of_insights_are_recorded(tenant: Tenant) -> None:
 
     entries = await activity(tenant, f"{path}activity/")
 
-    assert [reported(one) for one in entries] == [
+    assert [reported(entry) for entry in entries] == [
         ("updated", [("deleted", False, True)]),
         ("updated", [("name", "Calls", "Called"), ("dashboards", [], [board["id"]])]),
         ("created", []),
@@ -192,7 +192,7 @@ async def test_changes_of_dashboards_are_recorded(tenant: Tenant) -> None:
     entries = await activity(tenant, f"{path}activity/")
 
     returned = {"id": tile["id"], "insight": insight["id"], "layouts": {}, "color": None}
-    assert [reported(one) for one in entries] == [
+    assert [reported(entry) for entry in entries] == [
         (
             "updated",
             [("pinned", False, True), ("tiles", [returned], [{**returned, "color": "red"}])],
@@ -207,4 +207,4 @@ async def test_the_usage_dashboard_of_a_flag_is_not_recorded(tenant: Tenant) -> 
     flag = await tenant.create_flag(key="beta")
     await tenant.api.post(f"/feature_flags/{flag['id']}/dashboard/")
 
-    assert [one["scope"] for one in await activity(tenant)] == ["FeatureFlag"]
+    assert [entry["scope"] for entry in await activity(tenant)] == ["FeatureFlag"]

@@ -78,16 +78,16 @@ async def test_random_histories(analyst: Analyst, history: History, field: str) 
     # The range holds all events, so that nothing is cut off at its ends.
     whole = sessions(history, (NOW - timedelta(days=9), NOW + timedelta(days=1)))
     values = {
-        one.uuid: {
+        event.uuid: {
             "$entry_pathname": session.entry,
             "$channel_type": session.channel,
             "$session_duration": str(session.seconds),
         }[field]
         for session in whole
-        for one in session.events
+        for event in session.events
     }
-    views = [one for one in history.once if one.event == "$pageview"]
-    assert result == Counter(values.get(one.uuid) or NONE for one in views)
+    views = [event for event in history.once if event.event == "$pageview"]
+    assert result == Counter(values.get(view.uuid) or NONE for view in views)
 
 
 @pytest.mark.parametrize(

@@ -405,8 +405,8 @@ async def test_events_of_each_day_have_the_values_of_the_whole_session(
         events=[{"id": "$pageview", **seconds, "math_property_type": "session_properties"}],
     )
 
-    assert [one["breakdown_value"] for one in entered] == ["/1-18"]
-    assert [one["breakdown_value"] for one in left] == ["/4-0"]
+    assert [session["breakdown_value"] for session in entered] == ["/1-18"]
+    assert [session["breakdown_value"] for session in left] == ["/4-0"]
     assert lasted[0]["data"] == [194_400]
 
 

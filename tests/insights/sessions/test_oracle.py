@@ -165,7 +165,7 @@ async def test_conditions_on_sessions_select_their_events(
     result = [
         one for session, counted in question.of(history) if session.is_bounce for one in counted
     ]
-    assert entry["count"] == sum(one.event == "$pageview" for one in result)
+    assert entry["count"] == sum(series.event == "$pageview" for series in result)
 
 
 @settings(max_examples=examples(10))
@@ -209,5 +209,5 @@ async def test_an_event_that_came_again_for_the_merged_person_counts_once(web: A
     overview = await web(history, "WebOverviewQuery", dateRange=DAYS)
     pages = await web(history, "WebStatsTableQuery", breakdownBy="Page", dateRange=DAYS)
 
-    assert [one["value"] for one in overview["results"]] == [1, 1, 1, 0.0, 100.0]
+    assert [result["value"] for result in overview["results"]] == [1, 1, 1, 0.0, 100.0]
     assert pages["results"] == [["/", [1, None], [1, None]]]

@@ -58,7 +58,7 @@ async def test_every_option_counts_as_the_model_does(
         lambda events: criteria is None or CRITERIA[criteria](events, 2),
         group if of_groups else history.actor,
     )
-    numbers = [len(one) for one in exactly]
+    numbers = [len(row) for row in exactly]
     expected = [sum(numbers[n:]) for n in range(len(numbers))] if cumulative else numbers
     assert (entry["data"], entry["count"]) == (expected, sum(numbers))
     for place, number in enumerate(entry["data"], 1):

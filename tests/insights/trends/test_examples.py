@@ -126,8 +126,8 @@ async def test_the_histogram_of_the_example(analyst: Analyst) -> None:
     )
 
     bins = ["[10,17.5]", "[17.5,25]", "[25,32.5]", "[32.5,40.01]"]
-    assert [(one["label"], one["breakdown_value"], one["count"]) for one in result] == [
-        (one, one, 1) for one in bins
+    assert [(series["label"], series["breakdown_value"], series["count"]) for series in result] == [
+        (text, text, 1) for text in bins
     ]
 
 
@@ -167,7 +167,7 @@ async def test_the_range_to_compare_with(
 
     result = await analyst.answer(VIEWS, now, **question, compare=True)
 
-    assert [(one["compare_label"], one["action"]["order"]) for one in result] == [
+    assert [(series["compare_label"], series["action"]["order"]) for series in result] == [
         ("current", 0),
         ("current", 1),
         ("previous", 0),

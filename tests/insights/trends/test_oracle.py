@@ -49,10 +49,10 @@ OPTIONS = st.fixed_dictionaries(
 
 def numbers(answer: Any) -> dict[str, list[float]]:
     return {
-        key_of(one.get("breakdown_value", "")): [one["aggregated_value"]]
-        if "aggregated_value" in one
-        else one["data"]
-        for one in answer
+        key_of(series.get("breakdown_value", "")): [series["aggregated_value"]]
+        if "aggregated_value" in series
+        else series["data"]
+        for series in answer
     }
 
 
@@ -87,7 +87,7 @@ async def test_every_math_counts_as_the_model_does(
 
     [expected] = Trend(history, **question).answer()
     assert same(numbers(result), renamed(expected, len(options.get("breakdowns", ()))))
-    sizes = [one.get("aggregated_value", one["count"]) for one in result]
+    sizes = [series.get("aggregated_value", series["count"]) for series in result]
     assert sizes == sorted(sizes, reverse=True)
 
 
@@ -121,5 +121,9 @@ async def test_the_previous_range_has_the_numbers_of_that_range(
     current = await analyst.ask(project, **question, date_from=now[0], date_to=now[1])
     previous = await analyst.ask(project, **question, date_from=before[0], date_to=before[1])
 
-    assert numbers(one for one in both if one["compare_label"] == "current") == numbers(current)
-    assert numbers(one for one in both if one["compare_label"] == "previous") == numbers(previous)
+    assert numbers(series for series in both if series["compare_label"] == "current") == numbers(
+        current
+    )
+    assert numbers(series for series in both if series["compare_label"] == "previous") == numbers(
+        previous
+    )

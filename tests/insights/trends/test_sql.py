@@ -100,7 +100,7 @@ class ProjectTrends:
         return data
 
     async def by_value(self, **filters: Any) -> dict[str, list[float]]:
-        return {one["breakdown_value"]: one["data"] for one in await self.trend(**filters)}
+        return {series["breakdown_value"]: series["data"] for series in await self.trend(**filters)}
 
     @property
     def project(self) -> Project:
@@ -472,9 +472,9 @@ async def test_random_events_are_counted_like_a_reference_implementation(
         one = Event(project_trends.project_id, uuid4(), "called", "d", person, at, at, text)
         project_trends.stored += [one] * random.randrange(1, 3)
     by_hand: dict[tuple[str, str], set[UUID]] = {}
-    for one in project_trends.stored:
-        key = (json.loads(one.properties)["v"], str(one.timestamp.astimezone(zone).date()))
-        by_hand.setdefault(key, set()).add(one.uuid)
+    for row in project_trends.stored:
+        key = (json.loads(row.properties)["v"], str(row.timestamp.astimezone(zone).date()))
+        by_hand.setdefault(key, set()).add(row.uuid)
 
     result = await project_trends.trend(date_from="2024-11-01", date_to="2024-11-05", breakdown="v")
 

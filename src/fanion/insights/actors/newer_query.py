@@ -28,7 +28,7 @@ _LIST_NAMES: Final = _NODE | {"source", "select", "search", "orderBy", "limit", 
 _UNUSED: Final = frozenset({"properties", "fixedProperties"})
 # Maps the kind of a source to its names. Recordings do not exist here.
 _SOURCES: Final[Mapping[str, frozenset[str]]] = {
-    one.source.kind: one.source.names for one in ACTORS_BY_QUESTION.values()
+    actors.source.kind: actors.source.names for actors in ACTORS_BY_QUESTION.values()
 }
 # Maps the kind of a question to the names of its place: here, and in `filters`.
 _PLACES: Final[Mapping[str, Mapping[str, str]]] = {

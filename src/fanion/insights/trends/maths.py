@@ -16,7 +16,9 @@ from fanion.rest.unknown_fields import no_choice
 
 Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"]
 AGGREGATES: Final[tuple[Aggregate, ...]] = get_args(Aggregate)
-PER_ACTOR: Final = tuple(f"{one}_count_per_actor" for one in AGGREGATES if one != "sum")
+PER_ACTOR: Final = tuple(
+    f"{aggregate}_count_per_actor" for aggregate in AGGREGATES if aggregate != "sum"
+)
 FIRST_TIME: Final = ("first_time_for_user", "first_matching_event_for_user")
 # A running sum counts each of these only in its first interval.
 COUNTED_ONCE: Final = ("dau", "unique_session", "unique_group")
