@@ -13,8 +13,9 @@ from fanion.accounts.second_factor.store import SecondFactorStore
 from fanion.accounts.users_store import AccountStore
 from fanion.db.engine import open_records
 from fanion.projects.auth.keys import hash_key
+from fanion.projects.auth.model import Principal
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
-from fanion.projects.model import Level, Principal
+from fanion.projects.model import Level
 from fanion.runtime.clock import utc_now
 from tests.cli.test_keys import activity_entries, run_for_json
 from tests.cli.test_transfer import Fanion, expect_refused

@@ -126,7 +126,7 @@ async def test_a_key_that_another_process_revoked_is_looked_up_again(workspace: 
     authentication = Authentication(store, clock.now, clock.seconds)
     bus.subscribe(Topic.PERSONAL_KEYS, lambda _: authentication.forget())
     user_id = workspace.made.user.id
-    [key], _ = await store.page(user_id, 1, 0)
+    [key], _ = await store.list_keys(user_id, 1, 0)
 
     reading = asyncio.create_task(authentication.authenticate(OWNER_KEY, "body"))
     await store.has_read.wait()

@@ -7,15 +7,8 @@ from uuid import UUID
 import pytest
 
 from fanion.errors import PermissionDenied
-from fanion.projects.model import (
-    Level,
-    Principal,
-    Project,
-    User,
-    read_email,
-    read_first_name,
-    read_level,
-)
+from fanion.projects.auth.model import Principal
+from fanion.projects.model import Level, Project, User, read_email, read_first_name, read_level
 
 HERE, THERE = UUID(int=1), UUID(int=2)
 

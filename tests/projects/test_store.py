@@ -15,7 +15,8 @@ from fanion.projects.admin_store import NO_PASSWORD, AlreadySetUp, Installation,
 from fanion.projects.auth import personal_keys_store
 from fanion.projects.auth.authentication_service import has_expired
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.personal_keys_store import PersonalKeyStore
+from fanion.projects.auth.personal_keys_service import PersonalKeyService
+from fanion.projects.auth.personal_keys_store import NewPersonalKey, PersonalKeyStore
 from fanion.projects.model import Level
 from fanion.projects.store import ProjectStore
 from tests.support.management import (
@@ -174,15 +175,17 @@ async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Rec
     made = await set_up(records)
     member = await add_member(records, "mia")
 
-    key, text = await store.create_key(made.user.id, "Laptop", ["cohort:read"], NOW)
+    key, text = await PersonalKeyService(store).create_key(
+        NewPersonalKey(made.user.id, "Laptop", ["cohort:read"], NOW)
+    )
 
     assert key.mask_value == f"phx_...{text[-4:]}"
     assert await store.find_key(made.user.id, key.id) == key
     assert await store.find_key(member.user_id, key.id) is None
-    assert await store.delete_key(member.user_id, key.id, NOW) is None
-    assert await store.delete_key(made.user.id, uuid4(), NOW) is None
-    assert await store.delete_key(made.user.id, key.id, NOW) == hash_key(text)
-    assert await store.delete_key(made.user.id, key.id, NOW) is None
+    assert await PersonalKeyService(store).delete_key(key.id, NOW, member.user_id) is None
+    assert await PersonalKeyService(store).delete_key(uuid4(), NOW, made.user.id) is None
+    assert await PersonalKeyService(store).delete_key(key.id, NOW, made.user.id) == hash_key(text)
+    assert await PersonalKeyService(store).delete_key(key.id, NOW, made.user.id) is None
 
 
 async def test_a_key_is_stored_with_the_time_when_it_expires(records: Records) -> None:
@@ -190,8 +193,12 @@ async def test_a_key_is_stored_with_the_time_when_it_expires(records: Records) -
     made = await set_up(records)
     until = NOW + timedelta(days=1, microseconds=1)
 
-    key, text = await store.create_key(made.user.id, "CI", None, NOW, until)
-    other, _ = await store.create_key(made.user.id, "Laptop", None, NOW)
+    key, text = await PersonalKeyService(store).create_key(
+        NewPersonalKey(made.user.id, "CI", None, NOW, until)
+    )
+    other, _ = await PersonalKeyService(store).create_key(
+        NewPersonalKey(made.user.id, "Laptop", None, NOW)
+    )
 
     [principal] = (await store.principals([hash_key(text)])).values()
     assert (key.expires_at, other.expires_at) == (until, None)
@@ -210,7 +217,9 @@ async def test_no_scopes_at_all_are_not_every_scope(records: Records) -> None:
     store = PersonalKeyStore(records)
     made = await set_up(records)
 
-    _, text = await store.create_key(made.user.id, "Nothing", [], NOW)
+    _, text = await PersonalKeyService(store).create_key(
+        NewPersonalKey(made.user.id, "Nothing", [], NOW)
+    )
 
     [principal] = (await store.principals([hash_key(text)])).values()
     assert principal.scopes == ()
@@ -224,7 +233,9 @@ async def test_a_user_has_a_limited_number_of_keys(records: Records) -> None:
         await add_key(records, made.user.id, f"phx_{number}")
 
     with pytest.raises(Invalid, match="You can only have 100 personal API keys"):
-        await store.create_key(made.user.id, "One more", None, NOW)
+        await PersonalKeyService(store).create_key(
+            NewPersonalKey(made.user.id, "One more", None, NOW)
+        )
 
 
 async def test_last_use_moves_hourly_at_most(records: Records) -> None:

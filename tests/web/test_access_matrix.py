@@ -16,7 +16,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from fanion.projects.model import FRESH_FOR, Level
+from fanion.projects.auth.model import FRESH_FOR
+from fanion.projects.model import Level
 from tests.support.application import Json, Tenant, error, open_tenant
 from tests.support.management import add_key, add_member
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
-from fanion.projects.model import Principal
+from fanion.projects.auth.model import Principal
 
 SESSION_BYTES = 32  # random bytes in a cookie
 IDLE_MAX = timedelta(days=14)

@@ -9,9 +9,9 @@ from fanion.accounts.users_store import Account
 from fanion.errors import Invalid
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX
+from fanion.projects.auth.model import Principal
 from fanion.projects.invites.model import InvalidInvite, OpenInvite
 from fanion.projects.members.invite_acceptance_service import InviteAcceptance, NewAccount
-from fanion.projects.model import Principal
 from fanion.server.forwarded import Caller
 
 

@@ -52,7 +52,8 @@ from fanion.persons.store import stored_properties
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
-from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
+from fanion.projects.auth.secret_keys_service import SecretKeys
+from fanion.projects.auth.secret_keys_store import SecretKeyStore
 from fanion.projects.cache import STORE_WAIT_S, Projects
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import BackgroundTask

@@ -45,9 +45,12 @@ from fanion.projects.admin_store import (
     user_id_of,
 )
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
-from fanion.projects.auth.personal_keys_store import PersonalKeyStore
-from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
-from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
+from fanion.projects.auth.model import is_scope
+from fanion.projects.auth.personal_keys_service import PersonalKeyService
+from fanion.projects.auth.personal_keys_store import NewPersonalKey, PersonalKeyStore
+from fanion.projects.auth.secret_keys_service import SecretKeys
+from fanion.projects.auth.secret_keys_store import SecretKeyStore
+from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX
 from fanion.projects.store import ProjectStore
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import create_data_dir
@@ -202,9 +205,8 @@ def create_key(
         user_id = await user_id_of(records, email)
         if user_id is None:
             refuse(no_user(email) if email else NOT_SET_UP)
-        key, text = await _key_store(records).create_key(
-            user_id, label, scope, now, expires_at, by_operator=True
-        )
+        new = NewPersonalKey(user_id, label, scope, now, expires_at, by_operator=True)
+        key, text = await _personal_keys(records).create_key(new)
         return {
             "id": str(key.id),
             "label": key.label,
@@ -245,15 +247,15 @@ def revoke(key_id: str, data: Data = None) -> None:
         refuse(f"{key_id} is not a key id; `fanion keys list` shows them.")
 
     async def work(records: Records) -> bool:
-        return await _key_store(records).revoke_key(key_uuid, utc_now())
+        return await _personal_keys(records).delete_key(key_uuid, utc_now()) is not None
 
     if not with_records(settings_of(data=data), work):
         refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
     print("Revoked.")
 
 
-def _key_store(records: Records) -> PersonalKeyStore:
-    return PersonalKeyStore(records)
+def _personal_keys(records: Records) -> PersonalKeyService:
+    return PersonalKeyService(PersonalKeyStore(records))
 
 
 @projects.command("create")

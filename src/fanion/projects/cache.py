@@ -15,7 +15,8 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
-from fanion.projects.model import Organization, Principal, Project
+from fanion.projects.auth.model import Principal
+from fanion.projects.model import Organization, Project
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic

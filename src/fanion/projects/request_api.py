@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 
 from fanion.activity.model import Author, OrganizationAuthor
 from fanion.errors import BodyTooLarge, ClientLeft, Unavailable
-from fanion.projects.model import FORMER_VALID_S_MAX, Organization, Principal, Project, User
+from fanion.projects.auth.model import Principal
+from fanion.projects.model import FORMER_VALID_S_MAX, Organization, Project, User
 from fanion.rest.body_reader import Body, is_multipart, read_body, read_form
 from fanion.rest.pagination import Page, read_page
 from fanion.rest.validation import read_struct

@@ -12,7 +12,7 @@ import msgspec
 
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.observability.logging import Telemetry, without_token
-from fanion.projects.model import Principal
+from fanion.projects.auth.model import Principal
 from fanion.server import asgi_bridge
 from fanion.server.connection import Connection
 from fanion.server.errors import ClientDisconnected, HttpError

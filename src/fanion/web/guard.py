@@ -30,8 +30,9 @@ from fanion.errors import (
 from fanion.events.turns.asker_service import Asker, set_asker
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key
+from fanion.projects.auth.model import Principal
 from fanion.projects.cache import Projects
-from fanion.projects.model import Level, Principal, Project
+from fanion.projects.model import Level, Project
 from fanion.projects.request_api import KEY_BODY_BYTES_MAX, ManagementRequest
 from fanion.rest.body_reader import EMPTY_BODY
 from fanion.rest.pagination import paging_names

@@ -31,7 +31,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_states, sessions
 from fanion.db.schema.tables import users
 from fanion.errors import Throttled
-from fanion.projects.model import FRESH_FOR
+from fanion.projects.auth.model import FRESH_FOR
 from fanion.server.forwarded import BaseUrl, Client, TrustedProxies
 from fanion.web.management import Management, management_app
 from tests.support.awaited import SOON_S

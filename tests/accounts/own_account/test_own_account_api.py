@@ -19,7 +19,8 @@ from fanion.db.engine import Records
 from fanion.db.schema.accounts import oidc_identities, sessions
 from fanion.db.schema.tables import memberships, organizations, users
 from fanion.projects.admin_store import FIRST_ORGANIZATION
-from fanion.projects.model import FRESH_FOR, Level
+from fanion.projects.auth.model import FRESH_FOR
+from fanion.projects.model import Level
 from tests.support.management import (
     NOW,
     OWNER_EMAIL,

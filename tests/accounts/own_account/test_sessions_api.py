@@ -25,7 +25,7 @@ from fanion.accounts.sign_in.api import LoginApi
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.accounts import sessions
 from fanion.projects.auth.authentication_service import CACHED_S
-from fanion.projects.model import FRESH_FOR
+from fanion.projects.auth.model import FRESH_FOR
 from tests.support.application import Tenant
 from tests.support.awaited import until
 from tests.support.management import (

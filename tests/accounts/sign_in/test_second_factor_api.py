@@ -19,8 +19,9 @@ from fanion.activity.store import page
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import pending_sign_ins, recovery_codes
 from fanion.projects.auth.authentication_service import CACHED_S
+from fanion.projects.auth.model import FRESH_FOR
 from fanion.projects.cache import Projects
-from fanion.projects.model import FRESH_FOR, Level
+from fanion.projects.model import Level
 from fanion.projects.organizations.api import Organizations, OrganizationsApi
 from fanion.projects.store import ProjectStore
 from fanion.web.management import Management, management_app

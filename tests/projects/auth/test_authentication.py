@@ -13,9 +13,10 @@ from fanion.db.schema.tables import personal_api_keys, projects, users
 from fanion.errors import InvalidApiKey, InvalidPersonalApiKey, Unavailable
 from fanion.projects.auth.authentication_service import CACHED_S, Authentication
 from fanion.projects.auth.keys import hash_key
+from fanion.projects.auth.model import Principal
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import ABSENT_S, Projects
-from fanion.projects.model import Principal, Project
+from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore
 from tests.support.awaited import SOON_S
 from tests.support.management import (
@@ -393,7 +394,7 @@ async def test_a_key_revoked_while_it_is_looked_up_stays_closed(workspace: Works
     clock = workspace.clock
     authentication = Authentication(store, clock.now, clock.seconds)
     user_id = workspace.made.user.id
-    [key], _ = await store.page(user_id, 1, 0)
+    [key], _ = await store.list_keys(user_id, 1, 0)
 
     early = asyncio.create_task(authentication.authenticate(OWNER_KEY, "body"))
     await store.has_read.wait()

@@ -10,7 +10,8 @@ from fanion.db.schema.flags import former_secret_keys
 from fanion.db.schema.tables import former_project_tokens
 from fanion.errors import ExpiredPersonalApiKey, Invalid, InvalidApiKey, InvalidPersonalApiKey
 from fanion.projects.admin_store import Installation, set_up
-from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
+from fanion.projects.auth.secret_keys_service import SecretKeys
+from fanion.projects.auth.secret_keys_store import SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import FORMER_KEYS_MAX, FormerToken, Project
 from fanion.projects.store import ProjectStore

@@ -17,7 +17,8 @@ from fanion.errors import Invalid, NotFound
 from fanion.flags.definitions.role_access.store import revoke_flags_of_role
 from fanion.projects.admin_store import FIRST_ORGANIZATION, user_id_of
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.personal_keys_store import PersonalKeyStore
+from fanion.projects.auth.personal_keys_service import PersonalKeyService
+from fanion.projects.auth.personal_keys_store import NewPersonalKey, PersonalKeyStore
 from fanion.projects.members.model import NewMember
 from fanion.projects.members.service import MemberService
 from fanion.projects.members.store import MemberStore, first_organization
@@ -280,7 +281,7 @@ async def test_the_oldest_organization_is_the_one_of_commands(records: Records) 
 async def test_a_member_is_listed_with_the_last_use_of_any_key(records: Records) -> None:
     owner = (await set_up(records)).user
     service, keys = MemberService(MemberStore(records)), PersonalKeyStore(records)
-    second, _ = await keys.create_key(owner.id, "CI", None, NOW)
+    second, _ = await PersonalKeyService(keys).create_key(NewPersonalKey(owner.id, "CI", None, NOW))
     await keys.mark_used({second.id: LATER})
     async with records.read() as connection:
         count = len((await connection.execute(select(personal_api_keys.c.id))).all())

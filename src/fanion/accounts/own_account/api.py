@@ -20,8 +20,9 @@ from fanion.accounts.sessions.cookies import set_cookie
 from fanion.accounts.sign_in.api import device_of
 from fanion.errors import Invalid
 from fanion.projects.api import ProjectBody, project_body
+from fanion.projects.auth.model import Principal
 from fanion.projects.cache import Projects
-from fanion.projects.model import FIRST_NAME_CHARS_MAX, LEVELS, Principal, Project, read_email
+from fanion.projects.model import FIRST_NAME_CHARS_MAX, LEVELS, Project, read_email
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.posthog_fields import MAINTAINED_OF_USER, UNSUPPORTED_OF_USER
 from fanion.rest.validation import INTEGER_MAX

@@ -16,7 +16,7 @@ from fanion.accounts.users_store import Account
 from fanion.db.engine import Records
 from fanion.errors import Invalid, PermissionDenied
 from fanion.projects.auth.authentication_service import Authentication
-from fanion.projects.model import Principal
+from fanion.projects.auth.model import Principal
 from fanion.server.forwarded import Client
 
 PutMail = Callable[[Mail], bool]

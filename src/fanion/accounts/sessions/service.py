@@ -14,7 +14,7 @@ from fanion.errors import SessionEnded
 from fanion.projects.auth.authentication_service import KeyCache
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.model import Principal
+from fanion.projects.auth.model import Principal
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.server.forwarded import Caller

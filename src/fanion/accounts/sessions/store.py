@@ -33,8 +33,8 @@ from fanion.accounts.users_store import require_current
 from fanion.db.engine import Records
 from fanion.db.schema.accounts import second_factors, sessions, sign_in_links
 from fanion.db.schema.tables import memberships, organizations, users
+from fanion.projects.auth.model import Principal
 from fanion.projects.auth.personal_keys_store import OWNER_COLUMNS, read_owner
-from fanion.projects.model import Principal
 
 _session = sessions.c
 _FOUND = (

@@ -19,7 +19,8 @@ from fanion.flags.definitions.list_query import FlagQuery, Staleness
 from fanion.flags.definitions.role_access.store import FlagAccess, access_of
 from fanion.flags.definitions.schemas import FlagChanges, StaleFlag, changed_columns, flag_body
 from fanion.flags.definitions.store import FlagStore, StoredFlag, lock_flag
-from fanion.projects.model import Principal, Project
+from fanion.projects.auth.model import Principal
+from fanion.projects.model import Project
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 # Takes the project id and the current time; returns flag key → time of the last evaluation.

@@ -20,7 +20,7 @@ from fanion.flags.sdk.local_evaluation import EtagDocument, definitions_document
 from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key, hash_key, mask
-from fanion.projects.auth.secret_keys_store import SecretKeys
+from fanion.projects.auth.secret_keys_service import SecretKeys
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.server.request import Request

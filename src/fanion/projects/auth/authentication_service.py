@@ -24,9 +24,11 @@ from fanion.errors import (
 )
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts, Kind
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
+from fanion.projects.auth.model import Principal
+from fanion.projects.auth.personal_keys_service import PersonalKeyService
 from fanion.projects.auth.personal_keys_store import USED_EVERY, PersonalKeyStore
 from fanion.projects.cache import Projects
-from fanion.projects.model import Principal, Project
+from fanion.projects.model import Project
 from fanion.rest.validation import INTEGER_MAX
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -223,7 +225,7 @@ class Authentication:
 
     async def revoke_key(self, user_id: int, key_id: UUID) -> None:
         """Delete a key of the user, or raise NotFound."""
-        hashed = await self.store.delete_key(user_id, key_id, self._now())
+        hashed = await PersonalKeyService(self.store).delete_key(key_id, self._now(), user_id)
         if hashed is None:
             raise NotFound
         self._keys.invalidate(hashed)

@@ -16,7 +16,7 @@ from cachetools import TTLCache
 
 from fanion.errors import Throttled
 from fanion.projects.auth.keys import hash_key, kind_of, prefix_of
-from fanion.projects.model import Principal
+from fanion.projects.auth.model import Principal
 from fanion.server.forwarded import Caller, Client, TrustedProxies, network_of
 
 Kind = Literal["project", "personal", "secret", "session", "link"]

@@ -12,12 +12,15 @@ from litestar import Controller, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from fanion.errors import Invalid, NotFound
+from fanion.errors import NotFound
 from fanion.projects.auth.authentication_service import Authentication
-from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, check_expiry
-from fanion.projects.auth.secret_keys_store import SecretKeys
-from fanion.projects.model import Level, PersonalKey, is_scope
+from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX
+from fanion.projects.auth.model import PersonalKey
+from fanion.projects.auth.personal_keys_service import PersonalKeyService
+from fanion.projects.auth.secret_keys_service import SecretKeys
+from fanion.projects.model import Level
 from fanion.projects.request_api import FRESH, FormerValidS, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_KEY, UNSUPPORTED_OF_KEY
@@ -38,18 +41,10 @@ class NewKey(Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
 
-class KeyBody(Struct, kw_only=True):
-    id: UUID
-    label: str
+class KeyBody(PersonalKey, frozen=True, kw_only=True):
     value: Annotated[
         str | None, Meta(description="The key itself, only in the response to its creation.")
     ]
-    mask_value: str
-    scopes: list[str] | None
-    created_at: datetime
-    last_used_at: Annotated[datetime | None, Meta(description="Updated hourly at most.")]
-    user_id: int
-    expires_at: datetime | None
 
 
 class PersonalKeysApi(Controller):
@@ -67,7 +62,7 @@ class PersonalKeysApi(Controller):
     ) -> Paged[KeyBody]:
         """Return the keys of the caller, newest first."""
         page, user = request.page, request.principal.user
-        rows, count = await authentication.store.page(user.id, page.limit, page.offset)
+        rows, count = await authentication.store.list_keys(user.id, page.limit, page.offset)
         return page.with_results([_key_body(key) for key in rows], count)
 
     @post("/", summary="Create a personal API key", **FRESH)
@@ -81,16 +76,8 @@ class PersonalKeysApi(Controller):
 
         A key that expires can only create keys that expire no later.
         """
-        for scope in data.scopes or ():
-            if not is_scope(scope):
-                raise Invalid(f"Invalid scope: {scope}", attr="scopes")
-        _require_expiry(data.expires_at, request)
-        key, text = await authentication.store.create_key(
-            request.principal.user.id,
-            data.label,
-            data.scopes,
-            request.app.state.now(),
-            data.expires_at,
+        key, text = await PersonalKeyService(authentication.store).create_own_key(
+            request.principal, data.label, data.scopes, data.expires_at, request.app.state.now()
         )
         return _key_body(key, text)
 
@@ -117,34 +104,8 @@ class PersonalKeysApi(Controller):
         await authentication.revoke_key(request.principal.user.id, key_id)
 
 
-def _require_expiry(expires_at: datetime | None, request: ManagementRequest) -> None:
-    """Raise Invalid unless the caller may create a key with this expiry."""
-    own = request.principal.key_expires_at
-    if own is not None and (expires_at is None or expires_at > own):
-        raise Invalid(
-            f"Ensure this time is no later than {own.isoformat()}, when the key that makes this "
-            "one expires.",
-            attr="expires_at",
-        )
-    if expires_at is not None:
-        try:
-            check_expiry(expires_at, request.app.state.now())
-        except ValueError as error:
-            raise Invalid(str(error), attr="expires_at") from None
-
-
 def _key_body(key: PersonalKey, value: str | None = None) -> KeyBody:
-    return KeyBody(
-        id=key.id,
-        label=key.label,
-        value=value,
-        mask_value=key.mask_value,
-        scopes=None if key.scopes is None else list(key.scopes),
-        created_at=key.created_at,
-        last_used_at=key.last_used_at,
-        expires_at=key.expires_at,
-        user_id=key.user_id,
-    )
+    return KeyBody(**asdict(key), value=value)
 
 
 class NewSecretKey(Struct, kw_only=True, forbid_unknown_fields=True):

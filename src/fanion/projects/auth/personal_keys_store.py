@@ -4,10 +4,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
+from msgspec.structs import asdict
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -26,22 +26,15 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, personal_api_keys, users
 from fanion.errors import Invalid
 from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key
-from fanion.projects.model import PersonalKey, Principal, User
+from fanion.projects.auth.model import PersonalKey, Principal
+from fanion.projects.model import User
+from fanion.rest.validation import shared_fields
 
 KEYS_PER_USER_MAX = 100
 USED_EVERY = timedelta(hours=1)  # last_used_at is written hourly at most (capture.md, section 9.1)
 
 _keys = personal_api_keys.c
-_KEYS = select(
-    _keys.id,
-    _keys.user_id,
-    _keys.label,
-    _keys.mask_value,
-    _keys.scopes,
-    _keys.created_at,
-    _keys.last_used_at,
-    _keys.expires_at,
-)
+_KEYS = select(*(_keys[name] for name in PersonalKey.__struct_fields__))
 _OF_USER = _keys.user_id == bindparam("user")
 _PAGE = (
     _KEYS.where(_OF_USER)
@@ -93,7 +86,7 @@ class PersonalKeyStore:
     """
 
     def __init__(self, records: Records) -> None:
-        self._records = records
+        self.records = records
 
     async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
         """Return owners by the hash of their key, expired keys included.
@@ -102,70 +95,32 @@ class PersonalKeyStore:
         """
         principals: dict[str, Principal] = {}
         levels: dict[str, dict[UUID, int]] = {}
-        for row in await self._records.fetch(_OWNERS, {"hashes": hashes}):
+        for row in await self.records.fetch(_OWNERS, {"hashes": hashes}):
             owner_levels = levels.setdefault(row.hash, {})
             if row.organization_id is not None:
                 owner_levels[row.organization_id] = row.level
             principals[row.hash] = _principal_of_row(row, owner_levels)
         return principals
 
-    async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
+    async def list_keys(
+        self, user_id: int, limit: int, offset: int
+    ) -> tuple[list[PersonalKey], int]:
         """Return one page of the user's keys, newest first, and the number of all."""
         parameters = {"user": user_id}
-        [(count,)] = await self._records.fetch(_COUNT, parameters)
-        rows = await self._records.fetch(_PAGE, {**parameters, "rows": limit, "start": offset})
+        [(count,)] = await self.records.fetch(_COUNT, parameters)
+        rows = await self.records.fetch(_PAGE, {**parameters, "rows": limit, "start": offset})
         return [_key_of_row(row) for row in rows], count
 
     async def find_key(self, user_id: int, key_id: UUID) -> PersonalKey | None:
-        rows = await self._records.fetch(
+        rows = await self.records.fetch(
             _KEYS.where(_OF_USER, _keys.id == bindparam("key")), {"user": user_id, "key": key_id}
         )
         return _key_of_row(rows[0]) if rows else None
 
-    async def create_key(
-        self,
-        user_id: int,
-        label: str,
-        scopes: Sequence[str] | None,
-        now: datetime,
-        expires_at: datetime | None = None,
-        *,
-        by_operator: bool = False,
-    ) -> tuple[PersonalKey, str]:
-        """Create a key, and return it with its text, which cannot be read later.
-
-        Args:
-            by_operator: Whether the operator creates it, not its owner.
-
-        Raises:
-            Invalid: The user already has KEYS_PER_USER_MAX keys.
-        """
-        granted = None if scopes is None else tuple(scopes)
-        new = NewPersonalKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
-        async with self._records.write() as connection:
-            return await connection.run_sync(create_key, new)
-
-    async def delete_key(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
-        """Delete a key and return its hash, or None if the user has no such key."""
-        which = (_keys.user_id == user_id) & (_keys.id == key_id)
-        async with self._records.write() as connection:
-            hashes = await connection.run_sync(
-                partial(_delete_keys, which=which, now=now, by=user_id)
-            )
-            return hashes[0] if hashes else None
-
-    async def revoke_key(self, key_id: UUID, now: datetime) -> bool:
-        """Delete a key of any user, as the operator. Return False if there is no such key."""
-        async with self._records.write() as connection:
-            which = _keys.id == key_id
-            return bool(
-                await connection.run_sync(partial(_delete_keys, which=which, now=now, by=None))
-            )
-
     async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
         if not used:
             return
-        async with self._records.write() as connection:
+        async with self.records.write() as connection:
             await connection.execute(
                 _USED,
                 [
@@ -185,7 +140,7 @@ class NewPersonalKey:
 
     user_id: int
     label: str
-    scopes: tuple[str, ...] | None
+    scopes: Sequence[str] | None
     now: datetime
     expires_at: datetime | None = None
     by_operator: bool = False
@@ -205,25 +160,33 @@ def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey
         )
     text = personal_key(secrets.token_bytes(KEY_BYTES))
     key = PersonalKey(
-        uuid4(), new.user_id, new.label, mask(text), new.scopes, new.now, None, new.expires_at
+        id=uuid4(),
+        label=new.label,
+        mask_value=mask(text),
+        scopes=None if new.scopes is None else list(new.scopes),
+        created_at=new.now,
+        last_used_at=None,
+        user_id=new.user_id,
+        expires_at=new.expires_at,
     )
-    connection.execute(
-        insert(personal_api_keys).values(
-            id=key.id,
-            user_id=key.user_id,
-            label=key.label,
-            hash=hash_key(text),
-            mask_value=key.mask_value,
-            scopes=key.scopes,
-            created_at=key.created_at,
-            last_used_at=None,
-            expires_at=key.expires_at,
-        )
-    )
-    state = ItemState(str(key.id), key.label, {})
+    connection.execute(insert(personal_api_keys).values(hash=hash_key(text), **asdict(key)))
     by = None if new.by_operator else key.user_id
-    _record_key(connection, key.user_id, None, state, new.now, by)
+    _record_key(connection, key.user_id, None, ItemState(str(key.id), key.label, {}), new.now, by)
     return key, text
+
+
+def delete_key(
+    connection: Connection, key_id: UUID, now: datetime, user_id: int | None = None
+) -> str | None:
+    """Delete a key and return its hash, or None if there is no such key.
+
+    Args:
+        user_id: The owner, who deletes it; None for the operator, who deletes keys of any user.
+    """
+    which = _keys.id == key_id
+    if user_id is not None:
+        which &= _keys.user_id == user_id
+    return next(iter(_delete_keys(connection, which, now, user_id)), None)
 
 
 def revoke_keys_of(connection: Connection, user_id: int, now: datetime, by: int | None) -> None:
@@ -288,14 +251,4 @@ def read_owner(row: Any) -> User:
 
 
 def _key_of_row(row: Any) -> PersonalKey:
-    scopes = None if row.scopes is None else tuple(row.scopes)
-    return PersonalKey(
-        row.id,
-        row.user_id,
-        row.label,
-        row.mask_value,
-        scopes,
-        row.created_at,
-        row.last_used_at,
-        row.expires_at,
-    )
+    return PersonalKey(**shared_fields(row, PersonalKey))

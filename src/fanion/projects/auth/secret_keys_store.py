@@ -1,11 +1,9 @@
-"""Secret keys of projects, for servers that read flag definitions: store and authentication.
+"""Secret keys of projects, for servers that read flag definitions, in the records store.
 
 Source: sdk-wire.md, section 5.1.
 """
 
-import secrets
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,21 +26,8 @@ from fanion.db.columns import UtcDateTime
 from fanion.db.engine import Records
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys
 from fanion.db.schema.tables import projects
-from fanion.errors import ExpiredPersonalApiKey
-from fanion.projects.auth.authentication_service import KeyCache, has_expired
-from fanion.projects.auth.failed_attempts_cache import FailedAttempts
-from fanion.projects.auth.keys import (
-    KEY_BYTES,
-    KEY_CHARS_MAX,
-    SECRET_KEY_PREFIX,
-    hash_key,
-    mask,
-    secret_key,
-)
 from fanion.projects.model import FORMER_KEYS_MAX
 from fanion.projects.store import load_projects, record_project_change, too_many_former
-from fanion.runtime.change_bus import ChangeBus, Topic
-from fanion.server.forwarded import Caller
 
 _key, _former = project_secret_keys.c, former_secret_keys.c
 _HASHES: BindParameter[Any] = bindparam("hashes", expanding=True)
@@ -90,46 +75,45 @@ class SecretKeyStore:
     """The secret keys of projects. The activity log of the project records each change."""
 
     def __init__(self, records: Records) -> None:
-        self._records = records
+        self.records = records
 
     async def owners(self, hashes: Sequence[str]) -> Mapping[str, SecretKeyOwner]:
         """Return projects by the hash of the key, with expired and without unknown keys."""
-        rows = await self._records.fetch(_OWNERS, {"hashes": hashes})
+        rows = await self.records.fetch(_OWNERS, {"hashes": hashes})
         return {row.hash: SecretKeyOwner(row.project_id, row.valid_until) for row in rows}
 
-    async def replace_key(self, reset: SecretKeyReset) -> None:
-        """Replace the key of a project.
 
-        Raises:
-            Invalid: FORMER_KEYS_MAX former keys are still valid.
-        """
-        async with self._records.write() as connection:
-            before = await connection.run_sync(_retire_key, reset)
-            await connection.execute(
-                insert(project_secret_keys).values(
-                    project_id=reset.project_id,
-                    hash=reset.hashed,
-                    mask_value=reset.mask_value,
-                    created_at=reset.now,
-                )
-            )
-            await connection.run_sync(
-                _record_change, reset.project_id, before, reset.mask_value, reset.user_id, reset.now
-            )
+def replace_key(connection: Connection, reset: SecretKeyReset) -> None:
+    """Replace the key of a project.
 
-    async def remove_keys(self, project_id: int, now: datetime, user_id: int | None) -> bool:
-        """Delete the key of a project and all former ones, and return whether any was valid.
+    Raises:
+        Invalid: FORMER_KEYS_MAX former keys are still valid.
+    """
+    before = _retire_key(connection, reset)
+    connection.execute(
+        insert(project_secret_keys).values(
+            project_id=reset.project_id,
+            hash=reset.hashed,
+            mask_value=reset.mask_value,
+            created_at=reset.now,
+        )
+    )
+    _record_change(connection, reset.project_id, before, reset.mask_value, reset.user_id, reset.now)
 
-        Args:
-            user_id: The user who makes the change; None for the operator.
-        """
-        async with self._records.write() as connection:
-            present, former = await connection.run_sync(_remove_keys, project_id, now)
-            if present is not None or former:
-                await connection.run_sync(
-                    _record_change, project_id, present or former, None, user_id, now
-                )
-            return present is not None or former is not None
+
+def remove_keys(
+    connection: Connection, project_id: int, now: datetime, user_id: int | None
+) -> bool:
+    """Delete the key of a project and all former ones, and return whether any was valid.
+
+    Args:
+        user_id: The user who makes the change; None for the operator.
+    """
+    present, former = _delete_keys(connection, project_id, now)
+    if present is None and former is None:
+        return False
+    _record_change(connection, project_id, present or former, None, user_id, now)
+    return True
 
 
 def _retire_key(connection: Connection, reset: SecretKeyReset) -> str | None:
@@ -159,7 +143,7 @@ def _retire_key(connection: Connection, reset: SecretKeyReset) -> str | None:
     return str(present.mask_value)
 
 
-def _remove_keys(
+def _delete_keys(
     connection: Connection, project_id: int, now: datetime
 ) -> tuple[str | None, str | None]:
     """Delete all keys, and return the masked current one and the former one that expires last."""
@@ -193,98 +177,3 @@ def _record_change(
         "Project", {"secret_key": before}, {"secret_key": after}, ["secret_key"]
     )
     record_project_change(connection, project, differing, user_id, now)
-
-
-class SecretKeys:
-    """Authentication with secret keys, cached. Keys are replaced and revoked here.
-
-    Args:
-        now: Returns the time of day.
-        clock: Monotonic clock, in seconds.
-    """
-
-    def __init__(
-        self,
-        store: SecretKeyStore,
-        now: Callable[[], datetime],
-        clock: Callable[[], float] = time.monotonic,
-        failures: FailedAttempts | None = None,
-        bus: ChangeBus | None = None,
-    ) -> None:
-        self._store = store
-        self._failures = failures or FailedAttempts(clock=clock)
-        self._now = now
-        self._keys = KeyCache(store.owners, self._failures, clock)
-        self._bus = bus or ChangeBus()
-
-    async def project_id(self, key: str, location: str, caller: Caller | None = None) -> int | None:
-        """Return the project of a key, or None for text that is not a secret key.
-
-        Args:
-            location: Where in the request the key was, for errors.
-            caller: The client whose failures are counted; None to count none.
-
-        Raises:
-            InvalidPersonalApiKey: The key is unknown.
-            ExpiredPersonalApiKey: The key has expired.
-            Throttled: The client has sent too many unknown keys.
-            RecordsUnavailable: The records store does not answer.
-        """
-        if not key.startswith(SECRET_KEY_PREFIX) or len(key) > KEY_CHARS_MAX:
-            return None
-        owner = await self._keys.find(key, location, caller)
-        if has_expired(owner.valid_until, self._now()):
-            self._failures.ended_secret(mask(key), caller)
-            raise ExpiredPersonalApiKey(
-                f"Personal API key found in request {location} has expired."
-            )
-        return owner.project_id
-
-    async def opens(self, hashed: str, project_id: int) -> bool:
-        """Return whether the key still reads the project's definitions.
-
-        Raises:
-            RecordsUnavailable: The records store does not answer.
-        """
-        owner = await self._keys.get(hashed)
-        return (
-            owner is not None
-            and owner.project_id == project_id
-            and not has_expired(owner.valid_until, self._now())
-        )
-
-    async def rotate_key(
-        self, project_id: int, user_id: int | None = None, former_valid_s: int = 0
-    ) -> str:
-        """Replace the key of a project and return the new key, which cannot be read later.
-
-        Args:
-            user_id: The user who makes the change; None for the operator.
-            former_valid_s: How long the current key stays valid. With 0, it and all former ones
-                expire at once.
-
-        Raises:
-            Invalid: FORMER_KEYS_MAX former keys are still valid.
-            RecordsUnavailable: The records store does not answer.
-        """
-        text = secret_key(secrets.token_bytes(KEY_BYTES))
-        hashed, now = hash_key(text), self._now()
-        await self._store.replace_key(
-            SecretKeyReset(project_id, hashed, mask(text), former_valid_s, now, user_id)
-        )
-        self._invalidate(project_id)
-        return text
-
-    async def revoke_key(self, project_id: int, user_id: int | None = None) -> bool:
-        """Delete the key of a project and all former ones, and return whether any was valid.
-
-        Raises:
-            RecordsUnavailable: The records store does not answer.
-        """
-        was_there = await self._store.remove_keys(project_id, self._now(), user_id)
-        self._invalidate(project_id)
-        return was_there
-
-    def _invalidate(self, project_id: int) -> None:
-        self._keys.invalidate_all()
-        self._bus.publish(Topic.SECRET_KEYS, project_id)

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import OrganizationAuthor
 from fanion.errors import NotFound
+from fanion.projects.auth.model import PersonalKey, access_not_given
 from fanion.projects.auth.personal_keys_store import NewPersonalKey, create_key, revoke_keys_of
 from fanion.projects.invites.store import revoke_invites_of
 from fanion.projects.members.model import Member, NewMember, address_taken, last_owner
@@ -33,7 +34,7 @@ from fanion.projects.members.store import (
     set_member_level,
     set_user_active,
 )
-from fanion.projects.model import Level, PersonalKey, access_not_given
+from fanion.projects.model import Level
 from fanion.projects.organizations.model import (
     Manager,
     require_manager,

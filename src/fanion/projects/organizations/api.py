@@ -15,8 +15,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
+from fanion.projects.auth.model import Principal
 from fanion.projects.cache import Projects
-from fanion.projects.model import LEVELS, Level, Organization, Principal
+from fanion.projects.model import LEVELS, Level, Organization
 from fanion.projects.organizations.model import AccessLevel, ResourceAccess
 from fanion.projects.organizations.store import (
     ResourceAccessStore,

@@ -24,7 +24,8 @@ from fanion.errors import Invalid, NotFound, PermissionDenied
 from fanion.flags.definitions.changes_store import record_updated, related_change
 from fanion.flags.definitions.store import live_flags
 from fanion.flags.engine.definition import Flag, FlagRow, compile_flag
-from fanion.projects.model import Level, Principal, Project
+from fanion.projects.auth.model import Principal
+from fanion.projects.model import Level, Project
 from fanion.projects.organizations.model import AccessLevel
 from fanion.projects.organizations.store import setting_of
 from fanion.projects.roles.model import Role
