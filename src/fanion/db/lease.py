@@ -12,6 +12,18 @@ from sqlalchemy import Column, ColumnElement, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
+class LeaseLost(Exception):
+    """The loss of a lease, which another server has taken, or whose work was changed or is gone."""
+
+    def __str__(self) -> str:
+        return "the lease is lost"
+
+
+def is_free(until: Column[Any], now: datetime) -> ColumnElement[bool]:
+    """Return the condition that a server may take a lease, by when the former one expires."""
+    return or_(until.is_(None), until <= now)
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The columns of a table that hold a lease.
@@ -27,7 +39,7 @@ class Lease:
 
     def is_free(self, now: datetime) -> ColumnElement[bool]:
         """Return the condition that a server may take the lease."""
-        return or_(self.until.is_(None), self.until <= now)
+        return is_free(self.until, now)
 
     def is_held_by(self, holder: str) -> ColumnElement[bool]:
         """Return the condition that `holder` has the lease.

@@ -5,7 +5,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
+from fanion.db.schema.insights import alerts
 from fanion.observability.metrics import Metrics
 from fanion.projects.model import Level
 from fanion.webhooks.client import Resolver, Sender
@@ -103,6 +105,35 @@ async def test_an_alert_from_birth_to_deletion(tenant: Tenant) -> None:
     assert changed.json() == {**made, "threshold": 5.0, "enabled": False}
     assert listed["results"] == [changed.json()]
     assert (removed.status_code, gone.status_code) == (204, 404)
+
+
+@pytest.mark.every_engine
+async def test_an_alert_that_cannot_be_checked_is_put_off_and_the_others_are_checked(
+    tenant: Tenant,
+) -> None:
+    broken, good = await alert(tenant), await alert(tenant)
+
+    await set_series(tenant, broken["id"], -9)
+    await all_checked(tenant)
+    await set_series(tenant, broken["id"], 0)
+    await all_checked(tenant)
+    before = await states(tenant)
+    tenant.server.clock.move(seconds=30)
+    await all_checked(tenant)
+
+    assert before == {broken["id"]: "not_checked", good["id"]: "not_firing"}
+    assert await states(tenant) == {broken["id"]: "not_firing", good["id"]: "not_firing"}
+
+
+async def set_series(tenant: Tenant, alert_id: int, series_index: int) -> None:
+    async with tenant.server.records.write() as connection:
+        await connection.execute(
+            update(alerts).where(alerts.c.id == alert_id).values(series_index=series_index)
+        )
+
+
+async def states(tenant: Tenant) -> Json:
+    return {listed["id"]: listed["state"] for listed in (await tenant.get("/alerts/"))["results"]}
 
 
 async def test_the_activity_records_alerts(tenant: Tenant) -> None:

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record_activity
+from fanion.db.due_work import DueRow, DueRows
 from fanion.db.engine import Records
-from fanion.db.lease import Lease
 from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import projects
 from fanion.errors import Invalid, NotFound
@@ -24,21 +24,12 @@ from fanion.webhooks.outbox_store import enqueue
 
 ALERTS_MAX = 100  # in one project
 LEASE = timedelta(minutes=5)
-DUE_MAX = 100
 # Fields whose changes are recorded in the activity log; outcomes of checks are not.
 RECORDED = ("insight_id", *PlainAlert.__struct_fields__)
 _COLUMNS = tuple(name for name in Alert.__struct_fields__ if name != "created_by")
 _NEW = {"state": "not_checked", "value": None, "error": None, "last_checked_at": None}
 
 _alert = alerts.c
-# A former holder notices by `due_at` that another server has finished the check.
-_LEASE = Lease(_alert.lease_until)
-
-
-@dataclass(frozen=True, slots=True)
-class DueAlert:
-    alert: Alert
-    due_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,50 +60,39 @@ class AlertStore:
         async with self.records.read() as connection:
             return await connection.run_sync(_get_alert, project_id, alert_id)
 
-    async def due_alerts(self, now: datetime) -> Sequence[DueAlert]:
-        """Return up to DUE_MAX due alerts of insights that are not deleted, longest due first."""
-        statement = (
-            select(alerts)
-            .join(insights, insights.c.id == _alert.insight_id)
-            .where(_is_due(now), insights.c.deleted.is_(False))
-            .order_by(_alert.due_at, _alert.id)
-            .limit(DUE_MAX)
-        )
-        async with self.records.read() as connection:
-            rows = (await connection.execute(statement)).all()
-            due_alerts = await connection.run_sync(_read_alerts, rows)
-        return [DueAlert(alert, row.due_at) for alert, row in zip(due_alerts, rows, strict=True)]
+    @property
+    def checks(self) -> DueRows:
+        """Return the checks of alerts as rows that are due."""
+        return DueRows(self.records, alerts, _alert.due_at, LEASE)
 
-    async def claim_alert(self, due: DueAlert, now: datetime) -> bool:
-        """Return whether this server is the first to claim the alert."""
-        claimed = (
-            update(alerts).where(_is_same(due), _is_due(now)).values(**_LEASE.taken(now + LEASE))
+    async def due_alerts(self, now: datetime) -> Sequence[DueRow]:
+        """Return due alerts of insights that are not deleted, the longest overdue first."""
+        shown = select(insights.c.id).where(insights.c.deleted.is_(False))
+        return await self.checks.due_rows(
+            now, _alert.enabled.is_(True), _alert.insight_id.in_(shown)
         )
-        async with self.records.write() as connection:
-            return (await connection.execute(claimed)).rowcount == 1
 
     async def finish_check(
-        self, due: DueAlert, alert: Alert, outcome: Checked, now: datetime
+        self, row: DueRow, alert: Alert, outcome: Checked, now: datetime
     ) -> None:
         """Store the outcome of a check, and call webhooks when the alert starts or stops firing.
 
         Args:
-            due: The alert as it was claimed.
+            row: The claim of the alert.
             alert: The alert with the value of the breakdown that it follows from now on.
             outcome: The outcome.
             now: The time of the check.
         """
         async with self.records.write() as connection:
-            await connection.run_sync(self._finish_check, due, alert, outcome, now)
+            await connection.run_sync(self._finish_check, row, alert, outcome, now)
 
     def _finish_check(
-        self, connection: Connection, due: DueAlert, alert: Alert, outcome: Checked, now: datetime
+        self, connection: Connection, row: DueRow, alert: Alert, outcome: Checked, now: datetime
     ) -> None:
         followed = {"series_index": alert.series_index, "breakdown_value": alert.breakdown_value}
         times = {"last_checked_at": now, "due_at": now + self.every}
         values = {**asdict(outcome), **followed, **times}
-        done = update(alerts).where(_is_same(due)).values(**values, **_LEASE.released())
-        if connection.execute(done).rowcount != 1:
+        if not self.checks.finish(connection, row, **values):
             return
         if (alert.state == "firing") != (outcome.state == "firing"):
             body = partial(alert_body, _webhook_values(alert, outcome), now)
@@ -170,7 +150,7 @@ def change_alert(
     differing = {name: value for name, value in values.items() if getattr(before, name) != value}
     if not differing:
         return before
-    again = {**_NEW, "due_at": author.now, "updated_at": author.now, **_LEASE.released()}
+    again = {**_NEW, "due_at": author.now, "updated_at": author.now, "lease_until": None}
     connection.execute(update(alerts).where(_alert.id == alert_id).values(**differing, **again))
     after = _get_alert(connection, author.project_id, alert_id)
     _record_change(connection, author, before, after)
@@ -246,12 +226,3 @@ def _read_alerts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert
         )
         for row in rows
     ]
-
-
-def _is_due(now: datetime) -> ColumnElement[bool]:
-    return _alert.enabled.is_(True) & (_alert.due_at <= now) & _LEASE.is_free(now)
-
-
-def _is_same(due: DueAlert) -> ColumnElement[bool]:
-    """Return the condition for the alert, unless it was changed since it was due."""
-    return (_alert.id == due.alert.id) & (_alert.due_at == due.due_at)
