@@ -9,7 +9,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
+from fanion.db.schema.insights import dashboards
 from tests.support.application import Json, Tenant
 
 FILTERS: Json = {"insight": "TRENDS", "events": [{"id": "seen"}], "date_from": "-1d"}
@@ -27,7 +29,7 @@ async def seen(tenant: Tenant) -> None:
 
 
 async def made(tenant: Tenant, **more: Any) -> Json:
-    answer = await tenant.api.post("/insights/", json={"filters": FILTERS, **more})
+    answer = await tenant.api.post("/insights/", json={"filters": FILTERS} | more)
     assert answer.status_code == 201, answer.text
     insight: Json = answer.json()
     return insight
@@ -89,10 +91,11 @@ async def refreshed(tenant: Tenant) -> None:
         pass
 
 
-async def on_dashboard(tenant: Tenant) -> tuple[str, str]:
+async def on_dashboard(tenant: Tenant, days: int = 1) -> tuple[str, str]:
     """Return the addresses of a new dashboard and of its only insight."""
     board = (await tenant.api.post("/dashboards/", json={"name": "d"})).json()
-    insight = await made(tenant, dashboards=[board["id"]])
+    filters = {**FILTERS, "date_from": f"-{days}d"}
+    insight = await made(tenant, filters=filters, dashboards=[board["id"]])
     return f"/dashboards/{board['id']}/", f"/insights/{insight['id']}/"
 
 
@@ -130,3 +133,32 @@ async def test_a_deleted_dashboard_is_not_calculated(tenant: Tenant) -> None:
     await refreshed(tenant)
 
     assert (await tenant.get(insight))["last_refresh"] is None
+
+
+@pytest.mark.every_engine
+async def test_a_dashboard_that_cannot_be_calculated_is_put_off_and_the_others_are_calculated(
+    tenant: Tenant,
+) -> None:
+    (broken, first), (good, second) = await on_dashboard(tenant), await on_dashboard(tenant, days=2)
+    for board in (broken, good):
+        await tenant.get(board)
+    tenant.server.clock.move(minutes=15)
+
+    await store_filters(tenant, broken, [1])
+    await refreshed(tenant)
+    await store_filters(tenant, broken, {})
+    await refreshed(tenant)
+    before = [(await tenant.get(insight))["last_refresh"] for insight in (first, second)]
+    tenant.server.clock.move(seconds=30)
+    await refreshed(tenant)
+
+    assert before == [None, "2024-03-01T12:15:00Z"]
+    assert (await tenant.get(first))["last_refresh"] == "2024-03-01T12:15:30Z"
+
+
+async def store_filters(tenant: Tenant, board: str, filters: object) -> None:
+    board_id = int(board.split("/")[2])
+    async with tenant.server.records.write() as connection:
+        await connection.execute(
+            update(dashboards).where(dashboards.c.id == board_id).values(filters=filters)
+        )

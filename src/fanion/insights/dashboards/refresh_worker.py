@@ -1,30 +1,30 @@
 """The worker that calculates the tiles of viewed dashboards, so that they show recent numbers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Never
 
 import structlog
 
-from fanion.db.engine import RecordsUnavailable
+from fanion.db.due_work import DueRow, LeasedWorker
 from fanion.errors import Invalid, Unavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.insights.dashboards.model import StoredDashboard
-from fanion.insights.dashboards.refresh_store import DashboardRefreshStore, DueDashboard
+from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
+from fanion.insights.dashboards.store import DashboardStore
 from fanion.insights.questions.result_cache import ResultCache
 from fanion.insights.questions.service import read_stored_question
 from fanion.projects.model import Project
-from fanion.runtime.background import run_loop
-
-POLL_S = 30.0
 
 
-class DashboardRefreshWorker:
+class DashboardRefreshWorker(LeasedWorker[Project]):
     """The scheduled refreshes: one dashboard after another, shared by all servers.
 
     Args:
         project_of: Returns a project by its id.
     """
+
+    waits, all_wait, id_name = "dashboard_waits", "dashboards_wait", "dashboard"
+    expected = (EventStoreUnavailable, Unavailable)
 
     def __init__(
         self,
@@ -33,43 +33,27 @@ class DashboardRefreshWorker:
         project_of: Callable[[int], Awaitable[Project | None]],
         now: Callable[[], datetime],
     ) -> None:
+        super().__init__(store.refreshes, project_of, now)
         self._store = store
+        self._dashboards = DashboardStore(store.records)
         self._results = results
-        self._project_of = project_of
-        self._now = now
 
-    async def run(self) -> Never:
-        expected = (RecordsUnavailable, EventStoreUnavailable, Unavailable)
-        await run_loop(self._work, POLL_S, "dashboards_not_refreshed", expected)
+    async def _due_items(self) -> Sequence[DueRow]:
+        return await self._store.due_dashboards(self._now())
 
-    async def work_once(self) -> int:
-        """Calculate the dashboards that are due, and return how many.
+    async def _process(self, row: DueRow, project: Project) -> None:
+        dashboard = await self._dashboards.get_dashboard(project.id, row.id)
+        if dashboard is not None:
+            await self._calculate(project, dashboard, row)
+        await self._store.finish_refresh(row, self._now())
 
-        Errors of the stores are passed on.
-        """
-        done = 0
-        for due in await self._store.due_dashboards(self._now()):
-            done += await self._refresh(due)
-        return done
-
-    async def _work(self) -> None:
-        await self.work_once()
-
-    async def _refresh(self, due: DueDashboard) -> bool:
-        project = await self._project_of(due.project_id)
-        dashboard = await self._store.claim_dashboard(due, self._now())
-        if project is None or dashboard is None:
-            return False
-        await self._calculate(project, dashboard)
-        await self._store.finish_refresh(due, self._now())
-        return True
-
-    async def _calculate(self, project: Project, dashboard: StoredDashboard) -> None:
+    async def _calculate(self, project: Project, dashboard: StoredDashboard, row: DueRow) -> None:
         """Calculate all tiles; one that cannot be calculated does not delay the others."""
         for tile in dashboard.tiles:
             query = read_stored_question(tile.insight.question.on_dashboard(dashboard.filters))
             if query is None:
                 continue
+            await self._rows.renew(row, self._now())
             try:
                 await self._results.get_or_calculate(project, query, self._now())
             except Invalid as error:
