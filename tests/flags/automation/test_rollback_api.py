@@ -130,11 +130,11 @@ async def test_without_an_answer_of_the_event_store_nothing_is_decided(tenant: T
     await run_checks_at(tenant, hours=1)
     unanswered = await flag_now(tenant, flag)
     tenant.server.events.is_down = False
-    await run_checks_at(tenant, hours=1, minutes=4)
-    leased = await flag_now(tenant, flag)
-    await run_checks_at(tenant, hours=1, minutes=5)
+    await run_checks_at(tenant, hours=1, seconds=29)
+    put_off = await flag_now(tenant, flag)
+    await run_checks_at(tenant, hours=1, seconds=30)
 
-    assert unanswered == leased == (True, None)
+    assert unanswered == put_off == (True, None)
     assert await flag_now(tenant, flag) == (False, True)
 
 

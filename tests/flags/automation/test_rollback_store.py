@@ -10,8 +10,9 @@ import pytest
 
 from fanion.activity.model import Author
 from fanion.activity.store import page
+from fanion.db.due_work import DueRow
 from fanion.db.engine import Records, open_records
-from fanion.flags.automation.rollback_store import LEASE, DueCheck, MetCondition, RollbackStore
+from fanion.flags.automation.rollback_store import MetCondition, RollbackStore
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
@@ -71,23 +72,8 @@ async def get_flag(records: Records, flag_id: int) -> StoredFlag:
     return flag
 
 
-async def due_at(records: Records, now: datetime) -> list[DueCheck]:
-    return list(await RollbackStore(records, EVERY).due_checks(now))
-
-
-async def test_two_servers_check_a_flag_once(records: Records, others: Records) -> None:
-    await create_flag(records)
-    [due] = await due_at(records, LATER)
-    stores = [
-        RollbackStore(server_records, EVERY)
-        for server_records in (records, others, records, others)
-    ]
-
-    claimed = await asyncio.gather(*(store.claim_check(due, LATER) for store in stores))
-
-    assert [flag is not None for flag in claimed].count(True) == 1
-    assert await due_at(others, LATER + LEASE - timedelta(seconds=1)) == []
-    assert await due_at(others, LATER + LEASE) == [due]
+async def due_at(records: Records, now: datetime) -> list[DueRow]:
+    return list(await RollbackStore(records, EVERY).checks.due_rows(now))
 
 
 async def test_two_servers_that_find_the_same_roll_back_once(
@@ -120,13 +106,13 @@ async def test_a_check_that_found_nothing_is_due_again_an_interval_later(
     store = RollbackStore(records, EVERY)
     early = await due_at(records, LATER - timedelta(seconds=1))
     [due] = await due_at(records, LATER)
-    await store.claim_check(due, LATER)
+    await store.checks.claim(due, LATER)
 
     await store.complete_check(due, LATER)
 
     assert early == []
     assert await due_at(records, LATER + EVERY - timedelta(seconds=1)) == []
-    assert await due_at(records, LATER + EVERY) == [DueCheck(flag_id, 1, LATER)]
+    assert await due_at(records, LATER + EVERY) == [DueRow(flag_id, 1, LATER)]
     assert (await get_flag(records, flag_id)).definition.active
 
 
@@ -141,7 +127,7 @@ async def test_a_flag_switched_on_again_meanwhile_stays_on(records: Records) -> 
     assert not done
     assert (await get_flag(records, flag_id)).definition.active
     assert await due_at(records, LATER) == []
-    assert await due_at(records, LATER + EVERY) == [DueCheck(flag_id, 1, LATER)]
+    assert await due_at(records, LATER + EVERY) == [DueRow(flag_id, 1, LATER)]
 
 
 @pytest.mark.parametrize(
@@ -169,9 +155,9 @@ async def test_other_conditions_begin_anew_and_other_changes_do_not(records: Rec
     first = await due_at(records, LATER)
     await change(records, flag_id, half, rollback_conditions=[{"threshold": 2}])
 
-    assert first == [DueCheck(flag_id, 1, NOW)]
+    assert first == [DueRow(flag_id, 1, NOW)]
     assert await due_at(records, LATER) == []
-    assert await due_at(records, half + EVERY) == [DueCheck(flag_id, 1, half)]
+    assert await due_at(records, half + EVERY) == [DueRow(flag_id, 1, half)]
 
 
 async def test_a_flag_that_is_replaced_is_no_longer_checked(records: Records) -> None:
@@ -179,4 +165,4 @@ async def test_a_flag_that_is_replaced_is_no_longer_checked(records: Records) ->
     await change(records, flag_id, deleted=True)
     again = await create_flag(records)
 
-    assert [due.flag_id for due in await due_at(records, LATER)] == [again]
+    assert [due.id for due in await due_at(records, LATER)] == [again]

@@ -1,7 +1,7 @@
 """Scheduled changes of flags in the records store, each step executed by one server.
 
 An execution locks the flag, then the change, and writes both in one transaction, so a second server
-finds the step done. Every transaction locks in this order.
+finds the step done, and no lease is needed (decision 23). Every transaction locks in this order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
 
 from fanion.activity.model import Author, Trigger
+from fanion.db.due_work import DUE_MAX
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import users
@@ -35,8 +36,6 @@ from fanion.projects.organizations.store import USER_SUMMARY
 # Pending and completed changes of one flag.
 WAITING_MAX = 100
 DONE_MAX = 100
-# Changes per poll; after a full poll the next one follows at once.
-DUE_MAX = 100
 _LEFT = "The user who scheduled the change is no longer a member of the organization."
 _NO_RIGHT = "The user who scheduled the change may no longer edit this feature flag."
 _INTERNAL = "The change failed on the server's side."
