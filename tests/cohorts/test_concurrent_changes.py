@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.imports.store import ImportStore, by_distinct_id
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
+from fanion.db.lease import LeaseLost
 from fanion.errors import Invalid
 from tests.support.stored_cohorts import (
     AUTHOR,

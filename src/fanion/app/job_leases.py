@@ -1,6 +1,7 @@
 """Leases of background loops that only one server runs at a time.
 
-When that server stops or dies, another one continues.
+When that server stops or dies, another one continues. Unlike the claims of `db/due_work` a lease is
+held for as long as the server lives, by the clock of PostgreSQL (decision 23).
 """
 
 import asyncio
@@ -17,7 +18,6 @@ from sqlalchemy import delete, func, or_
 
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.db.lease import Lease
 from fanion.db.schema.servers import job_leases
 from fanion.runtime.background import BackgroundTask, run_loop
 from fanion.runtime.failure_log import FailureLog
@@ -30,7 +30,6 @@ RETRY_S: Final = 1.0  # while the store cannot be reached
 UNREAD: Final = "job_lease_unread"
 
 _lease = job_leases.c
-_LEASE = Lease(_lease.held_until, _lease.holder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class JobLeases:
             statement = upsert(connection.dialect, job_leases).values(
                 name=name, holder=self.holder, held_until=until
             )
-            is_claimable = or_(_lease.held_until <= func.now(), _LEASE.is_held_by(self.holder))
+            is_claimable = or_(_lease.held_until <= func.now(), _lease.holder == self.holder)
             result = await connection.execute(
                 statement.on_conflict_do_update(
                     index_elements=["name"],
@@ -87,7 +86,7 @@ class JobLeases:
         Raises:
             RecordsUnavailable: The store does not answer; the lease then expires by itself.
         """
-        own = _lease.name == name, _LEASE.is_held_by(self.holder)
+        own = _lease.name == name, _lease.holder == self.holder
         async with self.records.write() as connection:
             await connection.execute(delete(job_leases).where(*own))
 

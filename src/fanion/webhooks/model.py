@@ -32,7 +32,7 @@ EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 Status = Literal["pending", "delivered", "failed"]
 
 # Delays after the first failure, the second, and so on. After the last one a delivery fails for
-# good, a day after the change that it reports.
+# good, a day after the change that it reports. As documented, they grow faster than by `backoff_s`.
 WAITS_S = (10, 60, 300, 1_800, 7_200, 21_600, 54_000)
 ATTEMPTS_MAX = len(WAITS_S) + 1
 

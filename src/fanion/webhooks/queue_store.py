@@ -1,7 +1,8 @@
 """A queue of due deliveries, which are claimed with a lease, finished and released.
 
 A claim moves the due time to the end of the lease, when another server may claim the delivery.
-The number of the attempt identifies the holder.
+The number of the attempt identifies the holder. Unlike `db/due_work` a claim takes one delivery of
+each of many receivers within the limits of their projects (decision 23).
 """
 
 from collections import Counter

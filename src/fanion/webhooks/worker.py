@@ -12,6 +12,7 @@ from typing import Never
 
 import structlog
 
+from fanion.db.due_work import POLL_S
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.observability.metrics import Metrics
 from fanion.runtime.background import run_loop
@@ -20,7 +21,6 @@ from fanion.webhooks.client import Sender
 from fanion.webhooks.model import DeliveryOutcome, signed_headers
 from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, DeliveryQueue
 
-POLL_S = 1.0  # a poll costs two reads through indexes
 SENDING_MAX = 64  # concurrent deliveries of one server
 _INTERNAL = "The attempt failed because of an error of this server."
 

@@ -6,11 +6,12 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select, update
 
-from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.imports.store import ImportStore, by_distinct_id
 from fanion.cohorts.members.store import memberships
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
+from fanion.db.lease import LeaseLost
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from tests.support.stored_cohorts import (
     LEASE_S,

@@ -3,7 +3,8 @@
 A cohort is claimed by a lease, so that one of several servers calculates it; the lease of a server
 that died expires. New members are written in small transactions under the next version, which no
 reader sees until a last transaction makes it the current one. Each transaction renews the lease
-first: a server that lost it writes nothing more.
+first: a server that lost it writes nothing more. The lease has a holder, unlike those of
+`db/due_work`, because a second task renews it at the same time (decision 23).
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -40,13 +41,12 @@ from fanion.cohorts.members.store import (
 from fanion.cohorts.model import CalculationRun, PendingImport, with_run
 from fanion.cohorts.store import CRITERIA
 from fanion.db.engine import Records
-from fanion.db.lease import Lease
+from fanion.db.lease import LeaseLost, is_free
 from fanion.db.schema.cohorts import AWAITED, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.persons import person_keys
 from fanion.persons.state.store import ids_by_uuid
 
 _cohort = cohorts.c
-_LEASE = Lease(_cohort.lease_until, _cohort.lease)
 _import = cohort_imports.c
 _member = cohort_people.c
 _key = person_keys.c
@@ -59,14 +59,9 @@ _CLAIMED = (
     _cohort.errors_calculating,
 )
 
+_RELEASED = {"lease": None, "lease_until": None}
+
 ERROR_CHARS_MAX = 1_000
-
-
-class LeaseLost(Exception):
-    """The loss of a lease.
-
-    Another server calculates the cohort now, or it need not be calculated any more.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +185,14 @@ class CohortLeaseStore:
     async def release_lease(self, claim: CohortClaim) -> None:
         """Release the lease, so that another server can claim the cohort at once."""
         async with self.records.write() as connection:
-            await connection.execute(
-                update(cohorts).where(_holds(claim)).values(**_LEASE.released())
-            )
+            await connection.execute(update(cohorts).where(_holds(claim)).values(**_RELEASED))
 
     async def postpone(self, claim: CohortClaim, until: datetime) -> None:
         """Release the lease and postpone the work while a store is down, which is not a failure."""
         due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
         async with self.records.write() as connection:
             await connection.execute(
-                update(cohorts).where(_holds(claim)).values(**_LEASE.released(), due_at=due_at)
+                update(cohorts).where(_holds(claim)).values(**_RELEASED, due_at=due_at)
             )
 
     async def delete_old_rows(self, cohort_id: int) -> bool:
@@ -230,7 +223,7 @@ class CohortLeaseStore:
         Raises:
             LeaseLost: The claim does not hold any more.
         """
-        renewed = update(cohorts).where(_holds(claim)).values(**_LEASE.taken(self._until(now)))
+        renewed = update(cohorts).where(_holds(claim)).values(lease_until=self._until(now))
         async with self.records.write() as connection:
             done = await connection.execute(renewed)
             if done.rowcount != 1:
@@ -252,13 +245,12 @@ def _holds(claim: CohortClaim) -> ColumnElement[bool]:
 
 
 def _due(now: datetime) -> Select[Any]:
-    free = _LEASE.is_free(now)
     copy = cohorts.alias("copy")
     # Pending copies come first: a calculation may change the rows of the version to be copied.
     copied_first = (copy.c.id == _import.cohort_id) & copy.c.due_at.is_not(None)
     return (
         select(_cohort.id)
-        .where(_cohort.due_at <= now, free)
+        .where(_cohort.due_at <= now, is_free(_cohort.lease_until, now))
         .where(~_waiting_copies(copied_first, copy.c.errors_calculating == 0))
         .order_by(_cohort.due_at, _cohort.id)
         .limit(1)
@@ -378,7 +370,7 @@ def _released(claim: CohortClaim, again_at: datetime | None) -> dict[str, Any]:
     """Return the columns that release the lease; a cohort that was changed meanwhile stays due."""
     unchanged = _cohort.requested == claim.version
     return {
-        **_LEASE.released(),
+        **_RELEASED,
         "is_calculating": case(
             (unchanged | _cohort.due_at.is_(None), False), else_=_cohort.is_calculating
         ),

@@ -29,7 +29,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from fanion.cohorts.calculation.inputs_store import CohortInputs
-from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
+from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
@@ -42,6 +42,7 @@ from fanion.cohorts.model import CalculationRun, ImportQueryKind, PendingImport,
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable
+from fanion.db.lease import LeaseLost
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
@@ -51,6 +52,7 @@ from fanion.runtime.background import run_loop
 T = TypeVar("T")
 
 # The interval of the search for changes made on other servers; a local change wakes the worker.
+# Longer than that of `db/due_work`: a round without work also looks for rows to delete.
 POLL_INTERVAL_S = 5.0
 # A cohort that failed this many times in a row is not calculated until it is changed.
 ERRORS_MAX = 20
