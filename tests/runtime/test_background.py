@@ -10,6 +10,7 @@ from fanion.runtime.background import (
     FAILURE_BACKOFF_MAX_S,
     Backoff,
     background_tasks,
+    backoff_s,
     run_loop,
     wait_for_event,
 )
@@ -149,6 +150,11 @@ async def test_an_event_wakes_a_loop_before_its_interval_is_over() -> None:
 
 async def test_waiting_for_an_event_ends_with_its_timeout() -> None:
     await asyncio.wait_for(wait_for_event(asyncio.Event(), 0.001), 60)
+
+
+def test_a_delay_is_doubled_with_each_failure_up_to_its_maximum() -> None:
+    assert [backoff_s(failures, 0.5, 3.0) for failures in range(1, 6)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+    assert backoff_s(10_000, 0.5, 3.0) == 3.0
 
 
 def test_a_backoff_starts_again_after_a_reset() -> None:

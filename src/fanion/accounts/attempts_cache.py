@@ -15,6 +15,7 @@ from typing import Literal
 from cachetools import TTLCache
 
 from fanion.errors import Throttled
+from fanion.runtime.background import backoff_s
 from fanion.server.forwarded import network_of
 
 # Failures without a delay; after them it doubles from one second.
@@ -202,4 +203,4 @@ def _delay_s(kind: str, failures: int) -> float:
     free, delay_s_max = _LIMITS[kind]
     if failures < free:
         return 0.0
-    return min(2.0 ** min(failures - free, 20), delay_s_max)
+    return backoff_s(failures - free + 1, 1.0, delay_s_max)

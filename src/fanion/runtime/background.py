@@ -14,8 +14,19 @@ from fanion.runtime.failure_log import FailureLog
 # row.
 FAILURE_BACKOFF_FIRST_S, FAILURE_BACKOFF_MAX_S = 5.0, 60.0
 
+_DOUBLINGS_MAX = 60  # more overflow a float in the end
+
 BackgroundTask = Callable[[], Awaitable[None]]
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
+
+
+def backoff_s(failures: int, first_s: float, max_s: float) -> float:
+    """Return the delay after some failures in a row, doubled with each, up to a maximum.
+
+    Args:
+        failures: From 1.
+    """
+    return min(first_s * 2.0 ** min(failures - 1, _DOUBLINGS_MAX), max_s)
 
 
 @dataclass(slots=True)
@@ -27,10 +38,8 @@ class Backoff:
     _failures: int = 0
 
     def next_s(self) -> float:
-        delay_s = min(self.first_s * 2.0**self._failures, self.max_s)
-        if delay_s < self.max_s:
-            self._failures += 1
-        return delay_s
+        self._failures += 1
+        return backoff_s(self._failures, self.first_s, self.max_s)
 
     def reset(self) -> None:
         self._failures = 0

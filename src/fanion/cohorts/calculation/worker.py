@@ -47,7 +47,7 @@ from fanion.events.event import EventRejected, EventStoreUnavailable, StatementF
 from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
 from fanion.projects.cache import Projects
-from fanion.runtime.background import run_loop
+from fanion.runtime.background import backoff_s, run_loop
 
 T = TypeVar("T")
 
@@ -325,7 +325,7 @@ class Calculator:
         if failed:
             if claim.errors_calculating + 1 > ERRORS_MAX:
                 return None
-            wait_s = min(BACKOFF_FIRST_S * 2.0**claim.errors_calculating, BACKOFF_MAX_S)
+            wait_s = backoff_s(claim.errors_calculating + 1, BACKOFF_FIRST_S, BACKOFF_MAX_S)
             wait_s = wait_s if is_static else max(wait_s, self._every_s)
         elif is_static:
             return None
