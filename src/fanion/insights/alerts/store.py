@@ -67,10 +67,10 @@ class AlertStore:
 
     async def due_alerts(self, now: datetime) -> Sequence[DueRow]:
         """Return due alerts of insights that are not deleted, the longest overdue first."""
-        shown = select(insights.c.id).where(insights.c.deleted.is_(False))
-        return await self.checks.due_rows(
-            now, _alert.enabled.is_(True), _alert.insight_id.in_(shown)
+        insight = select(insights.c.id).where(
+            insights.c.id == _alert.insight_id, insights.c.deleted.is_(False)
         )
+        return await self.checks.due_rows(now, _alert.enabled.is_(True), insight.exists())
 
     async def finish_check(
         self, row: DueRow, alert: Alert, outcome: Checked, now: datetime
