@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from fanion.events.definitions.model import (
+from fanion.events.definitions.properties import (
     NAME_CHARS_MAX,
     NAMES_MAX,
     NAMES_OF_EVENT_MAX,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanion.events.definitions.model import PropertyType, detect_type, detect_types
+from fanion.events.definitions.properties import PropertyType, detect_type, detect_types
 
 NUMERIC, STRING, DATETIME = PropertyType.NUMERIC, PropertyType.STRING, PropertyType.DATETIME
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from fanion.activity.model import Author
 from fanion.db.engine import RecordsUnavailable
-from fanion.events.definitions.model import PropertyCache
+from fanion.events.definitions.properties import PropertyCache
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.ingest.mirror_worker import MirrorWorker
 from fanion.ingest.pipeline.batch import Budget

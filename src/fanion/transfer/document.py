@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from fanion.cohorts.model import DESCRIPTION_CHARS_MAX, PlainCohort
-from fanion.events.definitions.model import PropertyType
+from fanion.events.definitions.model import PlainEventDefinition
+from fanion.events.definitions.properties import PlainPropertyDefinition, PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
@@ -51,7 +52,9 @@ class GroupTypeEntry(DocumentEntry, frozen=True, kw_only=True):
     group_type_index: Annotated[int, Meta(ge=0, lt=GROUP_TYPES_MAX)]
 
 
-class EventDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
+class EventDefinitionEntry(
+    PlainEventDefinition, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """An event definition.
 
     Attributes:
@@ -62,15 +65,17 @@ class EventDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, Meta(min_length=1)]
-    tags: list[str] = []
+    created_at: Time | None = None
+    last_seen_at: Time | None = None
+    tags: list[str] = field(default_factory=list)
     post_to_chat: bool = False
     hidden: bool | None = None
     verified: bool | None = None
-    created_at: Time | None = None
-    last_seen_at: Time | None = None
 
 
-class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
+class PropertyDefinitionEntry(
+    PlainPropertyDefinition, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """A property definition.
 
     Attributes:
@@ -79,7 +84,7 @@ class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
 
     name: Name
     property_type: PropertyType | None = None
-    event_names: list[str] = []
+    event_names: list[str] = field(default_factory=list)
 
 
 class CohortEntry(PlainCohort, frozen=True, kw_only=True, forbid_unknown_fields=True):

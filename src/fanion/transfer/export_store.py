@@ -20,7 +20,8 @@ from fanion.db.schema.tables import (
     projects,
     users,
 )
-from fanion.events.definitions.model import PropertyType
+from fanion.events.definitions.model import PlainEventDefinition
+from fanion.events.definitions.properties import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
@@ -142,13 +143,7 @@ def _row_count(connection: Connection, project: Project) -> int:
 
 
 def _event_definitions(connection: Connection, project_id: int) -> list[EventDefinitionEntry]:
-    columns = (
-        _event.name,
-        _event.tags,
-        _event.post_to_chat,
-        _event.created_at,
-        _event.last_seen_at,
-    )
+    columns = (_event[name] for name in PlainEventDefinition.__struct_fields__)
     rows = connection.execute(
         select(*columns, _mark.hidden, _mark.verified)
         .select_from(event_definitions.outerjoin(event_marks, _mark.definition_id == _event.id))
@@ -156,13 +151,9 @@ def _event_definitions(connection: Connection, project_id: int) -> list[EventDef
     )
     return [
         EventDefinitionEntry(
-            name=row.name,
-            tags=row.tags,
-            post_to_chat=row.post_to_chat,
+            **shared_fields(row, PlainEventDefinition),
             hidden=bool(row.hidden),
             verified=bool(row.verified),
-            created_at=row.created_at,
-            last_seen_at=row.last_seen_at,
         )
         for row in rows
     ]

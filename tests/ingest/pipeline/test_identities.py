@@ -18,7 +18,7 @@ from sqlalchemy import select
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import person_overrides
-from fanion.events.definitions.model import PropertyCache
+from fanion.events.definitions.properties import PropertyCache
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import Span

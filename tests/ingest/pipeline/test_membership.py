@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
-from fanion.events.definitions.model import PropertyCache
+from fanion.events.definitions.properties import PropertyCache
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.membership_store import MembershipStore
 from fanion.ingest.pipeline.membership_worker import STUCK_S, Membership

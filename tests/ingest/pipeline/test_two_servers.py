@@ -22,7 +22,7 @@ from fanion.db.schema.tables import (
     person_overrides,
     persons,
 )
-from fanion.events.definitions.model import PropertyCache
+from fanion.events.definitions.properties import PropertyCache
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from fanion.app.services import Services
 from fanion.config import Role
-from fanion.events.definitions.model import PropertyCache
+from fanion.events.definitions.properties import PropertyCache
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.groups.mirror_worker import GroupMirror

@@ -18,8 +18,10 @@ from fanion.cohorts.explain_api import CohortExplanationsApi
 from fanion.cohorts.members.pages_store import cohorts_entered
 from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi, PersonCohortsApi
 from fanion.events.api import EventReading, EventsApi
-from fanion.events.definitions.api import Definitions, EventDefinitionsApi
+from fanion.events.definitions.api import EventDefinitionsApi
 from fanion.events.definitions.property_api import PropertyDefinitionsApi
+from fanion.events.definitions.service import DefinitionService
+from fanion.events.definitions.store import DefinitionStore
 from fanion.events.live.api import LiveEventsApi
 from fanion.events.values_service import PropertyValues
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
@@ -237,7 +239,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "events": EventReading(events, partial(persons_of_events, records)),
         "live": server.live.events,
         "property_values": PropertyValues(events),
-        "definitions": Definitions(records, events),
+        "definitions": DefinitionService(DefinitionStore(records), events),
         "persons": PersonChanges(
             records,
             events,

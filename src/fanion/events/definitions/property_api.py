@@ -11,13 +11,13 @@ from uuid import UUID
 from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
-from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
-from fanion.events.definitions.model import PropertyType, read_names, read_words
+from fanion.events.definitions.model import read_names, read_words
+from fanion.events.definitions.properties import PropertyDefinition, PropertyType
 from fanion.events.definitions.property_store import (
-    PropertyDefinition,
     PropertyQuery,
     find_properties,
     get_property,
@@ -27,14 +27,8 @@ from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import no_choice
 
 
-class PropertyDefinitionBody(Struct, kw_only=True):
-    id: UUID
-    name: str
+class PropertyDefinitionBody(PropertyDefinition, frozen=True, kw_only=True):
     is_numerical: bool
-    property_type: Annotated[
-        PropertyType | None, Meta(description="Type of the first value with a known type.")
-    ]
-    event_names: Annotated[list[str], Meta(description="Events that carry it, the first 100.")]
 
 
 class PropertyDefinitionsApi(Controller):
@@ -88,10 +82,5 @@ class PropertyDefinitionsApi(Controller):
 
 
 def _property_body(definition: PropertyDefinition) -> PropertyDefinitionBody:
-    return PropertyDefinitionBody(
-        id=definition.id,
-        name=definition.name,
-        is_numerical=definition.property_type is PropertyType.NUMERIC,
-        property_type=definition.property_type,
-        event_names=definition.events,
-    )
+    is_numerical = definition.property_type is PropertyType.NUMERIC
+    return PropertyDefinitionBody(**asdict(definition), is_numerical=is_numerical)

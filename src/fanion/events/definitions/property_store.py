@@ -21,10 +21,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_properties, property_definitions
-from fanion.events.definitions.model import (
+from fanion.events.definitions.properties import (
     NewProperties,
     ProjectProperties,
     PropertyCache,
+    PropertyDefinition,
     PropertyType,
 )
 
@@ -41,20 +42,6 @@ _CARRIED = (
     .where(_carried.project_id == bindparam("project_id"))
     .where(_carried.event.in_(bindparam("events", expanding=True)))
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyDefinition:
-    """A property of a project's events.
-
-    Attributes:
-        events: Events that have it, at most EVENTS_SHOWN.
-    """
-
-    id: UUID
-    name: str
-    property_type: PropertyType | None
-    events: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +166,12 @@ async def _load_page(
     for name, event in await connection.execute(_carriers(project_id, page)):
         events[name].append(event)
     return [
-        PropertyDefinition(row.id, row.name, _property_type(row.property_type), events[row.name])
+        PropertyDefinition(
+            id=row.id,
+            name=row.name,
+            property_type=_property_type(row.property_type),
+            event_names=events[row.name],
+        )
         for row in rows
     ]
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from msgspec.structs import asdict, replace
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -14,12 +15,12 @@ from sqlalchemy import (
     Select,
     delete,
     func,
+    insert,
     or_,
     select,
     text,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import ActivityRecord, Author, changed_fields
 from fanion.activity.store import record_activity
@@ -27,25 +28,19 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_marks
 from fanion.db.schema.tables import event_definitions
-from fanion.errors import Invalid
+from fanion.errors import NotFound
 from fanion.events.definitions.model import (
-    LOGGED_FIELDS,
     DefinitionQuery,
     EventDefinition,
+    Marks,
     Ordering,
+    check_marks,
 )
+from fanion.rest.validation import shared_fields
 
 _definition = event_definitions.c
 _mark = event_marks.c
 _with_marks = event_definitions.outerjoin(event_marks, _mark.definition_id == _definition.id)
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The marks that users gave an event; never both."""
-
-    hidden: bool = False
-    verified: bool = False
 
 
 # ── For ingestion ────────────────────────────────────────────────────────────────────────
@@ -78,17 +73,9 @@ def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: d
 
     Source: capture.md section 6.
     """
+    seen = {"created_at": now, "last_seen_at": now}
     rows: list[Mapping[str, Any]] = [
-        {
-            "id": uuid4(),
-            "project_id": project_id,
-            "name": name,
-            "created_at": now,
-            "last_seen_at": now,
-            "last_updated_at": None,
-            "tags": [],
-            "post_to_chat": False,
-        }
+        _new_row(project_id, {"name": name, **seen})
         # Rows have one order, so that two consumers cannot deadlock.
         for project_id, name in sorted(set(names))
     ]
@@ -96,6 +83,11 @@ def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: d
         rows = _update_free(connection, rows, now)
     if rows:
         connection.execute(_upsert(connection.dialect), rows)
+
+
+def _new_row(project_id: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    unset: Mapping[str, Any] = {"last_updated_at": None, "tags": [], "post_to_chat": False}
+    return {"id": uuid4(), "project_id": project_id, **unset, **values}
 
 
 def _update_free(
@@ -122,108 +114,78 @@ def _upsert(dialect: Dialect) -> Any:
     )
 
 
-# ── For the API ───────────────────────────────────────────────────────────────────────────
+# ── For the API and imports ───────────────────────────────────────────────────────────────
 
 
-async def find_definitions(
-    records: Records, project_id: int, query: DefinitionQuery
-) -> tuple[list[EventDefinition], int]:
-    """Return one page, and the total number."""
-    conditions = [_definition.project_id == project_id, *_conditions(query)]
-    page = (
-        _select_definitions()
-        .where(*conditions)
-        .order_by(*map(_order_column, query.order))
-        .limit(query.limit)
-        .offset(query.offset)
-    )
-    count = select(func.count()).select_from(_with_marks).where(*conditions)
-    async with records.read() as connection:
-        total = await connection.scalar(count)
-        return [_definition_of_row(row) for row in await connection.execute(page)], total or 0
+@dataclass(frozen=True, slots=True)
+class DefinitionStore:
+    records: Records
+
+    async def list_definitions(
+        self, project_id: int, query: DefinitionQuery
+    ) -> tuple[list[EventDefinition], int]:
+        """Return one page, and the total number."""
+        conditions = [_definition.project_id == project_id, *_conditions(query)]
+        page = (
+            _select_definitions()
+            .where(*conditions)
+            .order_by(*map(_order_column, query.order))
+            .limit(query.limit)
+            .offset(query.offset)
+        )
+        count = select(func.count()).select_from(_with_marks).where(*conditions)
+        async with self.records.read() as connection:
+            total = await connection.scalar(count)
+            return [_definition_of_row(row) for row in await connection.execute(page)], total or 0
+
+    async def get_definition(self, project_id: int, definition_id: UUID) -> EventDefinition:
+        """Return a definition, or raise NotFound."""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get_definition, project_id, definition_id)
+
+    async def get_marks(self, project_id: int, definition_id: UUID) -> Marks:
+        """Return the marks of a definition; raise NotFound if there is no such definition."""
+        async with self.records.read() as connection:
+            return await connection.run_sync(get_marks, project_id, definition_id)
 
 
-async def get_definition(
-    records: Records, project_id: int, definition_id: UUID
-) -> EventDefinition | None:
-    async with records.read() as connection:
-        return await connection.run_sync(_load_definition, project_id, definition_id)
+def add_definition(connection: Connection, project_id: int, values: Mapping[str, Any]) -> UUID:
+    """Insert a definition and return its id.
 
-
-async def change_definition(
-    records: Records, author: Author, definition_id: UUID, values: Mapping[str, Any]
-) -> EventDefinition | None:
-    """Set columns of a definition.
-
-    Returns:
-        None if there is no such definition.
-
-    Raises:
-        Invalid: Another definition has this name.
+    Args:
+        values: By column, with `name`.
     """
-    try:
-        async with records.write() as connection:
-            return await connection.run_sync(update_definition, author, definition_id, values)
-    except IntegrityError:
-        raise Invalid(
-            "There is already an event definition with this name.", code="unique", attr="name"
-        ) from None
-
-
-async def remove_definition(records: Records, author: Author, definition_id: UUID) -> bool:
-    """Delete a definition and return whether it existed.
-
-    Its events stay. The next event with its name creates a new definition.
-    """
-    async with records.write() as connection:
-        return await connection.run_sync(_delete_definition, author, definition_id)
-
-
-async def get_marks(records: Records, project_id: int, definition_id: UUID) -> Marks | None:
-    """Return the marks of a definition; None if there is no such definition."""
-    async with records.read() as connection:
-        return await connection.run_sync(_load_marks, project_id, definition_id)
-
-
-async def change_marks(
-    records: Records, author: Author, definition_id: UUID, new_marks: Mapping[str, bool]
-) -> Marks | None:
-    """Change the marks of a definition.
-
-    Returns:
-        None if there is no such definition.
-
-    Raises:
-        Invalid: Both marks would be set.
-    """
-    async with records.write() as connection:
-        return await connection.run_sync(update_marks, author, definition_id, new_marks)
+    row = _new_row(project_id, values)
+    connection.execute(insert(event_definitions).values(row))
+    definition_id: UUID = row["id"]
+    return definition_id
 
 
 def update_definition(
     connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
-) -> EventDefinition | None:
-    """Set columns of a definition in the caller's transaction; see `change_definition`."""
-    before = _load_definition(connection, author.project_id, definition_id, for_update=True)
-    if before is None or not values:
+) -> EventDefinition:
+    """Set columns of a definition.
+
+    Raises:
+        NotFound: There is no such definition.
+        IntegrityError: Another definition has this name.
+    """
+    before = lock_definition(connection, author.project_id, definition_id)
+    if not values:
         return before
     connection.execute(
         update(event_definitions)
         .where(_definition.project_id == author.project_id, _definition.id == definition_id)
         .values(**values, last_updated_at=author.now)
     )
-    after = _load_definition(connection, author.project_id, definition_id)
-    assert after is not None
-    _record_change(
-        connection, author, after, before.logged_fields(), after.logged_fields(), LOGGED_FIELDS
-    )
+    after = _get_definition(connection, author.project_id, definition_id)
+    _record_change(connection, author, after, before.recorded_fields(), after.recorded_fields())
     return after
 
 
-def _delete_definition(connection: Connection, author: Author, definition_id: UUID) -> bool:
-    before = _load_definition(connection, author.project_id, definition_id, for_update=True)
-    if before is None:
-        return False
+def delete_definition(connection: Connection, author: Author, definition_id: UUID) -> None:
+    """Delete a definition, or raise NotFound."""
+    before = lock_definition(connection, author.project_id, definition_id)
     connection.execute(delete(event_definitions).where(_definition.id == definition_id))
     record_activity(
         connection,
@@ -235,25 +197,51 @@ def _delete_definition(connection: Connection, author: Author, definition_id: UU
             name=before.name,
         ),
     )
-    return True
+
+
+def lock_definition(
+    connection: Connection, project_id: int, definition_id: UUID
+) -> EventDefinition:
+    """Return a definition and lock it until the transaction ends, or raise NotFound."""
+    return _get_definition(connection, project_id, definition_id, for_update=True)
+
+
+def get_marks(connection: Connection, project_id: int, definition_id: UUID) -> Marks:
+    """Return the marks of a definition; raise NotFound if there is no such definition."""
+    statement = (
+        select(_mark.hidden, _mark.verified)
+        .select_from(_with_marks)
+        .where(_definition.project_id == project_id, _definition.id == definition_id)
+    )
+    row = connection.execute(statement).first()
+    if row is None:
+        raise NotFound
+    return Marks(hidden=bool(row.hidden), verified=bool(row.verified))
+
+
+def put_marks(connection: Connection, definition_id: UUID, marks: Marks) -> None:
+    """Set the marks of a definition, without an entry in the activity log."""
+    new = asdict(marks)
+    statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)
+    connection.execute(statement.on_conflict_do_update(index_elements=["definition_id"], set_=new))
 
 
 def update_marks(
-    connection: Connection, author: Author, definition_id: UUID, new_marks: Mapping[str, bool]
-) -> Marks | None:
-    """Change the marks of a definition in the caller's transaction; see `change_marks`."""
-    definition = _load_definition(connection, author.project_id, definition_id, for_update=True)
-    before = _load_marks(connection, author.project_id, definition_id)
-    if definition is None or before is None:
-        return None
-    old = {"hidden": before.hidden, "verified": before.verified}
-    new = {**old, **new_marks}
-    if new["hidden"] and new["verified"]:
-        raise Invalid("An event cannot be both hidden and verified.")
-    statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)
-    connection.execute(statement.on_conflict_do_update(index_elements=["definition_id"], set_=new))
-    _record_change(connection, author, definition, old, new, ("hidden", "verified"))
-    return Marks(**new)
+    connection: Connection, author: Author, definition_id: UUID, changes: Mapping[str, bool]
+) -> Marks:
+    """Change the marks of a definition.
+
+    Raises:
+        NotFound: There is no such definition.
+        Invalid: Both marks would be set.
+    """
+    definition = lock_definition(connection, author.project_id, definition_id)
+    before = get_marks(connection, author.project_id, definition_id)
+    after = replace(before, **changes)
+    check_marks(after)
+    put_marks(connection, definition_id, after)
+    _record_change(connection, author, definition, asdict(before), asdict(after))
+    return after
 
 
 def _record_change(
@@ -262,7 +250,6 @@ def _record_change(
     definition: EventDefinition,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    fields: Sequence[str],
 ) -> None:
     record_activity(
         connection,
@@ -272,7 +259,7 @@ def _record_change(
             item_id=str(definition.id),
             activity="updated",
             name=definition.name,
-            changes=changed_fields("EventDefinition", before, after, fields),
+            changes=changed_fields("EventDefinition", before, after, before),
         ),
     )
 
@@ -313,49 +300,24 @@ def _order_column(ordering: Ordering) -> ColumnElement[Any]:
     return column.desc().nulls_last() if ordering.descending else column.asc().nulls_first()
 
 
-def _load_definition(
+def _get_definition(
     connection: Connection, project_id: int, definition_id: UUID, *, for_update: bool = False
-) -> EventDefinition | None:
+) -> EventDefinition:
     statement = _select_definitions().where(
         _definition.project_id == project_id, _definition.id == definition_id
     )
     if for_update:
         statement = statement.with_for_update(of=event_definitions)
     row = connection.execute(statement).first()
-    return None if row is None else _definition_of_row(row)
-
-
-def _load_marks(connection: Connection, project_id: int, definition_id: UUID) -> Marks | None:
-    statement = (
-        select(_mark.hidden, _mark.verified)
-        .select_from(_with_marks)
-        .where(_definition.project_id == project_id, _definition.id == definition_id)
-    )
-    row = connection.execute(statement).first()
-    return None if row is None else Marks(bool(row.hidden), bool(row.verified))
+    if row is None:
+        raise NotFound
+    return _definition_of_row(row)
 
 
 def _select_definitions() -> Select[Any]:
-    return select(
-        _definition.id,
-        _definition.project_id,
-        _definition.name,
-        _definition.created_at,
-        _definition.last_seen_at,
-        _definition.last_updated_at,
-        _definition.tags,
-        _definition.post_to_chat,
-    ).select_from(_with_marks)
+    columns = (_definition[name] for name in EventDefinition.__struct_fields__)
+    return select(*columns).select_from(_with_marks)
 
 
 def _definition_of_row(row: Row[Any]) -> EventDefinition:
-    return EventDefinition(
-        row.id,
-        row.project_id,
-        row.name,
-        row.created_at,
-        row.last_seen_at,
-        row.last_updated_at,
-        row.tags,
-        row.post_to_chat,
-    )
+    return EventDefinition(**shared_fields(row, EventDefinition))

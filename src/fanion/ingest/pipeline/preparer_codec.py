@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from fanion.accept_log.port import LogEntry
-from fanion.events.definitions.model import OCCURRENCES_MAX, ONE_IN, detect_type
+from fanion.events.definitions.properties import OCCURRENCES_MAX, ONE_IN, detect_type
 from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.encoder import BLOCK_ROWS_MAX
 from fanion.events.storage.native_encoder import (

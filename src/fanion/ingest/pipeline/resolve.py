@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import structs
 
-from fanion.events.definitions.model import NewProperties, ProjectProperties
+from fanion.events.definitions.properties import NewProperties, ProjectProperties
 from fanion.events.event import Erasure, Event, GroupRow, PersonRow
 from fanion.groups.model import (
     GroupChange,

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fanion.accept_log.port import LogEntry
 from fanion.db.engine import Records
-from fanion.events.definitions.model import PropertyCache
+from fanion.events.definitions.properties import PropertyCache
 from fanion.events.definitions.property_store import load_properties, record_properties
 from fanion.events.definitions.store import record_seen
 from fanion.events.mirror_outbox_store import Unmirrored, forget_mirrored, note_unmirrored

@@ -12,7 +12,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.events import event_properties, property_definitions
 from fanion.db.schema.tables import event_definitions
-from fanion.events.definitions.model import NAMES_MAX, is_trackable
+from fanion.events.definitions.properties import NAMES_MAX, is_trackable
 from fanion.insights.query import Entity, InsightQuery
 from fanion.properties.filters import Node, Property, leaves
 

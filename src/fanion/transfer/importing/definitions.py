@@ -1,15 +1,21 @@
 """The import of the event and property definitions of a document into a project."""
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
-from fanion.db.schema.events import event_marks
 from fanion.db.schema.tables import event_definitions
-from fanion.events.definitions.model import NewProperties, PropertyType
+from fanion.events.definitions.model import Marks, PlainEventDefinition
+from fanion.events.definitions.properties import NewProperties, PropertyType
 from fanion.events.definitions.property_store import record_properties
-from fanion.events.definitions.store import update_definition, update_marks
+from fanion.events.definitions.store import (
+    add_definition,
+    put_marks,
+    update_definition,
+    update_marks,
+)
+from fanion.rest.validation import shared_fields
 from fanion.transfer.document import (
     DocumentError,
     EventDefinitionEntry,
@@ -80,22 +86,12 @@ def _definition_ids(target: ImportTarget) -> dict[str, UUID]:
 
 
 def _insert_definition(target: ImportTarget, entry: EventDefinitionEntry) -> None:
-    definition_id = uuid4()
-    target.connection.execute(
-        insert(event_definitions).values(
-            id=definition_id,
-            project_id=target.project_id,
-            name=entry.name,
-            created_at=entry.created_at or target.author.now,
-            last_seen_at=entry.last_seen_at,
-            last_updated_at=None,
-            tags=entry.tags,
-            post_to_chat=entry.post_to_chat,
-        )
-    )
+    values = shared_fields(entry, PlainEventDefinition)
+    values["created_at"] = entry.created_at or target.author.now
+    definition_id = add_definition(target.connection, target.project_id, values)
     if entry.hidden or entry.verified:
-        marks = {"hidden": bool(entry.hidden), "verified": bool(entry.verified)}
-        target.connection.execute(insert(event_marks).values(definition_id=definition_id, **marks))
+        marks = Marks(hidden=bool(entry.hidden), verified=bool(entry.verified))
+        put_marks(target.connection, definition_id, marks)
 
 
 def _update_event_definition(

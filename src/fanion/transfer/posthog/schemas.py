@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 from msgspec import Struct
 
-from fanion.events.definitions.model import PropertyType
+from fanion.events.definitions.properties import PropertyType
 from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TYPES_MAX
