@@ -156,6 +156,17 @@ async def test_an_object_says_which_names_it_may_have(document: Json) -> None:
     ] == []
 
 
+async def test_no_field_of_a_request_has_a_default(document: Json) -> None:
+    # openapi-typescript requires fields with a default.
+    schemas = document["components"]["schemas"]
+    flag, trends = schemas["NewFlag"]["properties"], schemas["TrendsFilters"]["properties"]
+
+    assert "default" not in flag["deleted"]
+    assert flag["deleted"]["description"] == "By default `false`."
+    assert [name for name, field in trends.items() if "default" in field] == []
+    assert trends["interval"]["description"] == 'By default `"day"`.'
+
+
 async def test_a_form_has_a_component_of_another_operation(document: Json) -> None:
     # openapi-generator leaves out a component that only forms have, and imports it all the same;
     # openapi-python-client tells bodies of an operation apart by their component.

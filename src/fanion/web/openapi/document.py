@@ -26,7 +26,11 @@ from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi.filter_language import add_filter_language
 from fanion.web.openapi.operation_ids import operation_id
 from fanion.web.openapi.path_parameters import rename_path_parameters
-from fanion.web.openapi.types_for_generators import complete_types, publish_null_fields
+from fanion.web.openapi.types_for_generators import (
+    complete_types,
+    describe_defaults,
+    publish_null_fields,
+)
 
 # Placeholders in examples.
 PROJECT_KEY = "<project API key>"
@@ -175,6 +179,7 @@ def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]
         path.rstrip("/") + "/": item for path, item in sorted(schema["paths"].items())
     }
     complete_types(schema)
+    describe_defaults(schema)
     return schema
 
 

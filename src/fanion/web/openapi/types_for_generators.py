@@ -1,7 +1,9 @@
 """Types that generators of clients need, and that mean the same to a validator."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import msgspec
 
 _INTEGERS = ("integer", ["integer", "null"], ["null", "integer"])
 _OBJECTS = ("object", ["object", "null"], ["null", "object"])
@@ -29,15 +31,44 @@ def complete_types(node: Any) -> None:
     Integers fit 64 bits: without a format, clients in Go or Java take 32. Objects that may have
     any names say so: without it, clients in TypeScript take none.
     """
-    if isinstance(node, dict):
-        kind = node.get("type")
+    for schema in _schemas_of(node):
+        kind = schema.get("type")
         if kind in _INTEGERS:
-            node.setdefault("format", "int64")
-        if kind in _OBJECTS and not _NAMES.intersection(node):
-            node["additionalProperties"] = {}
+            schema.setdefault("format", "int64")
+        if kind in _OBJECTS and not _NAMES.intersection(schema):
+            schema["additionalProperties"] = {}
+
+
+def describe_defaults(schema: Mapping[str, Any]) -> None:
+    """Move the defaults of fields of request bodies into their descriptions.
+
+    openapi-typescript requires fields with a default, others send it although it was not set.
+    """
+    reached: set[str] = set()
+    waiting = [
+        operation["requestBody"]
+        for item in schema["paths"].values()
+        for operation in item.values()
+        if "requestBody" in operation
+    ]
+    while waiting:
+        for node in _schemas_of(waiting.pop()):
+            if "default" in node:
+                text = f"By default `{msgspec.json.encode(node.pop('default')).decode()}`."
+                node["description"] = f"{node.get('description', '')} {text}".lstrip()
+            name = node.get("$ref", "").removeprefix("#/components/schemas/")
+            if name and name not in reached:
+                reached.add(name)
+                waiting.append(schema["components"]["schemas"][name])
+
+
+def _schemas_of(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects of a node that are no values."""
+    if isinstance(node, dict):
+        yield node
         for name, member in node.items():
             if name not in _VALUES:
-                complete_types(member)
+                yield from _schemas_of(member)
     elif isinstance(node, list):
         for member in node:
-            complete_types(member)
+            yield from _schemas_of(member)
