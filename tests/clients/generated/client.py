@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ HERE = Path(__file__).parent
 PROGRAM_S = 120
 TOOLS = HERE.parents[2] / ".venv" / "clients" / "generators"
 PYTHON_PACKAGES = TOOLS / "python"
+NODE_PACKAGES = HERE.parent / "npm" / "node_modules"
 
 Program = tuple[list[str], Mapping[str, str]]
 
@@ -78,6 +80,31 @@ def _python_program(client: Path, program: str) -> Program:
     return [sys.executable, str(HERE / program)], {"PYTHONPATH": path}
 
 
+def require_node_packages() -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no Node found: install the packages `nodejs` and `npm`")
+    if not (NODE_PACKAGES / "openapi-typescript").exists():
+        pytest.skip(f"{NODE_PACKAGES} is missing: `make test` installs it, with npm if there is")
+
+
+def openapi_typescript(document: Path, folder: Path) -> Program:
+    run([_node_tool("openapi-typescript"), str(document), "-o", "schema.d.ts"], folder)
+    return _typescript_program(folder, "openapi_fetch_program.ts")
+
+
+def _typescript_program(folder: Path, program: str) -> Program:
+    (folder / "node_modules").symlink_to(NODE_PACKAGES)
+    copy = str(shutil.copy(HERE / program, folder))
+    options = ["--strict", "--target", "es2022", "--module", "node16", "--lib", "es2022,dom"]
+    run([_node_tool("tsc"), *options, "--outDir", "compiled", copy], folder)
+    return ["node", str(folder / "compiled" / f"{Path(program).stem}.js")], {}
+
+
+def _node_tool(name: str) -> str:
+    return str(NODE_PACKAGES / ".bin" / name)
+
+
 CLIENTS = (
     GeneratedClient("openapi-python-client", openapi_python_client, require_python_packages),
+    GeneratedClient("openapi-typescript", openapi_typescript, require_node_packages),
 )

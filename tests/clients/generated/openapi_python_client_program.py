@@ -22,6 +22,7 @@ from fanion_client.models import (
     CaptureBatchBodyBatchItem,
     CaptureBatchBodyBatchItemProperties,
     CohortConditionType0,
+    CohortConditionType0OperatorType0,
     CohortConditionType0Type,
     CohortFields,
     CohortFilters,
@@ -42,6 +43,7 @@ from fanion_client.models import (
     NewRoleAccess,
     PersonConditionSet,
     PersonConditionType0,
+    PersonConditionType0OperatorType0,
     PersonConditionType0Type,
     PersonFlagFilters,
     PersonFlagFiltersMultivariateType0,
@@ -55,7 +57,12 @@ CLIENT = AuthenticatedClient(base_url=TASK["host"], token=TASK["personal_key"])
 
 
 def filters(rollout: int) -> Any:
-    condition = PersonConditionType0(type_=PersonConditionType0Type.PERSON, key="plan", value="pro")
+    condition = PersonConditionType0(
+        type_=PersonConditionType0Type.PERSON,
+        key="plan",
+        operator=PersonConditionType0OperatorType0.EXACT,
+        value="pro",
+    )
     payloads = FlagPayloads()
     payloads["blue"] = {"hex": "#00f"}
     return PersonFlagFilters(
@@ -94,7 +101,12 @@ def flags() -> dict[str, Any]:
 
 
 def cohorts() -> dict[str, Any]:
-    condition = CohortConditionType0(type_=CohortConditionType0Type.PERSON, key="plan", value="pro")
+    condition = CohortConditionType0(
+        type_=CohortConditionType0Type.PERSON,
+        key="plan",
+        operator=CohortConditionType0OperatorType0.EXACT,
+        value="pro",
+    )
     group = CohortGroup(type_=CohortGroupType.AND, values=[condition])
     criteria = NewCohort(name=f"{NAME} payers", filters=CohortFilters(properties=group))
     file = CohortFields(

@@ -94,6 +94,8 @@ _NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Negates th
 _EVENT: JsonSchema = {"type": "string", "minLength": 1, "description": "The name of an event."}
 _KIND = one_of(("events",))
 _UNIT = one_of(UNITS)
+# Without `additionalProperties`: clients in Go and Java have no alternative to a map.
+_BY_NAME: JsonSchema = {"type": "object", "propertyNames": {"type": "string"}}
 _COMPARISON: JsonSchema = {**or_null(one_of(COMPARISONS)), "default": "eq"}
 _WINDOW = {"time_value": _COUNT, "time_interval": _UNIT}
 _SINCE = {
@@ -258,7 +260,7 @@ def _older_group() -> JsonSchema:
     number: JsonSchema = {"type": ["integer", "string", "null"]}
     fields: dict[str, JsonSchema] = {
         "properties": {
-            "anyOf": [{"type": "object"}, {"type": "array", "items": {}}, {"type": "null"}],
+            "anyOf": [_BY_NAME, {"type": "array", "items": {}}, {"type": "null"}],
             "description": "Property → value, or conditions on the person.",
         },
         "event_id": {**named, "description": "Name of the event."},
