@@ -25,7 +25,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     "any": {
         "description": "One value, or a list of alternatives.",
         "anyOf": [
-            _SCALAR,
+            *({"type": kind} for kind in _SCALAR["type"]),
             {"type": "array", "items": _SCALAR, "minItems": 1, "maxItems": VALUES_MAX},
         ],
     },
