@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from fanion.cohorts.calculation.lease_store import CohortLeaseStore
+from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
 from fanion.cohorts.imports.store import ImportStore
 from fanion.cohorts.members.cleanup_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
+from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
@@ -33,15 +34,17 @@ from tests.support.cohorts import (
 )
 
 DONE_S = 60
+STOPPED_S = 10
 
 
 def calculator(
     tenant: Tenant,
     now: Callable[[], datetime],
     events: EventStore | None = None,
+    work: CohortLeaseStore | None = None,
 ) -> Calculator:
     records = tenant.server.records
-    work = CohortLeaseStore(records, lease_s=60)
+    work = work or CohortLeaseStore(records, lease_s=60)
     events = events or cast(EventStore, tenant.server.events)
     deleted = CohortTrashStore(records, timedelta(days=7))
     uploads = ImportStore(records, now)
@@ -185,6 +188,30 @@ async def test_an_unexpected_error_does_not_end_the_worker(tenant: Tenant) -> No
         await failed.wait()
         working.wake()
         await observed.asked.wait()
+
+
+class UnreachableLeaseStore(CohortLeaseStore):
+    """The real store, which is lost before a lease is released."""
+
+    async def release_lease(self, claim: CohortClaim) -> None:
+        raise RecordsUnavailable("the store cannot be reached")
+
+
+async def test_a_worker_stops_in_the_middle_of_a_calculation_while_the_records_are_away(
+    tenant: Tenant,
+) -> None:
+    await create_cohort(tenant, filters=all_conditions(person_is("plan", "free")))
+    observed = ObservedEvents(tenant.server.events)
+    work = UnreachableLeaseStore(tenant.server.records, lease_s=60)
+    worker = calculator(tenant, tenant.server.clock.now, cast(EventStore, observed), work)
+    task = asyncio.create_task(worker.run())
+    await observed.asked.wait()
+
+    task.cancel()
+    ended, _ = await asyncio.wait({task}, timeout=STOPPED_S)
+
+    assert ended
+    assert task.cancelled()
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -161,7 +161,8 @@ class Calculator:
             await self._work.postpone(claim, self._now() + timedelta(seconds=OUTAGE_BACKOFF_S))
             raise
         except asyncio.CancelledError:
-            await asyncio.shield(self._work.release_lease(claim))
+            with suppress(RecordsUnavailable):  # an outage must not keep the server from stopping
+                await asyncio.shield(self._work.release_lease(claim))
             raise
         finally:
             over.set()
