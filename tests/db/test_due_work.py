@@ -260,12 +260,30 @@ async def test_a_row_that_fails_is_put_off_and_the_others_are_done(records: Reco
     assert later.done == [1, 2]
 
 
+async def test_work_of_a_worker_that_is_stopped_is_done_by_another_at_once(
+    records: Records, others: Records
+) -> None:
+    await add_rows(records, 1)
+    stopped = Worker(records, errors={1: asyncio.CancelledError()})
+    with pytest.raises(asyncio.CancelledError):
+        await stopped.work_once()
+    other = Worker(others)
+
+    assert await other.work_once()
+
+    assert other.done == [1]
+
+
+class Killed(BaseException):
+    """The end of a process in the middle of its work."""
+
+
 async def test_work_of_a_killed_worker_is_done_once_more_when_its_lease_has_expired(
     records: Records, others: Records
 ) -> None:
     await add_rows(records, 1)
-    killed = Worker(records, errors={1: asyncio.CancelledError()})
-    with pytest.raises(asyncio.CancelledError):
+    killed = Worker(records, errors={1: Killed()})
+    with pytest.raises(Killed):
         await killed.work_once()
 
     early, late = (Worker(others, DUE + LEASE - MOMENT), Worker(others, DUE + LEASE))

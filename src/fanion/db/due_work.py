@@ -5,8 +5,10 @@ a server that dies holds it no longer than the lease lasts. `docs/decisions/0023
 which other leases there are, and why they differ.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, Never, Protocol, TypeVar
@@ -88,6 +90,10 @@ class DueRows:
         if not await self._hold(row, now + self.lease):
             raise LeaseLost
 
+    async def release(self, row: DueRow) -> None:
+        """Let another worker do the work of a claimed row at once, unless the lease was lost."""
+        await self._hold(row, None)
+
     async def put_off(self, row: DueRow, now: datetime) -> None:
         """Let a claimed row whose work failed be due later, unless the lease was lost.
 
@@ -114,7 +120,7 @@ class DueRows:
         same = (self._key == row.id) & (self.marker == row.marker)
         return same & (self.table.c.lease_until == row.lease_until)
 
-    async def _hold(self, row: DueRow, until: datetime) -> bool:
+    async def _hold(self, row: DueRow, until: datetime | None) -> bool:
         statement = update(self.table).where(self.is_unchanged(row)).values(lease_until=until)
         async with self.records.write() as connection:
             if (await connection.execute(statement)).rowcount != 1:
@@ -219,6 +225,10 @@ class LeasedWorker(DueWorker[DueRow], Generic[P]):
         except Exception as error:
             self._log_failure(item, error)
             await self._rows.put_off(item, self._now())
+        except asyncio.CancelledError:
+            with suppress(RecordsUnavailable):  # an outage must not keep the server from stopping
+                await asyncio.shield(self._rows.release(item))
+            raise
         return True
 
     @abstractmethod
