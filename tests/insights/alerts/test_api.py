@@ -125,6 +125,17 @@ async def test_an_alert_that_cannot_be_checked_is_put_off_and_the_others_are_che
     assert await states(tenant) == {broken["id"]: "not_firing", good["id"]: "not_firing"}
 
 
+@pytest.mark.every_engine
+async def test_an_alert_of_a_deleted_insight_is_not_checked(tenant: Tenant) -> None:
+    shown = await insight(tenant)
+    made = await alert(tenant, insight=shown)
+    await tenant.api.patch(f"/insights/{shown}/", json={"deleted": True})
+
+    await all_checked(tenant)
+
+    assert (await states(tenant))[made["id"]] == "not_checked"
+
+
 async def set_series(tenant: Tenant, alert_id: int, series_index: int) -> None:
     async with tenant.server.records.write() as connection:
         await connection.execute(
