@@ -3,84 +3,179 @@
 Source: insights.md, section 2.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, Self
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeGuard
 
-from fanion.insights.dates.bounds import LEFT_OUT, Bound
+from fanion.insights.breakdowns import GROUP_TYPES_MAX, Breakdowns
+from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, Bound
 from fanion.insights.dates.intervals import DateRange, Interval, widen_to_interval
 from fanion.insights.dates.ranges import RangeClock, resolve_range
+from fanion.insights.parsing.fields import TIMES_STAND, Fields
+from fanion.insights.parsing.options import (
+    CONDITIONS,
+    OFF_SCHEMA,
+    Before,
+    Option,
+    Options,
+    date,
+    read,
+    schemas_of,
+    switch,
+    text,
+    whole,
+    word,
+)
 from fanion.properties.filters import ConditionGroup, InCohort, Node, leaves
+from fanion.properties.json_schema import listed, object_of
+from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN, OF_ENTITY
 
-BreakdownType = Literal["event", "person", "group", "session", "cohort"]
+# Fields of an entity that do not affect what is counted.
+NAMES_OF_ENTITY: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
+MATHS: Final = frozenset(
+    {
+        *("total", "dau", "weekly_active", "monthly_active", "unique_session", "unique_group"),
+        *("first_time_for_user", "first_matching_event_for_user", "hogql"),
+        *("avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"),
+        *("avg_count_per_actor", "min_count_per_actor", "max_count_per_actor"),
+        *("median_count_per_actor", "p75_count_per_actor", "p90_count_per_actor"),
+        *("p95_count_per_actor", "p99_count_per_actor"),
+    }
+)
+MATH_OPTIONS: Final = frozenset(
+    {
+        *("math_property", "math_property_type", "math_group_type_index", "math_hogql"),
+        *("math_multiplier", "math_property_revenue_currency"),
+    }
+)
+# The math of kinds that always count persons.
+PERSON_MATHS: Final = ("total", "dau")
+# The component of the published schema for an event.
+SERIES: Final = "EventSeries"
+# Events of one question.
+ENTITIES_MAX: Final = 20
+_NO_FILTERS = DRAWN | ACCOMPANYING | {TIMES_STAND}
+
+
+def _event(fields: Fields, name: str, _: Before) -> str | None:
+    event = fields.raw(name)
+    if event is not None and not isinstance(event, str):
+        raise fields.error(name, "The id of an event must be a string.")
+    return event
+
+
+def _entity_type(fields: Fields, name: str, _: Before) -> None:
+    if fields.raw(name) not in (None, "events"):
+        raise fields.error(name, 'The type of a series must be "events".')
+
+
+def _conditions(fields: Fields, name: str, before: Before) -> Node | None:
+    """Return the conditions on an event, which older clients send under two names."""
+    fixed = CONDITIONS.read(fields, "fixedProperties", before)
+    return _all_of(CONDITIONS.read(fields, name, before), fixed)
+
+
+def _all_of(*nodes: Node | None) -> Node | None:
+    sent = tuple(node for node in nodes if node is not None)
+    return ConditionGroup("AND", sent) if sent else None
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(Options):
     """The events of one step or series.
 
     Attributes:
         event: None for any event.
         sent: The entity as the client wrote it.
+
+    Source: insights.md, section 2a.
     """
 
-    event: str | None
+    known = OF_ENTITY
+
+    event: Annotated[
+        str | None, Option(_event, text().schema, "id"), "Name of the event; null for any."
+    ] = None
+    type: ClassVar[Annotated[str, Option(_entity_type, word(["events"]).schema)]]
+    properties: Annotated[
+        Node | None, replace(CONDITIONS, read=_conditions), "Conditions on this event."
+    ] = None
+    name: Annotated[str | None, text()] = None
+    custom_name: Annotated[str | None, text(), "Label of the series."] = None
     order: int = 0
-    name: str | None = None
-    custom_name: str | None = None
-    properties: Node | None = None
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def completed(self, fields: Fields) -> Self:
+        order = fields.raw("order")
+        return replace(self, order=order if _is_order(order) else 0, sent=fields.values)
 
     @property
     def label(self) -> str:
         return self.custom_name or self.name or self.event or "All events"
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
-    """One property whose values have their own entries.
+def parse_entities(fields: Fields, name: str, most: int) -> Sequence[tuple[Entity, Fields]]:
+    """Parse the events of a question, sorted by `order` if all have one.
 
-    Attributes:
-        key: The name of the property; for a cohort its id as text, or `all`.
-        bins: Numbers are counted in this many parts of equal width, from the least to the greatest.
-        normalize_url: Whether `?`, `#` and `/` are removed from the end.
+    Returns:
+        Each entity with its fields, from which a kind reads the options that only it knows.
+
+    Raises:
+        Invalid: One cannot be read, or there are more than `most`.
+    """
+    if fields.raw("actions"):
+        raise fields.error("actions", "Actions are not supported. Leave it out.")
+    items = fields.items(name, most)
+    entities = [(read(Entity, item), item) for item in items]
+    if all(_is_order(item.raw("order")) for item in items):
+        return sorted(entities, key=lambda pair: pair[0].order)
+    return [
+        (entity if _is_order(item.raw("order")) else replace(entity, order=number), item)
+        for number, (entity, item) in enumerate(entities)
+    ]
+
+
+def _is_order(order: object) -> TypeGuard[int]:
+    return isinstance(order, int) and not isinstance(order, bool)
+
+
+def events(kind: type[Options], most: int = ENTITIES_MAX) -> Option:
+    """Return the option of a list of events.
+
+    Args:
+        kind: The event with the options that only its kind of question knows; it has an `entity`.
     """
 
-    type: BreakdownType
-    key: str
-    group_type_index: int | None = None
-    bins: int | None = None
-    normalize_url: bool = False
+    def read_events(fields: Fields, name: str, _: Before) -> tuple[Options, ...]:
+        pairs = parse_entities(fields, name, most)
+        return tuple(read(kind, options, entity=entity) for entity, options in pairs)
+
+    schema = listed(object_of(schemas_of(kind), OF_ENTITY), maxItems=most)
+    return Option(read_events, schema, "events", beside={"actions": OFF_SCHEMA})
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdowns:
-    """The breakdown of a question.
+def refuse_math(entity: Fields, kind: str) -> None:
+    """Refuse any math that does not mean persons, for a kind that always counts persons.
 
-    Attributes:
-        parts: Up to three properties whose values are combined, or one part for each cohort.
-        limit: The number of values shown; all others have one entry, `Other`.
-        hide_other: Whether that entry is left out.
+    Raises:
+        Invalid: The math is not allowed, or an option is not read.
     """
-
-    parts: tuple[Breakdown, ...]
-    limit: int
-    hide_other: bool = False
-
-    @property
-    def dimensions(self) -> int:
-        """Return how many values each entry has; all cohorts together have one."""
-        types = [part.type for part in self.parts]
-        return len(types) - max(0, types.count("cohort") - 1)
-
-    @property
-    def cohorts(self) -> tuple[int, ...]:
-        keys = [part.key for part in self.parts if part.type == "cohort" and part.key != "all"]
-        return tuple(int(key) for key in keys)
+    math = entity.text("math")
+    if math is not None and math not in PERSON_MATHS:
+        raise entity.error("math", f"{kind} with math {math} are not supported. Leave it out.")
+    entity.refuse_unread(kind, NAMES_OF_ENTITY)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PersonsOnly(Options):
+    """An event of a kind that counts persons, whatever the math."""
+
+    entity: Entity
+    math: ClassVar[Annotated[str, word(PERSON_MATHS)]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope(Options):
     """The range and conditions of a question, and whom it counts.
 
     Attributes:
@@ -89,13 +184,29 @@ class Scope:
         sent: The question by the names of `filters`, without what only concerns drawing.
     """
 
-    since: Bound = LEFT_OUT
-    until: Bound = LEFT_OUT
-    is_explicit: bool = False
-    properties: Node | None = None
-    filter_test_accounts: bool = False
-    group_type_index: int | None = None
+    since: Annotated[
+        Bound,
+        date(FROM_DEFAULT, "date_from"),
+        "A date, a time, `-30d`, `-1mStart`, `dStart`, or `all`.",
+    ] = LEFT_OUT
+    until: Annotated[Bound, date(name="date_to"), "In the same formats; now by default."] = LEFT_OUT
+    is_explicit: Annotated[bool, switch("explicit_date"), "The range is not rounded."] = False
+    properties: Annotated[Node | None, CONDITIONS, "Conditions on all events."] = None
+    filter_test_accounts: Annotated[
+        bool, switch(), "Applies the project's `test_account_filters` too."
+    ] = False
+    group_type_index: Annotated[
+        int | None,
+        whole(0, GROUP_TYPES_MAX - 1, "aggregation_group_type_index"),
+        "Counts groups of this type in place of persons.",
+    ] = None
     sent: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def completed(self, fields: Fields) -> Self:
+        # `check_sampling` refuses it in new questions; a stored one is ignored: answers are exact.
+        fields.raw("sampling_factor")
+        sent = fields.values
+        return replace(self, sent={name: sent[name] for name in sent if name not in _NO_FILTERS})
 
     def span(self, interval: Interval, clock: RangeClock) -> DateRange:
         return resolve_range(self.since, self.until, interval, clock, is_explicit=self.is_explicit)
@@ -109,8 +220,7 @@ class Scope:
 
     def with_conditions(self, own: Node | None) -> Self:
         """Return the scope with further conditions, those on test accounts included."""
-        both = tuple(node for node in (self.properties, own) if node is not None)
-        properties = ConditionGroup("AND", both) if both else None
+        properties = _all_of(self.properties, own)
         return replace(self, properties=properties, filter_test_accounts=False)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fanion.errors import Invalid
 from fanion.insights.funnels.places import read_correlation_place
-from fanion.insights.funnels.reading import read_correlation
+from fanion.insights.funnels.query import read_correlation
 from fanion.insights.parsing.fields import Fields
 from tests.insights.funnels.oracle import Oracle
 from tests.insights.funnels.test_oracle import DENSE

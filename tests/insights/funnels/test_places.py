@@ -6,7 +6,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.funnels.places import FunnelPlace, read_funnel_place
-from fanion.insights.funnels.reading import read_funnels
+from fanion.insights.funnels.query import read_funnels
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.sql.compiler import NONE
 from tests.insights.funnels.test_examples import HISTORY, STEPS

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.funnels.query import Exclusion, Window
-from fanion.insights.funnels.reading import read_correlation, read_funnels
+from fanion.insights.funnels.parts import Exclusion, Window
+from fanion.insights.funnels.query import read_correlation, read_funnels
 from fanion.insights.parsing.fields import Fields
 
 STEPS = [{"id": "a"}, {"id": "b"}, {"id": "c"}]

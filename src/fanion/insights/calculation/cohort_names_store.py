@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
-from fanion.insights.query import Breakdowns
+from fanion.insights.breakdowns import Breakdowns
 
 
 async def cohort_names(

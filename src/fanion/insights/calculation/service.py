@@ -13,7 +13,7 @@ from fanion.errors import Invalid
 from fanion.events.storage.store import EventStore
 from fanion.insights.calculation.statements_service import IncompleteSession, Statements
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.parsing.scope import project_conditions
+from fanion.insights.parsing.conditions import project_conditions
 from fanion.insights.query import Entity, InsightQuery, cohorts_named
 from fanion.insights.sql.compiler import SqlContext, Statement
 from fanion.projects.model import Project

@@ -11,8 +11,7 @@ from fanion.insights.calculation.kind_service import ActorsKind, ActorsSource, K
 from fanion.insights.calculation.service import Calculation
 from fanion.insights.funnels.correlation_sql import CorrelationSql, correlated, correlated_actors
 from fanion.insights.funnels.places import CorrelationPlace, read_correlation_place
-from fanion.insights.funnels.query import FunnelCorrelationQuery
-from fanion.insights.funnels.reading import read_correlation
+from fanion.insights.funnels.query import FunnelCorrelationQuery, read_correlation
 from fanion.insights.funnels.service import funnel_sql
 from fanion.insights.funnels.sql import step_counts
 from fanion.insights.parsing.fields import join_place

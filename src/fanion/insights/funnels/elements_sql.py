@@ -24,7 +24,8 @@ from typing import Final
 from dateutil.relativedelta import relativedelta
 
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.funnels.query import FunnelsQuery, Window
+from fanion.insights.funnels.parts import Window
+from fanion.insights.funnels.query import FunnelsQuery
 from fanion.insights.funnels.steps import are_disjoint
 from fanion.insights.funnels.values_sql import event_value
 from fanion.insights.query import Entity

@@ -1,41 +1,115 @@
-"""The question of a funnel: how many persons go how far through some steps.
+"""The questions of funnels: how many persons go how far through some steps, and why.
 
 Source: insights.md, section 5.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
-from fanion.insights.dates.intervals import DateRange, Interval
+from fanion.insights.breakdowns import Breakdowns, read_breakdowns
+from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.query import Breakdowns, Entity, Scope
+from fanion.insights.funnels.parts import (
+    EXCLUSIONS_MAX,
+    STEPS_MAX,
+    Exclusion,
+    Step,
+    StepOrder,
+    Window,
+    read_exclusions,
+)
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.options import (
+    OFF,
+    Before,
+    Option,
+    Options,
+    items,
+    part,
+    read,
+    read_question,
+    texts,
+    whole,
+    word,
+)
+from fanion.insights.query import Entity, Scope, events
 
-StepOrder = Literal["ordered", "strict", "unordered"]
 Visualization = Literal["steps", "trends", "time_to_convert"]
 Attribution = Literal["first_touch", "last_touch", "step", "all_events"]
-WindowUnit = Literal["second", "minute", "hour", "day", "week", "month"]
 CorrelationType = Literal["events", "properties", "event_with_properties"]
 
+BINS_MAX: Final = 1_000  # that a question may ask for; the answer has fewer
+NAMES_MAX: Final = 100
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The time after the first step in which the others count, its last instant included."""
-
-    number: int = 14
-    unit: WindowUnit = "day"
+_STEP: Final = whole(0, STEPS_MAX - 1).schema
+_STEPS: Final = events(Step, STEPS_MAX)
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
-    """An event that must not happen between two steps, which count from 0."""
-
-    entity: Entity
-    from_step: int
-    to_step: int
+def _steps(fields: Fields, name: str, before: Before) -> tuple[Entity, ...]:
+    steps: Sequence[Step] = _STEPS.read(fields, name, before)
+    return tuple(step.entity for step in steps)
 
 
-@dataclass(frozen=True, slots=True)
-class FunnelsQuery:
+def _visualization(fields: Fields, name: str, before: Before) -> str | None:
+    """Return the visualization, which the oldest clients ask for by `display`."""
+    default = "trends" if before["display"] == "ActionsLineGraph" else None
+    return fields.choice(name, get_args(Visualization), "") or default
+
+
+def _attribution_step(fields: Fields, name: str, before: Before) -> int | None:
+    number = fields.whole(name, 0, max(len(before["steps"]) - 1, 0))
+    if before["attribution"] == "step" and number is None:
+        raise fields.required(name)
+    return number
+
+
+def _from_step(fields: Fields, name: str, before: Before) -> int | None:
+    last = len(before["steps"]) - 1
+    if before["visualization"] == "time_to_convert" and last == 0:
+        raise fields.error("events", "Time to convert needs at least two steps.")
+    return fields.whole(name, 0, max(last, 0))
+
+
+def _to_step(fields: Fields, name: str, before: Before) -> int:
+    """Return the last measured step, by default that of the whole funnel."""
+    last = len(before["steps"]) - 1
+    number = fields.whole(name, 0 if last < 1 else 1, max(last, 1))
+    if last < 1:
+        return 0
+    end = last if number is None else number
+    if before["from_step"] >= end and before["visualization"] != "steps":
+        raise fields.error("funnel_from_step", "funnel_from_step must be before funnel_to_step.")
+    return end
+
+
+def _breakdowns(fields: Fields, _: str, before: Before) -> Breakdowns | None:
+    breakdowns = read_breakdowns(fields)
+    if breakdowns is None:
+        return None
+    name = "breakdowns" if fields.raw("breakdowns") else "breakdown"
+    if before["visualization"] == "time_to_convert":
+        detail = "Time to convert cannot have a breakdown. Leave it out."
+        raise fields.error(name, detail)
+    if len({part.type for part in breakdowns.parts}) > 1:
+        detail = "All properties of a breakdown of a funnel must be of the same type."
+        raise fields.error(name, detail)
+    counts_groups = before["scope"].group_type_index is not None
+    if counts_groups and breakdowns.parts[0].type in ("person", "cohort"):
+        detail = "Groups have no value of this breakdown. Leave it out."
+        raise fields.error("breakdown_type", detail)
+    if any(part.bins is not None for part in breakdowns.parts):
+        detail = "Funnels with breakdown_histogram_bin_count are not supported. Leave it out."
+        raise fields.error("breakdown_histogram_bin_count", detail)
+    return breakdowns
+
+
+def _any(fields: Fields, name: str, _: Before) -> object:
+    return fields.raw(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunnelsQuery(Options):
     """The question of a funnel.
 
     Attributes:
@@ -46,19 +120,35 @@ class FunnelsQuery:
         bin_count: None to choose it by the number of persons.
     """
 
+    # A correlation has the options of its funnel and another `insight`.
+    insight: ClassVar[Annotated[str, replace(word(["FUNNELS"]), read=_any)]]
+    shown_as: ClassVar[Annotated[str, word(["Volume"])]]
+    steps: Annotated[tuple[Entity, ...], replace(_STEPS, read=_steps), "The steps."]
+    order: Annotated[StepOrder, word(get_args(StepOrder), "funnel_order_type")] = "ordered"
+    display: ClassVar[Annotated[str, word(["FunnelViz", "ActionsLineGraph"])]]
+    visualization: Annotated[
+        Visualization,
+        replace(word(get_args(Visualization), "funnel_viz_type"), read=_visualization),
+    ] = "steps"
+    attribution: Annotated[
+        Attribution, word(get_args(Attribution), "breakdown_attribution_type")
+    ] = "first_touch"
+    attribution_step: Annotated[
+        int, Option(_attribution_step, _STEP, "breakdown_attribution_value")
+    ] = 0
+    from_step: Annotated[int, Option(_from_step, _STEP, "funnel_from_step")] = 0
+    to_step: Annotated[int, Option(_to_step, _STEP, "funnel_to_step")] = 0
     scope: Scope
-    steps: tuple[Entity, ...]
-    order: StepOrder = "ordered"
-    visualization: Visualization = "steps"
-    window: Window = Window()
-    exclusions: tuple[Exclusion, ...] = ()
-    breakdowns: Breakdowns | None = None
-    attribution: Attribution = "first_touch"
-    attribution_step: int = 0
-    from_step: int = 0
-    to_step: int = 0
-    bin_count: int | None = None
-    interval: Interval = "day"
+    window: Window
+    exclusions: Annotated[
+        tuple[Exclusion, ...],
+        replace(items(Exclusion, EXCLUSIONS_MAX), read=read_exclusions),
+        "Events between two steps that take a person out of the funnel.",
+    ] = ()
+    breakdowns: Annotated[Breakdowns | None, replace(part(Breakdowns), read=_breakdowns)] = None
+    bin_count: Annotated[int | None, whole(0, BINS_MAX, or_default=True)] = None
+    interval: Annotated[Interval, word(INTERVALS)] = "day"
+    funnel_aggregate_by_hogql: ClassVar[Annotated[None, OFF]]
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -71,8 +161,23 @@ class FunnelsQuery:
         return self.scope.span("day", clock)
 
 
+def _correlated_funnel(fields: Fields, *_: object) -> FunnelsQuery:
+    funnel = read(FunnelsQuery, fields)
+    if funnel.breakdowns is not None:
+        name = "breakdowns" if fields.raw("breakdowns") else "breakdown"
+        detail = "A correlation cannot have a breakdown. Leave it out."
+        raise fields.error(name, detail)
+    if len(funnel.steps) < 2:
+        raise fields.error("events", "A correlation needs at least two steps.")
+    return replace(funnel, visualization="steps")
+
+
+def _names(name: str) -> Option:
+    return texts(NAMES_MAX, name=f"funnel_correlation_{name}")
+
+
 @dataclass(frozen=True, slots=True)
-class FunnelCorrelationQuery:
+class FunnelCorrelationQuery(Options):
     """The question of what correlates with reaching the last step of a funnel.
 
     Attributes:
@@ -83,14 +188,29 @@ class FunnelCorrelationQuery:
     Source: insights.md, section 5i.
     """
 
-    scope: Scope
-    funnel: FunnelsQuery
-    type: CorrelationType = "events"
-    names: tuple[str, ...] = ()
-    exclude_names: tuple[str, ...] = ()
-    event_names: tuple[str, ...] = ()
-    exclude_event_names: tuple[str, ...] = ()
-    exclude_property_names: tuple[str, ...] = ()
+    funnel: Annotated[FunnelsQuery, replace(part(FunnelsQuery), read=_correlated_funnel)]
+    scope: Annotated[Scope, Option(lambda *sent: sent[-1]["funnel"].scope, None)]
+    type: Annotated[CorrelationType, word(get_args(CorrelationType), "funnel_correlation_type")] = (
+        "events"
+    )
+    names: Annotated[tuple[str, ...], _names("names")] = ()
+    exclude_names: Annotated[tuple[str, ...], _names("exclude_names")] = ()
+    event_names: Annotated[tuple[str, ...], _names("event_names")] = ()
+    exclude_event_names: Annotated[tuple[str, ...], _names("exclude_event_names")] = ()
+    exclude_property_names: Annotated[tuple[str, ...], _names("event_exclude_property_names")] = ()
+
+    def completed(self, fields: Fields) -> Self:
+        if self.type == "properties" and not self.names:
+            raise fields.required("funnel_correlation_names")
+        if self.type == "event_with_properties" and not self.event_names:
+            raise fields.required("funnel_correlation_event_names")
+        if self.type == "properties" and self.scope.group_type_index is not None:
+            detail = (
+                "Only properties of persons can be correlated. "
+                "Leave aggregation_group_type_index out."
+            )
+            raise fields.error("aggregation_group_type_index", detail)
+        return replace(self, names=()) if "$all" in self.names else self
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -106,3 +226,18 @@ class FunnelCorrelationQuery:
 
     def span(self, clock: RangeClock) -> DateRange:
         return self.funnel.span(clock)
+
+
+def read_funnels(fields: Fields) -> FunnelsQuery:
+    return read_question(FunnelsQuery, fields, "Funnels")
+
+
+def read_correlation(fields: Fields) -> FunnelCorrelationQuery:
+    """Read the question of a correlation.
+
+    Raises:
+        Invalid: An option cannot be read.
+
+    Source: insights.md, section 5i.
+    """
+    return read_question(FunnelCorrelationQuery, fields, "Correlations")

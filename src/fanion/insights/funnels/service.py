@@ -13,8 +13,7 @@ from fanion.insights.calculation.service import Calculation, require_few_numbers
 from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.places import FunnelPlace, interval_start, read_funnel_place
-from fanion.insights.funnels.query import FunnelsQuery
-from fanion.insights.funnels.reading import read_funnels
+from fanion.insights.funnels.query import FunnelsQuery, read_funnels
 from fanion.insights.funnels.result import FunnelAnswer, times_to_convert
 from fanion.insights.funnels.sql import (
     actors_of_interval,

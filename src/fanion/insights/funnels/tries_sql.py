@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from fanion.insights.funnels.elements_sql import FunnelSql
-from fanion.insights.funnels.query import Window
+from fanion.insights.funnels.parts import Window
 from fanion.insights.sql.compiler import Compiler
 from fanion.properties.bindings import micros
 

@@ -6,8 +6,8 @@ Source: insights.md, sections 2e and 5g.
 import json
 from collections.abc import Sequence
 
+from fanion.insights.breakdowns import Breakdowns
 from fanion.insights.funnels.query import FunnelsQuery
-from fanion.insights.query import Breakdowns
 from fanion.insights.sql.breakdown import BreakdownSql
 from fanion.insights.sql.compiler import NONE, OTHER, Compiler
 

@@ -1,57 +1,43 @@
-"""JSON Schema of the filters of insights, built from the tables that validation reads.
+"""JSON Schema of questions, made of the options that their types declare.
 
-Source: insights.md, sections 2 and 4.
+Source: insights.md, sections 1 to 9.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from fanion.insights.dates.bounds import FROM_DEFAULT
-from fanion.insights.dates.intervals import INTERVALS
-from fanion.insights.kinds.kinds_json_schema import (
-    INSIGHT_QUERY,
-    STORED_ONLY,
-    kinds_of_filters,
-    query_schema,
-)
-from fanion.insights.parsing.conditions import LEAVES_MAX
-from fanion.insights.parsing.scope import (
-    BINS_MAX,
-    BREAKDOWN_TYPES,
-    BREAKDOWNS_MAX,
-    GROUP_TYPES_MAX,
-    VALUES_MAX,
-    VALUES_MOST,
-)
-from fanion.insights.trends.formula import CHARS_MAX
-from fanion.insights.trends.maths import MATHS, PROPERTY_TYPES
-from fanion.insights.trends.query import FORMULAS_MAX, SERIES_MAX, SMOOTHED_MAX
+from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
+from fanion.insights.parsing.options import CONDITION, GROUP, schemas_of
+from fanion.insights.parsing.query_names import WRAPPERS
+from fanion.insights.query import SERIES, Scope
+from fanion.insights.trends.query import TrendsQuery
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
-    NOTHING,
     JsonSchema,
     condition_forms,
-    listed,
     object_of,
     one_of,
     or_null,
     reference,
     values_of,
 )
-from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS
-from fanion.properties.operators import VALUES_MAX as IDS_MAX
-from fanion.rest import posthog_insight_fields
+from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS, ValueKind
+from fanion.rest.posthog_insight_fields import OF_FILTERS, WORDS
 
-# Names that PostHog knows and that are not calculated here.
-UNSUPPORTED = ("actions", "breakdown_path_cleaning")
-_UNSUPPORTED_OF_SERIES = ("math_hogql", "math_multiplier", "math_property_revenue_currency")
-TRENDS, SERIES = "TrendsFilters", "EventSeries"
+TRENDS, INSIGHT_QUERY = "TrendsFilters", "InsightQuery"
 INSIGHT_FILTERS = "InsightFilters"
-CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
-_COMMON_FIELDS = (
-    *("properties", "filter_test_accounts", "date_from", "date_to", "interval"),
-    "aggregation_group_type_index",
-)
+# A kind that PostHog knows and that is not calculated here.
+STORED_ONLY: Final = "SESSIONS"
+# What a kind of filters answers. Those of a correlation are filters of a funnel too.
+_ANSWERS: Final = {
+    "FUNNELS": "How many persons go through steps.",
+    "RETENTION": "Who comes back, and when.",
+    "STICKINESS": "In how many intervals persons are active.",
+    "LIFECYCLE": "Persons who are new, returning, resurrecting or dormant.",
+    "PATHS": "Which steps follow one another.",
+    STORED_ONLY: "Only stored.",
+}
+_CORRELATION: Final = "FUNNELS_CORRELATION"
 
 EXAMPLES: Mapping[str, list[Any]] = {
     TRENDS: [
@@ -94,28 +80,40 @@ EXAMPLES: Mapping[str, list[Any]] = {
 
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
-    common = {name: schema for name, schema in _trend_fields().items() if name in _COMMON_FIELDS}
-    breakdown = _breakdown_fields({"type": ["boolean", "null"], "default": False})
-    kinds = kinds_of_filters(common, breakdown, reference(SERIES))
+    kinds, trends = _kinds_of_filters(), dict(schemas_of(TrendsQuery))
+    series = trends["events"]["items"]
+    trends["insight"] = {**trends["insight"], "default": "TRENDS"}
+    # By this word, filters of trends mean other kinds.
+    trends["shown_as"] = or_null(one_of(sorted(WORDS["shown_as"])))
     return {
         INSIGHT_FILTERS: {
             "description": f"All kinds are calculated, except {STORED_ONLY}, which is only stored.",
             "anyOf": [reference(TRENDS), *map(reference, kinds)],
         },
         **kinds,
-        INSIGHT_QUERY: query_schema(),
+        INSIGHT_QUERY: _query_schema(),
         TRENDS: {
-            **object_of(_trend_fields(), posthog_insight_fields.OF_FILTERS),
+            **_filters(trends),
             "description": "The events to count, the date range and conditions.",
             "examples": EXAMPLES[TRENDS],
         },
-        SERIES: {
-            **object_of(_series_fields(), posthog_insight_fields.OF_ENTITY),
-            "description": "One series of the chart.",
-        },
+        SERIES: {**series, "description": "One series of the chart."},
         CONDITION: {
             "description": "A condition on a property of the event or its person, or on a cohort.",
-            "anyOf": [*_property_forms(), *_cohort_forms()],
+            "anyOf": [
+                *_condition_forms(
+                    QUERY_COMPARISONS,
+                    {
+                        "type": {
+                            **or_null(one_of(["event", "person", "group"])),
+                            "default": "event",
+                        },
+                        "key": {"type": "string", "description": "Name of the property."},
+                    },
+                    "key",
+                ),
+                *_condition_forms(MEMBERSHIP, {"type": one_of(sorted(COHORT_TYPES))}, "type"),
+            ],
         },
         GROUP: {
             **object_of(
@@ -133,183 +131,61 @@ def insight_schemas() -> dict[str, JsonSchema]:
     }
 
 
-def _trend_fields() -> dict[str, JsonSchema]:
-    bound = {"type": ["string", "null"]}
-    switch = {"type": ["boolean", "null"], "default": False}
+def _condition_forms(
+    operators: Mapping[str, ValueKind], fields: Mapping[str, JsonSchema], required: str
+) -> list[JsonSchema]:
+    negation = {"type": ["boolean", "null"], "description": "Negates the condition."}
+    known = {**fields, "negation": negation}
+    return condition_forms(values_of(operators), known, CONDITION_FIELDS, [required])
+
+
+def _kinds_of_filters() -> dict[str, JsonSchema]:
+    """Return a component for the filters of each kind other than trends, such as `PathsFilters`."""
+    options = {kind.form.insight: schemas_of(kind.query) for kind in KINDS if kind.form is not None}
+    options["FUNNELS"] = {**options[_CORRELATION], **options["FUNNELS"]}
+    options[STORED_ONLY] = schemas_of(Scope)
+    # Checked even where it has no effect.
+    interval = {"interval": options["TRENDS"]["interval"]}
     return {
-        "insight": {**or_null(one_of(["TRENDS"])), "default": "TRENDS"},
-        "events": {
-            **listed(reference(SERIES), maxItems=SERIES_MAX),
-            "description": "Events to count.",
-        },
-        "properties": _filter("Conditions on all events."),
-        "filter_test_accounts": {
-            **switch,
-            "description": "Applies the project's `test_account_filters` too.",
-        },
-        "date_from": {
-            **bound,
-            "default": FROM_DEFAULT,
-            "description": "A date, a time, `-30d`, `-1mStart`, `dStart`, or `all`.",
-        },
-        "date_to": {**bound, "description": "In the same formats; now by default."},
-        "explicit_date": {**switch, "description": "The range is not rounded."},
-        "interval": {**or_null(one_of(INTERVALS)), "default": "day"},
-        "display": {
-            **or_null(
-                one_of(
-                    sorted(
-                        posthog_insight_fields.DISPLAYS_OF_SERIES
-                        | posthog_insight_fields.DISPLAYS_OF_TOTALS
-                        | posthog_insight_fields.DISPLAYS_CUMULATIVE
-                    )
-                )
-            ),
-            "description": "A chart of totals has one number for the whole range.",
-        },
-        "aggregation_group_type_index": {
-            **_whole(0, GROUP_TYPES_MAX - 1),
-            "description": "Counts groups of this type in place of persons.",
-        },
-        "compare": {**switch, "description": "Compares with the previous range."},
-        "compare_to": {
-            **bound,
-            "description": "Compares with a range that is this much earlier: `-1w`.",
-        },
-        "smoothing_intervals": {
-            **_whole(0, SMOOTHED_MAX),
-            "description": "Each number is the average of this many, rounded down.",
-        },
-        **_formula_fields(),
-        **_breakdown_fields(switch),
-        **{name: _off() for name in UNSUPPORTED},
-    }
-
-
-def _formula_fields() -> dict[str, JsonSchema]:
-    text: JsonSchema = {"type": "string", "maxLength": CHARS_MAX}
-    node = object_of({"formula": text, "custom_name": {"type": ["string", "null"]}})
-    return {
-        "formula": {
-            "type": ["string", "null"],
-            "maxLength": CHARS_MAX,
-            "description": "A formula, such as `A / B`. Its result replaces the series.",
-        },
-        "formulas": {**listed(text, maxItems=FORMULAS_MAX), "description": "Several formulas."},
-        "formulaNodes": {
-            **listed({**node, "required": ["formula"]}, maxItems=FORMULAS_MAX),
-            "description": "Several formulas with names.",
-        },
-    }
-
-
-def _breakdown_fields(switch: JsonSchema) -> dict[str, JsonSchema]:
-    types: JsonSchema = {**or_null(one_of(BREAKDOWN_TYPES)), "default": "event"}
-    part = object_of(
-        {
-            "property": {"type": ["string", "integer"]},
-            "value": {"type": ["string", "integer", "null"]},
-            "type": types,
-            "group_type_index": _whole(0, GROUP_TYPES_MAX - 1),
-            "histogram_bin_count": _whole(1, BINS_MAX),
-            "normalize_url": switch,
+        f"{insight.title()}Filters": {
+            **_filters({**interval, **options[insight], "insight": one_of([insight])}),
+            "required": ["insight"],
+            "description": f"{insight}: {answer}",
         }
-    )
-    keys = listed({"type": ["string", "integer"]}, maxItems=IDS_MAX)
-    return {
-        "breakdown": {
-            "anyOf": [{"type": ["string", "integer"]}, keys],
-            "description": "A property, or ids of cohorts: one series for each value.",
-        },
-        "breakdown_type": types,
-        "breakdown_group_type_index": _whole(0, GROUP_TYPES_MAX - 1),
-        "breakdowns": {
-            **listed({**part, "required": ["property"]}, maxItems=BREAKDOWNS_MAX),
-            "description": "Several properties, whose values are combined.",
-        },
-        "breakdown_limit": {
-            **_whole(1, VALUES_MOST),
-            "default": VALUES_MAX,
-            "description": "The number of values shown; all others have one entry.",
-        },
-        "breakdown_hide_other_aggregation": {
-            **switch,
-            "description": "Leaves out the entry for all other values.",
-        },
-        "breakdown_histogram_bin_count": {
-            **_whole(1, BINS_MAX),
-            "description": "Numbers are counted in this many bins of equal width.",
-        },
-        "breakdown_normalize_url": {
-            **switch,
-            "description": "Removes `?`, `#` and `/` from the end.",
-        },
+        for insight, answer in _ANSWERS.items()
     }
 
 
-def _whole(least: int, most: int) -> JsonSchema:
-    return {"type": ["integer", "null"], "minimum": least, "maximum": most}
+def _filters(options: Mapping[str, JsonSchema]) -> JsonSchema:
+    """Return the schema of filters, without the options that only a `query` has."""
+    own = {name: schema for name, schema in options.items() if name in OF_FILTERS}
+    if "events" in own:
+        own["events"] = {**own["events"], "items": reference(SERIES)}
+    return object_of(own, OF_FILTERS)
 
 
-def _off() -> JsonSchema:
-    return {**NOTHING, "description": "Not supported; leave it out."}
-
-
-def _series_fields() -> dict[str, JsonSchema]:
-    text = {"type": ["string", "null"]}
+def _query_schema() -> JsonSchema:
+    """Return the schema of a question by `query`, as newer clients ask."""
+    kinds = [*(kind.name for kind in KINDS), ACTORS_QUERY]
+    source: JsonSchema = {"type": "object", "description": "For a wrapper or a list: its question."}
     return {
-        "id": {**text, "description": "Name of the event; null for any."},
-        "type": or_null(one_of(["events"])),
-        "math": {
-            **or_null(one_of(MATHS)),
-            "default": "total",
-            "description": "What is counted: `total` events, `dau` persons.",
-        },
-        "math_property": {**text, "description": "The property for `sum`, `avg` and the like."},
-        "math_property_type": {
-            **or_null(one_of([*PROPERTY_TYPES, "session_properties"])),
-            "description": "Whose property it is; for sessions only `$session_duration`.",
-        },
-        "math_group_type_index": {
-            **_whole(0, GROUP_TYPES_MAX - 1),
-            "description": "The type of the groups that `unique_group` counts.",
-        },
-        **{name: _off() for name in _UNSUPPORTED_OF_SERIES},
-        "name": text,
-        "custom_name": {**text, "description": "Label of the series."},
-        "properties": _filter("Conditions on this event."),
+        "type": "object",
+        "description": (
+            "A question of newer clients; `kind` says which. Wrappers are answered by their "
+            "`source`; an `ActorsQuery` lists who is behind a number, and is not saved. Options "
+            "that are not calculated are refused by name."
+        ),
+        "properties": {"kind": one_of([*kinds, *WRAPPERS]), "source": source},
+        "additionalProperties": {},
+        "required": ["kind"],
+        "examples": [
+            {
+                "kind": "FunnelsQuery",
+                "series": [
+                    {"kind": "EventsNode", "event": "signed up"},
+                    {"kind": "EventsNode", "event": "checkout finished"},
+                ],
+                "dateRange": {"date_from": "-30d"},
+            }
+        ],
     }
-
-
-def _filter(description: str) -> JsonSchema:
-    conditions = {"type": "array", "items": reference(CONDITION), "maxItems": LEAVES_MAX}
-    nothing: JsonSchema = {"type": "object", "maxProperties": 0}
-    return {
-        "description": description,
-        "anyOf": [conditions, reference(GROUP), nothing, {"type": "null"}],
-    }
-
-
-def _property_forms() -> list[JsonSchema]:
-    return condition_forms(
-        values_of(QUERY_COMPARISONS),
-        {
-            "type": {**or_null(one_of(["event", "person", "group"])), "default": "event"},
-            "key": {"type": "string", "description": "Name of the property."},
-            "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
-        },
-        CONDITION_FIELDS,
-        ["key"],
-    )
-
-
-def _cohort_forms() -> list[JsonSchema]:
-    return condition_forms(
-        values_of(MEMBERSHIP),
-        {
-            "type": one_of(sorted(COHORT_TYPES)),
-            "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
-        },
-        CONDITION_FIELDS,
-        ["type"],
-    )

@@ -19,8 +19,8 @@ from fanion.insights.kinds.service import (
     read_query,
     read_sent_query,
 )
-from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import check_sampling, parse_conditions
+from fanion.insights.parsing.conditions import parse_filter
+from fanion.insights.parsing.fields import Fields, check_sampling
 from fanion.insights.query import InsightQuery
 from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, SESSION, InCohort, parse_leaf
 from fanion.properties.operators import VALUES_MAX
@@ -131,7 +131,7 @@ def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
     fields = Fields(filters, at="filters")
     for condition, place in _conditions(fields):
         _check_condition(condition, place)
-    parse_conditions(fields)
+    parse_filter(filters.get("properties"), "filters__properties")
 
 
 def _check_kind(kind: object, at: str) -> None:

@@ -3,33 +3,55 @@
 Source: insights.md, section 8.
 """
 
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final, Literal, get_args
 
-from fanion.insights.dates.intervals import DateRange, Interval, parse_interval
+from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.parsing.entity_options import refuse_math
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import parse_entities, parse_scope
-from fanion.insights.query import Breakdowns, Entity, Scope
-from fanion.rest.posthog_insight_fields import DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS, OF_KINDS
+from fanion.insights.parsing.options import Before, Options, read_question, word
+from fanion.insights.query import (
+    ENTITIES_MAX,
+    Entity,
+    PersonsOnly,
+    Scope,
+    events,
+    parse_entities,
+    refuse_math,
+)
+from fanion.rest.posthog_insight_fields import DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 
 Status = Literal["new", "returning", "resurrecting", "dormant"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 
+def _entity(fields: Fields, name: str, _: Before) -> Entity:
+    entities = parse_entities(fields, name, ENTITIES_MAX)
+    if len(entities) != 1:
+        raise fields.error(name, "A life cycle needs exactly one event.")
+    [(entity, options)] = entities
+    refuse_math(options, "Life cycles")
+    return entity
+
+
 @dataclass(frozen=True, slots=True)
-class LifecycleQuery:
+class LifecycleQuery(Options):
+    """The question of a life cycle."""
+
+    insight: ClassVar[Annotated[str, word(["LIFECYCLE"], also=["lifecycle", "TRENDS", "trends"])]]
+    shown_as: ClassVar[Annotated[str, word(["Lifecycle"])]]
+    # Only affects drawing.
+    display: ClassVar[Annotated[str, word(DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS)]]
     scope: Scope
-    entity: Entity
-    interval: Interval = "day"
+    entity: Annotated[Entity, replace(events(PersonsOnly, 1), read=_entity)]
+    interval: Annotated[Interval, word(INTERVALS)] = "day"
 
     @property
     def entities(self) -> tuple[Entity, ...]:
         return (self.entity,)
 
     @property
-    def breakdowns(self) -> Breakdowns | None:
+    def breakdowns(self) -> None:
         return None
 
     def span(self, clock: RangeClock) -> DateRange:
@@ -37,23 +59,4 @@ class LifecycleQuery:
 
 
 def read_lifecycle(fields: Fields) -> LifecycleQuery:
-    fields.choice("insight", ("LIFECYCLE", "lifecycle", "TRENDS", "trends"), "LIFECYCLE")
-    fields.choice("shown_as", ("Lifecycle",), "Lifecycle")
-    # Only affects drawing.
-    fields.choice("display", DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS, "ActionsBar")
-    query = LifecycleQuery(
-        scope=parse_scope(fields),
-        entity=_entity(fields),
-        interval=parse_interval(fields.raw("interval"), fields.place("interval")),
-    )
-    fields.refuse_unread("Life cycles", OF_KINDS)
-    return query
-
-
-def _entity(fields: Fields) -> Entity:
-    entities = parse_entities(fields)
-    if len(entities) != 1:
-        raise fields.error("events", "A life cycle needs exactly one event.")
-    [(entity, options)] = entities
-    refuse_math(options, "Life cycles")
-    return entity
+    return read_question(LifecycleQuery, fields, "Life cycles")

@@ -3,7 +3,7 @@
 Source: insights.md, section 2b; cohorts.md, section 20.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from fanion.errors import Invalid
@@ -49,6 +49,10 @@ def parse_filter(raw: object, attr: str) -> Node | None:
         if str(condition.get("type")) in COHORT_TYPES:
             _check_operator(condition.get("operator"), _COHORT_OPERATORS, attr)
     return _without_empty(tree)
+
+
+def project_conditions(test_account_filters: Sequence[Any]) -> Node | None:
+    return parse_filter(list(test_account_filters), "filter_test_accounts")
 
 
 def _check_leaf(leaf: Node, attr: str) -> None:

@@ -171,6 +171,19 @@ def join_place(at: str, name: str) -> str:
     return f"{at}__{name}" if at else name
 
 
+def check_sampling(factor: object, at: str) -> None:
+    """Raise Invalid for a factor that asks for a sample of the persons: answers are exact."""
+    if factor in (None, ""):
+        return
+    try:
+        is_whole = not isinstance(factor, bool) and float(str(factor)) == 1
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        detail = "Sampling is not supported, since answers are exact. Leave it out, or set it to 1."
+        raise Invalid(detail, attr=at)
+
+
 def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii()
 

@@ -6,10 +6,11 @@ Source: insights.md, section 9.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, Self
 
 from fanion.errors import Invalid
 from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.options import Option, Options, read, text
 from fanion.properties.values import groups_of
 
 FILTERS_MAX: Final = 50
@@ -19,7 +20,7 @@ _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaning:
+class Cleaning(Options):
     r"""A regular expression and its replacement.
 
     Attributes:
@@ -27,12 +28,27 @@ class Cleaning:
         alias: The replacement of each match; `\0` to `\9` stand for the groups of the match.
     """
 
-    regex: str
-    alias: str
+    required = ("regex",)
+    known = ("order",)  # the list is sorted by it
 
+    regex: Annotated[str, Option(text().read, text(CHARS_MAX).schema)] = ""
+    alias: Annotated[str, Option(text().read, text(CHARS_MAX).schema)] = ""
 
-def read_cleaning(fields: Fields, name: str) -> tuple[Cleaning, ...]:
-    return tuple(_read_filter(item) for item in fields.items(name, FILTERS_MAX))
+    def completed(self, fields: Fields) -> Self:
+        if not self.regex:
+            raise fields.error("regex", "This field is required.")
+        for name, sent in (("regex", self.regex), ("alias", self.alias)):
+            if len(sent) > CHARS_MAX:
+                detail = f"Ensure this field has no more than {CHARS_MAX} characters."
+                raise fields.error(name, detail)
+        groups = groups_of(self.regex)
+        if groups is None:
+            raise fields.error("regex", "Not a valid regular expression (RE2).")
+        if not all(_is_allowed(escape[1], groups) for escape in _ESCAPED.finditer(self.alias)):
+            detail = f"The regular expression has {groups} groups. Write a backslash as two."
+            raise fields.error("alias", detail)
+        fields.refuse_unread("Path cleaning filters", self.known)
+        return self
 
 
 def project_cleaning(stored: Sequence[Mapping[str, Any]]) -> tuple[Cleaning, ...]:
@@ -42,29 +58,10 @@ def project_cleaning(stored: Sequence[Mapping[str, Any]]) -> tuple[Cleaning, ...
         Invalid: One of them cannot be used.
     """
     try:
-        return tuple(_read_filter(Fields(item)) for item in stored[:FILTERS_MAX])
+        return tuple(read(Cleaning, Fields(item)) for item in stored[:FILTERS_MAX])
     except Invalid as error:
         detail = f"A path cleaning filter of the project cannot be used: {error.detail}"
         raise Invalid(detail, attr="path_replacements") from None
-
-
-def _read_filter(fields: Fields) -> Cleaning:
-    regex, alias = fields.text("regex"), fields.text("alias") or ""
-    fields.raw("order")  # the list is sorted by it
-    if regex is None:
-        raise fields.error("regex", "This field is required.")
-    for name, text in (("regex", regex), ("alias", alias)):
-        if len(text) > CHARS_MAX:
-            detail = f"Ensure this field has no more than {CHARS_MAX} characters."
-            raise fields.error(name, detail)
-    groups = groups_of(regex)
-    if groups is None:
-        raise fields.error("regex", "Not a valid regular expression (RE2).")
-    if not all(_is_allowed(escape[1], groups) for escape in _ESCAPED.finditer(alias)):
-        detail = f"The regular expression has {groups} groups. Write a backslash as two."
-        raise fields.error("alias", detail)
-    fields.refuse_unread("Path cleaning filters", ())
-    return Cleaning(regex, alias)
 
 
 def _is_allowed(escaped: str, groups: int) -> bool:

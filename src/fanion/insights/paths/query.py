@@ -3,16 +3,29 @@
 Source: insights.md, section 9.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final, Self
 
 from fanion.insights.dates.intervals import DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.path_cleaning import Cleaning, read_cleaning
-from fanion.insights.parsing.scope import parse_scope
-from fanion.insights.query import Breakdowns, Entity, Scope
-from fanion.rest.posthog_insight_fields import DISPLAYS, OF_KINDS
+from fanion.insights.parsing.options import (
+    OFF,
+    Before,
+    Option,
+    Options,
+    items,
+    read_question,
+    switch,
+    text,
+    texts,
+    whole,
+    word,
+)
+from fanion.insights.parsing.path_cleaning import FILTERS_MAX, Cleaning
+from fanion.insights.query import Entity, Scope
+from fanion.properties.json_schema import listed, one_of
+from fanion.rest.posthog_insight_fields import DISPLAYS
 
 STEPS: Final = 5
 STEPS_MAX: Final = 20
@@ -25,18 +38,30 @@ NAME_CHARS_MAX: Final = 2_000
 EVENT_TYPES: Final = ("$pageview", "$screen", "custom_event")
 
 _ANYTHING: Final = Entity(None)
-_OWN: Final = frozenset(
-    {
-        *("path_type", "paths_hogql_expression", "include_event_types", "start_point"),
-        *("include_custom_events", "end_point", "path_groupings", "funnel_paths"),
-        *("funnel_filter", "exclude_events", "step_limit", "path_replacements"),
-        *("local_path_cleaning_filters", "edge_limit", "min_edge_weight", "max_edge_weight"),
-    }
-)
+
+
+def _names(name: str) -> Option:
+    """Return the option of a list of names, which keeps each once."""
+    option = texts(NAMES_MAX, NAME_CHARS_MAX, name)
+    return replace(option, read=lambda *sent: tuple(dict.fromkeys(option.read(*sent))))
+
+
+def _event_types(fields: Fields, name: str, _: Before) -> tuple[str, ...]:
+    event_types = fields.texts(name, NAMES_MAX)
+    for event_type in event_types:
+        if event_type == "hogql":
+            raise fields.error(name, "Paths with event types of hogql are not supported.")
+        if event_type not in EVENT_TYPES:
+            known = ", ".join(EVENT_TYPES)
+            raise fields.error(name, f"Use event types out of: {known}.")
+    return tuple(dict.fromkeys(event_types))
+
+
+_EVENT_TYPES: Final = listed(one_of(EVENT_TYPES), maxItems=NAMES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
-class PathsQuery:
+class PathsQuery(Options):
     """The question of paths.
 
     Attributes:
@@ -50,26 +75,39 @@ class PathsQuery:
         cleaning: The cleaning rules of the question.
     """
 
+    insight: ClassVar[Annotated[str, word(["PATHS"], also=["paths"])]]
+    display: ClassVar[Annotated[str, word(DISPLAYS)]]  # only affects drawing
     scope: Scope
-    event_types: tuple[str, ...] = ()
-    events: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
-    start: str | None = None
-    end: str | None = None
-    groupings: tuple[str, ...] = ()
-    replacements: bool = False
-    cleaning: tuple[Cleaning, ...] = ()
-    step_limit: int = STEPS
-    edge_limit: int = EDGES
-    weight_min: int | None = None
-    weight_max: int | None = None
+    event_types: Annotated[
+        tuple[str, ...], Option(_event_types, _EVENT_TYPES, "include_event_types")
+    ] = ()
+    events: Annotated[tuple[str, ...], _names("include_custom_events")] = ()
+    excluded: Annotated[tuple[str, ...], _names("exclude_events")] = ()
+    start: Annotated[str | None, text(NAME_CHARS_MAX, "start_point")] = None
+    end: Annotated[str | None, text(NAME_CHARS_MAX, "end_point")] = None
+    groupings: Annotated[tuple[str, ...], _names("path_groupings")] = ()
+    replacements: Annotated[bool, switch("path_replacements")] = False
+    cleaning: Annotated[
+        tuple[Cleaning, ...], items(Cleaning, FILTERS_MAX, "local_path_cleaning_filters")
+    ] = ()
+    step_limit: Annotated[int, whole(1, STEPS_MAX)] = STEPS
+    edge_limit: Annotated[int, whole(1, EDGES_MAX)] = EDGES
+    weight_min: Annotated[int | None, whole(0, WEIGHT_MAX, "min_edge_weight")] = None
+    weight_max: Annotated[int | None, whole(0, WEIGHT_MAX, "max_edge_weight")] = None
+    path_type: ClassVar[Annotated[None, OFF]]
+    paths_hogql_expression: ClassVar[Annotated[None, OFF]]
+    funnel_paths: ClassVar[Annotated[None, OFF]]
+    funnel_filter: ClassVar[Annotated[None, OFF]]
+
+    def completed(self, fields: Fields) -> Self:
+        return replace(self, start=_without_slash(self.start), end=_without_slash(self.end))
 
     @property
     def entities(self) -> tuple[Entity, ...]:
         return (_ANYTHING,)
 
     @property
-    def breakdowns(self) -> Breakdowns | None:
+    def breakdowns(self) -> None:
         return None
 
     @property
@@ -81,55 +119,9 @@ class PathsQuery:
 
 
 def read_paths(fields: Fields) -> PathsQuery:
-    fields.choice("insight", ("PATHS", "paths"), "PATHS")
-    fields.choice("display", DISPLAYS, "PathsViz")  # only affects drawing
-    query = PathsQuery(
-        scope=parse_scope(fields),
-        event_types=_event_types(fields),
-        events=_names(fields, "include_custom_events"),
-        excluded=_names(fields, "exclude_events"),
-        start=_point(fields, "start_point"),
-        end=_point(fields, "end_point"),
-        groupings=_names(fields, "path_groupings"),
-        replacements=fields.boolean("path_replacements"),
-        cleaning=read_cleaning(fields, "local_path_cleaning_filters"),
-        step_limit=fields.whole("step_limit", 1, STEPS_MAX) or STEPS,
-        edge_limit=fields.whole("edge_limit", 1, EDGES_MAX) or EDGES,
-        weight_min=fields.whole("min_edge_weight", 0, WEIGHT_MAX),
-        weight_max=fields.whole("max_edge_weight", 0, WEIGHT_MAX),
-    )
-    fields.refuse_unread("Paths", OF_KINDS - _OWN)
-    return query
+    return read_question(PathsQuery, fields, "Paths")
 
 
-def without_slash(name: str) -> str:
+def _without_slash(name: str | None) -> str | None:
     """Return the name without a slash at its end; `/` alone stays."""
-    return name[:-1] if len(name) > 1 and name.endswith("/") else name
-
-
-def _event_types(fields: Fields) -> tuple[str, ...]:
-    name = "include_event_types"
-    event_types = fields.texts(name, NAMES_MAX)
-    for event_type in event_types:
-        if event_type == "hogql":
-            raise fields.error(name, "Paths with event types of hogql are not supported.")
-        if event_type not in EVENT_TYPES:
-            known = ", ".join(EVENT_TYPES)
-            raise fields.error(name, f"Use event types out of: {known}.")
-    return tuple(dict.fromkeys(event_types))
-
-
-def _names(fields: Fields, name: str) -> tuple[str, ...]:
-    texts = fields.texts(name, NAMES_MAX)
-    if any(len(text) > NAME_CHARS_MAX for text in texts):
-        detail = f"Ensure that each has no more than {NAME_CHARS_MAX} characters."
-        raise fields.error(name, detail)
-    return tuple(dict.fromkeys(texts))
-
-
-def _point(fields: Fields, name: str) -> str | None:
-    point = fields.text(name)
-    if point is not None and len(point) > NAME_CHARS_MAX:
-        detail = f"Ensure this field has no more than {NAME_CHARS_MAX} characters."
-        raise fields.error(name, detail)
-    return None if point is None else without_slash(point)
+    return name[:-1] if name is not None and len(name) > 1 and name.endswith("/") else name

@@ -5,20 +5,32 @@ Source: insights.md, section 6.
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, get_args
 
 from fanion.errors import Invalid
+from fanion.insights.breakdowns import Breakdowns, read_breakdowns
 from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.intervals import DateRange, Interval, Intervals
 from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.dates.whole_intervals import interval_with, intervals_of, last_intervals
-from fanion.insights.parsing.entity_options import refuse_math
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import parse_breakdowns, parse_entity, parse_scope
-from fanion.insights.query import Breakdowns, Entity, Scope
+from fanion.insights.parsing.options import (
+    OFF,
+    Before,
+    Option,
+    Options,
+    part,
+    read,
+    read_question,
+    switch,
+    whole,
+    word,
+)
+from fanion.insights.query import SERIES, Entity, Scope, refuse_math
 from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS
 from fanion.properties.bindings import MICROSECOND
-from fanion.rest.posthog_insight_fields import DISPLAYS, OF_KINDS
+from fanion.properties.json_schema import or_null, reference
+from fanion.rest.posthog_insight_fields import DISPLAYS
 
 RetentionType = Literal["retention_recurring", "retention_first_time"]
 
@@ -36,17 +48,41 @@ _PERIODS: Final[dict[str, Interval]] = {
     "Week": "week",
     "Month": "month",
 }
-_OWN: Final = frozenset(
-    {
-        *("retention_type", "total_intervals", "period", "target_entity", "returning_entity"),
-        *("cumulative", "minimum_occurrences", "retention_custom_brackets"),
-    }
-)
+_FIRST_EVER: Final = {
+    "retention_first_ever_occurrence": (
+        "Retention with retention_first_ever_occurrence is not supported."
+    )
+}
+_EVENT: Final = or_null(reference(SERIES))
 _LONG_AGO: Final = Bound("1900-01-02", moment=datetime(1900, 1, 2, tzinfo=UTC))
 
 
+def _entity(fields: Fields, name: str, _: Before) -> Entity | None:
+    inner = fields.inner(name)
+    if inner is None:
+        return None
+    entity = read(Entity, inner)
+    refuse_math(inner, "Events of retention")
+    return entity
+
+
+def _breakdowns(fields: Fields, _: str, before: Before) -> Breakdowns | None:
+    breakdowns = read_breakdowns(fields)
+    if breakdowns is None:
+        return None
+    name = "breakdowns" if fields.values.get("breakdowns") else "breakdown"
+    if any(part.bins for part in breakdowns.parts):
+        raise fields.error(name, "Retention with histograms is not supported.")
+    if before["scope"].group_type_index is not None and any(
+        part.type in ACTOR_BREAKDOWNS for part in breakdowns.parts
+    ):
+        detail = "Groups cannot be broken down by their persons. Use a property of type group."
+        raise fields.error(name, detail)
+    return breakdowns.with_all_cohorts
+
+
 @dataclass(frozen=True, slots=True)
-class RetentionQuery:
+class RetentionQuery(Options):
     """The question of retention.
 
     Attributes:
@@ -56,15 +92,23 @@ class RetentionQuery:
         occurrences: The number of events that an interval needs for coming back in it.
     """
 
+    insight: ClassVar[Annotated[str, word(["RETENTION"], also=["retention"])]]
+    display: ClassVar[Annotated[str, word(DISPLAYS)]]  # only affects drawing
+    # Newer clients name what is always the case here.
+    aggregation_type: ClassVar[Annotated[str, word(["count"])]]
+    time_window_mode: ClassVar[Annotated[str, word(["strict_calendar_dates"])]]
     scope: Scope
-    target: Entity = ENTITY_DEFAULT
-    returning: Entity = ENTITY_DEFAULT
-    type: RetentionType = "retention_recurring"
-    period: Interval = "day"
-    total_intervals: int = TOTAL_INTERVALS
-    cumulative: bool = False
-    occurrences: int = 1
-    breakdowns: Breakdowns | None = None
+    target: Annotated[Entity, Option(_entity, _EVENT, "target_entity")] = ENTITY_DEFAULT
+    returning: Annotated[Entity, Option(_entity, _EVENT, "returning_entity")] = ENTITY_DEFAULT
+    type: Annotated[
+        RetentionType, word(get_args(RetentionType), "retention_type", refused=_FIRST_EVER)
+    ] = "retention_recurring"
+    period: Annotated[Interval, word(_PERIODS)] = "day"
+    total_intervals: Annotated[int, whole(1, TOTAL_INTERVALS_MAX)] = TOTAL_INTERVALS
+    cumulative: Annotated[bool, switch()] = False
+    occurrences: Annotated[int, whole(1, OCCURRENCES_MAX, "minimum_occurrences")] = 1
+    breakdowns: Annotated[Breakdowns | None, replace(part(Breakdowns), read=_breakdowns)] = None
+    retention_custom_brackets: ClassVar[Annotated[None, OFF]]
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -124,57 +168,4 @@ class RetentionQuery:
 
 
 def read_retention(fields: Fields) -> RetentionQuery:
-    fields.choice("insight", ("RETENTION", "retention"), "RETENTION")
-    fields.choice("display", DISPLAYS, "ActionsTable")  # only affects drawing
-    # Newer clients name what is always the case here.
-    fields.choice("aggregation_type", ("count",), "count")
-    fields.choice("time_window_mode", ("strict_calendar_dates",), "strict_calendar_dates")
-    scope = parse_scope(fields)
-    query = RetentionQuery(
-        scope=scope,
-        target=_entity(fields, "target_entity"),
-        returning=_entity(fields, "returning_entity"),
-        type=_type(fields),
-        period=_PERIODS[fields.choice("period", tuple(_PERIODS), "Day")],
-        total_intervals=fields.whole("total_intervals", 1, TOTAL_INTERVALS_MAX) or TOTAL_INTERVALS,
-        cumulative=fields.boolean("cumulative"),
-        occurrences=fields.whole("minimum_occurrences", 1, OCCURRENCES_MAX) or 1,
-        breakdowns=_breakdowns(fields, scope),
-    )
-    fields.refuse_unread("Retention questions", OF_KINDS - _OWN)
-    return query
-
-
-def _entity(fields: Fields, name: str) -> Entity:
-    inner = fields.inner(name)
-    if inner is None:
-        return ENTITY_DEFAULT
-    entity = parse_entity(inner)
-    refuse_math(inner, "Events of retention")
-    return entity
-
-
-def _type(fields: Fields) -> RetentionType:
-    if fields.raw("retention_type") == "retention_first_ever_occurrence":
-        detail = "Retention with retention_first_ever_occurrence is not supported."
-        raise fields.error("retention_type", detail)
-    types: tuple[RetentionType, ...] = ("retention_recurring", "retention_first_time")
-    return fields.choice("retention_type", types, "retention_recurring")
-
-
-def _breakdowns(fields: Fields, scope: Scope) -> Breakdowns | None:
-    """Parse the breakdown; all cohorts that it names are shown."""
-    breakdowns = parse_breakdowns(fields)
-    if breakdowns is None:
-        return None
-    name = "breakdowns" if fields.values.get("breakdowns") else "breakdown"
-    if any(part.bins for part in breakdowns.parts):
-        raise fields.error(name, "Retention with histograms is not supported.")
-    if scope.group_type_index is not None and any(
-        part.type in ACTOR_BREAKDOWNS for part in breakdowns.parts
-    ):
-        detail = "Groups cannot be broken down by their persons. Use a property of type group."
-        raise fields.error(name, detail)
-    if all(part.type == "cohort" for part in breakdowns.parts):
-        return replace(breakdowns, limit=max(breakdowns.limit, len(breakdowns.parts)))
-    return breakdowns
+    return read_question(RetentionQuery, fields, "Retention questions")

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from fanion.insights.breakdowns import Breakdowns
 from fanion.insights.dates.intervals import Intervals
-from fanion.insights.query import Breakdowns
 from fanion.insights.retention.query import RetentionQuery
 from fanion.insights.sql.compiler import OTHER
 

@@ -3,8 +3,8 @@
 Properties of the event, of its session and of the group that it names (with their current value)
 become columns of the rows of `events`. A property of the person, and its cohorts, belong to the
 person as it is now: their values are added to rows that name the person in `actor`, once persons
-are resolved. Other types are refused while the question is read (`BREAKDOWN_TYPES` of
-insights/parsing/scope.py).
+are resolved. Other types are refused while the question is read (`BreakdownType` of
+insights/breakdowns.py).
 
 Source: insights.md, sections 2e and 4e.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from fanion.insights.query import Breakdown, Breakdowns, BreakdownType
+from fanion.insights.breakdowns import Breakdown, Breakdowns, BreakdownType
 from fanion.insights.sql.compiler import NONE, OTHER, Compiler
 
 EVENT_BREAKDOWNS: Final[frozenset[BreakdownType]] = frozenset({"event", "group", "session"})

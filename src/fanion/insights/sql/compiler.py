@@ -20,8 +20,9 @@ from fanion.events.storage.filters_sql import (
     group_rows,
     with_merged,
 )
+from fanion.insights.breakdowns import Breakdown
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.query import Breakdown, Entity, Scope
+from fanion.insights.query import Entity, Scope
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.source_sql import SessionSource
 from fanion.properties.bindings import COLUMN, Bindings, micros

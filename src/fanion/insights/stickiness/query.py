@@ -3,54 +3,75 @@
 Source: insights.md, section 7.
 """
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final, Literal, get_args
 
+from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.dates.bounds import Bound
-from fanion.insights.dates.intervals import DateRange, Interval, parse_interval
+from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
-from fanion.insights.parsing.entity_options import pass_over_math
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import (
-    GROUP_TYPES_MAX,
-    parse_compare_to,
-    parse_entities,
-    parse_scope,
+from fanion.insights.parsing.options import (
+    DISTANCE,
+    OFF,
+    Before,
+    Options,
+    inner,
+    read_question,
+    switch,
+    whole,
+    word,
 )
-from fanion.insights.query import Breakdowns, Entity, Scope
-from fanion.rest.posthog_insight_fields import DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS, OF_KINDS
+from fanion.insights.query import MATH_OPTIONS, MATHS, NAMES_OF_ENTITY, Entity, Scope, events
+from fanion.rest.posthog_insight_fields import DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 
 Operator = Literal["gte", "lte", "exact"]
 
 SERIES_MAX: Final = 10
 OCCURRENCES_MAX: Final = 1_000_000
-_OWN: Final = frozenset({"stickiness_criteria", "computed_as", "interval_count"})
-_OPERATORS: Final[tuple[Operator, ...]] = ("gte", "lte", "exact")
+
+
+def _group_type_index(fields: Fields, name: str, before: Before) -> int | None:
+    if before["math"] != "unique_group":
+        return None
+    index = fields.whole(name, 0, GROUP_TYPES_MAX - 1)
+    if index is None:
+        raise fields.error(name, "Set the type of the groups that are counted.")
+    return index
+
+
+_GROUP_TYPE: Final = whole(0, GROUP_TYPES_MAX - 1, "math_group_type_index")
 
 
 @dataclass(frozen=True, slots=True)
-class StickinessSeries:
-    """One series.
+class StickinessSeries(Options):
+    """One series, whose math other than `unique_group` is ignored, since persons are counted.
 
     Attributes:
         group_type_index: The type of the groups that are counted; None to count what the question
             does.
     """
 
+    called = "Series of stickiness"
+    passed_over = NAMES_OF_ENTITY | MATH_OPTIONS
+
     entity: Entity
-    group_type_index: int | None = None
+    math: ClassVar[Annotated[str, word(MATHS)]]
+    group_type_index: Annotated[int | None, replace(_GROUP_TYPE, read=_group_type_index)] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class Criteria(Options):
     """The number of events that an interval needs to count."""
 
-    operator: Operator
-    value: int
+    called = "Criteria"
+
+    operator: Annotated[Operator, word(get_args(Operator))] = "gte"
+    value: Annotated[int, whole(1, OCCURRENCES_MAX)] = 1
 
 
 @dataclass(frozen=True, slots=True)
-class StickinessQuery:
+class StickinessQuery(Options):
     """The question of stickiness.
 
     Attributes:
@@ -58,20 +79,31 @@ class StickinessQuery:
         compare_to: How much earlier the range to compare with is; None for the one just before.
     """
 
+    insight: ClassVar[Annotated[str, word(["STICKINESS"], also=["stickiness", "TRENDS", "trends"])]]
+    shown_as: ClassVar[Annotated[str, word(["Stickiness"])]]
+    # Only affects drawing.
+    display: ClassVar[Annotated[str, word(DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS)]]
     scope: Scope
-    series: tuple[StickinessSeries, ...]
-    interval: Interval = "day"
-    criteria: Criteria | None = None
-    cumulative: bool = False
-    compare: bool = False
-    compare_to: Bound | None = None
+    series: Annotated[tuple[StickinessSeries, ...], events(StickinessSeries, SERIES_MAX)] = ()
+    interval: Annotated[Interval, word(INTERVALS)] = "day"
+    criteria: Annotated[
+        Criteria | None,
+        inner(Criteria, "stickiness_criteria"),
+        'How many events an interval needs: `{"operator": "gte", "value": 2}`.',
+    ] = None
+    cumulative: Annotated[
+        bool, word({"cumulative": True, "non_cumulative": False}, "computed_as")
+    ] = False
+    compare: Annotated[bool, switch()] = False
+    compare_to: Annotated[Bound | None, DISTANCE] = None
+    interval_count: ClassVar[Annotated[None, OFF]]
 
     @property
     def entities(self) -> tuple[Entity, ...]:
         return tuple(series.entity for series in self.series)
 
     @property
-    def breakdowns(self) -> Breakdowns | None:
+    def breakdowns(self) -> None:
         return None
 
     def span(self, clock: RangeClock) -> DateRange:
@@ -79,42 +111,4 @@ class StickinessQuery:
 
 
 def read_stickiness(fields: Fields) -> StickinessQuery:
-    fields.choice("insight", ("STICKINESS", "stickiness", "TRENDS", "trends"), "STICKINESS")
-    fields.choice("shown_as", ("Stickiness",), "Stickiness")
-    # Only affects drawing.
-    fields.choice("display", DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS, "ActionsLineGraph")
-    query = StickinessQuery(
-        scope=parse_scope(fields),
-        series=tuple(_series(*pair) for pair in parse_entities(fields, most=SERIES_MAX)),
-        interval=parse_interval(fields.raw("interval"), fields.place("interval")),
-        criteria=_criteria(fields),
-        cumulative=fields.choice("computed_as", ("cumulative", "non_cumulative"), "non_cumulative")
-        == "cumulative",
-        compare=fields.boolean("compare"),
-        compare_to=parse_compare_to(fields),
-    )
-    fields.refuse_unread("Stickiness questions", OF_KINDS - _OWN)
-    return query
-
-
-def _series(entity: Entity, fields: Fields) -> StickinessSeries:
-    """Return the series; math other than `unique_group` is ignored, since persons are counted."""
-    if fields.raw("math") != "unique_group":
-        pass_over_math(fields, "Series of stickiness")
-        return StickinessSeries(entity)
-    index = fields.whole("math_group_type_index", 0, GROUP_TYPES_MAX - 1)
-    if index is None:
-        detail = "Set the type of the groups that are counted."
-        raise fields.error("math_group_type_index", detail)
-    pass_over_math(fields, "Series of stickiness")
-    return StickinessSeries(entity, index)
-
-
-def _criteria(fields: Fields) -> Criteria | None:
-    inner = fields.inner("stickiness_criteria")
-    if inner is None:
-        return None
-    operator = inner.choice("operator", _OPERATORS, "gte")
-    value = inner.whole("value", 1, OCCURRENCES_MAX)
-    inner.refuse_unread("Criteria", ())
-    return Criteria(operator, 1 if value is None else value)
+    return read_question(StickinessQuery, fields, "Stickiness questions")

@@ -5,13 +5,15 @@ Source: insights.md, section 4a.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
 from fanion.errors import Invalid
+from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.dates.intervals import Interval
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import GROUP_TYPES_MAX
+from fanion.insights.parsing.options import OFF, Before, Options, text, whole, word
+from fanion.insights.query import NAMES_OF_ENTITY
 from fanion.rest.unknown_fields import no_choice
 
 Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"]
@@ -44,12 +46,49 @@ _ALSO_CALLED: Final[Mapping[str, str]] = {
 }
 SESSION_DURATION: Final = "$session_duration"
 PROPERTY_TYPES: Final = ("event_properties", "person_properties")
-# Fields of a series that do not affect what is counted.
-_PASSED_OVER: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
+
+
+def _word(fields: Fields, name: str, _: Before) -> str | None:
+    sent = fields.text(name)
+    if sent == "hogql":
+        raise fields.error(name, "Trends with math hogql are not supported.")
+    if sent is not None and sent not in MATHS:
+        raise _no_math(fields, sent)
+    return sent
+
+
+def _is_of_person(fields: Fields, name: str, before: Before) -> bool:
+    kind = fields.text(name) or PROPERTY_TYPES[0]
+    of_session = kind == "session_properties" and before["name"] == SESSION_DURATION
+    if kind not in PROPERTY_TYPES and not of_session:
+        raise no_choice(kind, PROPERTY_TYPES, fields.place(name))
+    return kind == "person_properties"
+
+
+def _no_math(fields: Fields, word: str) -> Invalid:
+    if _PERCENTILE.fullmatch(word):
+        names = ", ".join(
+            aggregate for aggregate in AGGREGATES if aggregate not in ("avg", "sum", "min", "max")
+        )
+        return fields.error("math", f'"{word}" is not a valid choice. Percentiles are: {names}.')
+    if word in _ALSO_CALLED:
+        meant = _ALSO_CALLED[word]
+        return fields.error("math", f'"{word}" is not a valid choice. Did you mean "{meant}"?')
+    return no_choice(word, MATHS, fields.place("math"))
+
+
+_MATH: Final = replace(word(MATHS, "math"), read=_word)
+_OF_PERSON: Final = replace(
+    word(
+        {"event_properties": False, "person_properties": True, "session_properties": False},
+        "math_property_type",
+    ),
+    read=_is_of_person,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Math:
+class Math(Options):
     """The math of a series: what it counts.
 
     Attributes:
@@ -59,10 +98,37 @@ class Math:
         group_type_index: The type of the groups of `unique_group`.
     """
 
-    word: str = "total"
-    name: str | None = None
-    of_person: bool = False
-    group_type_index: int | None = None
+    called = "Series"
+    passed_over = NAMES_OF_ENTITY
+
+    word: Annotated[str, _MATH, "What is counted: `total` events, `dau` persons."] = "total"
+    name: Annotated[
+        str | None, text(name="math_property"), "The property for `sum`, `avg` and the like."
+    ] = None
+    of_person: Annotated[
+        bool,
+        _OF_PERSON,
+        "Whose property it is; for sessions only `$session_duration`.",
+    ] = False
+    group_type_index: Annotated[
+        int | None,
+        whole(0, GROUP_TYPES_MAX - 1, "math_group_type_index"),
+        "The type of the groups that `unique_group` counts.",
+    ] = None
+    math_hogql: ClassVar[Annotated[None, OFF]]
+    math_multiplier: ClassVar[Annotated[None, OFF]]
+    math_property_revenue_currency: ClassVar[Annotated[None, OFF]]
+
+    def completed(self, fields: Fields) -> Self:
+        if self.word in AGGREGATES:
+            if self.name is None:
+                raise fields.required("math_property")
+            return replace(self, group_type_index=None)
+        if self.word != "unique_group":
+            return replace(self, name=None, of_person=False, group_type_index=None)
+        if self.group_type_index is None:
+            raise fields.required("math_group_type_index")
+        return replace(self, name=None, of_person=False)
 
     @property
     def aggregate(self) -> Aggregate | None:
@@ -95,49 +161,3 @@ class Math:
 
 
 TOTAL: Final = Math()
-
-
-def read_math(fields: Fields) -> Math:
-    word = _word(fields)
-    name, kind = fields.text("math_property"), _property_type(fields)
-    index = fields.whole("math_group_type_index", 0, GROUP_TYPES_MAX - 1)
-    fields.refuse_unread("Series", _PASSED_OVER)
-    if word in AGGREGATES:
-        if name is None:
-            raise fields.required("math_property")
-        return Math(word, name, of_person=kind == "person_properties")
-    if word != "unique_group":
-        return Math(word)
-    if index is None:
-        raise fields.required("math_group_type_index")
-    return Math(word, group_type_index=index)
-
-
-def _word(fields: Fields) -> str:
-    word = fields.text("math") or "total"
-    if word == "hogql":
-        raise fields.error("math", "Trends with math hogql are not supported.")
-    if word not in MATHS:
-        raise _no_math(fields, word)
-    return word
-
-
-def _no_math(fields: Fields, word: str) -> Invalid:
-    if _PERCENTILE.fullmatch(word):
-        names = ", ".join(
-            aggregate for aggregate in AGGREGATES if aggregate not in ("avg", "sum", "min", "max")
-        )
-        return fields.error("math", f'"{word}" is not a valid choice. Percentiles are: {names}.')
-    if word in _ALSO_CALLED:
-        meant = _ALSO_CALLED[word]
-        return fields.error("math", f'"{word}" is not a valid choice. Did you mean "{meant}"?')
-    return no_choice(word, MATHS, fields.place("math"))
-
-
-def _property_type(fields: Fields) -> str:
-    kind = fields.text("math_property_type") or PROPERTY_TYPES[0]
-    if kind == "session_properties" and fields.raw("math_property") == SESSION_DURATION:
-        return PROPERTY_TYPES[0]
-    if kind not in PROPERTY_TYPES:
-        raise no_choice(kind, PROPERTY_TYPES, fields.place("math_property_type"))
-    return kind

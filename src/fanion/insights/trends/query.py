@@ -3,31 +3,38 @@
 Source: insights.md, section 4; cohorts.md, sections 20 to 23.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from fanion.errors import Invalid
+from fanion.insights.breakdowns import Breakdowns, read_breakdowns
 from fanion.insights.dates.bounds import Bound
-from fanion.insights.dates.intervals import DateRange, Interval, parse_interval
+from fanion.insights.dates.intervals import INTERVALS, DateRange, Interval
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import (
-    VALUES_MAX,
-    parse_breakdowns,
-    parse_compare_to,
-    parse_entities,
-    parse_scope,
+from fanion.insights.parsing.options import (
+    DISTANCE,
+    Before,
+    Options,
+    items,
+    part,
+    read,
+    read_question,
+    switch,
+    text,
+    texts,
+    whole,
+    word,
 )
-from fanion.insights.query import Breakdowns, Entity, Scope
-from fanion.insights.trends.formula import Expression, FormulaError, parse_formula
-from fanion.insights.trends.maths import TOTAL, Math, read_math
+from fanion.insights.query import Entity, Scope, events
+from fanion.insights.trends.formula import CHARS_MAX, Expression, FormulaError, parse_formula
+from fanion.insights.trends.maths import TOTAL, Math
 from fanion.rest.posthog_insight_fields import (
     DISPLAYS,
     DISPLAYS_CUMULATIVE,
     DISPLAYS_OF_SERIES,
     DISPLAYS_OF_TOTALS,
-    OF_KINDS,
 )
 
 # Formulas have letters for this many series.
@@ -36,13 +43,23 @@ FORMULAS_MAX: Final = 20
 SMOOTHED_MAX: Final = 1_000
 # A world map shows each country.
 MAP_VALUES: Final = 250
-_UNSUPPORTED_DISPLAYS = DISPLAYS - DISPLAYS_OF_SERIES - DISPLAYS_OF_TOTALS - DISPLAYS_CUMULATIVE
 
 Shape = Literal["series", "cumulative", "totals"]
+_SHAPES: Final[Mapping[str, Shape]] = {
+    "ActionsLineGraph": "series",
+    **dict.fromkeys(sorted(DISPLAYS_OF_SERIES), "series"),
+    **dict.fromkeys(sorted(DISPLAYS_OF_TOTALS), "totals"),
+    **dict.fromkeys(sorted(DISPLAYS_CUMULATIVE), "cumulative"),
+}
+_UNSUPPORTED: Final = {
+    display: f"Trends with display {display} are not supported."
+    for display in DISPLAYS.difference(_SHAPES)
+}
+_DISPLAY: Final = word(_SHAPES, "display", also=_UNSUPPORTED, refused=_UNSUPPORTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Series(Options):
     """One line of a chart."""
 
     entity: Entity
@@ -67,8 +84,83 @@ class Formula:
         return self.custom_name or f"Formula ({self.text})"
 
 
+# The length of a formula is checked when it is parsed.
+_FORMULA: Final = replace(text(CHARS_MAX), read=text().read)
+
+
 @dataclass(frozen=True, slots=True)
-class TrendsQuery:
+class _Node(Options):
+    """A formula with a name, as it is sent."""
+
+    required = ("formula",)
+    called = "Formulas"
+
+    formula: Annotated[str, _FORMULA] = ""
+    custom_name: Annotated[str | None, text()] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Formulas(Options):
+    """The three options for formulas, of which the newest that is used counts."""
+
+    nodes: Annotated[
+        Sequence[Fields],
+        replace(
+            items(_Node, FORMULAS_MAX, "formulaNodes"),
+            read=lambda fields, name, _: fields.items(name, FORMULAS_MAX),
+        ),
+        "Several formulas with names.",
+    ]
+    formulas: Annotated[
+        Sequence[str],
+        replace(texts(FORMULAS_MAX, CHARS_MAX), read=texts(FORMULAS_MAX).read),
+        "Several formulas.",
+    ]
+    formula: Annotated[
+        str | None, _FORMULA, "A formula, such as `A / B`. Its result replaces the series."
+    ] = None
+
+
+def _formulas(fields: Fields, _: str, before: Before) -> tuple[Formula, ...]:
+    sent, series = read(_Formulas, fields), len(before["series"])
+    if sent.nodes:
+        return tuple(_formula_node(node, series) for node in sent.nodes)
+    if sent.formulas:
+        at = fields.place("formulas")
+        return tuple(
+            _formula(text, series, f"{at}__{index}") for index, text in enumerate(sent.formulas)
+        )
+    return (
+        () if sent.formula is None else (_formula(sent.formula, series, fields.place("formula")),)
+    )
+
+
+def _formula_node(fields: Fields, series: int) -> Formula:
+    node = read(_Node, fields)
+    if not node.formula:
+        raise fields.error("formula", "A formula is required.")
+    formula = _formula(node.formula, series, fields.place("formula"))
+    return replace(formula, custom_name=node.custom_name)
+
+
+def _formula(text: str, series: int, at: str) -> Formula:
+    try:
+        return Formula(text, parse_formula(text, series))
+    except FormulaError as error:
+        raise Invalid(str(error), attr=at) from None
+
+
+def _breakdowns(fields: Fields, *_: object) -> Breakdowns | None:
+    breakdowns = read_breakdowns(fields)
+    if breakdowns is None:
+        return None
+    if fields.raw("display") == "WorldMap" and fields.raw("breakdown_limit") in (None, ""):
+        breakdowns = replace(breakdowns, limit=MAP_VALUES)
+    return breakdowns.with_all_cohorts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendsQuery(Options):
     """The question of a trend.
 
     Attributes:
@@ -77,15 +169,28 @@ class TrendsQuery:
         smoothed: Each number is the average of this many, rounded down.
     """
 
+    insight: ClassVar[Annotated[str, word(["TRENDS"], also=["trends"])]]
+    shown_as: ClassVar[Annotated[str, word(["Volume"])]]
+    shape: Annotated[Shape, _DISPLAY, "A chart of totals has one number for the whole range."] = (
+        "series"
+    )
+    series: Annotated[tuple[Series, ...], events(Series, SERIES_MAX), "Events to count."]
+    compare_to: Annotated[
+        Bound | None, DISTANCE, "Compares with a range that is this much earlier: `-1w`."
+    ] = None
     scope: Scope
-    series: tuple[Series, ...]
-    interval: Interval = "day"
-    breakdowns: Breakdowns | None = None
-    shape: Shape = "series"
-    compare: bool = False
-    compare_to: Bound | None = None
-    formulas: tuple[Formula, ...] = ()
-    smoothed: int = 1
+    interval: Annotated[Interval, word(INTERVALS)] = "day"
+    breakdowns: Annotated[Breakdowns | None, replace(part(Breakdowns), read=_breakdowns)] = None
+    compare: Annotated[bool, switch(), "Compares with the previous range."] = False
+    formulas: Annotated[tuple[Formula, ...], replace(part(_Formulas), read=_formulas)] = ()
+    smoothed: Annotated[
+        int,
+        whole(0, SMOOTHED_MAX, "smoothing_intervals", or_default=True),
+        "Each number is the average of this many, rounded down.",
+    ] = 1
+
+    def completed(self, fields: Fields) -> Self:
+        return replace(self, compare=self.compare or self.compare_to is not None)
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -114,69 +219,4 @@ def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
 
 
 def read_trends(fields: Fields) -> TrendsQuery:
-    fields.choice("insight", ("TRENDS", "trends"), "TRENDS")
-    fields.choice("shown_as", ("Volume",), "Volume")
-    display = fields.choice("display", DISPLAYS, "ActionsLineGraph")
-    if display in _UNSUPPORTED_DISPLAYS:
-        raise fields.error("display", f"Trends with display {display} are not supported.")
-    series = tuple(_series(*pair) for pair in parse_entities(fields, most=SERIES_MAX))
-    compare_to = parse_compare_to(fields)
-    query = TrendsQuery(
-        scope=parse_scope(fields),
-        series=series,
-        interval=parse_interval(fields.raw("interval"), fields.place("interval")),
-        breakdowns=_breakdowns(fields, display),
-        shape=_shape(display),
-        compare=fields.boolean("compare") or compare_to is not None,
-        compare_to=compare_to,
-        formulas=_formulas(fields, len(series)),
-        smoothed=fields.whole("smoothing_intervals", 0, SMOOTHED_MAX) or 1,
-    )
-    fields.refuse_unread("Trends", OF_KINDS)
-    return query
-
-
-def _series(entity: Entity, fields: Fields) -> Series:
-    return Series(entity, read_math(fields))
-
-
-def _shape(display: str) -> Shape:
-    if display in DISPLAYS_OF_TOTALS:
-        return "totals"
-    return "cumulative" if display in DISPLAYS_CUMULATIVE else "series"
-
-
-def _breakdowns(fields: Fields, display: str) -> Breakdowns | None:
-    """Parse the breakdown; all cohorts that it names are shown."""
-    breakdowns = parse_breakdowns(fields, MAP_VALUES if display == "WorldMap" else VALUES_MAX)
-    if breakdowns is None or not all(part.type == "cohort" for part in breakdowns.parts):
-        return breakdowns
-    return replace(breakdowns, limit=max(breakdowns.limit, len(breakdowns.parts)))
-
-
-def _formulas(fields: Fields, series: int) -> tuple[Formula, ...]:
-    """Parse the formulas in the newest of the three fields that is used."""
-    nodes = fields.items("formulaNodes", FORMULAS_MAX)
-    texts = fields.texts("formulas", FORMULAS_MAX)
-    single = fields.text("formula")
-    if nodes:
-        return tuple(_formula_node(node, series) for node in nodes)
-    if texts:
-        at = fields.place("formulas")
-        return tuple(_formula(text, series, f"{at}__{index}") for index, text in enumerate(texts))
-    return () if single is None else (_formula(single, series, fields.place("formula")),)
-
-
-def _formula_node(node: Fields, series: int) -> Formula:
-    text, name = node.text("formula"), node.text("custom_name")
-    node.refuse_unread("Formulas", ())
-    if text is None:
-        raise node.error("formula", "A formula is required.")
-    return replace(_formula(text, series, node.place("formula")), custom_name=name)
-
-
-def _formula(text: str, series: int, at: str) -> Formula:
-    try:
-        return Formula(text, parse_formula(text, series))
-    except FormulaError as error:
-        raise Invalid(str(error), attr=at) from None
+    return read_question(TrendsQuery, fields, "Trends")

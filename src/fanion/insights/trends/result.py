@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
+from fanion.insights.breakdowns import Breakdowns
 from fanion.insights.calculation.cohort_labels import cohort_label
 from fanion.insights.calculation.entity_action import entity_action
 from fanion.insights.calculation.people_urls import PeopleUrls
-from fanion.insights.query import Breakdowns
 from fanion.insights.sql.compiler import NONE, OTHER
 from fanion.insights.trends.formula import evaluate_formula
 from fanion.insights.trends.frames import Frame, Numbers

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanion.insights.breakdowns import Breakdowns
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.query import Breakdowns
 from fanion.insights.sessions.sql import Reach
 from fanion.insights.sql.breakdown import Bins, BreakdownSql
 from fanion.insights.sql.compiler import Compiler, SqlContext

@@ -8,8 +8,9 @@ Source: insights.md, sections 1c and 11.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.scope import check_sampling, parse_compare_to, parse_scope
+from fanion.insights.parsing.fields import Fields, check_sampling
+from fanion.insights.parsing.options import read, read_distance
+from fanion.insights.query import Scope
 from fanion.insights.web_analytics.query import (
     PAGES,
     WEB_BREAKDOWNS,
@@ -56,9 +57,9 @@ def read_web_overview(fields: Fields) -> WebOverviewQuery:
     own = _by_name(fields)
     own.boolean("doPathCleaning")  # the answer names no page
     query = WebOverviewQuery(
-        scope=parse_scope(own),
+        scope=read(Scope, own),
         compare=own.boolean("compare"),
-        compare_to=parse_compare_to(own),
+        compare_to=read_distance(own, "compare_to", {}),
         goal=_goal(own),
     )
     _refuse_others(own, "WebOverviewQuery")
@@ -71,9 +72,9 @@ def read_web_stats(fields: Fields) -> WebStatsTableQuery:
     if breakdown is None:
         raise fields.required("breakdownBy")
     query = WebStatsTableQuery(
-        scope=parse_scope(own),
+        scope=read(Scope, own),
         compare=own.boolean("compare"),
-        compare_to=parse_compare_to(own),
+        compare_to=read_distance(own, "compare_to", {}),
         breakdown=own.choice("breakdownBy", WEB_BREAKDOWNS, "Page"),
         limit=own.whole("limit", 1, ROWS_MAX) or ROWS_DEFAULT,
         offset=own.whole("offset", 0, OFFSET_MAX) or 0,
@@ -98,9 +99,9 @@ def read_web_goals(fields: Fields) -> WebGoalsQuery:
     single = _goal(own)
     listed = [_event_of(item) for item in own.items("goals", GOALS_MAX)]
     query = WebGoalsQuery(
-        scope=parse_scope(own),
+        scope=read(Scope, own),
         compare=own.boolean("compare"),
-        compare_to=parse_compare_to(own),
+        compare_to=read_distance(own, "compare_to", {}),
         goals=tuple(dict.fromkeys([*([] if single is None else [single]), *listed])),
         limit=own.whole("limit", 1, ROWS_MAX) or ROWS_DEFAULT,
         offset=own.whole("offset", 0, OFFSET_MAX) or 0,

@@ -24,8 +24,12 @@ from fanion.cohorts.schemas import FILE_FIELD, MEMBERS_FILE
 from fanion.flags.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
 from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
-from fanion.insights.kinds.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
-from fanion.insights.kinds.kinds_json_schema import INSIGHT_QUERY
+from fanion.insights.kinds.json_schema import (
+    INSIGHT_FILTERS,
+    INSIGHT_QUERY,
+    TRENDS,
+    insight_schemas,
+)
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
 from fanion.properties.json_schema import JsonSchema, object_of, only_names, reference
