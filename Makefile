@@ -37,7 +37,7 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 
 # `make test`, then the rest: a few minutes of it with both cores for servers of a cluster. Random
 # tests run again, some with three times as many examples (tests/support/examples.py).
-test-all: test $(GENERATORS)/python/.installed
+test-all: test $(GENERATORS)/python/.installed $(GENERATORS)/java/.installed
 	$(PYTEST) -n 2 -m "hypothesis and (not long or quick)" --hypothesis-profile=many $(TESTS) $(OR_NONE)
 	$(PYTEST) -n 2 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS) $(OR_NONE)
@@ -121,6 +121,16 @@ $(GENERATORS)/python/.installed: tests/clients/generated/python.lock | .venv/.in
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes \
 	  --target $(@D) -r $<
 	touch $@
+
+# Without Java and Maven, those tests are skipped and say so.
+JAR_HASHES := tests/clients/generated/jars.sha256
+$(GENERATORS)/java/.installed: tests/clients/generated/pom.xml $(JAR_HASHES)
+	@rm -rf $(@D)
+	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
+	  echo "mvn"; mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(@D)) \
+	    && (cd $(@D) && sha256sum --check --quiet $(abspath $(JAR_HASHES))) && touch $@ \
+	    || echo "mvn failed: tests of generated clients will be skipped"; \
+	else echo "no javac and mvn: tests of generated clients will be skipped"; fi
 
 # Without Node, or where its packages cannot be had, those tests are skipped and say so.
 $(NPM)/node_modules/.installed: $(NPM)/package-lock.json

@@ -5,6 +5,8 @@ where no document could help:
 
 - A list of members is JSON or CSV. Generators take the first media type of a response, so the
   programs make the request for CSV with the client and read the response themselves.
+- A cohort is made of JSON or of a form with a file. openapi-generator takes the first media type of
+  a request body, so its programs send the form below the generated method.
 """
 
 from collections.abc import Iterator

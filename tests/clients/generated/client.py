@@ -17,7 +17,7 @@ from tests.clients.management import Json
 HERE = Path(__file__).parent
 PROGRAM_S = 120
 TOOLS = HERE.parents[2] / ".venv" / "clients" / "generators"
-PYTHON_PACKAGES = TOOLS / "python"
+PYTHON_PACKAGES, JARS = TOOLS / "python", TOOLS / "java"
 NODE_PACKAGES = HERE.parent / "npm" / "node_modules"
 
 Program = tuple[list[str], Mapping[str, str]]
@@ -104,7 +104,36 @@ def _node_tool(name: str) -> str:
     return str(NODE_PACKAGES / ".bin" / name)
 
 
+def require_java() -> None:
+    if shutil.which("javac") is None:
+        pytest.skip("no javac found: install the package `default-jdk-headless`")
+    if not (JARS / ".installed").exists():
+        pytest.skip(f"{JARS} is missing: `make test-all` installs it, with `maven`")
+
+
+def _openapi_generator(language: str, document: Path, folder: Path) -> Path:
+    """Return the folder of the generated client."""
+    (jar,) = JARS.glob("openapi-generator-cli-*.jar")
+    generate = ["generate", "-i", str(document), "-g", language, "-o", "client"]
+    # Half of the time, for a process that ends in seconds.
+    run(
+        ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", str(jar), *generate], folder
+    )
+    return folder / "client"
+
+
+def require_java_and_python() -> None:
+    require_java()
+    require_python_packages()
+
+
+def openapi_generator_python(document: Path, folder: Path) -> Program:
+    client = _openapi_generator("python", document, folder)
+    return _python_program(client, "openapi_generator_program.py")
+
+
 CLIENTS = (
     GeneratedClient("openapi-python-client", openapi_python_client, require_python_packages),
     GeneratedClient("openapi-typescript", openapi_typescript, require_node_packages),
+    GeneratedClient("python", openapi_generator_python, require_java_and_python),
 )
