@@ -18,8 +18,8 @@ from fanion.cohorts.validation import created_values
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.errors import Invalid
+from fanion.flags.definitions.access_store import active_flags_using
 from fanion.flags.definitions.integrity_store import flags_without_answer
-from fanion.flags.definitions.role_access.store import active_flags_using
 from fanion.persons.state.merge_store import move_memberships
 from fanion.projects.model import Project
 from fanion.runtime.change_bus import ChangeBus

@@ -20,7 +20,8 @@ from fanion.db.schema.tables import users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.definitions.api import FlagsApi
 from fanion.flags.definitions.role_access.api import RoleAccessApi
-from fanion.flags.definitions.role_access.store import revoke_flags_of_role
+from fanion.flags.definitions.role_access.service import RoleAccessService
+from fanion.flags.definitions.role_access.store import RoleAccessStore, revoke_flags_of_role
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.store import FlagStore
 from fanion.flags.usage.api import FlagDashboardsApi
@@ -217,7 +218,7 @@ def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
     directory = Projects(ProjectStore(records), clock.seconds, store_wait_s=SOON_S)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
     sessions = SessionService(SessionStore(records), clock.now, clock.seconds)
-    store = FlagStore(records)
+    flags = FlagService(FlagStore(records), ChangeBus())
 
     def rights_changed(user_id: int) -> None:
         authentication.rights_changed(user_id)
@@ -246,7 +247,8 @@ def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
                 "organization_members": MemberService(MemberStore(records)),
                 "roles": RoleService(RoleStore(records), revoke_flags_of_role),
                 "invites": InviteService(InviteStore(records), mails.send, MAIL_URL),
-                "flags": FlagService(store, ChangeBus()),
+                "flags": flags,
+                "role_access": RoleAccessService(RoleAccessStore(records), flags),
                 "records": records,
             },
         )

@@ -3,7 +3,7 @@
 import pytest
 
 from fanion.errors import PermissionDenied
-from fanion.flags.definitions.role_access.store import FlagAccess, edits_all
+from fanion.flags.definitions.model import FlagAccess, edits_all
 from fanion.projects.organizations.model import AccessLevel
 
 VIEW, EDIT = AccessLevel.VIEW, AccessLevel.EDIT

@@ -29,7 +29,8 @@ from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.definitions.api import FlagsApi
 from fanion.flags.definitions.role_access.api import RoleAccessApi
-from fanion.flags.definitions.role_access.store import revoke_flags_of_role
+from fanion.flags.definitions.role_access.service import RoleAccessService
+from fanion.flags.definitions.role_access.store import RoleAccessStore, revoke_flags_of_role
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.preview.api import FlagPreviewsApi
 from fanion.flags.preview.evaluation_api import (
@@ -178,6 +179,7 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
     )
     return {
         "flags": managed,
+        "role_access": RoleAccessService(RoleAccessStore(records), managed),
         "flag_cohorts": FlagCohorts(managed, server.questions.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.questions.questions.results),
         "flags_overviews": FlagsOverviews(flags.store, usage, OverviewStore(records, events)),

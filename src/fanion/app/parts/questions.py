@@ -18,8 +18,8 @@ from fanion.db.engine import Records
 from fanion.events.storage.compiled_query import QuestionLimits
 from fanion.events.storage.store import SECONDS_MAX, EventStore
 from fanion.events.turns.places_store import SharedPlaces
+from fanion.flags.definitions.access_store import active_flags_using, guard_audience
 from fanion.flags.definitions.integrity_store import flags_without_answer
-from fanion.flags.definitions.role_access.store import active_flags_using, guard_audience
 from fanion.flags.definitions.store import FlagStore
 from fanion.flags.usage.enabled_persons_store import EnabledPersons
 from fanion.insights.actors.cohorts_service import CohortActors

@@ -27,8 +27,8 @@ from fanion.flags.automation.schedule import (
     read_plan,
     served_payload,
 )
+from fanion.flags.definitions.access_store import access_now
 from fanion.flags.definitions.changes_store import change_flag, record_updated, related_change
-from fanion.flags.definitions.role_access.store import access_now
 from fanion.flags.definitions.store import StoredFlag, lock_flag
 from fanion.projects.model import Project, UserSummary, user_summary
 from fanion.projects.organizations.store import USER_SUMMARY

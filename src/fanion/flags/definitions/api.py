@@ -13,15 +13,13 @@ from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import Meta, structs
 
-from fanion.errors import Invalid
 from fanion.flags.definitions.changes_store import SCOPE
 from fanion.flags.definitions.list_query import (
     STALE_DAYS,
-    STALE_DAYS_MAX,
     FlagQuery,
     read_flag_query,
 )
-from fanion.flags.definitions.role_access.store import FlagAccess
+from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.schemas import (
     VERSION_HEADER,
     FlagBody,
@@ -181,8 +179,6 @@ def _flag_response(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:
 async def _stale_page(
     request: ManagementRequest, flags: FlagService, access: FlagAccess, query: FlagQuery, days: int
 ) -> Paged[FlagBody]:
-    if not 1 <= days <= STALE_DAYS_MAX:
-        raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
     now, page = request.app.state.now(), request.page
     stale_flags, count, staleness = await flags.find_stale_flags(
         request.project.id, query, days, now, page.limit, page.offset

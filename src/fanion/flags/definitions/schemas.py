@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import AppError, Invalid
-from fanion.flags.definitions.role_access.store import FlagAccess
+from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.rollback_conditions import check_conditions
 from fanion.flags.definitions.store import StoredFlag, columns_of
 from fanion.flags.definitions.validation.filters import (

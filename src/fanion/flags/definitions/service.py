@@ -13,10 +13,11 @@ from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.activity.model import Author
-from fanion.errors import NotFound
+from fanion.errors import Invalid, NotFound
+from fanion.flags.definitions.access_store import access_of
 from fanion.flags.definitions.changes_store import change_flag, create_flag, unique_key
-from fanion.flags.definitions.list_query import FlagQuery, Staleness
-from fanion.flags.definitions.role_access.store import FlagAccess, access_of
+from fanion.flags.definitions.list_query import STALE_DAYS_MAX, FlagQuery, Staleness
+from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.schemas import FlagChanges, StaleFlag, changed_columns, flag_body
 from fanion.flags.definitions.store import FlagStore, StoredFlag, lock_flag
 from fanion.projects.auth.model import Principal
@@ -147,7 +148,14 @@ class FlagService:
 
         Returns:
             The flags, the total number of stale flags, and what says why each is stale.
+
+        Raises:
+            Invalid: `days` is too small or too large.
         """
+        if not 1 <= days <= STALE_DAYS_MAX:
+            raise Invalid(
+                f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days"
+            )
         staleness = Staleness(await self.last_evaluated(project_id, now), days)
         query = replace(query, staleness=staleness)
         flags, count = await self.store.find_flags(project_id, query, now, limit, offset)

@@ -14,7 +14,7 @@ from sqlalchemy import Select, func, select
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound
-from fanion.flags.definitions.role_access.store import FlagAccess
+from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.schemas import StaleFlag, changed_columns, created_columns, flag_body
 from fanion.flags.definitions.store import StoredFlag, get_flag
 from fanion.flags.definitions.unsaved_store import UnsavedFlag, check_unsaved

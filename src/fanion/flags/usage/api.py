@@ -16,7 +16,7 @@ from litestar.params import FromPath, FromQuery
 from msgspec import Meta, Struct, structs
 
 from fanion.errors import Invalid, NotFound
-from fanion.flags.definitions.role_access.store import FlagAccess
+from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.schemas import FlagBody, FlagChanges, flag_body
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.store import FlagStore, StoredFlag

@@ -6,7 +6,7 @@ Source: flags.md section 15.
 from dataclasses import dataclass
 
 from fanion.activity.model import Author
-from fanion.flags.definitions.role_access.store import FlagAccess
+from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.store import StoredFlag
 from fanion.flags.usage.store import enrich_dashboard, ensure_dashboard

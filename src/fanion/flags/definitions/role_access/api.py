@@ -3,7 +3,6 @@
 Source: api.md, "Feature flag role access"; flags.md section 16.
 """
 
-from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
@@ -11,13 +10,14 @@ from litestar import Controller, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from fanion.flags.definitions.role_access.store import RoleAccess, RoleAccessStore
+from fanion.flags.definitions.role_access.service import RoleAccessService
+from fanion.flags.definitions.role_access.store import RoleAccess
 from fanion.flags.definitions.schemas import FlagBody, flag_body
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.validation.posthog_fields import OF_ROLE_ACCESS
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.projects.roles.model import Role
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 
@@ -28,13 +28,8 @@ class NewRoleAccess(Struct, kw_only=True, forbid_unknown_fields=True):
     role_id: Annotated[UUID, Meta(description="A role of the project's organization.")]
 
 
-class RoleAccessBody(Struct, kw_only=True):
-    id: int
+class RoleAccessBody(RoleAccess, frozen=True, kw_only=True):
     feature_flag: FlagBody
-    role: Role
-    role_id: UUID
-    added_at: datetime
-    updated_at: datetime
 
 
 class RoleAccessApi(Controller):
@@ -53,15 +48,12 @@ class RoleAccessApi(Controller):
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
-        flags: NamedDependency[FlagService],
+        role_access: NamedDependency[RoleAccessService],
     ) -> Paged[RoleAccessBody]:
         """Lists the oldest first."""
         page, project_id = request.page, request.project.id
-        flag = flag_body(
-            await flags.get_flag(project_id, flag_id),
-            await flags.access(request.principal, request.project),
-        )
-        accesses, count = await _store(flags).access_page(
+        flag = await _body_of_flag(request, role_access.flags, flag_id)
+        accesses, count = await role_access.store.list_access(
             project_id, flag_id, page.limit, page.offset
         )
         return page.with_results([_access_body(access, flag) for access in accesses], count)
@@ -72,12 +64,12 @@ class RoleAccessApi(Controller):
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         data: RequestBody[NewRoleAccess],
-        flags: NamedDependency[FlagService],
+        role_access: NamedDependency[RoleAccessService],
     ) -> RoleAccessBody:
-        access = await flags.access(request.principal, request.project)
-        flag = await flags.get_flag(request.project.id, flag_id)
-        access.require_share(flag.creator_id)
-        created = await _store(flags).create_access(request.author, flag_id, data.role_id)
+        access = await role_access.flags.access(request.principal, request.project)
+        created, flag = await role_access.create_access(
+            request.author, access, flag_id, data.role_id
+        )
         return _access_body(created, flag_body(flag, access))
 
     @get("/{access_id:str}", summary="Retrieve a role's permission")
@@ -86,14 +78,12 @@ class RoleAccessApi(Controller):
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         access_id: FromPath[ObjectId],
-        flags: NamedDependency[FlagService],
+        role_access: NamedDependency[RoleAccessService],
     ) -> RoleAccessBody:
         project_id = request.project.id
-        flag = flag_body(
-            await flags.get_flag(project_id, flag_id),
-            await flags.access(request.principal, request.project),
-        )
-        return _access_body(await _store(flags).get_access(project_id, flag_id, access_id), flag)
+        flag = await _body_of_flag(request, role_access.flags, flag_id)
+        stored = await role_access.store.get_access(project_id, flag_id, access_id)
+        return _access_body(stored, flag)
 
     @delete("/{access_id:str}", summary="Revoke a role's permission to edit a flag")
     async def remove(
@@ -101,24 +91,16 @@ class RoleAccessApi(Controller):
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         access_id: FromPath[ObjectId],
-        flags: NamedDependency[FlagService],
+        role_access: NamedDependency[RoleAccessService],
     ) -> None:
-        access = await flags.access(request.principal, request.project)
-        flag = await flags.get_flag(request.project.id, flag_id)
-        access.require_share(flag.creator_id)
-        await _store(flags).remove_access(request.author, flag_id, access_id)
+        access = await role_access.flags.access(request.principal, request.project)
+        await role_access.remove_access(request.author, access, flag_id, access_id)
 
 
-def _store(flags: FlagService) -> RoleAccessStore:
-    return RoleAccessStore(flags.store.records)
+async def _body_of_flag(request: ManagementRequest, flags: FlagService, flag_id: int) -> FlagBody:
+    flag = await flags.get_flag(request.project.id, flag_id)
+    return flag_body(flag, await flags.access(request.principal, request.project))
 
 
 def _access_body(access: RoleAccess, flag: FlagBody) -> RoleAccessBody:
-    return RoleAccessBody(
-        id=access.id,
-        feature_flag=flag,
-        role=access.role,
-        role_id=access.role.id,
-        added_at=access.added_at,
-        updated_at=access.updated_at,
-    )
+    return RoleAccessBody(**asdict(access), feature_flag=flag)
