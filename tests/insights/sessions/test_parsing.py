@@ -11,7 +11,6 @@ from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.query import Entity
 from fanion.insights.web_analytics.parsing import (
-    columns_of,
     read_web_goals,
     read_web_overview,
     read_web_stats,
@@ -81,7 +80,7 @@ def test_the_table_has_ten_rows_unless_said() -> None:
     query = read_web_stats(Fields({"breakdownBy": "Browser"}))
 
     assert (query.limit, query.offset) == (10, 0)
-    assert columns_of(query) == ("visitors", "views")
+    assert query.columns == ("visitors", "views")
 
 
 def test_the_table_is_ordered_as_asked() -> None:
@@ -100,7 +99,7 @@ def test_the_table_is_ordered_as_asked() -> None:
 
     assert query.ordering == Ordering("bounce_rate", is_descending=False)
     assert (query.limit, query.offset, query.clean_paths) == (5, 10, True)
-    assert columns_of(query) == ("visitors", "views", "bounce_rate")
+    assert query.columns == ("visitors", "views", "bounce_rate")
 
 
 def test_goals_are_events_each_once() -> None:

@@ -279,7 +279,7 @@ def date(default: str | None = None, name: str = "") -> Option:
     return Option(read_date, {"type": ["string", "null"], **published}, name)
 
 
-def read_distance(fields: Fields, name: str, _: Before) -> Bound | None:
+def _distance(fields: Fields, name: str, _: Before) -> Bound | None:
     """Read a distance back in time, such as `-1w`."""
     bound = parse_bound(fields.raw(name), fields.place(name))
     if bound.text is None:
@@ -289,7 +289,7 @@ def read_distance(fields: Fields, name: str, _: Before) -> Bound | None:
     return bound
 
 
-DISTANCE: Final = Option(read_distance, {"type": ["string", "null"]})
+DISTANCE: Final = Option(_distance, {"type": ["string", "null"]})
 # A list or a tree of conditions.
 CONDITIONS: Final = Option(
     lambda fields, name, _: parse_filter(fields.raw(name), fields.place(name)),

@@ -3,13 +3,25 @@
 Source: insights.md, section 11.
 """
 
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, Literal, Self, get_args
 
 from fanion.insights.dates.bounds import Bound
 from fanion.insights.dates.comparison import earlier_range, intervals_back, previous_range
 from fanion.insights.dates.intervals import DateRange, Interval, cut_into_intervals
 from fanion.insights.dates.ranges import RangeClock, resolve_range
+from fanion.insights.parsing.fields import Fields
+from fanion.insights.parsing.options import (
+    DISTANCE,
+    Before,
+    Option,
+    Options,
+    switch,
+    texts,
+    whole,
+    word,
+)
 from fanion.insights.query import Entity, Scope
 
 WebBreakdown = Literal[
@@ -47,6 +59,23 @@ Column = Literal[
     "converting_users",
 ]
 VIEW_EVENTS: Final = ("$pageview", "$screen")
+ROWS_MAX: Final = 1000
+OFFSET_MAX: Final = 100_000
+ROWS_DEFAULT: Final = 10
+
+_COLUMNS_OF_STATS: Final[Mapping[str, Column]] = {
+    "Visitors": "visitors",
+    "Views": "views",
+    "BounceRate": "bounce_rate",
+    "TotalConversions": "total_conversions",
+    "UniqueConversions": "unique_conversions",
+    "ConversionRate": "conversion_rate",
+}
+_COLUMNS_OF_GOALS: Final[Mapping[str, Column]] = {
+    "ConvertingUsers": "converting_users",
+    "TotalConversions": "total_conversions",
+    "ConversionRate": "conversion_rate",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +86,46 @@ class Ordering:
     is_descending: bool = True
 
 
+def event_of_goal(goal: Fields) -> str:
+    """Return the event that a conversion goal names.
+
+    Raises:
+        Invalid: It names none, or has further options.
+    """
+    if goal.raw("actionId") is not None:
+        raise goal.error("actionId", "Actions are not supported. Use customEventName.")
+    event = goal.text("customEventName")
+    if event is None:
+        raise goal.required("customEventName")
+    goal.refuse_unread("Conversion goals", ())
+    return event
+
+
+def _goal(fields: Fields, name: str, _: Before) -> str | None:
+    goal = fields.inner(name)
+    return None if goal is None else event_of_goal(goal)
+
+
+GOAL: Final = Option(_goal, {"type": ["object", "null"]}, "conversionGoal")
+
+
+def _order_by(columns: Mapping[str, Column]) -> Option:
+    """Return the option of an order such as `["Visitors", "DESC"]`."""
+
+    def read_ordering(fields: Fields, name: str, _: Before) -> Ordering | None:
+        sent, place = fields.texts(name, 2), fields.place(name)
+        if not sent:
+            return None
+        parts = {"column": sent[0], "direction": sent[1] if len(sent) > 1 else None}
+        named = Fields(parts, {"column": f"{place}__0", "direction": f"{place}__1"})
+        column = columns[named.choice("column", columns, next(iter(columns)))]
+        return Ordering(column, named.choice("direction", ("DESC", "ASC"), "DESC") == "DESC")
+
+    return Option(read_ordering, texts(2).schema, "orderBy")
+
+
 @dataclass(frozen=True, slots=True)
-class WebQuery:
+class WebQuery(Options):
     """The parts that all questions of web analytics have.
 
     Attributes:
@@ -67,8 +134,8 @@ class WebQuery:
     """
 
     scope: Scope
-    compare: bool = False
-    compare_to: Bound | None = None
+    compare: Annotated[bool, switch()] = False
+    compare_to: Annotated[Bound | None, DISTANCE] = None
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -129,7 +196,7 @@ class WebOverviewQuery(WebQuery):
         goal: The event that converts.
     """
 
-    goal: str | None = None
+    goal: Annotated[str | None, GOAL] = None
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -144,13 +211,30 @@ class WebStatsTableQuery(WebQuery):
         clean_paths: Whether pages are named by the project's rules for paths.
     """
 
-    breakdown: WebBreakdown = "Page"
-    limit: int = 10
-    offset: int = 0
-    bounce_rate: bool = False
-    clean_paths: bool = False
-    goal: str | None = None
-    ordering: Ordering | None = None
+    breakdown: Annotated[WebBreakdown, word(WEB_BREAKDOWNS, "breakdownBy")] = "Page"
+    limit: Annotated[int, whole(1, ROWS_MAX)] = ROWS_DEFAULT
+    offset: Annotated[int, whole(0, OFFSET_MAX)] = 0
+    bounce_rate: Annotated[bool, switch("includeBounceRate")] = False
+    clean_paths: Annotated[bool, switch("doPathCleaning")] = False
+    goal: Annotated[str | None, GOAL] = None
+    ordering: Annotated[Ordering | None, _order_by(_COLUMNS_OF_STATS)] = None
+
+    def completed(self, fields: Fields) -> Self:
+        """Refuse columns that the answer lacks: with a goal, views and bounces are not counted."""
+        if self.goal is not None and self.bounce_rate:
+            detail = "A conversion goal and includeBounceRate cannot be combined. Leave one out."
+            raise fields.error("includeBounceRate", detail)
+        if self.ordering is not None and self.ordering.column not in self.columns:
+            name = fields.raw("orderBy")[0]
+            raise fields.error("orderBy", f"The answer has no column {name} to order by.")
+        return replace(self, clean_paths=self.clean_paths and fields.raw("breakdownBy") in PAGES)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns of the answer, after the value."""
+        if self.goal is not None:
+            return "visitors", "total_conversions", "unique_conversions", "conversion_rate"
+        return ("visitors", "views", "bounce_rate") if self.bounce_rate else ("visitors", "views")
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -166,9 +250,9 @@ class WebGoalsQuery(WebQuery):
     """
 
     goals: tuple[str, ...] = ()
-    limit: int = 10
-    offset: int = 0
-    ordering: Ordering | None = None
+    limit: Annotated[int, whole(1, ROWS_MAX)] = ROWS_DEFAULT
+    offset: Annotated[int, whole(0, OFFSET_MAX)] = 0
+    ordering: Annotated[Ordering | None, _order_by(_COLUMNS_OF_GOALS)] = None
 
     @property
     def events(self) -> tuple[str, ...]:

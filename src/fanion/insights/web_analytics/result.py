@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from fanion.insights.web_analytics.parsing import columns_of
 from fanion.insights.web_analytics.query import (
     Column,
     WebBreakdown,
@@ -124,7 +123,7 @@ def stats_answer(query: WebStatsTableQuery, rows: Sequence[Row]) -> dict[str, An
     Args:
         rows: The rows of `table_statement`.
     """
-    columns = columns_of(query)
+    columns = query.columns
     shown = rows[: query.limit]
     return {
         "columns": [_column(column) for column in ("breakdown_value", *columns)],

@@ -12,7 +12,6 @@ from fanion.insights.calculation.service import Calculation
 from fanion.insights.parsing.path_cleaning import project_cleaning
 from fanion.insights.web_analytics.overview_sql import overview_statement
 from fanion.insights.web_analytics.parsing import (
-    columns_of,
     read_web_goals,
     read_web_overview,
     read_web_stats,
@@ -34,7 +33,7 @@ async def calculate_web_stats(
     calculation: Calculation, query: WebStatsTableQuery
 ) -> dict[str, Any]:
     stored = calculation.project.path_cleaning_filters if query.clean_paths else ()
-    table = table_of(query, columns_of(query), project_cleaning(stored))
+    table = table_of(query, query.columns, project_cleaning(stored))
     spans = query.spans(calculation.clock)
     statement = table_statement(calculation.context, query, spans, table)
     return stats_answer(query, await calculation.rows(statement))
