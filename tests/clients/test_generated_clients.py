@@ -7,6 +7,8 @@ where no document could help:
   programs make the request for CSV with the client and read the response themselves.
 - A cohort is made of JSON or of a form with a file. openapi-generator takes the first media type of
   a request body, so its programs send the form below the generated method.
+- Of the alternatives of filters and of conditions, openapi-generator makes a single type for
+  TypeScript, with the words of the last, so this program casts what it sends.
 """
 
 from collections.abc import Iterator

@@ -131,8 +131,21 @@ def openapi_generator_python(document: Path, folder: Path) -> Program:
     return _python_program(client, "openapi_generator_program.py")
 
 
+def require_java_and_node() -> None:
+    require_java()
+    require_node_packages()
+
+
+def openapi_generator_typescript(document: Path, folder: Path) -> Program:
+    _openapi_generator("typescript-fetch", document, folder)
+    return _typescript_program(folder, "openapi_generator_program.ts")
+
+
 CLIENTS = (
     GeneratedClient("openapi-python-client", openapi_python_client, require_python_packages),
     GeneratedClient("openapi-typescript", openapi_typescript, require_node_packages),
     GeneratedClient("openapi-generator-python", openapi_generator_python, require_java_and_python),
+    GeneratedClient(
+        "openapi-generator-typescript", openapi_generator_typescript, require_java_and_node
+    ),
 )
