@@ -37,7 +37,7 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 
 # `make test`, then the rest: a few minutes of it with both cores for servers of a cluster. Random
 # tests run again, some with three times as many examples (tests/support/examples.py).
-test-all: test $(GENERATORS)/python/.installed $(GENERATORS)/java/.installed
+test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go))
 	$(PYTEST) -n 2 -m "hypothesis and (not long or quick)" --hypothesis-profile=many $(TESTS) $(OR_NONE)
 	$(PYTEST) -n 2 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS) $(OR_NONE)
@@ -131,6 +131,13 @@ $(GENERATORS)/java/.installed: tests/clients/generated/pom.xml $(JAR_HASHES)
 	    && (cd $(@D) && sha256sum --check --quiet $(abspath $(JAR_HASHES))) && touch $@ \
 	    || echo "mvn failed: tests of generated clients will be skipped"; \
 	else echo "no javac and mvn: tests of generated clients will be skipped"; fi
+
+$(GENERATORS)/go/.installed: tests/clients/generated/go.mod tests/clients/generated/go.sum
+	@mkdir -p $(@D)
+	@if command -v go >/dev/null; then \
+	  echo "go mod download"; cd tests/clients/generated && go mod download && touch $(abspath $@) \
+	    || echo "go failed: a test of generated clients will be skipped"; \
+	else echo "no go: a test of generated clients will be skipped"; fi
 
 # Without Node, or where its packages cannot be had, those tests are skipped and say so.
 $(NPM)/node_modules/.installed: $(NPM)/package-lock.json

@@ -141,6 +141,24 @@ def openapi_generator_typescript(document: Path, folder: Path) -> Program:
     return _typescript_program(folder, "openapi_generator_program.ts")
 
 
+def require_java_and_go() -> None:
+    require_java()
+    if shutil.which("go") is None:
+        pytest.skip("no Go found: install the package `golang-go`")
+    if not (TOOLS / "go" / ".installed").exists():
+        pytest.skip("modules of Go are missing: `make test-all` loads them")
+
+
+def openapi_generator_go(document: Path, folder: Path) -> Program:
+    client = _openapi_generator("go", document, folder)
+    (client / "program").mkdir()
+    shutil.copy(HERE / "openapi_generator_program.go", client / "program" / "main.go")
+    shutil.copy(HERE / "go.sum", client)
+    offline = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
+    run(["go", "build", "-o", str(folder / "compiled"), "./program"], client, offline)
+    return [str(folder / "compiled")], {}
+
+
 CLIENTS = (
     GeneratedClient("openapi-python-client", openapi_python_client, require_python_packages),
     GeneratedClient("openapi-typescript", openapi_typescript, require_node_packages),
@@ -148,4 +166,5 @@ CLIENTS = (
     GeneratedClient(
         "openapi-generator-typescript", openapi_generator_typescript, require_java_and_node
     ),
+    GeneratedClient("openapi-generator-go", openapi_generator_go, require_java_and_go),
 )
