@@ -20,27 +20,24 @@ from fanion.insights.parsing.options import (
     Options,
     date,
     read,
-    schemas_of,
     switch,
     text,
     whole,
     word,
 )
 from fanion.properties.filters import ConditionGroup, InCohort, Node, leaves
-from fanion.properties.json_schema import listed, object_of
-from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN, OF_ENTITY
+from fanion.properties.json_schema import listed, reference
+from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN
 
 # Fields of an entity that do not affect what is counted.
 NAMES_OF_ENTITY: Final = frozenset({"event", "index", "kind", "uuid", "custom_event"})
-MATHS: Final = frozenset(
-    {
-        *("total", "dau", "weekly_active", "monthly_active", "unique_session", "unique_group"),
-        *("first_time_for_user", "first_matching_event_for_user", "hogql"),
-        *("avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"),
-        *("avg_count_per_actor", "min_count_per_actor", "max_count_per_actor"),
-        *("median_count_per_actor", "p75_count_per_actor", "p90_count_per_actor"),
-        *("p95_count_per_actor", "p99_count_per_actor"),
-    }
+MATHS: Final = (
+    *("total", "dau", "weekly_active", "monthly_active", "unique_session", "unique_group"),
+    *("first_time_for_user", "first_matching_event_for_user"),
+    *("avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"),
+    *("avg_count_per_actor", "min_count_per_actor", "max_count_per_actor"),
+    *("median_count_per_actor", "p75_count_per_actor", "p90_count_per_actor"),
+    *("p95_count_per_actor", "p99_count_per_actor"),
 )
 MATH_OPTIONS: Final = frozenset(
     {
@@ -90,8 +87,6 @@ class Entity(Options):
 
     Source: insights.md, section 2a.
     """
-
-    known = OF_ENTITY
 
     event: Annotated[
         str | None, Option(_event, text().schema, "id"), "Name of the event; null for any."
@@ -150,7 +145,7 @@ def events(kind: type[Options], most: int = ENTITIES_MAX) -> Option:
         pairs = parse_entities(fields, name, most)
         return tuple(read(kind, options, entity=entity) for entity, options in pairs)
 
-    schema = listed(object_of(schemas_of(kind), OF_ENTITY), maxItems=most)
+    schema = listed(reference(SERIES), maxItems=most)
     return Option(read_events, schema, "events", beside={"actions": OFF_SCHEMA})
 
 
@@ -164,14 +159,6 @@ def refuse_math(entity: Fields, kind: str) -> None:
     if math is not None and math not in PERSON_MATHS:
         raise entity.error("math", f"{kind} with math {math} are not supported. Leave it out.")
     entity.refuse_unread(kind, NAMES_OF_ENTITY)
-
-
-@dataclass(frozen=True, slots=True)
-class PersonsOnly(Options):
-    """An event of a kind that counts persons, whatever the math."""
-
-    entity: Entity
-    math: ClassVar[Annotated[str, word(PERSON_MATHS)]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fanion.errors import Invalid
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.kinds.service import Calculator, read_sent_query
-from fanion.insights.trends.maths import MATHS
+from fanion.insights.query import MATHS
 from fanion.insights.web_analytics.query import WEB_BREAKDOWNS
 from fanion.projects.model import Project
 from tests.support.asked_actors import actors

@@ -15,7 +15,6 @@ from zoneinfo import ZoneInfo
 from dateutil.relativedelta import relativedelta
 
 from fanion.errors import Invalid
-from fanion.rest.unknown_fields import no_choice
 
 Interval = Literal["minute", "hour", "day", "week", "month"]
 INTERVALS: tuple[Interval, ...] = get_args(Interval)
@@ -58,13 +57,6 @@ class Intervals:
         """Return the number of intervals that end after the given time."""
         ends = (*self.starts[1:], *([self.end] if self.end else []))
         return sum(interval_end > end for interval_end in ends)
-
-
-def parse_interval(raw: object, attr: str = "interval") -> Interval:
-    for interval in INTERVALS:
-        if raw == interval or (raw in (None, "") and interval == "day"):
-            return interval
-    raise no_choice(raw, INTERVALS, attr)
 
 
 def widen_to_interval(

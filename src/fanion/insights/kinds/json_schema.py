@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
-from fanion.insights.parsing.options import CONDITION, GROUP, schemas_of
+from fanion.insights.parsing.options import CONDITION, GROUP, object_schema, schemas_of
 from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.query import SERIES, Scope
-from fanion.insights.trends.query import TrendsQuery
+from fanion.insights.trends.query import Series, TrendsQuery
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
     JsonSchema,
@@ -81,7 +81,6 @@ EXAMPLES: Mapping[str, list[Any]] = {
 def insight_schemas() -> dict[str, JsonSchema]:
     """Return the components of the schema, by name."""
     kinds, trends = _kinds_of_filters(), dict(schemas_of(TrendsQuery))
-    series = trends["events"]["items"]
     trends["insight"] = {**trends["insight"], "default": "TRENDS"}
     # By this word, filters of trends mean other kinds.
     trends["shown_as"] = or_null(one_of(sorted(WORDS["shown_as"])))
@@ -97,7 +96,10 @@ def insight_schemas() -> dict[str, JsonSchema]:
             "description": "The events to count, the date range and conditions.",
             "examples": EXAMPLES[TRENDS],
         },
-        SERIES: {**series, "description": "One series of the chart."},
+        SERIES: {
+            **object_schema(Series),
+            "description": "One series of the chart.",
+        },
         CONDITION: {
             "description": "A condition on a property of the event or its person, or on a cohort.",
             "anyOf": [
@@ -159,8 +161,6 @@ def _kinds_of_filters() -> dict[str, JsonSchema]:
 def _filters(options: Mapping[str, JsonSchema]) -> JsonSchema:
     """Return the schema of filters, without the options that only a `query` has."""
     own = {name: schema for name, schema in options.items() if name in OF_FILTERS}
-    if "events" in own:
-        own["events"] = {**own["events"], "items": reference(SERIES)}
     return object_of(own, OF_FILTERS)
 
 

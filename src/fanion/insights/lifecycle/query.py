@@ -13,7 +13,6 @@ from fanion.insights.parsing.options import Before, Options, read_question, word
 from fanion.insights.query import (
     ENTITIES_MAX,
     Entity,
-    PersonsOnly,
     Scope,
     events,
     parse_entities,
@@ -43,7 +42,7 @@ class LifecycleQuery(Options):
     # Only affects drawing.
     display: ClassVar[Annotated[str, word(DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS)]]
     scope: Scope
-    entity: Annotated[Entity, replace(events(PersonsOnly, 1), read=_entity)]
+    entity: Annotated[Entity, replace(events(Entity, 1), read=_entity)]
     interval: Annotated[Interval, word(INTERVALS)] = "day"
 
     @property

@@ -56,7 +56,7 @@ class StickinessSeries(Options):
     passed_over = NAMES_OF_ENTITY | MATH_OPTIONS
 
     entity: Entity
-    math: ClassVar[Annotated[str, word(MATHS)]]
+    math: ClassVar[Annotated[str, word(MATHS, also=["hogql"])]]
     group_type_index: Annotated[int | None, replace(_GROUP_TYPE, read=_group_type_index)] = None
 
 

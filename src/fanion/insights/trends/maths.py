@@ -13,7 +13,7 @@ from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.dates.intervals import Interval
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import OFF, Before, Options, text, whole, word
-from fanion.insights.query import NAMES_OF_ENTITY
+from fanion.insights.query import MATHS, NAMES_OF_ENTITY
 from fanion.rest.unknown_fields import no_choice
 
 Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"]
@@ -31,10 +31,6 @@ _LONG: Final[Mapping[str, tuple[Interval, ...]]] = {
     "weekly_active": ("week", "month"),
     "monthly_active": ("month",),
 }
-MATHS: Final = (
-    *("total", "dau", *WINDOWS, "unique_session", "unique_group"),
-    *(*FIRST_TIME, *AGGREGATES, *PER_ACTOR),
-)
 _PERCENTILE: Final = re.compile(r"p[0-9]{1,3}|percentile", re.ASCII)
 # Common words that are spelt too differently to be suggested as similar ones.
 _ALSO_CALLED: Final[Mapping[str, str]] = {

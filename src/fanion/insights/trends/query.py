@@ -35,6 +35,7 @@ from fanion.rest.posthog_insight_fields import (
     DISPLAYS_CUMULATIVE,
     DISPLAYS_OF_SERIES,
     DISPLAYS_OF_TOTALS,
+    OF_ENTITY,
 )
 
 # Formulas have letters for this many series.
@@ -61,6 +62,8 @@ _DISPLAY: Final = word(_SHAPES, "display", also=_UNSUPPORTED, refused=_UNSUPPORT
 @dataclass(frozen=True, slots=True)
 class Series(Options):
     """One line of a chart."""
+
+    known = OF_ENTITY
 
     entity: Entity
     math: Math = TOTAL
