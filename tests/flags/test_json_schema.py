@@ -16,7 +16,6 @@ from fanion.flags import json_schema as flag_schema
 from fanion.flags.definitions.rollback_conditions import check_conditions
 from fanion.flags.definitions.validation.filters import check_filters
 from fanion.insights.kinds import json_schema as insight_schema
-from fanion.insights.trends.query import parse_trends
 from fanion.properties.operators import OPERATORS
 from tests.flags.definitions.test_validation import ABOVE, MISTAKES, WRONG_ROLLBACKS
 from tests.support.examples import examples
@@ -35,7 +34,7 @@ def validator(name: str) -> Draft202012Validator:
 
 
 FILTERS, ROLLBACK = validator("FlagFilters"), validator("RollbackConditions")
-CRITERIA, QUESTION = validator("CohortFilters"), validator("InsightFilters")
+CRITERIA = validator("CohortFilters")
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
@@ -284,92 +283,3 @@ def test_examples_of_criteria_can_be_calculated() -> None:
     for groups in cohort_schema.EXAMPLES["CohortGroups"]:
         returned = Criteria(1, "c", False, None, normal_groups(groups))
         resolve(returned, {})
-
-
-# ── Insights ─────────────────────────────────────────────────────────────────────────────
-
-TREND: Json = {"insight": "TRENDS", "events": [{"id": "paid"}]}
-
-
-def trend(**changes: Any) -> Json:
-    return {**TREND, **changes}
-
-
-ACCEPTED_TRENDS: dict[str, Json] = {
-    "nothing": {},
-    "a list": trend(properties=[{"key": "plan", "value": "pro"}]),
-    "a tree": trend(properties={"type": "OR", "values": [{"type": "AND", "values": [PAYS]}]}),
-    "an empty tree": trend(properties={}),
-    "a cohort": trend(properties=[{"type": "cohort", "key": "id", "value": 7}]),
-    "what charts are drawn by": trend(show_legend=True, display="ActionsPie"),
-    "what asks for nothing": trend(smoothing_intervals=1, shown_as="Volume", formula=None),
-    "a breakdown": trend(breakdown="$browser", breakdown_type="person"),
-    "a breakdown by cohort": trend(breakdown=[7, "all"], breakdown_type="cohort"),
-    "several breakdowns": trend(
-        breakdowns=[{"property": "a", "type": "event"}, {"property": "b", "type": "person"}]
-    ),
-    "a histogram": trend(breakdown="n", breakdown_histogram_bin_count=4, breakdown_limit=5),
-    "a formula": trend(formula="A * 2"),
-    "formulas with names": trend(formulaNodes=[{"formula": "A", "custom_name": "Paid"}]),
-    "a sum": trend(events=[{"id": "paid", "math": "sum", "math_property": "total"}]),
-    "groups": trend(events=[{"id": "paid", "math": "unique_group", "math_group_type_index": 0}]),
-    "the running sum": trend(display="ActionsLineGraphCumulative"),
-    "smoothing": trend(smoothing_intervals=7, compare_to="-1w", interval="minute"),
-    "any event": {"events": [{"id": None, "name": "All", "type": "events", "order": 0}]},
-}
-REFUSED_TRENDS: dict[str, Json] = {
-    "a range of mistyped name": trend(date_form="-7d"),
-    "series": {"insight": "TRENDS", "series": []},
-    "SQL": trend(events=[{"id": "paid", "math": "hogql", "math_hogql": "count()"}]),
-    "an unknown math": trend(events=[{"id": "paid", "math": "mean", "math_property": "total"}]),
-    "a currency": trend(
-        events=[{"id": "paid", "math_property_revenue_currency": {"static": "EUR"}}]
-    ),
-    "an action": trend(events=[{"id": 5, "type": "actions"}]),
-    "an event by event": trend(events=[{"id": "paid", "evnt": 1}]),
-    "actions": trend(actions=[{"id": 5}]),
-    "a long formula": trend(formula="A + " * 200 + "A"),
-    "a map of heat": trend(display="CalendarHeatmap"),
-    "less than none": trend(smoothing_intervals=-1),
-    "four breakdowns": trend(breakdowns=[{"property": "a"}] * 4),
-    "a breakdown by nothing": trend(breakdowns=[{"type": "event"}]),
-    "cleaned paths": trend(breakdown="$pathname", breakdown_path_cleaning=True),
-    "years": trend(interval="year"),
-    "less": trend(properties=[{"key": "plan", "operator": "less", "value": 5}]),
-    "op": trend(properties=[{"key": "plan", "op": "gt", "value": 5}]),
-    "a cohort by is_not": trend(properties=[{"type": "cohort", "value": 7, "operator": "is_not"}]),
-    "what was done": trend(properties=[DID]),
-    "many events": trend(events=[{"id": "paid"}] * 27),
-    "a breakdown of SQL": trend(breakdown="1 + 1", breakdown_type="hogql"),
-    "a comparison of a word": trend(compare="maybe"),
-    "test accounts of a word": trend(filter_test_accounts="maybe"),
-}
-# Mistakes in names, which parsing ignores but the check of questions refuses.
-NAMES = {"a range of mistyped name", "series", "an event by event", "op"}
-
-
-@pytest.mark.parametrize("name", ACCEPTED_TRENDS)
-def test_trends_that_are_calculated_fit_the_schema(name: str) -> None:
-    QUESTION.validate(ACCEPTED_TRENDS[name])
-    parse_trends(ACCEPTED_TRENDS[name])
-
-
-@pytest.mark.parametrize("name", REFUSED_TRENDS)
-def test_the_schema_refuses_mistakes_in_trends(name: str) -> None:
-    assert not QUESTION.is_valid(REFUSED_TRENDS[name])
-    if name not in NAMES:
-        with pytest.raises(Invalid):
-            parse_trends(REFUSED_TRENDS[name])
-
-
-def test_examples_of_trends_can_be_calculated() -> None:
-    for filters in insight_schema.EXAMPLES["TrendsFilters"]:
-        parse_trends(filters)
-
-
-def test_other_kinds_of_questions_are_stored() -> None:
-    assert QUESTION.is_valid(
-        {"insight": "FUNNELS", "events": [{"id": "a"}], "funnel_viz_type": "steps"}
-    )
-    assert not QUESTION.is_valid({"insight": "FUNNEL", "events": []})
-    assert not QUESTION.is_valid({"insight": "FUNNELS", "evnts": []})
