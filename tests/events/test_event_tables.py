@@ -7,7 +7,7 @@ from tests.support.clickhouse.server import DISTRIBUTED
 
 
 async def test_rows_are_where_they_are_asked_for(chdb_events: EventStore) -> None:
-    tables = await chdb_events._reads["jobs"].run(event_tables)
+    tables = await chdb_events._jobs.run(event_tables)
 
     assert tables == [EventTable("default", name) for name in EVENT_TABLES]
     assert [table.altered for table in tables] == [
@@ -19,7 +19,7 @@ async def test_rows_are_where_they_are_asked_for(chdb_events: EventStore) -> Non
 async def test_rows_behind_a_distributed_table_are_in_local_ones(
     distributed_events: EventStore,
 ) -> None:
-    tables = await distributed_events._reads["jobs"].run(event_tables)
+    tables = await distributed_events._jobs.run(event_tables)
 
     assert tables == [
         EventTable(DISTRIBUTED, f"{name}_local", "shards", is_remote=False) for name in EVENT_TABLES

@@ -91,7 +91,7 @@ def events_of(project_id: int, objects: Objects, *, with_values: bool) -> list[E
 
 async def stored(store: EventStore, batch: Batch, project_id: int) -> Sequence[Sequence[Any]]:
     await store.insert(batch, str(uuid4()))
-    return await store._read(COLUMNS, {"project": project_id})
+    return await store._reads.fetch(COLUMNS, {"project": project_id})
 
 
 async def assert_same(store: EventStore, objects: Objects) -> list[str]:
@@ -147,7 +147,7 @@ PLAIN: Mapping[str, Objects] = {
 
 
 async def test_the_encoder_of_an_opened_store_is_that_of_its_version(events: EventStore) -> None:
-    [(version,)] = await events._read("SELECT version()", {})
+    [(version,)] = await events._reads.fetch("SELECT version()", {})
 
     assert type(events.encoder) is type(encoder_for(version))
 
@@ -223,7 +223,7 @@ async def test_persons_have_the_columns_that_the_engine_makes_too(events: EventS
 
         await events.insert(encoder.batch((), persons), "")
 
-        read_back.append(await events._read(PERSONS, {"project": project_id}))
+        read_back.append(await events._reads.fetch(PERSONS, {"project": project_id}))
     ours, theirs, text = read_back
     assert len(ours) == len(objects)
     assert ours == theirs == text
@@ -249,7 +249,7 @@ async def test_groups_have_the_columns_that_the_engine_makes_too(events: EventSt
 
         await events.insert(Batch((), groups=encoder.group_blocks(rows)), "")
 
-        read_back.append(await events._read(GROUPS, {"project": project_id}))
+        read_back.append(await events._reads.fetch(GROUPS, {"project": project_id}))
     ours, theirs, text = read_back
     assert len(ours) == len(objects)
     assert ours == theirs == text

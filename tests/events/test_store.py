@@ -100,7 +100,7 @@ async def insert(store: EventStore, sent: Sequence[Event]) -> None:
 async def copied(store: EventStore, project_id: int) -> int:
     """Return the number of the project's events in the copy by distinct id."""
     statement = "SELECT count() FROM events_by_distinct_id WHERE project_id = {project:UInt64}"
-    [(count,)] = await store._read(statement, {"project": project_id})
+    [(count,)] = await store._reads.fetch(statement, {"project": project_id})
     return int(count)
 
 
@@ -476,7 +476,7 @@ async def test_a_deletion_may_take_longer_than_a_statement_may(
         requested_at=NOON + timedelta(days=1),
     )
 
-    clients = events._reads["jobs"]._clients
+    clients = events._jobs._clients
     for client in clients:
         client.set_client_setting("max_execution_time", 1)
     try:

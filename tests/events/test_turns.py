@@ -135,7 +135,7 @@ async def test_a_single_event_does_not_wait_for_lists(tenant: Tenant) -> None:
 async def test_ingestion_and_readiness_do_not_wait_for_people(tenant: Tenant) -> None:
     """Both use other threads than interactive reads."""
     events = tenant.server.events
-    lanes = events._reads["people"]
+    lanes = events._reads.lanes["people"]
     held = asyncio.Event()
     loop = asyncio.get_running_loop()
     waits = [
@@ -200,15 +200,16 @@ async def running(events: EventStore) -> int:
 
 
 async def test_lists_have_the_limits_of_questions(events: EventStore) -> None:
-    usual, events.reads = events.reads, QuestionLimits(seconds=7, memory_bytes=123_456_789)
+    reads = events._reads
+    usual, reads.question = reads.question, QuestionLimits(seconds=7, memory_bytes=123_456_789)
     names = ("max_execution_time", "max_memory_usage", "max_bytes_before_external_sort")
     try:
-        rows = await events._read(
+        rows = await reads.fetch(
             "SELECT name, value FROM system.settings WHERE name IN {names:Array(String)}",
             {"names": list(names)},
         )
     finally:
-        events.reads = usual
+        reads.question = usual
 
     settings = sorted((name, value) for name, value in rows)
     assert settings == sorted(zip(names, ("7", "123456789", "61728394"), strict=True))
@@ -220,7 +221,9 @@ async def test_a_list_beyond_its_limits_is_refused_with_what_to_do(
     monkeypatch.setattr("fanion.events.storage.list_query.CHOSEN", f"{ENDLESS} AND 1 ")
     monkeypatch.setattr("fanion.events.storage.list_query.NEWEST_DAY", "SELECT toInt64(1)")
     monkeypatch.setattr("fanion.events.storage.list_query._NEWEST_FIRST", "")
-    monkeypatch.setattr(tenant.server.events._store, "reads", QuestionLimits(seconds=1))
+    store = tenant.server.events._store
+    assert isinstance(store, EventStore)
+    monkeypatch.setattr(store._reads, "question", QuestionLimits(seconds=1))
 
     answer = await tenant.api.get("/events/")
 

@@ -33,7 +33,7 @@ GROUPS = """
 
 
 async def mirror_of(events: EventStore, project_id: int, statement: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in await events._read(statement, {"project_id": project_id})]
+    return [tuple(row) for row in await events._reads.fetch(statement, {"project_id": project_id})]
 
 
 async def newer_version(tenant: Tenant) -> int:

@@ -47,7 +47,7 @@ async def delete(tenant: Tenant, person: Json, **query: Any) -> None:
 async def stored_rows(events: EventStore, table: str, project_id: int) -> int:
     """Return the number of rows in the parts of a table, whatever readers would make of them."""
     statement = f"SELECT count() FROM {table} WHERE project_id = {{project_id:UInt64}}"
-    [(count,)] = await events._read(statement, {"project_id": project_id})
+    [(count,)] = await events._reads.fetch(statement, {"project_id": project_id})
     return int(count)
 
 
@@ -159,7 +159,7 @@ async def mirrored_plan(tenant: Tenant, events: EventStore, person: Json) -> str
        WHERE project_id = {project_id:UInt64} AND person_id = {person:UUID}
     """
     parameters = {"project_id": tenant.project_id, "person": UUID(person["id"])}
-    [(plan,)] = await events._read(statement, parameters)
+    [(plan,)] = await events._reads.fetch(statement, parameters)
     return str(plan)
 
 
@@ -404,7 +404,7 @@ async def test_a_deleted_person_that_returns_is_new(
         FROM persons FINAL
        WHERE project_id = {project_id:UInt64}
     """
-    mirrored = await events._read(statement, {"project_id": tenant.project_id})
+    mirrored = await events._reads.fetch(statement, {"project_id": tenant.project_id})
     assert new["id"] == old["id"]
     assert "step" not in new["properties"]
     assert [tuple(row) for row in mirrored] == [(True, None)]

@@ -121,7 +121,7 @@ class SimulatedEvents(EventStore):
         self._encoder = SimulatedEncoder()
         self._tables, self._network = tables, network
         self.link = Link(network, EventStoreUnavailable)
-        self._reads = {"jobs": _Reads(tables, network, self.link)}
+        self._jobs = _Reads(tables, network, self.link)
 
     async def insert(self, batch: Batch, token: str) -> None:
         """Insert blocks one after another, even if the process has died since."""

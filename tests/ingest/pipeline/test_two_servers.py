@@ -29,10 +29,11 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
+from fanion.ingest.pipeline.changes_store import BatchChanges
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import LIVE, NotLeaseHolder, Span
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
-from fanion.ingest.pipeline.store import BatchChanges, IngestStore
+from fanion.ingest.pipeline.store import IngestStore
 from fanion.persons.merge import person_uuid
 from fanion.persons.state.conflicts_store import PersonsChanged
 from fanion.persons.state.versions_store import Versions

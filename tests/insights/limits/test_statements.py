@@ -6,7 +6,8 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.events.storage.compiled_query import QuestionLimits
-from fanion.events.storage.store import BEHIND, EventStore
+from fanion.events.storage.reads import BEHIND
+from fanion.events.storage.store import EventStore
 from fanion.events.turns.gate_service import Gate, GateLimits
 from fanion.events.turns.turns_service import Turns
 from fanion.insights.calculation.statements_service import IncompleteSession, Statements

@@ -128,7 +128,7 @@ async def test_the_mirror_of_analysis_follows(tenant: Tenant, events: EventStore
     statement = """
       SELECT person_id, properties FROM persons FINAL WHERE project_id = {project_id:UInt64}
     """
-    [(person, properties)] = await events._read(statement, {"project_id": tenant.project_id})
+    [(person, properties)] = await events._reads.fetch(statement, {"project_id": tenant.project_id})
     assert str(person) == ann["id"]
     assert b'"b":2' in (properties if isinstance(properties, bytes) else properties.encode())
 

@@ -10,7 +10,8 @@ from sqlalchemy import select
 from fanion.cohorts.members.store import stream_members
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
-from fanion.events.storage.store import INPUTS_MAX, EventStore
+from fanion.events.storage.inserts import INPUTS_MAX
+from fanion.events.storage.store import EventStore
 
 _cohort = cohorts.c
 

@@ -1,12 +1,10 @@
 """The event store, in chDB or on a ClickHouse server: one SQL dialect, one adapter."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
-from math import inf
-from typing import Any, Final, TypeVar
-from uuid import UUID, uuid4
+from typing import Any, Final
+from uuid import UUID
 
 import structlog
 from clickhouse_connect.driver.client import Client
@@ -16,7 +14,6 @@ from fanion.events.event import (
     Erasure,
     Event,
     EventQuery,
-    EventRejected,
     EventStoreUnavailable,
     GroupRow,
     Override,
@@ -34,10 +31,8 @@ from fanion.events.ownership_store import (
 from fanion.events.storage.client import (
     Lanes,
     Rows,
-    cancel_statement,
     engine_at,
     engine_version,
-    mark_statement,
     open_clients,
     read_rows,
 )
@@ -48,52 +43,25 @@ from fanion.events.storage.compiled_query import (
     run_question,
 )
 from fanion.events.storage.counts_query import Counts
-from fanion.events.storage.encoder import Batch, Block, EventEncoder, TextEncoder
+from fanion.events.storage.encoder import Batch, EventEncoder, TextEncoder
+from fanion.events.storage.inserts import insert_batch, insert_inputs
 from fanion.events.storage.list_query import Listing
 from fanion.events.storage.marks import require_mark
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.reads import Reads
 from fanion.events.storage.timeline_query import Timeline
 from fanion.events.storage.values_query import read_values
-from fanion.events.turns.asker_service import current_asker
-from fanion.events.turns.gate_service import Gate, GateLimits
-from fanion.events.turns.turns_service import LaneName, Turns, lane_of_turn
+from fanion.events.turns.gate_service import GateLimits
 
 # A calculation may read years of events; no request waits for it.
 SECONDS_MAX: Final = 300
-# The limit of one insert; each member takes 48 bytes.
-INPUTS_MAX: Final = 100_000
-_INPUT_COLUMNS = ("run", "cohort_id", "person_id")
-
-# How many statements run at once: of ingestion, of probes and cancellations, and of jobs such as
-# erasing and mirroring.
+# How many statements of ingestion, and of probes and cancellations, run at once.
 INGEST_LANES: Final = 2
 PROBE_LANES: Final = 1
-JOB_LANES: Final = 2
-# Reads of single events run beside larger reads, and never wait for them.
-ROWS: Final = GateLimits(at_once=2, at_once_of_project=2, at_once_of_user=1)
-# Reads for which no client waits have one place of their own: interactive reads never wait behind
-# them, and they get at most the engine's share of one question.
-BEHIND: Final = GateLimits(at_once=1, at_once_of_project=1, wait_s=inf)
-# A statement that is not running yet cannot be ended, so ending it is tried again.
-CANCEL_AGAIN_S: Final = 1.0
-
-_T = TypeVar("_T")
-
-
 # Versions of the engine whose Native format is known byte by byte: the tests run on them.
 NATIVE_VERSIONS = ("26.9.",)
-
-# The copy of the events stores the deduplication token too: if only the first of both inserts
-# succeeded, a repetition completes the other. Duplicate events are left to the merges; removing
-# them in each insert would cost a fifth of it. A Distributed table waits until the shards have the
-# rows; otherwise acknowledged events could still be in the queue of one host.
-EVENT_SETTINGS = {
-    "deduplicate_blocks_in_dependent_materialized_views": 1,
-    "optimize_on_insert": 0,
-    "distributed_foreground_insert": 1,
-}
 
 _EXISTING = """
   SELECT uuid, min(received_at)
@@ -173,35 +141,27 @@ class EventStore:
         self, url: str, limits: GateLimits | None = None, reads: QuestionLimits | None = None
     ) -> None:
         self._engine = engine_at(url)
-        self.people = Turns("people", Gate(limits or GateLimits()))
-        self.rows = Turns("rows", Gate(ROWS))
-        self.behind = Turns("behind", Gate(BEHIND))
-        self.reads = reads or QuestionLimits()
         self._inserts, self._ingests, self._probes = (
             Lanes("insert"),
             Lanes("ingest"),
             Lanes("probe"),
         )
-        names: tuple[LaneName, ...] = ("people", "rows", "behind", "jobs")
-        self._reads = {name: Lanes(name) for name in names}
-        self._listing = Listing(self._read)
-        self._timeline = Timeline(self._read)
-        self.counts = Counts(self._read, self.ask)
+        self.reads = reads or QuestionLimits()
+        self._reads = Reads(self._probes, limits or GateLimits(), self.reads)
+        self._jobs = self._reads.lanes["jobs"]
+        self.people, self.rows = self._reads.people, self._reads.rows
+        self.behind, self.turn = self._reads.behind, self._reads.turn
+        self._listing = Listing(self._reads.fetch)
+        self._timeline = Timeline(self._reads.fetch)
+        self.counts = Counts(self._reads.fetch, self.ask)
         self._encoder: EventEncoder | None = None
         self.opened = asyncio.Event()
 
     @property
     def _sizes(self) -> Sequence[tuple[Lanes, int]]:
         """Return all lanes except those for inserts, with their sizes."""
-        reads = self._reads
-        return (
-            (self._ingests, INGEST_LANES),
-            (self._probes, PROBE_LANES),
-            (reads["people"], self.people.gate.limits.at_once),
-            (reads["rows"], ROWS.at_once),
-            (reads["behind"], BEHIND.at_once),
-            (reads["jobs"], JOB_LANES),
-        )
+        own = ((self._ingests, INGEST_LANES), (self._probes, PROBE_LANES))
+        return (*own, *self._reads.sizes)
 
     @property
     def encoder(self) -> EventEncoder:
@@ -300,15 +260,13 @@ class EventStore:
         Args:
             token: Identifies the batch's events in the whole store. Sent again under the same
                 token, they are stored once. Under another one they are stored again, but every
-                answer
-                    still
-                shows one event per project and uuid.
+                answer still shows one event per project and uuid.
 
         Raises:
             EventRejected: A row can never be stored. Part of the batch may be stored.
             EventStoreUnavailable: The event store failed. Part of the batch may be stored.
         """
-        await self._inserts.run(_insert_batch, batch, token)
+        await self._inserts.run(insert_batch, batch, token)
 
     async def mirror_persons(self, persons: Sequence[PersonRow]) -> None:
         """Store rows of persons. They may be sent again at any time; the highest version wins.
@@ -318,7 +276,7 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         if persons:
-            await self._inserts.run(_insert_batch, self.encoder.batch((), persons), "")
+            await self._inserts.run(insert_batch, self.encoder.batch((), persons), "")
 
     async def mirror_groups(self, groups: Sequence[GroupRow]) -> None:
         """Store rows of groups. They may be sent again at any time; the highest version wins.
@@ -329,7 +287,7 @@ class EventStore:
         """
         if groups:
             blocks = await asyncio.to_thread(self.encoder.group_blocks, groups)
-            await self._inserts.run(_insert_batch, Batch((), groups=blocks), "")
+            await self._inserts.run(insert_batch, Batch((), groups=blocks), "")
 
     async def override_persons(self, overrides: Sequence[Override]) -> None:
         """Store overrides. They may be sent again at any time; the highest version wins.
@@ -339,7 +297,7 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         if overrides:
-            await self._inserts.run(_insert_batch, self.encoder.batch((), (), overrides), "")
+            await self._inserts.run(insert_batch, self.encoder.batch((), (), overrides), "")
 
     async def newest_version(self) -> int:
         """Return the highest version of all persons, overrides and groups."""
@@ -417,7 +375,7 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
             EventRejected: A value cannot be compared.
         """
-        return await self._reader(run_compiled, statement, parameters, seconds_max, estimated)
+        return await self._reads.run(run_compiled, statement, parameters, seconds_max, estimated)
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits
@@ -429,7 +387,7 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
             EventRejected: A value cannot be compared.
         """
-        return await self._reader(run_question, statement, parameters, limits)
+        return await self._reads.run(run_question, statement, parameters, limits)
 
     async def values(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         """Run a statement of `values_query`.
@@ -438,7 +396,7 @@ class EventStore:
             StatementFailed: The statement takes too long.
             EventStoreUnavailable: The event store failed.
         """
-        return await self._reader(read_values, statement, parameters)
+        return await self._reads.run(read_values, statement, parameters)
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
         """Store members of a static cohort for the statements of one calculation.
@@ -446,7 +404,7 @@ class EventStore:
         Args:
             members: UUIDs in hexadecimal digits, at least one.
         """
-        await self._inserts.run(_insert_inputs, run, cohort_id, members)
+        await self._inserts.run(insert_inputs, run, cohort_id, members)
 
     async def squash(
         self, overrides_min: int, batches_committed: Callable[[], Awaitable[None]]
@@ -459,7 +417,7 @@ class EventStore:
         Returns:
             The number of overrides that are no longer needed.
         """
-        return await squash(self._reads["jobs"], overrides_min, batches_committed)
+        return await squash(self._jobs, overrides_min, batches_committed)
 
     async def erase(self, erasure: Erasure) -> None:
         """Delete a person and, if requested, its events. Return when no part has any of the rows.
@@ -469,79 +427,7 @@ class EventStore:
         Raises:
             EventStoreUnavailable: The event store failed.
         """
-        await erase(self._reads["jobs"], erasure)
-
-    @asynccontextmanager
-    async def turn(self, project_id: int) -> AsyncGenerator[None]:
-        """Hold a turn of the user for whom the request reads. Jobs of the server need none.
-
-        Raises:
-            Unavailable: Too many reads wait, or this one has waited for too long.
-            RecordsUnavailable: The records store failed.
-            ClientLeft: The client has disconnected.
-        """
-        if current_asker() is None or lane_of_turn() != "jobs":
-            yield
-            return
-        async with self.people.turn(project_id):
-            yield
-
-    async def _reader(self, read: Callable[..., _T], statement: str, *arguments: Any) -> _T:
-        """Run a statement in the lanes of the turn. If cancelled, it is ended in the store."""
-        async with self.turn(0):  # a read of a request that has no turn yet gets one here
-            token = uuid4().hex
-            running = asyncio.ensure_future(
-                self._reads[lane_of_turn()].run(read, mark_statement(statement, token), *arguments)
-            )
-            try:
-                return await asyncio.shield(running)
-            except asyncio.CancelledError:
-                await self._end(token, running)
-                raise
-
-    async def _end(self, token: str, running: "asyncio.Future[Any]") -> None:
-        """End a statement, and return when it has ended.
-
-        A statement that has not begun yet cannot be ended in the store.
-        """
-        while not running.done():
-            with suppress(EventStoreUnavailable, EventRejected):
-                await self._probes.run(cancel_statement, token)
-            await asyncio.wait([running], timeout=CANCEL_AGAIN_S)
-        if not running.cancelled():
-            running.exception()  # retrieved, because nobody waits for it
-
-    async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
-        return await self._reader(read_rows, statement, parameters, self.reads.settings)
+        await erase(self._jobs, erasure)
 
     async def _ingested(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         return await self._ingests.run(read_rows, statement, parameters)
-
-
-def _insert_batch(client: Client, batch: Batch, token: str) -> None:
-    for number, block in enumerate(batch.events):
-        settings = {**EVENT_SETTINGS, "insert_deduplication_token": f"{token}/{number}"}
-        _insert(client, "events", block, settings)
-    for block in batch.persons:
-        _insert(client, "persons", block, {})
-    for block in batch.overrides:
-        _insert(client, "person_overrides", block, {})
-    for block in batch.groups:
-        _insert(client, "groups", block, {})
-
-
-def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) -> None:
-    client.raw_insert(table, block.columns, block.data, settings, fmt=block.format)
-
-
-def _insert_inputs(client: Client, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
-    """Store members of one static cohort, for the statements of one calculation.
-
-    They expire after a day.
-
-    Args:
-        members: UUIDs in hexadecimal digits, with or without hyphens.
-    """
-    before = f"{run}\t{cohort_id}\t"
-    lines = before + f"\n{before}".join(members) + "\n"
-    client.raw_insert("cohort_inputs", _INPUT_COLUMNS, lines.encode(), {}, fmt="TabSeparated")

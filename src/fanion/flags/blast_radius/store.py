@@ -21,7 +21,8 @@ from fanion.db.schema.persons import person_keys
 from fanion.db.schema.tables import groups
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
-from fanion.events.storage.store import INPUTS_MAX, EventStore
+from fanion.events.storage.inserts import INPUTS_MAX
+from fanion.events.storage.store import EventStore
 from fanion.flags.blast_radius.by_condition import (
     Combination,
     Ladder,

@@ -15,13 +15,14 @@ from fanion.ingest.event import Drop
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.changes_store import BatchChanges
 from fanion.ingest.pipeline.events_writer import event_blocks, insert_token, insertion, mirror_batch
 from fanion.ingest.pipeline.live_feed_service import LiveFeed
 from fanion.ingest.pipeline.position_store import EnvelopeProgress, Span
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.retry import StoreRetry
-from fanion.ingest.pipeline.store import BatchChanges, IngestStore
+from fanion.ingest.pipeline.store import IngestStore
 from fanion.observability.metrics import Metrics
 from fanion.persons.state.conflicts_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic

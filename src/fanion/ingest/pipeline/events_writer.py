@@ -9,8 +9,8 @@ from fanion.events.event import Override
 from fanion.events.storage.encoder import Batch, Block, EventEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.changes_store import BatchChanges
 from fanion.ingest.pipeline.resolve import Resolution, group_rows, person_rows
-from fanion.ingest.pipeline.store import BatchChanges
 
 
 class Insertion:

@@ -1,12 +1,10 @@
-"""The reads of a batch from the records store, and the one transaction in which it writes."""
+"""The records store of a consumer: what a batch reads, and the transactions in which it writes."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import cast
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -15,31 +13,26 @@ from sqlalchemy.exc import IntegrityError
 from fanion.accept_log.port import LogEntry
 from fanion.db.engine import Records
 from fanion.events.definitions.properties import PropertyCache
-from fanion.events.definitions.property_store import load_properties, record_properties
-from fanion.events.definitions.store import record_seen
-from fanion.events.mirror_outbox_store import Unmirrored, forget_mirrored, note_unmirrored
-from fanion.groups.store import load_groups, load_types, write_groups, write_types
+from fanion.events.definitions.property_store import load_properties
+from fanion.events.mirror_outbox_store import forget_mirrored
+from fanion.groups.store import load_groups, load_types
 from fanion.ingest.ledger.dead_letters_store import (
     DeadLetters,
     MarkedLetter,
-    delete_retried,
-    insert_dead_letter,
 )
-from fanion.ingest.ledger.model import Tally, joined_tallies
-from fanion.ingest.ledger.store import write_tally
+from fanion.ingest.ledger.model import Tally
+from fanion.ingest.pipeline import changes_store
 from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.changes_store import BatchChanges
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import (
-    HISTORICAL,
     EnvelopeProgress,
     Position,
     PositionHolder,
     Span,
     advance_positions,
-    complete_span,
     read_held,
     read_single,
-    require_held,
 )
 from fanion.ingest.pipeline.resolve import (
     ProjectState,
@@ -49,40 +42,14 @@ from fanion.ingest.pipeline.resolve import (
     identified_groups,
 )
 from fanion.persons.erasure_store import load_erasures, load_floors
-from fanion.persons.state.conflicts_store import PersonsChanged, changed_persons, require_current
-from fanion.persons.state.pending_identities_store import adopt_waiting
-from fanion.persons.state.store import load_states, overridden, write_changes
+from fanion.persons.state.conflicts_store import PersonsChanged, changed_persons
+from fanion.persons.state.store import load_states, overridden
 from fanion.persons.state.versions_store import Versions
-from fanion.projects.store import move_flag_version
 from fanion.properties.size import ByteBudget
-from fanion.webhooks.announcements_store import count_captured
 
 # The limit for properties of persons and groups that a batch reads. Small events can name large
 # persons: one request could name 2,000 of half a MB each.
 READ_BYTES_MAX = 256 * 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class BatchChanges:
-    """The changes that a batch makes in one project.
-
-    Attributes:
-        overrides: Merged person → surviving person.
-        version: The version of all rows.
-    """
-
-    resolved: Resolved
-    overrides: Mapping[UUID, UUID]
-    version: int
-
-    @property
-    def unmirrored(self) -> Unmirrored:
-        changes = self.resolved.persons
-        persons = [person.uuid for person in (*changes.created, *changes.updated)]
-        groups = list(self.resolved.groups)
-        return Unmirrored(
-            self.version, self.resolved.project_id, [*persons, *self.overrides], groups
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +140,7 @@ class IngestStore:
         Raises:
             PersonsChanged: Another writer was first.
         """
-        await self._write(partial(_create_types, types=types))
+        await self._write(partial(changes_store.create_types, types=types))
 
     async def versioned_changes(self, resolved: Resolved) -> BatchChanges:
         """Return the changes with their version, drawn after everything they depend on was read.
@@ -215,13 +182,13 @@ class IngestStore:
             PersonsChanged: Another server has changed persons or groups of the batch.
         """
         write = partial(
-            _write_batch,
+            changes_store.write_batch,
             holder=self._at(span, now),
             written=written,
             tally=tally,
             progress=progress,
         )
-        await self._write(partial(_write_checked, written=written, write=write))
+        await self._write(partial(changes_store.write_checked, written=written, write=write))
         self._remember(written)
 
     async def write_letter(
@@ -243,9 +210,13 @@ class IngestStore:
             PersonsChanged: Another server has changed persons or groups of the letter.
         """
         write = partial(
-            _write_letter, letter=letter, written=written, tally=tally, holder=self._at(span, now)
+            changes_store.write_letter,
+            letter=letter,
+            written=written,
+            tally=tally,
+            holder=self._at(span, now),
         )
-        await self._write(partial(_write_checked, written=written, write=write))
+        await self._write(partial(changes_store.write_checked, written=written, write=write))
         self._remember(written)
 
     async def _write(self, write: Callable[[Connection], None]) -> None:
@@ -281,7 +252,7 @@ class IngestStore:
         """
         async with self.records.write() as connection:
             await connection.run_sync(
-                _store_dead_letter, self._at(span, now), entry, items, error, progress
+                changes_store.store_dead_letter, self._at(span, now), entry, items, error, progress
             )
 
     def _remember(self, written: Sequence[BatchChanges]) -> None:
@@ -316,35 +287,6 @@ def _evict_changed(
             recent.evict(project_id, persons, changed)
 
 
-def _write_checked(
-    connection: Connection,
-    written: Sequence[BatchChanges],
-    write: Callable[[Connection], None],
-) -> None:
-    """Write, then check the persons that were only used.
-
-    What this transaction writes is locked by then, and nothing that is committed later can come
-    between.
-    """
-    used = _only_used(written)  # read before created persons get their ids
-    write(connection)
-    require_current(connection, used)
-
-
-def _only_used(written: Sequence[BatchChanges]) -> dict[int, int]:
-    """Return id → version of stored persons that have events in a batch but are not changed by it.
-
-    The changed persons are checked when they are locked.
-    """
-    versions: dict[int | None, int] = {}
-    for part in written:
-        versions |= {person.id: person.version for person in part.resolved.owners.values()}
-        for changed in part.resolved.persons.expected:
-            versions.pop(changed, None)
-    versions.pop(None, None)  # the persons that the batch creates
-    return cast("dict[int, int]", versions)
-
-
 def _load_states(
     connection: Connection,
     batch: PreparedBatch,
@@ -371,83 +313,3 @@ def _load_states(
             erasures.get(project_id, ()),
         )
     return states
-
-
-def _write_batch(
-    connection: Connection,
-    holder: PositionHolder,
-    written: Sequence[BatchChanges],
-    tally: Tally,
-    progress: EnvelopeProgress | None,
-) -> None:
-    complete_span(connection, holder.lane, holder.span, progress)
-    _write_parts(connection, written, tally, holder)
-    if holder.lane != HISTORICAL:  # imports cause no alerts
-        projects = {part.resolved.project_id for part in written}
-        count_captured(
-            connection, projects, partial(_event_counts, written), holder.now, holder.slot
-        )
-
-
-def _write_letter(
-    connection: Connection,
-    letter: MarkedLetter,
-    written: Sequence[BatchChanges],
-    tally: Tally,
-    holder: PositionHolder,
-) -> None:
-    require_held(connection, holder.lane, holder.span)
-    tally = joined_tallies(tally, delete_retried(connection, letter))
-    _write_parts(connection, written, tally, holder)
-
-
-def _write_parts(
-    connection: Connection,
-    written: Sequence[BatchChanges],
-    tally: Tally,
-    holder: PositionHolder,
-) -> None:
-    now = holder.now
-    for part in sorted(written, key=lambda changes: changes.resolved.project_id):
-        resolved = part.resolved
-        project_id = resolved.project_id
-        write_changes(connection, project_id, resolved.persons, part.overrides, part.version)
-        if not write_groups(connection, project_id, resolved.groups, resolved.expected_groups):
-            raise PersonsChanged("groups were changed since they were read")
-        record_properties(connection, project_id, resolved.properties, now)
-    # This follows the locking of all persons, so that flag evaluation and ingestion cannot
-    # deadlock.
-    for part in written:
-        if attached := part.resolved.persons.attached:
-            adopt_waiting(connection, part.resolved.project_id, list(attached))
-    names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
-    record_seen(connection, names, now)
-    note_unmirrored(connection, (part.unmirrored for part in written))
-    skipped = (part.resolved.skipped for part in written)
-    write_tally(connection, joined_tallies(tally, *skipped), holder.slot)
-
-
-def _create_types(connection: Connection, types: Mapping[int, Mapping[str, int]]) -> None:
-    for project_id, of_project in sorted(types.items()):
-        write_types(connection, project_id, of_project)
-        move_flag_version(connection, project_id)
-
-
-def _event_counts(written: Sequence[BatchChanges]) -> Mapping[tuple[int, str], int]:
-    """Return the number of stored events by project and name."""
-    parts = (part.resolved for part in written)
-    return Counter(
-        (part.project_id, event.prepared.name) for part in parts for event in part.arrived
-    )
-
-
-def _store_dead_letter(
-    connection: Connection,
-    holder: PositionHolder,
-    entry: LogEntry,
-    items: int,
-    error: str,
-    progress: EnvelopeProgress | None,
-) -> None:
-    complete_span(connection, holder.lane, holder.span, progress)
-    insert_dead_letter(connection, entry, items, error, holder.now)
