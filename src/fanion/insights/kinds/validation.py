@@ -33,7 +33,6 @@ _DATES = ("date_from", "date_to")
 # Depth of nested lists and groups; far from the recursion limit.
 _DEPTH_MAX = 110
 _GROUP_NAMES = frozenset({"type", "values"})
-_BOOLEAN_WORDS = frozenset({True, False, None, "", "true", "false", "True", "False", "1", "0"})
 _COMPARED = PROPERTY_TYPES | COHORT_TYPES | {SESSION}
 
 
@@ -70,9 +69,9 @@ def check_question(fields: Fields) -> None:
     filters = fields.values
     _check_kind(filters.get("insight"), fields.place("insight"))
     for name, words in names.WORDS.items():
-        _check_word(filters.get(name), words, fields.place(name))
+        fields.choice(name, words, "")
     for name in names.BOOLEANS:
-        _check_boolean(filters.get(name), fields.place(name))
+        fields.boolean(name)
     for name in names.INDEXES:
         check_index(_number(filters.get(name)), fields.place(name))
     for name in _DATES:
@@ -138,16 +137,6 @@ def _check_kind(kind: object, at: str) -> None:
     known = names.KINDS | KINDS_BY_INSIGHT.keys()
     if kind not in (None, "") and str(kind).upper() not in known:
         raise no_choice(kind, names.KINDS, at)
-
-
-def _check_word(word: object, words: frozenset[str], at: str) -> None:
-    if word not in (None, "") and not (isinstance(word, str) and word in words):
-        raise no_choice(word, words, at)
-
-
-def _check_boolean(value: object, at: str) -> None:
-    if not isinstance(value, str | int | None) or value not in _BOOLEAN_WORDS:
-        raise Invalid("Must be a valid boolean.", attr=at)
 
 
 def _number(value: object) -> object:
