@@ -138,9 +138,6 @@ OF_ENTITY = frozenset(
         *("selector", "href", "text", "url", "url_matching", "tag_name"),
     }
 )
-OF_BREAKDOWN = frozenset(
-    {"property", "value", "type", "group_type_index", "histogram_bin_count", "normalize_url"}
-)
 
 # Names in the filters of a dashboard, of which Fanion applies the range and the conditions. The
 # others must be idle.

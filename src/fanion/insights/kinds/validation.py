@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fanion.errors import Invalid
+from fanion.insights.breakdowns import Breakdown
 from fanion.insights.dates.bounds import parse_bound
 from fanion.insights.kinds.service import (
     KINDS_BY_INSIGHT,
@@ -21,6 +22,7 @@ from fanion.insights.kinds.service import (
 )
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.insights.parsing.fields import Fields, check_sampling
+from fanion.insights.parsing.options import schemas_of
 from fanion.insights.query import InsightQuery
 from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, SESSION, InCohort, parse_leaf
 from fanion.properties.operators import VALUES_MAX
@@ -84,7 +86,7 @@ def check_question(fields: Fields) -> None:
     for condition, place in _conditions(fields):
         _check_condition(condition, place)
     for breakdown in _objects(fields, "breakdowns"):
-        _require_known(breakdown, names.OF_BREAKDOWN)
+        _require_known(breakdown, schemas_of(Breakdown))
     if is_calculated(filters):
         read_query(Fields(filters, fields.places, fields.at))
 
