@@ -8,7 +8,8 @@ where no document could help:
 - A cohort is made of JSON or of a form with a file. openapi-generator takes the first media type of
   a request body, so its programs send the form below the generated method.
 - Of the alternatives of filters and of conditions, openapi-generator makes a single type for
-  TypeScript, with the words of the last, so this program casts what it sends.
+  TypeScript, with the words of the last, so this program casts what it sends. Groups of groups in
+  the criteria of a cohort cannot be sent with it.
 """
 
 from collections.abc import Iterator

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from litestar.openapi.spec import Operation, Reference
+from litestar.openapi.spec import Reference
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from fanion.cohorts.criteria.definition import FIELDS_OF_COHORT, NAME_CHARS_MAX
@@ -28,13 +28,7 @@ from fanion.rest.validation import shared_fields
 
 DISTINCT_IDS_MAX = 10
 FILE_FIELD = "csv"  # the form field that holds a file of members
-MEMBERS_FILE: JsonSchema = {
-    "type": "string",
-    "format": "binary",
-    "description": "A file with a distinct id in each line; only as multipart/form-data.",
-}
-# Fields that are JSON in the text of a form.
-STRUCTURED_FIELDS = ("filters", "groups", "query")
+COHORT_FORM = "CohortForm"
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
@@ -76,21 +70,22 @@ class NewCohort(CohortFields, kw_only=True, omit_defaults=True, forbid_unknown_f
     query: Query = UNSET
 
 
-def _with_file(fields: type[Struct]) -> type[Operation]:
-    """Return the operation whose body may be a form too, in which structured fields are JSON.
-
-    Args:
-        fields: Those of the form. Of the two structs, which have the same fields, it is the one
-            that is not the operation's JSON body: some generators of clients tell bodies apart by
-            their component, others leave out a component that only forms have.
-    """
-    schema = Reference(ref=f"#/components/schemas/{fields.__name__}")
-    return request_media_type("multipart/form-data", schema, STRUCTURED_FIELDS)
+def cohort_form() -> JsonSchema:
+    """Return the schema of a form with a file of members; structured fields are JSON in a text."""
+    texts = {name: {"type": "string"} for name in CohortFields.__struct_encode_fields__}
+    file = {
+        "type": "string",
+        "format": "binary",
+        "description": "The members: a distinct id in each line.",
+    }
+    return {"type": "object", "required": [FILE_FIELD], "properties": {**texts, FILE_FIELD: file}}
 
 
 # Names of form fields. They are checked apart, because large fields do not reach a struct.
 FORM_FIELDS = CohortFields.also_known.union(CohortFields.__struct_encode_fields__)
-WITH_FILE = _with_file(NewCohort)
+WITH_FILE = request_media_type(
+    "multipart/form-data", Reference(ref=f"#/components/schemas/{COHORT_FORM}")
+)
 # Query parameters that describe the actors of a point of an insight.
 # Source: cohorts.md section 10.
 _ACTORS = {
@@ -116,7 +111,7 @@ _ACTORS = {
     "path_end_key": "For paths: the step at which an edge ends.",
     "path_dropoff_key": "For paths: the step after which persons left.",
 }
-CREATED_FROM_ACTORS = query_parameters(_ACTORS, _with_file(CohortFields))
+CREATED_FROM_ACTORS = query_parameters(_ACTORS, WITH_FILE)
 # Parameters that the insight or its point cannot use are refused when the insight is parsed.
 ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, OF_LINKS, _ACTORS)
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from litestar import Request
 from litestar.openapi.spec import (
-    Encoding,
     OpenAPIMediaType,
     OpenAPIResponse,
     OpenAPIType,
@@ -123,17 +122,11 @@ class _Lines(list[str]):
 TEXT = Schema(type=OpenAPIType.STRING)
 
 
-def request_media_type(
-    media_type: str, schema: Schema | Reference, json_fields: Sequence[str] = ()
-) -> type[Operation]:
+def request_media_type(media_type: str, schema: Schema | Reference) -> type[Operation]:
     """Return an operation class that adds a media type of the body.
 
     The handler reads this body itself.
-
-    Args:
-        json_fields: Fields of a form that are JSON in their text.
     """
-    encoding = {name: Encoding(content_type="application/json") for name in json_fields}
 
     @dataclass
     class Takes(Operation):
@@ -141,7 +134,7 @@ def request_media_type(
             body = self.request_body
             if not isinstance(body, RequestBody):
                 body = self.request_body = RequestBody(content={})
-            body.content[media_type] = OpenAPIMediaType(schema=schema, encoding=encoding or None)
+            body.content[media_type] = OpenAPIMediaType(schema=schema)
 
     return Takes
 

@@ -159,6 +159,18 @@ def openapi_generator_go(document: Path, folder: Path) -> Program:
     return [str(folder / "compiled")], {}
 
 
+def openapi_generator_java(document: Path, folder: Path) -> Program:
+    client = _openapi_generator("java", document, folder)
+    sources = [str(path) for path in (client / "src" / "main").rglob("*.java")]
+    jars = [str(path) for path in JARS.glob("*.jar") if not path.match("openapi-generator-*")]
+    options = ["-nowarn", "-proc:none", "-d", "compiled", "-cp", os.pathsep.join(jars)]
+    jvm = [f"-J{option}" for option in SHORT_JVM]
+    program = str(HERE / "OpenapiGeneratorProgram.java")
+    run(["javac", *jvm, *options, program, *sources], folder)
+    path = os.pathsep.join((str(folder / "compiled"), *jars))
+    return ["java", *SHORT_JVM, "-cp", path, "OpenapiGeneratorProgram"], {}
+
+
 CLIENTS = (
     GeneratedClient("openapi-python-client", openapi_python_client, require_python_packages),
     GeneratedClient("openapi-typescript", openapi_typescript, require_node_packages),
@@ -167,4 +179,5 @@ CLIENTS = (
         "openapi-generator-typescript", openapi_generator_typescript, require_java_and_node
     ),
     GeneratedClient("openapi-generator-go", openapi_generator_go, require_java_and_go),
+    GeneratedClient("openapi-generator-java", openapi_generator_java, require_java),
 )

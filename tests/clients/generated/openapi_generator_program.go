@@ -92,12 +92,11 @@ func cohorts(seen object) {
 	condition := client.NewCohortConditionAnyOf("person", "plan", pro())
 	condition.SetOperator("exact")
 	conditions := []client.CohortCondition{{CohortConditionAnyOf: condition}}
-	values := client.CohortGroupValues{ArrayOfCohortCondition: &conditions}
-	group := client.NewCohortGroup("AND", values)
+	group := client.NewCohortGroupOfConditions("AND", conditions)
 	cohort := client.NewNewCohort()
 	cohort.SetName(task.Name + " payers")
 	cohort.SetFilters(
-		*client.NewCohortFilters(client.CohortFiltersProperties{CohortGroup: group}),
+		*client.NewCohortFilters(client.CohortFiltersProperties{CohortGroupOfConditions: group}),
 	)
 	request := api.CohortsAPI.CreateCohort(ctx, task.ProjectId)
 	seen["criteria_cohort"] = must(request.NewCohort(*cohort).Execute()).Id

@@ -13,8 +13,7 @@ from openapi_client import (
     CohortConditionAnyOf,
     CohortFilters,
     CohortFiltersProperties,
-    CohortGroup,
-    CohortGroupValues,
+    CohortGroupOfConditions,
     CohortsApi,
     Configuration,
     DecideRequest,
@@ -82,7 +81,7 @@ def flags() -> dict[str, Any]:
 
 def cohorts() -> dict[str, Any]:
     condition = CohortCondition(CohortConditionAnyOf(**PRO))
-    group = CohortGroup(type="AND", values=CohortGroupValues([condition]))
+    group = CohortGroupOfConditions(type="AND", values=[condition])
     criteria = CohortFilters(properties=CohortFiltersProperties(group))
     made = COHORTS.create_cohort(
         PROJECT, new_cohort=NewCohort(name=f"{NAME} payers", filters=criteria)

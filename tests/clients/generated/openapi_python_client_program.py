@@ -24,10 +24,10 @@ from fanion_client.models import (
     CohortConditionType0,
     CohortConditionType0OperatorType0,
     CohortConditionType0Type,
-    CohortFields,
     CohortFilters,
-    CohortGroup,
-    CohortGroupType,
+    CohortForm,
+    CohortGroupOfConditions,
+    CohortGroupOfConditionsType,
     DecideBody,
     DecideBodyPersonProperties,
     DecideV,
@@ -107,11 +107,11 @@ def cohorts() -> dict[str, Any]:
         operator=CohortConditionType0OperatorType0.EXACT,
         value="pro",
     )
-    group = CohortGroup(type_=CohortGroupType.AND, values=[condition])
+    group = CohortGroupOfConditions(type_=CohortGroupOfConditionsType.AND, values=[condition])
     criteria = NewCohort(name=f"{NAME} payers", filters=CohortFilters(properties=group))
-    file = CohortFields(
+    file = CohortForm(
         name=f"{NAME} readers",
-        is_static=True,
+        is_static="true",
         csv=File(io.BytesIO(b"reader-1\nreader-2\nreader-3\n"), "readers.csv", "text/csv"),
     )
     return {

@@ -37,6 +37,10 @@ from fanion.properties.operators import CRITERIA_OPERATORS
 
 CRITERIA, GROUP, CONDITION = "CohortFilters", "CohortGroup", "CohortCondition"
 EVENT_FILTER, OLDER_GROUPS, QUERY = "CohortEventFilter", "CohortGroups", "CohortQuery"
+# A list has no other list as its alternative: clients in Java know only the first.
+OF_CONDITIONS, OF_GROUPS = "CohortGroupOfConditions", "CohortGroupOfGroups"
+# Groups of conditions are last: clients in TypeScript have only the last alternative.
+_GROUPS = (reference(OF_GROUPS), reference(OF_CONDITIONS))
 BY_PROPERTIES, BY_SOURCE = "CohortQueryByProperties", "CohortQueryBySource"
 OLDER_GROUP = "CohortGroupsEntry"
 
@@ -134,16 +138,18 @@ _OPTIONAL = frozenset({"operator", "event_filters"})
 
 def cohort_schemas() -> dict[str, JsonSchema]:
     """Return the schemas of cohort criteria by the name of their component."""
-    groups = {"type": "array", "items": reference(GROUP)}
-    conditions = {"type": "array", "items": reference(CONDITION)}
     return {
         CRITERIA: {
             **object_of(
                 {
                     "properties": {
                         "anyOf": [
-                            reference(GROUP),
-                            {**conditions, "description": "Conditions, combined by AND."},
+                            *_GROUPS,
+                            {
+                                "type": "array",
+                                "items": reference(CONDITION),
+                                "description": "Conditions, combined by AND.",
+                            },
                             {
                                 "type": "object",
                                 "maxProperties": 0,
@@ -159,22 +165,11 @@ def cohort_schemas() -> dict[str, JsonSchema]:
             "examples": EXAMPLES[CRITERIA],
         },
         GROUP: {
-            **object_of(
-                {
-                    "type": {
-                        **one_of(("AND", "OR")),
-                        "description": "AND: all must match; OR: one must match.",
-                    },
-                    "values": {
-                        "anyOf": [groups, conditions],
-                        "description": "Groups or conditions, never both.",
-                    },
-                },
-                FIELDS_OF_GROUP,
-                ["type", "values"],
-            ),
-            "description": "An empty group matches no person.",
+            "description": "Groups or conditions, never both. An empty group matches no person.",
+            "anyOf": list(_GROUPS),
         },
+        OF_CONDITIONS: _group_of(CONDITION),
+        OF_GROUPS: _group_of(GROUP),
         CONDITION: {
             "description": "On a property of the person, on another cohort, or on its events.",
             "anyOf": [*_person_forms(), *_cohort_forms(), *_event_forms()],
@@ -203,6 +198,17 @@ def cohort_schemas() -> dict[str, JsonSchema]:
         BY_PROPERTIES: _query("properties"),
         BY_SOURCE: _query("source"),
     }
+
+
+def _group_of(member: str) -> JsonSchema:
+    fields: dict[str, JsonSchema] = {
+        "type": {
+            **one_of(("AND", "OR")),
+            "description": "AND: all must match; OR: one must match.",
+        },
+        "values": {"type": "array", "items": reference(member)},
+    }
+    return object_of(fields, FIELDS_OF_GROUP, ["type", "values"])
 
 
 def _name() -> JsonSchema:

@@ -20,7 +20,7 @@ from fanion.cohorts.criteria.json_schema import (
     cohort_schemas,
 )
 from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
-from fanion.cohorts.schemas import FILE_FIELD, MEMBERS_FILE
+from fanion.cohorts.schemas import COHORT_FORM, cohort_form
 from fanion.flags.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
 from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
@@ -42,7 +42,7 @@ LANGUAGE = (
     *("FlagVariant", "FlagPayloads", ROLLBACK, "RollbackCondition"),
     *(
         CRITERIA,
-        "CohortGroup",
+        *("CohortGroup", "CohortGroupOfConditions", "CohortGroupOfGroups"),
         "CohortCondition",
         "CohortEventFilter",
         OLDER_GROUPS,
@@ -89,10 +89,8 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("NewCohort", "filters"): _or_null(CRITERIA),
     ("NewCohort", "groups"): reference(OLDER_GROUPS),
     ("NewCohort", "query"): _or_null(QUERY),
-    ("NewCohort", FILE_FIELD): MEMBERS_FILE,
     ("CohortFields", "filters"): _or_null(CRITERIA),
     ("CohortFields", "groups"): reference(OLDER_GROUPS),
-    ("CohortFields", FILE_FIELD): MEMBERS_FILE,
     ("Previewed", "filters"): reference(CRITERIA),
     ("NewInsight", "filters"): _or_null(INSIGHT_FILTERS),
     ("NewInsight", "query"): _or_null(INSIGHT_QUERY),
@@ -152,9 +150,10 @@ def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
     schemas |= {**flag_schemas(), **cohort_schemas(), **insight_schemas()}
     for (name, field), described in _FIELDS.items():
         if body := schemas.get(name):
-            before = body["properties"].get(field, {})
+            before = body["properties"][field]
             note = {"description": before["description"]} if "description" in before else {}
             body["properties"][field] = {**described, **note}
+    _separate_forms(schemas)
     for path, sent in _QUESTIONS.items():
         if described := document["paths"].get(_INSIGHTS + path):
             content = described["post"]["requestBody"]["content"]
@@ -168,6 +167,19 @@ def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
         _reject_unknown(schemas, kind, CREDENTIAL_NAMES)
         for nested in _field_structs(inspect.type_info(kind)):
             _reject_unknown(schemas, nested, frozenset())
+
+
+def _separate_forms(schemas: dict[str, JsonSchema]) -> None:
+    """Add the component of a form with a file, which no JSON body is.
+
+    The bodies refer to it, since openapi-generator leaves out a component that only forms have, and
+    imports it all the same.
+    """
+    bodies = [schemas[name] for name in ("NewCohort", "CohortFields") if name in schemas]
+    for body in bodies:
+        body["not"] = reference(COHORT_FORM)
+    if bodies:
+        schemas[COHORT_FORM] = cohort_form()
 
 
 def _body_structs(app: Litestar) -> Iterator[type[Struct]]:

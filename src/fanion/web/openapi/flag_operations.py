@@ -45,9 +45,9 @@ _DECIDE_FIELDS: Json = {
     },
     "$anon_distinct_id": {**_TEXT, "description": "The distinct id before the login."},
     "flag_keys_to_evaluate": {
-        "type": "array",
+        "type": ["array", "null"],
         "items": _TEXT,
-        "description": "Evaluates these flags only; all flags when absent.",
+        "description": "Evaluates these flags only; all flags when absent or null.",
     },
     "geoip_disable": {
         "type": "boolean",
@@ -55,15 +55,19 @@ _DECIDE_FIELDS: Json = {
     },
     "disable_flags": {"type": "boolean", "description": "Whether to leave flags out."},
 }
+# Of a response; clients in Java that openapi-generator makes refuse other names without it.
+_MORE_NAMES: Json = {"additionalProperties": {}}
 _ERRORS_MARKER: Json = {
     "type": "boolean",
     "description": "Whether flags are missing because they could not be computed.",
 }
 _VALUES: Json = {
     "type": "object",
+    **_MORE_NAMES,
     "properties": {
         "config": {
             **_OBJECT,
+            **_MORE_NAMES,
             "properties": {"enable_collect_everything": {"type": "boolean"}},
             "description": "Settings of SDKs.",
         },
@@ -100,6 +104,7 @@ _RECORD: Json = {
 }
 _RECORDS: Json = {
     "type": "object",
+    **_MORE_NAMES,
     "properties": {
         "flags": {"type": "object", "additionalProperties": _RECORD},
         "errorsWhileComputingFlags": _ERRORS_MARKER,
