@@ -79,6 +79,8 @@ def _numbers(node: ast.AST, field: str) -> Iterator[int]:
         ("cohort", "description", None),
         ("flag", "ensure_experience_continuity", None),
         ("insight", "description", "insights/saved/"),
+        ("dashboard", "pinned", None),
+        ("definition", "post_to_chat", "events/definitions/"),
     ],
 )
 def test_a_plain_field_is_written_in_few_places(

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import event_definitions
-from fanion.events.definitions.store import record_seen
+from fanion.events.definitions.seen_store import record_seen
 from fanion.ingest.ledger.model import Example, Tally, minute_of
 from fanion.ingest.ledger.store import Ledger, write_tally
 from tests.support.management import NOW, Clock

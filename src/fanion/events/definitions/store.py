@@ -1,8 +1,7 @@
 """Event definitions in the records store: one for each event name that a project has stored."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,7 +9,6 @@ from msgspec.structs import asdict, replace
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Dialect,
     Row,
     Select,
     delete,
@@ -18,7 +16,6 @@ from sqlalchemy import (
     insert,
     or_,
     select,
-    text,
     update,
 )
 
@@ -41,80 +38,6 @@ from fanion.rest.validation import shared_fields
 _definition = event_definitions.c
 _mark = event_marks.c
 _with_marks = event_definitions.outerjoin(event_marks, _mark.definition_id == _definition.id)
-
-
-# ── For ingestion ────────────────────────────────────────────────────────────────────────
-
-_UPDATE_FREE = text("""
-  WITH named AS (
-         SELECT definition.id, definition.project_id, definition.name
-           FROM event_definitions AS definition
-           JOIN UNNEST(CAST(:projects AS bigint[]), CAST(:names AS text[]))
-                AS asked (project_id, name)
-          USING (project_id, name)),
-       free AS (
-         SELECT id
-           FROM event_definitions
-          WHERE id IN (SELECT id FROM named)
-            FOR UPDATE SKIP LOCKED),
-       seen AS (
-         UPDATE event_definitions
-            SET last_seen_at = CAST(:now AS timestamptz)
-          WHERE id IN (SELECT id FROM free))
-SELECT project_id, name FROM named
-""")
-
-
-def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: datetime) -> None:
-    """Create a definition for each new (project id, name); update last_seen_at of the others.
-
-    Args:
-        now: The server's clock, not the events' own times.
-
-    Source: capture.md section 6.
-    """
-    seen = {"created_at": now, "last_seen_at": now}
-    rows: list[Mapping[str, Any]] = [
-        _new_row(project_id, {"name": name, **seen})
-        # Rows have one order, so that two consumers cannot deadlock.
-        for project_id, name in sorted(set(names))
-    ]
-    if connection.dialect.name == "postgresql":
-        rows = _update_free(connection, rows, now)
-    if rows:
-        connection.execute(_upsert(connection.dialect), rows)
-
-
-def _new_row(project_id: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    unset: Mapping[str, Any] = {"last_updated_at": None, "tags": [], "post_to_chat": False}
-    return {"id": uuid4(), "project_id": project_id, **unset, **values}
-
-
-def _update_free(
-    connection: Connection, rows: Sequence[Mapping[str, Any]], now: datetime
-) -> list[Mapping[str, Any]]:
-    """Update the definitions that no other transaction has locked; return the rows that are new.
-
-    A server that has locked a definition is storing events of it now, as this one does.
-    """
-    parameters = {
-        "projects": [row["project_id"] for row in rows],
-        "names": [row["name"] for row in rows],
-        "now": now,
-    }
-    known = {(row.project_id, row.name) for row in connection.execute(_UPDATE_FREE, parameters)}
-    return [row for row in rows if (row["project_id"], row["name"]) not in known]
-
-
-def _upsert(dialect: Dialect) -> Any:
-    statement = upsert(dialect, event_definitions)
-    return statement.on_conflict_do_update(
-        index_elements=["project_id", "name"],
-        set_={"last_seen_at": statement.excluded.last_seen_at},
-    )
-
-
-# ── For the API and imports ───────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +78,16 @@ def add_definition(connection: Connection, project_id: int, values: Mapping[str,
     Args:
         values: By column, with `name`.
     """
-    row = _new_row(project_id, values)
+    row = new_row(project_id, values)
     connection.execute(insert(event_definitions).values(row))
     definition_id: UUID = row["id"]
     return definition_id
+
+
+def new_row(project_id: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row of a new definition, with defaults for what `values` does not have."""
+    unset: Mapping[str, Any] = {"last_updated_at": None, "tags": [], "post_to_chat": False}
+    return {"id": uuid4(), "project_id": project_id, **unset, **values}
 
 
 def update_definition(

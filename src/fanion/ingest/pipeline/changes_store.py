@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from fanion.accept_log.port import LogEntry
 from fanion.events.definitions.property_store import record_properties
-from fanion.events.definitions.store import record_seen
+from fanion.events.definitions.seen_store import record_seen
 from fanion.events.mirror_outbox_store import Unmirrored, note_unmirrored
 from fanion.groups.store import write_groups, write_types
 from fanion.ingest.ledger.dead_letters_store import (
