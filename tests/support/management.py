@@ -42,7 +42,8 @@ from fanion.projects.members.invite_acceptance_service import InviteAcceptance
 from fanion.projects.members.service import MemberService
 from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
-from fanion.projects.organizations.api import Organizations
+from fanion.projects.organizations.service import OrganizationService
+from fanion.projects.organizations.store import OrganizationStore
 from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
 from fanion.projects.store import ProjectStore
@@ -214,7 +215,7 @@ def _of_members(
         sign_in.sessions.rights_changed(user_id)
 
     return {
-        "organizations": Organizations(projects, records, rights_changed),
+        "organizations": OrganizationService(projects, OrganizationStore(records), rights_changed),
         "organization_members": MemberService(MemberStore(records)),
         "roles": RoleService(RoleStore(records), revoke_flags_of_role),
         "invites": InviteService(InviteStore(records)),

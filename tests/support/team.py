@@ -36,7 +36,9 @@ from fanion.projects.members.api import MembersApi
 from fanion.projects.members.service import MemberService
 from fanion.projects.members.store import MemberStore
 from fanion.projects.model import Level
-from fanion.projects.organizations.api import Organizations, OrganizationsApi
+from fanion.projects.organizations.api import OrganizationsApi
+from fanion.projects.organizations.service import OrganizationService
+from fanion.projects.organizations.store import OrganizationStore
 from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
 from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
@@ -243,7 +245,9 @@ def _app(records: Records, clock: Clock, mails: Mails) -> AsgiApp:
                 ActivityApi,
             ),
             dependencies={
-                "organizations": Organizations(directory, records, rights_changed),
+                "organizations": OrganizationService(
+                    directory, OrganizationStore(records), rights_changed
+                ),
                 "organization_members": MemberService(MemberStore(records)),
                 "roles": RoleService(RoleStore(records), revoke_flags_of_role),
                 "invites": InviteService(InviteStore(records), mails.send, MAIL_URL),

@@ -22,7 +22,9 @@ from fanion.projects.auth.authentication_service import CACHED_S
 from fanion.projects.auth.model import FRESH_FOR
 from fanion.projects.cache import Projects
 from fanion.projects.model import Level
-from fanion.projects.organizations.api import Organizations, OrganizationsApi
+from fanion.projects.organizations.api import OrganizationsApi
+from fanion.projects.organizations.service import OrganizationService
+from fanion.projects.organizations.store import OrganizationStore
 from fanion.projects.store import ProjectStore
 from fanion.web.management import Management, management_app
 from tests.support.exchange import management_transport
@@ -89,7 +91,8 @@ async def workspace(records: Records) -> AsyncIterator[Workspace]:
         SecondFactorApi,
         OrganizationsApi,
     )
-    organizations = Organizations(Projects(ProjectStore(records)), records, lambda _: None)
+    projects, store = Projects(ProjectStore(records)), OrganizationStore(records)
+    organizations = OrganizationService(projects, store, lambda _: None)
     async with open_workspace(records, controllers, {"organizations": organizations}) as opened:
         yield opened
 

@@ -72,7 +72,9 @@ from fanion.projects.members.api import MembersApi
 from fanion.projects.members.invite_acceptance_service import InviteAcceptance
 from fanion.projects.members.service import MemberService
 from fanion.projects.members.store import MemberStore
-from fanion.projects.organizations.api import Organizations, OrganizationsApi
+from fanion.projects.organizations.api import OrganizationsApi
+from fanion.projects.organizations.service import OrganizationService
+from fanion.projects.organizations.store import OrganizationStore
 from fanion.projects.problems_api import ProblemsApi
 from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
 from fanion.projects.roles.service import RoleService
@@ -183,9 +185,9 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
         "flag_cohorts": FlagCohorts(managed, server.questions.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.questions.questions.results),
         "flags_overviews": FlagsOverviews(flags.store, usage, OverviewStore(records, events)),
-        "organizations": Organizations(
+        "organizations": OrganizationService(
             flags.projects,
-            records,
+            OrganizationStore(records),
             partial(_rights_changed, server),
         ),
         "organization_members": MemberService(MemberStore(records)),

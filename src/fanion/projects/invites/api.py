@@ -21,7 +21,8 @@ from fanion.projects.invites.schemas import (
 )
 from fanion.projects.invites.service import InviteService
 from fanion.projects.model import Organization
-from fanion.projects.organizations.api import OrganizationName, Organizations
+from fanion.projects.organizations.api import OrganizationName
+from fanion.projects.organizations.service import OrganizationService
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.endpoints import request_media_type
 from fanion.rest.pagination import Paged
@@ -45,7 +46,7 @@ class InvitesApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         invites: NamedDependency[InviteService],
     ) -> Paged[InviteBody]:
         """Return the invites that were not accepted, newest first."""
@@ -61,7 +62,7 @@ class InvitesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         data: RequestBody[InviteRequest],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         invites: NamedDependency[InviteService],
     ) -> InviteBody:
         """Create an invite. `link` joins the organization, once and within seven days.
@@ -85,7 +86,7 @@ class InvitesApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         invites: NamedDependency[InviteService],
     ) -> list[InviteBody]:
         """Create all invites of the list in the body, at most 20, or none."""
@@ -100,7 +101,7 @@ class InvitesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         invite_id: FromPath[UUID],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         invites: NamedDependency[InviteService],
     ) -> None:
         """Delete an invite. Its link no longer works."""

@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from fanion.projects.members.service import MemberService
 from fanion.projects.model import Level
-from fanion.projects.organizations.api import OrganizationName, Organizations
+from fanion.projects.organizations.api import OrganizationName
 from fanion.projects.organizations.model import LevelNumber, OrganizationMember
+from fanion.projects.organizations.service import OrganizationService
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_ORGANIZATION_MEMBER
@@ -35,7 +36,7 @@ class MembersApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         organization_members: NamedDependency[MemberService],
     ) -> Paged[OrganizationMember]:
         """Return the members, ordered by date of joining."""
@@ -51,7 +52,7 @@ class MembersApi(Controller):
         organization: FromPath[OrganizationName],
         user_uuid: FromPath[UUID],
         data: RequestBody[MemberChanges],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         organization_members: NamedDependency[MemberService],
     ) -> OrganizationMember:
         """Change the level of a member, whose sessions end.
@@ -76,7 +77,7 @@ class MembersApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         user_uuid: FromPath[UUID],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         organization_members: NamedDependency[MemberService],
     ) -> None:
         """Remove a member from the organization and its roles. The member's sessions end.

@@ -3,8 +3,6 @@
 Source: flags.md, section 16.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
@@ -13,16 +11,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.db.engine import Records
-from fanion.errors import NotFound
-from fanion.projects.auth.model import Principal
-from fanion.projects.cache import Projects
-from fanion.projects.model import LEVELS, Level, Organization
+from fanion.projects.model import LEVELS, Organization
 from fanion.projects.organizations.model import AccessLevel, ResourceAccess
-from fanion.projects.organizations.store import (
-    ResourceAccessStore,
-    enforce_second_factor,
-)
+from fanion.projects.organizations.service import OrganizationService
 from fanion.projects.request_api import FRESH, ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
@@ -30,57 +21,10 @@ from fanion.rest.posthog_fields import (
     MAINTAINED_OF_RESOURCE_ACCESS,
 )
 
-CURRENT = "@current"
 OrganizationName = Annotated[
     str, Meta(description="An organization's id, or `@current` for the caller's own.")
 ]
 Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Organizations:
-    """The organizations and their settings.
-
-    Attributes:
-        rights_changed: Called with the id of a user whose rights this process has changed.
-    """
-
-    projects: Projects
-    records: Records
-    rights_changed: Callable[[int], None]
-
-    @property
-    def access(self) -> ResourceAccessStore:
-        return ResourceAccessStore(self.records)
-
-    async def find_organization(self, principal: Principal, named: str) -> Organization:
-        """Return an organization of the caller.
-
-        Args:
-            named: An id, or `@current` for the organization of the caller's current project.
-
-        Raises:
-            NotFound: There is no such organization, or the caller is not in it.
-        """
-        if named == CURRENT:
-            return await self.projects.organization(principal)
-        for organization_id in principal.levels:
-            if str(organization_id) == named.lower():
-                organization = await self.projects.store.organization(organization_id)
-                if organization is not None:
-                    return organization
-        raise NotFound
-
-    async def find_administered(self, principal: Principal, named: str) -> Organization:
-        """Return an organization that the caller administers.
-
-        Raises:
-            NotFound: There is no such organization, or the caller is not in it.
-            PermissionDenied: The caller is not an administrator of it.
-        """
-        organization = await self.find_organization(principal, named)
-        principal.require_level(organization.id, Level.ADMIN)
-        return organization
 
 
 class OrganizationChanges(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -121,7 +65,7 @@ class OrganizationsApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
     ) -> OrganizationSummary:
         return _organization_summary(
             await organizations.find_organization(request.principal, organization), request
@@ -133,7 +77,7 @@ class OrganizationsApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         data: RequestBody[OrganizationChanges],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
     ) -> OrganizationSummary:
         """Update an organization. Requires an administrator.
 
@@ -143,8 +87,8 @@ class OrganizationsApi(Controller):
         """
         resolved = await organizations.find_administered(request.principal, organization)
         if data.enforce_2fa is not UNSET:
-            resolved = await enforce_second_factor(
-                organizations.records, request.author_in(resolved), resolved, data.enforce_2fa
+            resolved = await organizations.enforce_second_factor(
+                request.author_in(resolved), resolved, data.enforce_2fa
             )
         return _organization_summary(resolved, request)
 
@@ -153,12 +97,12 @@ class OrganizationsApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
     ) -> Paged[ResourceAccess]:
         """Return one entry for each resource. Without an entry, all members may edit."""
         page = request.page
         resolved = await organizations.find_organization(request.principal, organization)
-        settings = await organizations.access.all_settings(resolved.id)
+        settings = await organizations.store.all_settings(resolved.id)
         part = settings[page.offset : page.offset + page.limit]
         return page.with_results(list(part), len(settings))
 
@@ -168,7 +112,7 @@ class OrganizationsApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         data: RequestBody[ResourceAccessCreation],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
     ) -> ResourceAccess:
         """Set the default access level of a resource. Requires an administrator.
 
@@ -176,7 +120,7 @@ class OrganizationsApi(Controller):
         """
         resolved = await organizations.find_administered(request.principal, organization)
         by = request.author_in(resolved)
-        return await organizations.access.create_setting(by, data.access_level)
+        return await organizations.create_setting(by, data.access_level)
 
     @get("/resource_access/{setting_id:str}", summary="Retrieve a default access level")
     async def setting(
@@ -184,10 +128,10 @@ class OrganizationsApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         setting_id: FromPath[ObjectId],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
     ) -> ResourceAccess:
         resolved = await organizations.find_organization(request.principal, organization)
-        return await organizations.access.get_setting(resolved.id, setting_id)
+        return await organizations.store.get_setting(resolved.id, setting_id)
 
     @patch("/resource_access/{setting_id:str}", summary="Update a default access level")
     async def change_setting(
@@ -196,7 +140,7 @@ class OrganizationsApi(Controller):
         organization: FromPath[OrganizationName],
         setting_id: FromPath[ObjectId],
         data: RequestBody[ResourceAccessChange],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
     ) -> ResourceAccess:
         """Update a default access level. Requires an administrator.
 
@@ -206,7 +150,7 @@ class OrganizationsApi(Controller):
         if data.access_level == int(AccessLevel.EDIT):
             request.principal.require_may_let_edit_flags()
         by = request.author_in(resolved)
-        return await organizations.access.change_setting(by, setting_id, data.access_level)
+        return await organizations.change_setting(by, setting_id, data.access_level)
 
     @delete("/resource_access/{setting_id:str}", summary="Remove a default access level")
     async def remove_setting(
@@ -214,7 +158,7 @@ class OrganizationsApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         setting_id: FromPath[ObjectId],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
     ) -> None:
         """Remove a default access level, so that all members may edit. Requires an administrator.
 
@@ -222,7 +166,7 @@ class OrganizationsApi(Controller):
         """
         resolved = await organizations.find_administered(request.principal, organization)
         request.principal.require_may_let_edit_flags()
-        await organizations.access.remove_setting(request.author_in(resolved), setting_id)
+        await organizations.remove_setting(request.author_in(resolved), setting_id)
 
 
 def _organization_summary(

@@ -1,19 +1,18 @@
 """The settings of an organization, and what members may change, in the records store."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Select, delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import memberships, organizations, users
-from fanion.errors import Invalid, NotFound
+from fanion.errors import NotFound
 from fanion.projects.model import Organization, UserSummary, user_summary
 from fanion.projects.organizations.model import (
     FEATURE_FLAGS,
@@ -49,16 +48,7 @@ def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> M
     return Manager(user_id, level)
 
 
-async def enforce_second_factor(
-    records: Records, by: OrganizationAuthor, organization: Organization, is_enforced: bool
-) -> Organization:
-    """Set whether members need a second factor."""
-    async with records.write() as connection:
-        await connection.run_sync(_set_enforced, by, organization, is_enforced)
-    return replace(organization, enforce_2fa=is_enforced)
-
-
-def _set_enforced(
+def set_enforced(
     connection: Connection, by: OrganizationAuthor, organization: Organization, is_enforced: bool
 ) -> None:
     this, enforced = organizations.c.id == organization.id, organizations.c.enforce_2fa
@@ -80,8 +70,8 @@ _access = resource_access.c
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceAccessStore:
-    """The default access levels of organizations.
+class OrganizationStore:
+    """The settings of organizations.
 
     The activity log of the organization's projects records each change.
     """
@@ -99,55 +89,50 @@ class ResourceAccessStore:
         async with self.records.read() as connection:
             return await connection.run_sync(_get_setting, organization_id, setting_id)
 
-    async def create_setting(self, by: OrganizationAuthor, level: int) -> ResourceAccess:
-        """Create a setting, or raise Invalid with code `unique` if there is one already."""
-        statement = insert(resource_access).values(
-            organization_id=by.organization_id,
-            resource=FEATURE_FLAGS,
-            access_level=level,
-            created_by_id=by.user_id,
-            created_at=by.now,
-            updated_at=by.now,
-        )
-        try:
-            async with self.records.write() as connection:
-                added = await connection.execute(statement.returning(_access.id))
-                setting = await connection.run_sync(
-                    _get_setting, by.organization_id, added.scalar_one()
-                )
-                await connection.run_sync(_record_setting, by, None, setting)
-                return setting
-        except IntegrityError:
-            raise Invalid(
-                "This resource access already exists.", code="unique", attr="resource"
-            ) from None
 
-    async def change_setting(
-        self, by: OrganizationAuthor, setting_id: int, level: int
-    ) -> ResourceAccess:
-        """Change the level of a setting, or raise NotFound."""
-        is_setting = (_access.organization_id == by.organization_id, _access.id == setting_id)
-        statement = (
-            update(resource_access).where(*is_setting).values(access_level=level, updated_at=by.now)
-        )
-        async with self.records.write() as connection:
-            await connection.execute(select(_access.id).where(*is_setting).with_for_update())
-            before = await connection.run_sync(_get_setting, by.organization_id, setting_id)
-            await connection.execute(statement)
-            after = await connection.run_sync(_get_setting, by.organization_id, setting_id)
-            await connection.run_sync(_record_setting, by, before, after)
-            return after
+def add_setting(connection: Connection, by: OrganizationAuthor, level: int) -> ResourceAccess:
+    """Insert a setting.
 
-    async def remove_setting(self, by: OrganizationAuthor, setting_id: int) -> None:
-        """Delete a setting, or raise NotFound."""
-        statement = delete(resource_access).where(
-            _access.organization_id == by.organization_id, _access.id == setting_id
-        )
-        async with self.records.write() as connection:
-            before = await connection.run_sync(_get_setting, by.organization_id, setting_id)
-            if not (await connection.execute(statement)).rowcount:
-                raise NotFound
-            await connection.run_sync(_record_setting, by, before, None)
+    Raises:
+        IntegrityError: The organization has one already.
+    """
+    statement = insert(resource_access).values(
+        organization_id=by.organization_id,
+        resource=FEATURE_FLAGS,
+        access_level=level,
+        created_by_id=by.user_id,
+        created_at=by.now,
+        updated_at=by.now,
+    )
+    added = connection.execute(statement.returning(_access.id)).scalar_one()
+    setting = _get_setting(connection, by.organization_id, added)
+    _record_setting(connection, by, None, setting)
+    return setting
+
+
+def set_setting(
+    connection: Connection, by: OrganizationAuthor, setting_id: int, level: int
+) -> ResourceAccess:
+    """Change the level of a setting, or raise NotFound."""
+    is_setting = (_access.organization_id == by.organization_id, _access.id == setting_id)
+    connection.execute(select(_access.id).where(*is_setting).with_for_update())
+    before = _get_setting(connection, by.organization_id, setting_id)
+    values = {"access_level": level, "updated_at": by.now}
+    connection.execute(update(resource_access).where(*is_setting).values(**values))
+    after = _get_setting(connection, by.organization_id, setting_id)
+    _record_setting(connection, by, before, after)
+    return after
+
+
+def delete_setting(connection: Connection, by: OrganizationAuthor, setting_id: int) -> None:
+    """Delete a setting, or raise NotFound."""
+    statement = delete(resource_access).where(
+        _access.organization_id == by.organization_id, _access.id == setting_id
+    )
+    before = _get_setting(connection, by.organization_id, setting_id)
+    if not connection.execute(statement).rowcount:
+        raise NotFound
+    _record_setting(connection, by, before, None)
 
 
 def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:

@@ -13,8 +13,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
-from fanion.projects.organizations.api import Access, OrganizationName, Organizations
+from fanion.projects.organizations.api import Access, OrganizationName
 from fanion.projects.organizations.model import AccessLevel
+from fanion.projects.organizations.service import OrganizationService
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.projects.roles.model import Role, RoleMember
 from fanion.projects.roles.service import RoleService
@@ -67,7 +68,7 @@ class RolesApi(Controller):
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> Paged[Role]:
         """Return the roles, ordered by name."""
@@ -82,7 +83,7 @@ class RolesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         data: RequestBody[RoleCreation],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> Role:
         """Create a role. Without an access level, it gets the organization's default."""
@@ -100,7 +101,7 @@ class RolesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> Role:
         resolved = await organizations.find_organization(request.principal, organization)
@@ -113,7 +114,7 @@ class RolesApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         data: RequestBody[RoleChanges],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> Role:
         """Update a role.
@@ -131,7 +132,7 @@ class RolesApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> None:
         """Delete a role with its memberships and its permissions to edit flags."""
@@ -150,7 +151,7 @@ class RoleMembershipsApi(Controller):
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> Paged[RoleMember]:
         """Return the members of the role, ordered by date of joining."""
@@ -166,7 +167,7 @@ class RoleMembershipsApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         data: RequestBody[RoleMemberCreation],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> RoleMember:
         """Add a member to a role.
@@ -184,7 +185,7 @@ class RoleMembershipsApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         member_id: FromPath[UUID],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> RoleMember:
         resolved = await organizations.find_organization(request.principal, organization)
@@ -200,7 +201,7 @@ class RoleMembershipsApi(Controller):
         organization: FromPath[OrganizationName],
         role_id: FromPath[UUID],
         member_id: FromPath[UUID],
-        organizations: NamedDependency[Organizations],
+        organizations: NamedDependency[OrganizationService],
         roles: NamedDependency[RoleService],
     ) -> None:
         resolved = await organizations.find_administered(request.principal, organization)
