@@ -12,44 +12,14 @@ from hypothesis import strategies as st
 
 from fanion.properties.filters import Property, parse_leaf
 from fanion.properties.match import all_of, always, any_of, inverted, never, property_test
+from fanion.properties.operators import COMPARISONS
 from fanion.properties.values import text_of
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "cases" / "filters.json").read_text()
 )
 MOMENT = SimpleNamespace(now=datetime.fromisoformat(CASES["now"]))
-OPERATORS = [
-    "exact",
-    "is_not",
-    "icontains",
-    "not_icontains",
-    "regex",
-    "not_regex",
-    "gt",
-    "gte",
-    "lt",
-    "lte",
-    "is_set",
-    "is_not_set",
-    "is_date_before",
-    "is_date_after",
-    "is_date_exact",
-    "starts_with",
-    "not_starts_with",
-    "ends_with",
-    "not_ends_with",
-    "icontains_multi",
-    "not_icontains_multi",
-    "between",
-    "not_between",
-    "semver_eq",
-    "semver_neq",
-    "semver_gt",
-    "semver_tilde",
-    "semver_caret",
-    "semver_wildcard",
-    "unknown",
-]
+OPERATORS = [*COMPARISONS, "unknown"]
 OPPOSITES = {
     "exact": "is_not",
     "icontains": "not_icontains",

@@ -174,8 +174,6 @@ def _reads_objects(leaf: Property, bindings: Bindings, events_of: str) -> str:
 def _may_match_objects(leaf: Property) -> bool:
     """Return whether the text of an object can matter: it begins and ends with a brace."""
     name = leaf.operator.removeprefix("not_")
-    if name in ("icontains", "icontains_multi", "regex"):
-        return True
     texts = [text_of(part) for part in _parts(leaf.value)]
     if name in ("exact", "is_not"):
         return any(text[:1] in ("{", "[") for text in texts)
@@ -183,7 +181,9 @@ def _may_match_objects(leaf: Property) -> bool:
         return text_of(leaf.value)[:1] in ("{", "[", "")
     if name == "ends_with":
         return text_of(leaf.value)[-1:] in ("}", "]", "")
-    return name in ORDER and number_of(leaf.value) is None
+    if name in ORDER:
+        return number_of(leaf.value) is None
+    return name not in (*DATES, *VERSIONS, "between")
 
 
 def _any_object(key: str, bindings: Bindings, rows: str) -> str:

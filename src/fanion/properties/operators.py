@@ -70,13 +70,11 @@ OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
     "cohort": MEMBERSHIP,
     "flag": DEPENDENCY,
 }
-# Operators of cohorts, lists and insights: numbers and booleans may stand for text, and only
-# numbers have an order.
+# In cohorts, lists and insights numbers and booleans may stand for text, and only numbers have an
+# order.
+_QUERY_KINDS: Mapping[ValueKind, ValueKind] = {"text": "one", "order": "number"}
 QUERY_COMPARISONS: Mapping[str, ValueKind] = {
-    **COMPARISONS,
-    **dict.fromkeys(("icontains", "not_icontains", "starts_with", "not_starts_with"), "one"),
-    **dict.fromkeys(("ends_with", "not_ends_with"), "one"),
-    **dict.fromkeys(("gt", "gte", "lt", "lte"), "number"),
+    name: _QUERY_KINDS.get(kind, kind) for name, kind in COMPARISONS.items()
 }
 # Operators in the criteria of cohorts by type; `event` is for the conditions in `event_filters`.
 CRITERIA_OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
