@@ -105,12 +105,6 @@ class InsightEntry(PlainInsight, frozen=True, kw_only=True, forbid_unknown_field
     short_id: Annotated[str, Meta(min_length=1, max_length=12)]
     name: Title | None = None
     derived_name: Title | None = None
-    description: str = ""
-    filters: dict[str, Any] = field(default_factory=dict)
-    query: dict[str, Any] | None = None
-    tags: list[str] = field(default_factory=list)
-    favorited: bool = False
-    saved: bool = False
 
 
 class TileEntry(DocumentEntry, frozen=True, kw_only=True):

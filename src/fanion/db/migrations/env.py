@@ -1,6 +1,6 @@
 """Alembic runs this file for every command.
 
-To create a revision, change db/schema/tables.py and run
+To create a revision, change the tables in db/schema/ (a new module of it is listed below) and run
 
     python -m fanion.db.migrations "add a note to projects"
 

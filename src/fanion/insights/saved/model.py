@@ -32,7 +32,23 @@ Query = Annotated[
 
 
 class PlainInsight(Struct, frozen=True, kw_only=True):
-    """The fields of an insight that users set: those that are exported and imported."""
+    """The fields of an insight that users set: those that are recorded, exported and imported.
+
+    The defaults are those of a new insight.
+    """
+
+    name: str | None = None
+    derived_name: str | None = None
+    description: str = ""
+    filters: dict[str, Any] = {}
+    query: dict[str, Any] | None = None
+    tags: list[str] = []
+    favorited: bool = False
+    saved: bool = False
+
+
+class InsightRecord(Struct, frozen=True, kw_only=True):
+    """An insight as it is stored and returned, without the dashboards that show it."""
 
     name: str | None
     derived_name: str | None
@@ -42,11 +58,6 @@ class PlainInsight(Struct, frozen=True, kw_only=True):
     tags: list[str]
     favorited: bool
     saved: bool
-
-
-class InsightRecord(PlainInsight, frozen=True, kw_only=True):
-    """An insight as it is stored and returned, without the dashboards that show it."""
-
     id: int
     short_id: str
     is_sample: bool

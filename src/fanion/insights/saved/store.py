@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, or_, select, update
 
 from fanion.activity.model import Author, ItemState, item_record
@@ -23,17 +24,7 @@ SHORT_ID_CHARS = 8
 
 _insight, _tile, _dashboard = insights.c, dashboard_tiles.c, dashboards.c
 _SHORT_ID_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-_NEW: Mapping[str, Any] = {
-    "name": None,
-    "derived_name": None,
-    "description": "",
-    "query": None,
-    "tags": [],
-    "favorited": False,
-    "saved": False,
-    "is_sample": False,
-    "deleted": False,
-}
+_NEW: Mapping[str, Any] = {**asdict(PlainInsight()), "is_sample": False, "deleted": False}
 _COLUMNS = tuple(
     name
     for name in InsightRecord.__struct_fields__
