@@ -1,6 +1,8 @@
 """The ledger's record of a batch: counts by minute and outcome, and examples without secrets."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +14,7 @@ from fanion.ingest.ledger.model import (
     EXAMPLE_BYTES_MAX,
     EXAMPLES_MAX,
     MEANING,
+    STORED,
     Dropped,
     LedgerCount,
     SkippedChange,
@@ -32,6 +35,8 @@ from fanion.ingest.pipeline.batch import (
     without_duplicates,
 )
 from fanion.projects.model import IngestionSettings
+
+CONSOLE = Path(__file__).parents[3] / "console" / "src"
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 MINUTE = minute_of(NOON)
@@ -106,6 +111,13 @@ def test_what_arrived_and_was_not_stored_was_erased() -> None:
 
 def test_every_reason_has_a_meaning_in_words() -> None:
     assert {*Drop, *SkipReason} <= MEANING.keys()
+
+
+def test_the_console_has_a_name_for_every_reason() -> None:
+    _, _, names = (CONSOLE / "words/ingestion.ts").read_text().partition("  names: {")
+
+    named = set(re.findall(r"(\w+): ", names.partition("}")[0]))
+    assert named == MEANING.keys() - {STORED}
 
 
 def test_the_newest_examples_are_stored() -> None:

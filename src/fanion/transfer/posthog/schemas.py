@@ -15,7 +15,7 @@ from fanion.flags.definitions.model import PlainFlag
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.projects.organizations.model import AccessLevel
-from fanion.rest.validation import normal_tags, shared_fields
+from fanion.rest.validation import normal_tags
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
 from fanion.transfer.report import Report
 from fanion.transfer.snapshot import (
@@ -47,6 +47,9 @@ class PosthogFlag(Struct):
     bucketing_identifier: str | None = None
     evaluation_runtime: str | None = None
     evaluation_contexts: list[str] | None = None
+
+
+_SHARED_OF_FLAG = set(PosthogFlag.__struct_fields__).intersection(PlainFlag.__struct_fields__)
 
 
 class PosthogCohort(Struct):
@@ -179,7 +182,7 @@ def stored_flag(body: PosthogFlag, roles: Iterable[str] = ()) -> SnapshotFlag:
         "evaluation_contexts": normal_tags(body.evaluation_contexts or []) or None,
     }
     return SnapshotFlag(
-        **(shared_fields(body, PlainFlag) | values),
+        **({name: getattr(body, name) for name in _SHARED_OF_FLAG} | values),
         id=body.id,
         analytics_dashboards=body.analytics_dashboards or [],
         created_at=as_utc(body.created_at),
