@@ -116,6 +116,8 @@ async def test_members_of_a_cohort_are_ended_in_the_store(events: EventStore) ->
     await becomes(events, 1)
 
     asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
 
     await becomes(events, 0)
     assert statements.turns.gate.running == 0
