@@ -167,6 +167,14 @@ async def test_no_field_of_a_request_has_a_default(document: Json) -> None:
     assert trends["interval"]["description"] == 'By default `"day"`.'
 
 
+async def test_a_pattern_is_of_a_text(document: Json) -> None:
+    # Generators of clients have no pattern for other types.
+    patterns = [node for node in nodes(document) if isinstance(node.get("pattern"), str)]
+
+    assert len(patterns) > 20
+    assert [node for node in patterns if node.get("type") != "string"] == []
+
+
 async def test_a_list_has_no_other_list_as_its_alternative(document: Json) -> None:
     # Clients in Java that openapi-generator makes know only the first.
     alternatives = [

@@ -21,6 +21,18 @@ NOTHING: JsonSchema = {"type": ["array", "null"], "items": {}, "maxItems": 0}
 # Without an operator, and with null for one, a condition is `exact`.
 DEFAULT_OPERATOR = "exact"
 
+# An id, or a number of times, as text.
+POSITIVE = "^0*[1-9][0-9]*$"
+
+
+def number_or_text(pattern: str, kind: str = "number", **bounds: int) -> JsonSchema:
+    """Return the schema of a number, or of one as text.
+
+    They are alternatives, since generators of clients have no pattern for a number.
+    """
+    return {"anyOf": [{"type": kind, **bounds}, {"type": "string", "pattern": pattern}]}
+
+
 VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     "any": {
         "description": "One value, or a list of alternatives.",
@@ -44,8 +56,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     },
     "number": {
         "description": "A number, or a number as text.",
-        "type": ["number", "string"],
-        "pattern": f"^ *{NUMBER} *$",
+        **number_or_text(f"^ *{NUMBER} *$"),
     },
     "order": {
         "description": "A number or a text. Text that is not a number is compared as text.",
@@ -53,20 +64,16 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     },
     "version": {
         "description": "A version, ordered as in semver.org: `1.4`, `v1.4.0`, `2.0.0-beta.1`.",
-        "type": ["number", "string"],
-        "minimum": 0,
-        "pattern": VERSION,
+        **number_or_text(VERSION, minimum=0),
     },
     "wildcard": {
         "description": "A version whose last numbers may be wildcards: `1.4.*`.",
-        "type": ["number", "string"],
-        "minimum": 0,
-        "pattern": WILDCARD,
+        **number_or_text(WILDCARD, minimum=0),
     },
     "range": {
         "description": "Lower and upper bound, both included.",
         "type": "array",
-        "items": {"type": ["number", "string"], "pattern": f"^ *{NUMBER} *$"},
+        "items": number_or_text(f"^ *{NUMBER} *$"),
         "minItems": 2,
         "maxItems": 2,
     },
@@ -77,10 +84,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     "none": {"description": "Ignored; leave it out.", "maxItems": VALUES_MAX},
     "cohort": {
         "description": "The id of a cohort of the project.",
-        "type": ["integer", "string"],
-        "minimum": 1,
-        "maximum": ID_MAX,
-        "pattern": "^0*[1-9][0-9]*$",
+        **number_or_text(POSITIVE, "integer", minimum=1, maximum=ID_MAX),
     },
     "flag": {
         "description": "true if the flag is on, false if it is off, or the key of its variant.",

@@ -25,8 +25,10 @@ from fanion.cohorts.criteria.time_window import UNITS
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
     NOTHING,
+    POSITIVE,
     JsonSchema,
     condition_forms,
+    number_or_text,
     object_of,
     one_of,
     or_null,
@@ -88,12 +90,7 @@ EXAMPLES: Mapping[str, list[Any]] = {
     QUERY: [{"kind": "ActorsQuery", "properties": [_PAYS]}],
 }
 
-_COUNT: JsonSchema = {
-    "type": ["integer", "string"],
-    "minimum": 1,
-    "maximum": NUMBER_MAX,
-    "pattern": "^0*[1-9][0-9]*$",
-}
+_COUNT = number_or_text(POSITIVE, "integer", minimum=1, maximum=NUMBER_MAX)
 _NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Negates the condition."}
 _EVENT: JsonSchema = {"type": "string", "minLength": 1, "description": "The name of an event."}
 _KIND = one_of(("events",))
@@ -112,7 +109,10 @@ _SINCE = {
 _TIMES = {"operator": _COMPARISON, "operator_value": _COUNT}
 _RECENT = {"seq_time_value": _COUNT, "seq_time_interval": _UNIT}
 _FOLLOWED = {"seq_event": _EVENT, "seq_event_type": _KIND, **_RECENT}
-_PERIODS = {"min_periods": _COUNT, "total_periods": {**_COUNT, "maximum": PERIODS_MAX}}
+_PERIODS = {
+    "min_periods": _COUNT,
+    "total_periods": number_or_text(POSITIVE, "integer", minimum=1, maximum=PERIODS_MAX),
+}
 _FILTERED = {
     "event_filters": {
         "type": ["array", "null"],
