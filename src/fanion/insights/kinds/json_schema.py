@@ -38,6 +38,8 @@ _ANSWERS: Final = {
     STORED_ONLY: "Only stored.",
 }
 _CORRELATION: Final = "FUNNELS_CORRELATION"
+# The components of these kinds.
+KINDS_OF_FILTERS: Final = tuple(f"{insight.title()}Filters" for insight in _ANSWERS)
 
 EXAMPLES: Mapping[str, list[Any]] = {
     TRENDS: [
@@ -152,9 +154,10 @@ def _kinds_of_filters() -> dict[str, JsonSchema]:
         f"{insight.title()}Filters": {
             **_filters({**interval, **options[insight], "insight": one_of([insight])}),
             "required": ["insight"],
-            "description": f"{insight}: {answer}",
+            "description": f"{insight}: {_ANSWERS[insight]}",
         }
-        for insight, answer in _ANSWERS.items()
+        for insight in options
+        if insight not in ("TRENDS", _CORRELATION)
     }
 
 

@@ -27,6 +27,7 @@ from fanion.insights.kinds.json_schema import EXAMPLES as OF_INSIGHTS
 from fanion.insights.kinds.json_schema import (
     INSIGHT_FILTERS,
     INSIGHT_QUERY,
+    KINDS_OF_FILTERS,
     TRENDS,
     insight_schemas,
 )
@@ -49,16 +50,8 @@ LANGUAGE = (
         OLDER_GROUP,
         *(QUERY, BY_PROPERTIES, BY_SOURCE),
     ),
-    *(INSIGHT_FILTERS, TRENDS, "FunnelsFilters", "RetentionFilters", "StickinessFilters"),
-    *(
-        "LifecycleFilters",
-        "PathsFilters",
-        "SessionsFilters",
-        "EventSeries",
-        "InsightCondition",
-        "InsightConditionGroup",
-    ),
-    INSIGHT_QUERY,
+    *(INSIGHT_FILTERS, TRENDS, *KINDS_OF_FILTERS),
+    *("EventSeries", "InsightCondition", "InsightConditionGroup", INSIGHT_QUERY),
 )
 _INSIGHTS = "/api/projects/{project_id}/insights"
 # The addresses of questions, and the component of their bodies.
