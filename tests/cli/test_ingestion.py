@@ -57,6 +57,7 @@ async def stored_events(tenant: Tenant) -> list[Json]:
             await asyncio.sleep(0.1)
 
 
+# It takes seconds: each command is a process.
 async def test_dead_letters_are_listed_dropped_and_retried_while_the_server_runs(
     sqlite_url: str,
     environment: dict[str, str],

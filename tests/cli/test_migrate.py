@@ -43,6 +43,7 @@ def test_a_check_succeeds_after_migrating(old: PreloadedServer) -> None:
     assert migrated == checked == f"{UP_TO_DATE}\n"
 
 
+# It takes seconds: the real command runs in two processes.
 def test_waiting_ends_once_another_process_has_migrated(old: PreloadedServer) -> None:
     waiting = old.begin("migrate", "--wait", "--timeout-s", str(SOON_S))
     still_waits = waiting.poll() is None

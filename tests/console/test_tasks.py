@@ -90,6 +90,7 @@ def test_a_flag_is_raised_and_who_changes_is_seen_before(
     assert group["rollout_percentage"] == 50
 
 
+# It takes seconds: a real browser and a real server.
 @pytest.mark.quick
 def test_a_flag_for_people_on_a_plan_is_made(device: InputDevice, project: Project) -> None:
     project.persons(ann={"plan": "pro"}, bob={"plan": "free"})

@@ -253,6 +253,7 @@ def statements(records_url: str) -> Iterator[list[tuple[str, int]]]:
         event.remove(Engine, "after_cursor_execute", ran)
 
 
+# It takes seconds: 20,000 projects are made and read.
 @pytest.mark.postgresql
 async def test_a_poll_costs_one_row_however_many_projects_there_are(
     workspace: Workspace, statements: list[tuple[str, int]]

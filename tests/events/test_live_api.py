@@ -328,6 +328,7 @@ async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
         assert await viewer.ends()
 
 
+# It takes seconds: rights are kept for two.
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_user_leaves_the_organization(tenant: Tenant) -> None:
     name = f"mia-{tenant.project_id}"

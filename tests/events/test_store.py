@@ -333,6 +333,7 @@ async def follow(
     return ids
 
 
+# It takes seconds: every page is a question.
 @pytest.mark.parametrize("ascending", [False, True])
 async def test_pages_divide_the_events_of_one_instant(
     events: EventStore, project_id: int, ascending: bool, crowd_size: int

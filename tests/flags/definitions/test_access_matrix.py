@@ -183,6 +183,7 @@ def refusal_of(caller: str, operation: str) -> Json | None:
 EVERYBODY = pytest.mark.long("asks each operation of each person again: all may edit, as without")
 
 
+# It takes seconds: each person asks for each operation.
 @pytest.mark.parametrize("setting", [None, pytest.param(37, marks=EVERYBODY), 21])
 async def test_members_and_roles_do_what_they_may_with_a_flag(
     scene: Scene, setting: int | None

@@ -209,6 +209,7 @@ async def test_a_stream_ends_when_its_key_expires(tenant: Tenant) -> None:
         assert await ends(messages)
 
 
+# It takes seconds: rights are kept for two.
 @pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_owner_leaves_the_organization(tenant: Tenant) -> None:
     name = f"mia-{tenant.project_id}"

@@ -249,6 +249,7 @@ async def test_a_retry_that_fails_again_reports_the_new_error(tenant: Tenant) ->
     assert (await tenant.get("/ingestion/"))["totals"]["dead_lettered"] == 1
 
 
+# It takes seconds: those between two attempts.
 async def test_a_retry_waits_for_a_store_that_is_down(tenant: Tenant) -> None:
     await accept_damaged_body(tenant)
     [letter] = await letters(tenant)

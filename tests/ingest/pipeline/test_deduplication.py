@@ -106,6 +106,7 @@ async def test_a_retry_within_a_batch_that_is_taken_again_changes_nothing(
     assert counted == (3, 1, 0)
 
 
+# It takes seconds: three servers start, one after another.
 async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
@@ -225,6 +226,7 @@ async def settled(tenant: Tenant) -> None:
             await asyncio.sleep(0.05)
 
 
+# It takes seconds: two servers start, one after another.
 async def test_changes_that_are_not_made_are_the_same_when_a_batch_is_taken_again(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:

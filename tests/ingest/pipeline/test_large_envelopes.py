@@ -114,6 +114,7 @@ REPEATS = pytest.mark.long("starts two servers for each insert of one envelope")
 INSERTS = [n if n in (1, 4, 8) else pytest.param(n, marks=REPEATS) for n in range(1, 9)]
 
 
+# It takes seconds: two servers start, one after another.
 @pytest.mark.parametrize("inserts", INSERTS)
 async def test_what_was_in_hand_when_the_process_died_goes_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, inserts: int

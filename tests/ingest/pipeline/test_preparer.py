@@ -178,6 +178,7 @@ async def test_what_is_sent_again_is_left_out(
     assert duplicates == 2
 
 
+# It takes seconds: a process of its own starts, and another one when it has ended.
 @pytest.mark.every_engine
 async def test_events_of_a_deleted_person_are_left_out(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: PreparedCounts

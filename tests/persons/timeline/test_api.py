@@ -101,6 +101,7 @@ async def test_a_timeline_tells_events_changes_and_cohorts(tenant: Tenant) -> No
     ]
 
 
+# It takes seconds: every page of some twenty walks is a question.
 async def test_pages_of_any_length_tell_each_entry_once(tenant: Tenant) -> None:
     person = await lived(tenant)
     whole = await timeline(tenant, person)
