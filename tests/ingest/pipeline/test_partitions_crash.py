@@ -177,6 +177,28 @@ def installation(tmp_path: Path, postgres_url: str, own_events_url: str) -> Iter
             server.close()
 
 
+async def two_servers(installation: Installation) -> tuple[PreloadedServer, str, set[str]]:
+    """Start two servers that share the partitions.
+
+    Returns:
+        The first server, its name, and the names of both.
+    """
+    first, second = installation.add(), installation.add()
+    first.start()
+    [of_first] = await installation.shared_by(1)
+    second.start()
+    return first, of_first, await installation.shared_by(2)
+
+
+async def sent_to(
+    installation: Installation, servers: Sequence[PreloadedServer]
+) -> "asyncio.Task[None]":
+    """Begin to send events to those of the servers that are in the list at that time."""
+    sending = asyncio.create_task(installation.send_while(lambda: servers))
+    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
+    return sending
+
+
 async def taken_over_s(installation: Installation, by: set[str], since: float) -> float:
     async def is_taken() -> bool:
         holders = await installation.holders()
@@ -187,14 +209,9 @@ async def taken_over_s(installation: Installation, by: set[str], since: float) -
 
 
 async def test_a_killed_server_is_followed_within_8_seconds(installation: Installation) -> None:
-    first, second = installation.add(), installation.add()
-    first.start()
-    [of_first] = await installation.shared_by(1)
-    second.start()
-    both = await installation.shared_by(2)
-    alive = [first, second]
-    sending = asyncio.create_task(installation.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
+    first, of_first, both = await two_servers(installation)
+    alive = list(installation.servers)
+    sending = await sent_to(installation, alive)
 
     alive.remove(first)
     first.kill()
@@ -207,14 +224,9 @@ async def test_a_killed_server_is_followed_within_8_seconds(installation: Instal
 
 
 async def test_a_server_that_ends_is_followed_within_a_second(installation: Installation) -> None:
-    first, second = installation.add(), installation.add()
-    first.start()
-    [of_first] = await installation.shared_by(1)
-    second.start()
-    both = await installation.shared_by(2)
-    alive = [first, second]
-    sending = asyncio.create_task(installation.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
+    first, of_first, both = await two_servers(installation)
+    alive = list(installation.servers)
+    sending = await sent_to(installation, alive)
 
     alive.remove(first)
     await asyncio.to_thread(first.stop)
@@ -229,14 +241,9 @@ async def test_a_server_that_ends_is_followed_within_a_second(installation: Inst
 async def test_a_server_that_was_paused_writes_nothing_of_what_others_took(
     installation: Installation,
 ) -> None:
-    first, second = installation.add(), installation.add()
-    first.start()
-    [of_first] = await installation.shared_by(1)
-    second.start()
-    both = await installation.shared_by(2)
-    alive = [first, second]
-    sending = asyncio.create_task(installation.send_while(lambda: alive))
-    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
+    first, of_first, both = await two_servers(installation)
+    alive = list(installation.servers)
+    sending = await sent_to(installation, alive)
 
     alive.remove(first)
     assert first.process is not None
@@ -256,8 +263,7 @@ async def test_a_third_server_takes_its_share_and_gives_it_back(installation: In
     for number, server in enumerate(servers, 1):
         server.start()
         await installation.shared_by(number)
-    sending = asyncio.create_task(installation.send_while(lambda: servers[:2]))
-    await until_soon(lambda: has_accepted(installation, 200), "nothing is accepted")
+    sending = await sent_to(installation, servers[:2])
 
     await asyncio.to_thread(servers[2].stop)
     await installation.shared_by(2)
