@@ -1,24 +1,19 @@
 """One real server for all clients; each client's ids contain its name."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.clients.browser import find_chromium
-from tests.clients.management import Api
+from tests.clients.management import Api, serving
 from tests.clients.victim import Victim, open_victim
-from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
-    server = PreloadedServer(Path(tmp_path_factory.mktemp("clients")) / "data")
-    keys = server.setup()
-    server.start()
-    yield server, keys
-    server.close()
+    with serving(tmp_path_factory.mktemp("clients")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,30 @@
 """The management API of the one project, as a user with a personal key sees it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.support import plain_http
 from tests.support.awaited import has_caught_up
+from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
 VISIBLE_S = 120
 POLL_S = 0.05
 
 Json = dict[str, Any]
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[RealServer, Keys]]:
+    """Run a server with an empty data folder."""
+    server = PreloadedServer(folder / "data")
+    keys = server.setup()
+    server.start()
+    yield server, keys
+    server.close()
 
 
 class Api:

@@ -33,9 +33,8 @@ from tests.clients.generated.task import (
     filters,
     prepare_project,
 )
-from tests.clients.management import Api, Json
+from tests.clients.management import Api, Json, serving
 from tests.support import plain_http
-from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
 pytestmark = pytest.mark.long("generates and compiles clients in four languages")
@@ -44,11 +43,8 @@ pytestmark = pytest.mark.long("generates and compiles clients in four languages"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
     """Start a server of its own: the project has a known number of events."""
-    server = PreloadedServer(Path(tmp_path_factory.mktemp("generated")) / "data")
-    keys = server.setup()
-    server.start()
-    yield server, keys
-    server.close()
+    with serving(tmp_path_factory.mktemp("generated")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
