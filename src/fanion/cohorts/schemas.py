@@ -21,8 +21,8 @@ from fanion.cohorts.model import (
 )
 from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
-from fanion.properties.json_schema import JsonSchema
 from fanion.rest.endpoints import query_parameters, request_media_type
+from fanion.rest.json_schema import JsonSchema
 from fanion.rest.posthog_insight_fields import OF_FILTERS, OF_LINKS, OF_PLACES
 from fanion.rest.validation import shared_fields
 

@@ -14,18 +14,10 @@ from fanion.flags.automation.schedule import STEPS_MAX, Operation
 from fanion.flags.definitions.rollback_conditions import CONDITIONS_MAX, OPERATORS, THRESHOLD_TYPES
 from fanion.flags.definitions.validation import posthog_fields
 from fanion.insights.kinds.json_schema import TRENDS
-from fanion.properties.json_schema import (
-    NOTHING,
-    JsonSchema,
-    condition_forms,
-    listed,
-    object_of,
-    one_of,
-    reference,
-    values_of,
-)
+from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 from fanion.properties.operators import OPERATORS as CONDITION_OPERATORS
+from fanion.rest.json_schema import NOTHING, JsonSchema, listed, object_of, one_of, reference
 
 FILTERS, PAYLOADS, VARIANT = "FlagFilters", "FlagPayloads", "FlagVariant"
 ROLLBACK = "RollbackConditions"

@@ -8,20 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import (
-    OFF_SCHEMA,
-    Before,
-    Option,
-    Options,
-    items,
-    read,
-    schemas_of,
-    switch,
-    whole,
-)
+from fanion.insights.parsing.options import OFF_SCHEMA, StrictOptions, switch, whole
 from fanion.insights.sessions.fields import check_session_field
-from fanion.properties.json_schema import JsonSchema, listed, one_of, or_null
 from fanion.properties.operators import VALUES_MAX as IDS_MAX
+from fanion.rest.json_schema import JsonSchema, listed, one_of, or_null
+from fanion.rest.options import Before, Option, Options, items, read, schemas_of
 
 # The types for which insights/sql/breakdown.py has SQL.
 BreakdownType = Literal["event", "person", "group", "session", "cohort"]
@@ -67,7 +58,7 @@ _PROPERTY: Final = Option(_key, _KEY, "property", beside=_VALUE)
 
 
 @dataclass(frozen=True, slots=True)
-class Breakdown(Options):
+class Breakdown(StrictOptions):
     """One property whose values have their own entries.
 
     Attributes:

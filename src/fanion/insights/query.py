@@ -12,21 +12,10 @@ from fanion.insights.dates.bounds import FROM_DEFAULT, LEFT_OUT, Bound
 from fanion.insights.dates.intervals import DateRange, Interval, widen_to_interval
 from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
-from fanion.insights.parsing.options import (
-    CONDITIONS,
-    OFF_SCHEMA,
-    Before,
-    Option,
-    Options,
-    date,
-    read,
-    switch,
-    text,
-    whole,
-    word,
-)
+from fanion.insights.parsing.options import CONDITIONS, OFF_SCHEMA, date, switch, text, whole, word
 from fanion.properties.filters import ConditionGroup, InCohort, Node, leaves
-from fanion.properties.json_schema import listed, reference
+from fanion.rest.json_schema import listed, reference
+from fanion.rest.options import Before, Option, Options, read
 from fanion.rest.posthog_insight_fields import ACCOMPANYING, DRAWN
 
 # Fields of an entity that do not affect what is counted.

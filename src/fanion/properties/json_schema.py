@@ -4,34 +4,20 @@ Descriptions state what a schema cannot express: that a text is a regular expres
 that a range ascends.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 from fanion.properties.filters import ID_MAX
 from fanion.properties.operators import VALUES_MAX, ValueKind
 from fanion.properties.values import NUMBER
 from fanion.properties.versions import VERSION, WILDCARD
-
-JsonSchema = dict[str, Any]
+from fanion.rest.json_schema import JsonSchema, number_or_text, object_of, one_of, or_null
 
 _SCALAR: JsonSchema = {"type": ["string", "number", "boolean"]}
-# The value of a field that has to be empty. Other empty values are accepted and not published. A
-# field that can only be null is one that is never sent to openapi-fetch, so the empty list is too.
-NOTHING: JsonSchema = {"type": ["array", "null"], "items": {}, "maxItems": 0}
 # Without an operator, and with null for one, a condition is `exact`.
 DEFAULT_OPERATOR = "exact"
 
 # An id, or a number of times, as text.
 POSITIVE = "^0*[1-9][0-9]*$"
-
-
-def number_or_text(pattern: str, kind: str = "number", **bounds: int) -> JsonSchema:
-    """Return the schema of a number, or of one as text.
-
-    They are alternatives, since generators of clients have no pattern for a number.
-    """
-    return {"anyOf": [{"type": kind, **bounds}, {"type": "string", "pattern": pattern}]}
-
 
 VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     "any": {
@@ -110,39 +96,6 @@ VALUE_WORDS: Mapping[ValueKind, str] = {
 }
 
 
-def object_of(
-    fields: Mapping[str, JsonSchema], known: Collection[str] = (), required: Sequence[str] = ()
-) -> JsonSchema:
-    """Return the schema of an object with no other names than these.
-
-    Args:
-        known: Further names, with any value, which clients send and which have no effect.
-    """
-    schema: JsonSchema = {
-        "type": "object",
-        **only_names(fields, known),
-        "properties": dict(fields),
-    }
-    if required:
-        schema["required"] = list(required)
-    return schema
-
-
-def only_names(fields: Collection[str], known: Collection[str]) -> JsonSchema:
-    """Return the part of an object's schema that rejects all other names.
-
-    Names with any value are an enum: generators of clients make fields of properties, and a pattern
-    of all names would be a key too long for YAML.
-
-    Args:
-        fields: Names that the schema has properties for.
-        known: Further names, with any value.
-    """
-    if others := set(known).difference(fields):
-        return {"propertyNames": one_of(sorted(others.union(fields)))}
-    return {"additionalProperties": False}
-
-
 def condition_forms(
     values: Mapping[str, JsonSchema],
     fields: Mapping[str, JsonSchema],
@@ -183,27 +136,3 @@ def _form(
 def values_of(operators: Mapping[str, ValueKind]) -> dict[str, JsonSchema]:
     """Return the schema of the value of each operator."""
     return {name: VALUE_SCHEMAS[kind] for name, kind in operators.items()}
-
-
-def one_of(words: Iterable[str]) -> JsonSchema:
-    """Return the schema of a text that is one of some words."""
-    return {"type": "string", "enum": list(words)}
-
-
-def or_null(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of a value that may be null too.
-
-    Null is an alternative and no entry of an enum: an enum of two types has no equivalent in most
-    languages.
-    """
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def listed(items: JsonSchema, **more: Any) -> JsonSchema:
-    """Return the schema of a list, which may be null."""
-    return {"type": ["array", "null"], "items": items, **more}
-
-
-def reference(name: str) -> JsonSchema:
-    """Return a reference to a component of the OpenAPI document."""
-    return {"$ref": f"#/components/schemas/{name}"}

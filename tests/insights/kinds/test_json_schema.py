@@ -8,8 +8,8 @@ from fanion.errors import Invalid
 from fanion.insights.kinds.json_schema import EXAMPLES
 from fanion.insights.kinds.service import KINDS_BY_INSIGHT
 from fanion.insights.kinds.validation import check_insight_filters
-from fanion.insights.parsing.options import schemas_of
 from fanion.properties.operators import MEMBERSHIP, QUERY_COMPARISONS
+from fanion.rest.options import schemas_of
 from tests.flags.test_json_schema import ABSENT, DID, PAYS, VALUES, Json, validator
 
 OPERATORS = sorted({*QUERY_COMPARISONS, *MEMBERSHIP})

@@ -23,19 +23,17 @@ from fanion.cohorts.criteria.definition import (
 )
 from fanion.cohorts.criteria.time_window import UNITS
 from fanion.properties.filters import COHORT_TYPES
-from fanion.properties.json_schema import (
+from fanion.properties.json_schema import POSITIVE, condition_forms, values_of
+from fanion.properties.operators import CRITERIA_OPERATORS
+from fanion.rest.json_schema import (
     NOTHING,
-    POSITIVE,
     JsonSchema,
-    condition_forms,
     number_or_text,
     object_of,
     one_of,
     or_null,
     reference,
-    values_of,
 )
-from fanion.properties.operators import CRITERIA_OPERATORS
 
 CRITERIA, GROUP, CONDITION = "CohortFilters", "CohortGroup", "CohortCondition"
 EVENT_FILTER, OLDER_GROUPS, QUERY = "CohortEventFilter", "CohortGroups", "CohortQuery"

@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar, Final, Literal, Self, get_args
 
 from fanion.insights.funnels.steps import contains
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import Before, Options, read, whole, word
+from fanion.insights.parsing.options import StrictOptions, whole, word
 from fanion.insights.query import NAMES_OF_ENTITY, PERSON_MATHS, Entity
+from fanion.rest.options import Before, Options, read
 from fanion.rest.posthog_insight_fields import OF_ENTITY
 
 StepOrder = Literal["ordered", "strict", "unordered"]
@@ -55,7 +56,7 @@ class Window(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Options):
+class Step(StrictOptions):
     """A step whose math means persons: a funnel counts nothing else."""
 
     called = "Steps of a funnel"
@@ -66,7 +67,7 @@ class Step(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusion(Options):
+class Exclusion(StrictOptions):
     """An event that must not happen between two steps, which count from 0.
 
     Source: insights.md, section 5d, "400 when".

@@ -20,20 +20,9 @@ from fanion.insights.funnels.parts import (
     read_exclusions,
 )
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import (
-    OFF,
-    Before,
-    Option,
-    Options,
-    items,
-    part,
-    read,
-    read_question,
-    texts,
-    whole,
-    word,
-)
+from fanion.insights.parsing.options import OFF, read_question, texts, whole, word
 from fanion.insights.query import Entity, Scope, events
+from fanion.rest.options import Before, Option, Options, items, part, read
 
 Visualization = Literal["steps", "trends", "time_to_convert"]
 Attribution = Literal["first_touch", "last_touch", "step", "all_events"]

@@ -7,21 +7,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
-from fanion.insights.parsing.options import CONDITION, GROUP, object_schema, schemas_of
+from fanion.insights.parsing.options import CONDITION, GROUP
 from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.query import SERIES, Scope
 from fanion.insights.trends.query import Series, TrendsQuery
 from fanion.properties.filters import COHORT_TYPES
-from fanion.properties.json_schema import (
-    JsonSchema,
-    condition_forms,
-    object_of,
-    one_of,
-    or_null,
-    reference,
-    values_of,
-)
+from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS, ValueKind
+from fanion.rest.json_schema import JsonSchema, object_of, one_of, or_null, reference
+from fanion.rest.options import object_schema, schemas_of
 from fanion.rest.posthog_insight_fields import OF_FILTERS, WORDS
 
 TRENDS, INSIGHT_QUERY = "TrendsFilters", "InsightQuery"

@@ -22,12 +22,12 @@ from fanion.insights.kinds.service import (
 )
 from fanion.insights.parsing.conditions import parse_filter
 from fanion.insights.parsing.fields import Fields, check_sampling
-from fanion.insights.parsing.options import schemas_of
 from fanion.insights.query import InsightQuery
 from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, SESSION, InCohort, parse_leaf
 from fanion.properties.operators import VALUES_MAX
 from fanion.properties.validation import check_comparison, check_index, check_names
 from fanion.rest import posthog_insight_fields as names
+from fanion.rest.options import schemas_of
 from fanion.rest.unknown_fields import no_choice, require_known, require_supported
 
 _WITHOUT_PAGES: Mapping[str, str] = {"offset": "An answer has no pages."}

@@ -1,139 +1,39 @@
-"""The options of a question, which are annotated fields of frozen types.
-
-`step_limit: Annotated[int, whole(1, 20), "Steps of a path."] = 5` says which values clients may
-send, what is published about them, and what holds without one. Options are read in the order of the
-fields, which is the order in which problems are reported. The JSON Schema is made of the same
-fields.
+"""The kinds of options that questions have, which are read from `Fields`.
 
 Source: insights.md, "Strictness" and section 2.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, replace
-from dataclasses import fields as fields_of
-from typing import Annotated, Any, ClassVar, Final, Self, TypeVar, get_args, get_origin
-from typing import get_type_hints as type_hints
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, TypeVar
 
 from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.parsing.conditions import LEAVES_MAX, parse_filter
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
-from fanion.properties.json_schema import (
-    NOTHING,
-    JsonSchema,
-    listed,
-    object_of,
-    one_of,
-    or_null,
-    reference,
-)
+from fanion.rest.json_schema import NOTHING, JsonSchema, listed, one_of, or_null, reference
+from fanion.rest.options import Before, Option, Options, read, schemas_of
 from fanion.rest.posthog_insight_fields import OF_KINDS
 
 CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
 
-Before = Mapping[str, Any]
-_Options = TypeVar("_Options", bound="Options")
+_Options = TypeVar("_Options", bound=Options)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """A frozen dataclass whose annotated fields are options.
-
-    A class variable is an option that is checked and not kept. A field whose type is an Options is
-    read from the same object.
+class StrictOptions(Options):
+    """Options of an object whose other options are refused, as they would change the answer.
 
     Attributes:
-        required: Names without which the object is refused.
-        known: Further names that may be sent, with any value.
-        called: What errors call the object, if options that are not read are refused.
-        passed_over: Such options that have no effect here and are not refused.
+        called: What errors call the object.
+        passed_over: Options that are not read, have no effect here and are not refused.
     """
 
-    required: ClassVar[Sequence[str]] = ()
-    known: ClassVar[Collection[str]] = ()
-    called: ClassVar[str] = ""
+    called: ClassVar[str]
     passed_over: ClassVar[Collection[str]] = ()
 
-    def completed(self, fields: Fields) -> Self:
-        """Return the value with what follows from several options.
-
-        Raises:
-            Invalid: The options do not fit together.
-        """
-        return self
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """How an option is read, and what is published about it.
-
-    Attributes:
-        read: Returns the value of the option with a name, or None if it is not given, or raises
-            Invalid. It also takes the values of the fields above, by attribute.
-        schema: None if only `beside` is published.
-        name: The name in the request; by default that of the field.
-        values: Maps words to values, if they differ.
-        beside: The schemas of further names that it reads.
-    """
-
-    read: Callable[[Fields, str, Before], Any]
-    schema: JsonSchema | None
-    name: str = ""
-    values: Mapping[str, Any] = field(default_factory=dict)
-    beside: Mapping[str, JsonSchema] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """An option of a field, with its default and what is published besides the schema."""
-
-    attribute: str
-    option: Option
-    default: Any = MISSING
-    description: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.option.name or self.attribute
-
-    @property
-    def schemas(self) -> Mapping[str, JsonSchema]:
-        """Return the schema of each name; 0 and an empty text are no published default."""
-        if self.option.schema is None:
-            return self.option.beside
-        schema = dict(self.option.schema)
-        if isinstance(self.default, bool) or (self.default and isinstance(self.default, str | int)):
-            words = (word for word, value in self.option.values.items() if value == self.default)
-            schema["default"] = next(words, self.default)
-        if self.description:
-            schema["description"] = self.description
-        return {self.name: schema, **self.option.beside}
-
-
-# What is declared by the types that were read.
-_DECLARED: Final[dict[type, Sequence[_Declared]]] = {}
-
-
-def read(kind: type[_Options], fields: Fields, **given: Any) -> _Options:
-    """Read the options of a type, in the order of its fields.
-
-    Args:
-        given: Values of fields that are read already, by attribute.
-
-    Raises:
-        Invalid: A value cannot be read or is missing, or does not fit the others.
-    """
-    values = dict(given)
-    declared = [option for option in _declared(kind) if option.attribute not in given]
-    for each in declared:
-        value = each.option.read(fields, each.name, values)
-        values[each.attribute] = each.default if value is None else value
-    if kind.called:
-        fields.refuse_unread(kind.called, kind.passed_over)
-    for each in declared:
-        if values[each.attribute] is MISSING:
-            raise fields.required(each.name)
-    kept = {part.name: values[part.name] for part in fields_of(kind) if part.name in values}
-    return kind(**kept).completed(fields)
+    @classmethod
+    def check_unread(cls, fields: Fields) -> None:
+        fields.refuse_unread(cls.called, cls.passed_over)
 
 
 def read_question(kind: type[_Options], fields: Fields, name: str) -> _Options:
@@ -148,43 +48,6 @@ def read_question(kind: type[_Options], fields: Fields, name: str) -> _Options:
     question = read(kind, fields)
     fields.refuse_unread(name, OF_KINDS.difference(schemas_of(kind)))
     return question
-
-
-def schemas_of(kind: type[Options]) -> Mapping[str, JsonSchema]:
-    """Return the schema of each option of a type, by its name."""
-    return {name: schema for each in _declared(kind) for name, schema in each.schemas.items()}
-
-
-def object_schema(kind: type[Options]) -> JsonSchema:
-    schemas = {
-        name: _without_null(schema) if name in kind.required else schema
-        for name, schema in schemas_of(kind).items()
-    }
-    return object_of(schemas, kind.known, kind.required)
-
-
-def _without_null(schema: JsonSchema) -> JsonSchema:
-    kinds = schema["type"]
-    return {**schema, "type": kinds[0]} if isinstance(kinds, list) and "null" in kinds else schema
-
-
-def _declared(kind: type[Options]) -> Sequence[_Declared]:
-    """Return the options of a type in the order of its fields."""
-    if kind not in _DECLARED:
-        defaults = {part.name: part.default for part in fields_of(kind)}
-        _DECLARED[kind] = [
-            _Declared(attribute, option, defaults.get(attribute), *description)
-            for attribute, hint in type_hints(kind, include_extras=True).items()
-            for option, *description in _annotations(hint)
-        ]
-    return _DECLARED[kind]
-
-
-def _annotations(hint: Any) -> Sequence[Any]:
-    annotated = get_args(hint)[0] if get_origin(hint) is ClassVar else hint
-    if isinstance(annotated, type) and issubclass(annotated, Options):
-        return [(part(annotated),)]
-    return [get_args(annotated)[1:]] if get_origin(annotated) is Annotated else []
 
 
 def whole(least: int, most: int, name: str = "", *, or_default: bool = False) -> Option:
@@ -305,26 +168,6 @@ CONDITIONS: Final = Option(
 # An option that PostHog has and that is not calculated: `refuse_unread` refuses it.
 OFF_SCHEMA: Final = {**NOTHING, "description": "Not supported; leave it out."}
 OFF: Final = Option(lambda *_: None, OFF_SCHEMA)
-
-
-def inner(kind: type[Options], name: str = "") -> Option:
-    def read_inner(fields: Fields, name: str, _: Before) -> Options | None:
-        within = fields.inner(name)
-        return None if within is None else read(kind, within)
-
-    return Option(read_inner, {**object_schema(kind), "type": ["object", "null"]}, name)
-
-
-def items(kind: type[Options], most: int, name: str = "") -> Option:
-    def read_items(fields: Fields, name: str, _: Before) -> tuple[Options, ...]:
-        return tuple(read(kind, item) for item in fields.items(name, most))
-
-    return Option(read_items, listed(object_schema(kind), maxItems=most), name)
-
-
-def part(kind: type[Options]) -> Option:
-    """Return the options of a type that are sent beside those of the question."""
-    return Option(lambda fields, *_: read(kind, fields), None, beside=schemas_of(kind))
 
 
 def _longest(chars_max: int | None) -> JsonSchema:

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final, Self
 
 from fanion.errors import Invalid
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import Option, Options, read, text
+from fanion.insights.parsing.options import text
 from fanion.properties.values import groups_of
+from fanion.rest.options import Option, Options, read
 
 FILTERS_MAX: Final = 50
 CHARS_MAX: Final = 400  # in the expression, and in its alias

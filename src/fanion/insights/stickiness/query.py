@@ -14,15 +14,14 @@ from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import (
     DISTANCE,
     OFF,
-    Before,
-    Options,
-    inner,
+    StrictOptions,
     read_question,
     switch,
     whole,
     word,
 )
 from fanion.insights.query import MATH_OPTIONS, MATHS, NAMES_OF_ENTITY, Entity, Scope, events
+from fanion.rest.options import Before, Options, inner
 from fanion.rest.posthog_insight_fields import DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 
 Operator = Literal["gte", "lte", "exact"]
@@ -44,7 +43,7 @@ _GROUP_TYPE: Final = whole(0, GROUP_TYPES_MAX - 1, "math_group_type_index")
 
 
 @dataclass(frozen=True, slots=True)
-class StickinessSeries(Options):
+class StickinessSeries(StrictOptions):
     """One series, whose math other than `unique_group` is ignored, since persons are counted.
 
     Attributes:
@@ -61,7 +60,7 @@ class StickinessSeries(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria(Options):
+class Criteria(StrictOptions):
     """The number of events that an interval needs to count."""
 
     called = "Criteria"

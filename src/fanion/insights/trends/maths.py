@@ -12,8 +12,9 @@ from fanion.errors import Invalid
 from fanion.insights.breakdowns import GROUP_TYPES_MAX
 from fanion.insights.dates.intervals import Interval
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import OFF, Before, Options, text, whole, word
+from fanion.insights.parsing.options import OFF, StrictOptions, text, whole, word
 from fanion.insights.query import MATHS, NAMES_OF_ENTITY
+from fanion.rest.options import Before
 from fanion.rest.unknown_fields import no_choice
 
 Aggregate = Literal["avg", "sum", "min", "max", "median", "p75", "p90", "p95", "p99"]
@@ -84,7 +85,7 @@ _OF_PERSON: Final = replace(
 
 
 @dataclass(frozen=True, slots=True)
-class Math(Options):
+class Math(StrictOptions):
     """The math of a series: what it counts.
 
     Attributes:

@@ -15,11 +15,7 @@ from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.options import (
     DISTANCE,
-    Before,
-    Options,
-    items,
-    part,
-    read,
+    StrictOptions,
     read_question,
     switch,
     text,
@@ -30,6 +26,7 @@ from fanion.insights.parsing.options import (
 from fanion.insights.query import Entity, Scope, events
 from fanion.insights.trends.formula import CHARS_MAX, Expression, FormulaError, parse_formula
 from fanion.insights.trends.maths import TOTAL, Math
+from fanion.rest.options import Before, Options, items, part, read
 from fanion.rest.posthog_insight_fields import (
     DISPLAYS,
     DISPLAYS_CUMULATIVE,
@@ -92,7 +89,7 @@ _FORMULA: Final = replace(text(CHARS_MAX), read=text().read)
 
 
 @dataclass(frozen=True, slots=True)
-class _Node(Options):
+class _Node(StrictOptions):
     """A formula with a name, as it is sent."""
 
     required = ("formula",)

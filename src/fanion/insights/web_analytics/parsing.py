@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from fanion.insights.parsing.fields import Fields, check_sampling
-from fanion.insights.parsing.options import read
 from fanion.insights.web_analytics.query import (
     GOAL,
     WebGoalsQuery,
@@ -18,6 +17,7 @@ from fanion.insights.web_analytics.query import (
     WebStatsTableQuery,
     event_of_goal,
 )
+from fanion.rest.options import read
 
 GOALS_MAX = 10
 _Query = TypeVar("_Query", bound=WebQuery)

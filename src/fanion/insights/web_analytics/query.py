@@ -12,17 +12,9 @@ from fanion.insights.dates.comparison import earlier_range, intervals_back, prev
 from fanion.insights.dates.intervals import DateRange, Interval, cut_into_intervals
 from fanion.insights.dates.ranges import RangeClock, resolve_range
 from fanion.insights.parsing.fields import Fields
-from fanion.insights.parsing.options import (
-    DISTANCE,
-    Before,
-    Option,
-    Options,
-    switch,
-    texts,
-    whole,
-    word,
-)
+from fanion.insights.parsing.options import DISTANCE, switch, texts, whole, word
 from fanion.insights.query import Entity, Scope
+from fanion.rest.options import Before, Option, Options
 
 WebBreakdown = Literal[
     "Page",

@@ -3,7 +3,7 @@
 Source: capture.md section 1.
 """
 
-from fanion.properties.json_schema import one_of
+from fanion.rest.json_schema import one_of
 from fanion.web.openapi.document import PROJECT_KEY, Json, post_operation
 
 _TEXT = {"type": "string"}

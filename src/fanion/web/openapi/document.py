@@ -20,7 +20,7 @@ from fanion.accounts.sessions.cookies import SECURE_NAME
 from fanion.cohorts.members_api import FORMATS
 from fanion.flags.definitions.schemas import VERSION_HEADER
 from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
-from fanion.properties.json_schema import one_of, or_null
+from fanion.rest.json_schema import one_of, or_null
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi.filter_language import add_filter_language

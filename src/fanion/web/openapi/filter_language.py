@@ -33,7 +33,7 @@ from fanion.insights.kinds.json_schema import (
 )
 from fanion.projects.account_filters import ACCOUNT_FILTERS_MAX
 from fanion.projects.path_cleaning import CHARS_MAX, RULES_MAX
-from fanion.properties.json_schema import JsonSchema, object_of, only_names, reference
+from fanion.rest.json_schema import JsonSchema, object_of, only_names, reference
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES
 
 # The components, in the order of the HTML page.

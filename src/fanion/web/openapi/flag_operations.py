@@ -3,7 +3,7 @@
 Source: flags.md section 10; sdk-wire.md sections 3, 4 and 10.
 """
 
-from fanion.properties.json_schema import one_of
+from fanion.rest.json_schema import one_of
 from fanion.web.openapi.document import JSON, PROJECT_KEY, Json, post_operation
 
 # The examples are responses of a project that has only this flag.
