@@ -4,9 +4,10 @@ BENCH_INSIGHTS_EVENTS: the sizes, such as `2000000,20000000,60000000`; 20 M by d
 in one year.
 BENCH_INSIGHTS_FOLDER: keeps the events of each size, which take some minutes to make.
 
-Each answer is calculated again (`refresh`). Beside the wanted seconds stands the time of DuckDB
-over the same events as Parquet, in the same run. A question that this version does not calculate
-is reported in its own line.
+Each answer is calculated again (`refresh`). DuckDB answers the same questions over the same events
+as Parquet, in the same run: its median stands beside the server's, and a row of its own compares
+the processor time of both: that of the server with all its processes, without what they use when
+idle. A question that this version does not calculate is reported in its own line.
 """
 
 import os
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
@@ -28,6 +30,7 @@ from bench.insights_beside import beside
 from bench.insights_events import years_of
 from bench.insights_floor import Floor
 from bench.insights_questions import QUESTIONS, TILES, Ask, Question
+from bench.processor_time import spent, used_s
 from bench.report import Row
 from tests.support.server import RealServer
 
@@ -45,11 +48,13 @@ class Measured:
 
     Attributes:
         idle_mb: Memory of the server and its processes before the first question.
-        seconds: The p95 of each question that was answered, by its name.
+        idle_cores: The processor time of the idle server for each second.
+        seconds: The median of each question that was answered, by its name.
     """
 
     events: int
     idle_mb: float = 0.0
+    idle_cores: float = 0.0
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -72,6 +77,7 @@ def _of_size(folder: Path, measured: Measured) -> Iterator[Row]:
         shutil.copytree(folder / "events", server.data / "events", symlinks=True)
         floor = Floor(folder / "parquet")
         server.start()
+        measured.idle_cores = spent({"server": [server.pid]}, lambda: None).idle["server"]
         measured.idle_mb = _resident_mb(server, "VmRSS")
         try:
             with client_of(server, keys) as client:
@@ -102,15 +108,15 @@ def _asked(
     if refused:
         print(f"{name}: not answered: {refused}")
         return
+    before_s = used_s([server.pid])
     seconds = sorted(_seconds(client, question.asks) for _ in range(ANSWERS))
-    p95 = measured.seconds[question.name] = seconds[_p95(len(seconds))]
-    yield Row(
-        name,
-        f"{p95:.2f} s{_beside_floor(p95, question, floor)}",
-        f"{question.target_s:g} s",
-        question.target_s / p95,
-        1.0,
-    )
+    asked_s = used_s([server.pid]) - before_s - measured.idle_cores * sum(seconds)
+    middle = measured.seconds[question.name] = median(seconds)
+    p95 = seconds[_p95(len(seconds))]
+    beside, rows = _beside_floor(name, middle, asked_s / ANSWERS, question, floor)
+    shown = f"p95 {p95:.3f} s, median {middle:.3f} s{beside}"
+    yield Row(name, shown, f"{question.target_s:g} s", question.target_s / p95, 1.0)
+    yield from rows
     # The memory above that of an idle server, including caches and what was not given back.
     used = _memory_mb(server, client, question.asks) - measured.idle_mb
     ratio = MEMORY_MB_MAX / max(used, 1.0)
@@ -122,11 +128,20 @@ def _p95(number: int) -> int:
     return -(-number * 95 // 100) - 1
 
 
-def _beside_floor(p95: float, question: Question, floor: Floor) -> str:
+def _beside_floor(
+    name: str, middle_s: float, processor_s: float, question: Question, floor: Floor
+) -> tuple[str, Sequence[Row]]:
+    """Return the floor's median as text, and the row that compares the processor time."""
     if not question.floor:
-        return ""
-    best = floor.best_s(question.floor)
-    return f" (DuckDB {best:.2f} s, {p95 / best:.1f} ×)"
+        return "", ()
+    best = floor.measure(question.floor)
+    ratio = processor_s / best.processor_s
+    shown = (
+        f"{processor_s * 1e3:.0f} ms, {ratio:.1f} × the {best.processor_s * 1e3:.0f} ms of DuckDB"
+    )
+    most = question.processor_ratio_max
+    row = Row(f"{name}: processor", shown, f"{most:g} ×", most / ratio, 1.0)
+    return f" (DuckDB {best.median_s:.3f} s, {middle_s / best.median_s:.1f} ×)", (row,)
 
 
 def _refusal(client: httpx.Client, asks: Sequence[Ask]) -> str:

@@ -5,16 +5,26 @@ It gets as many threads as the event store gives a question on an otherwise idle
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from statistics import median
+from time import perf_counter, process_time
 
 import duckdb
 
-ROUNDS = 5
+ROUNDS = 20
 _VIEWS = (
     "CREATE VIEW events AS SELECT * FROM read_parquet('{folder}/events-*.parquet')",
     "CREATE VIEW overrides AS SELECT * FROM read_parquet('{folder}/overrides.parquet')",
 )
+
+
+@dataclass(frozen=True)
+class FloorTime:
+    """The medians of a round: seconds that passed, and processor time of all threads."""
+
+    median_s: float
+    processor_s: float
 
 
 class Floor:
@@ -30,15 +40,18 @@ class Floor:
         for view in _VIEWS:
             self._duckdb.execute(view.format(folder=parquet))
 
-    def best_s(self, statements: Sequence[str]) -> float:
-        """Return the time of the fastest round of all the statements."""
-        return min(self._round(statements) for _ in range(ROUNDS))
+    def measure(self, statements: Sequence[str]) -> FloorTime:
+        """Run all the statements in each round, after one round that warms the caches."""
+        self._round(statements)
+        rounds = [self._round(statements) for _ in range(ROUNDS)]
+        seconds, processor = zip(*rounds, strict=True)
+        return FloorTime(median(seconds), median(processor))
 
-    def _round(self, statements: Sequence[str]) -> float:
-        started = perf_counter()
+    def _round(self, statements: Sequence[str]) -> tuple[float, float]:
+        started, used = perf_counter(), process_time()
         for statement in statements:
             self._duckdb.execute(statement).fetchall()
-        return perf_counter() - started
+        return perf_counter() - started, process_time() - used
 
     def close(self) -> None:
         self._duckdb.close()
