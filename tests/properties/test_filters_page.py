@@ -127,7 +127,7 @@ def test_the_table_says_what_counts_without_the_property() -> None:
 
 
 def test_the_page_names_every_kind_of_behaviour() -> None:
-    assert {row[1] for row in rows("| `value` of")} == BEHAVIOURS
+    assert {row[1] for row in rows("| `value` of")} == set(BEHAVIOURS)
 
 
 def filled(node: Any, ids: dict[int, int]) -> Any:

@@ -14,8 +14,7 @@ import msgspec
 
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
-from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.definition import UNSAVED, Criteria
+from fanion.cohorts.criteria.definition import UNSAVED, Criteria, CriteriaError
 from fanion.cohorts.criteria.describe import describe_criteria
 from fanion.cohorts.criteria.resolve import Tree, resolve
 from fanion.cohorts.criteria.validation import check_criteria

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import (
     FIELDS_OF_QUERY,
     NAME_CHARS_MAX,
     UNSAVED,
     UNSUPPORTED_FIELDS_OF_QUERY,
     Criteria,
+    CriteriaError,
     check_filters,
     filters_of_groups,
     leaves_of,

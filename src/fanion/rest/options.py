@@ -150,6 +150,11 @@ def schemas_of(kind: type[Options]) -> Mapping[str, JsonSchema]:
     return {name: schema for each in _declared(kind) for name, schema in each.schemas.items()}
 
 
+def required_names(kind: type[Options]) -> Sequence[str]:
+    """Return the names of the options of a type that have no default."""
+    return [name for each in _declared(kind) if each.default is MISSING for name in each.schemas]
+
+
 def object_schema(kind: type[Options]) -> JsonSchema:
     schemas = {
         name: _without_null(schema) if name in kind.required else schema

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.definition import Criteria, filters_of_groups, nested_ids
+from fanion.cohorts.criteria.definition import (
+    Criteria,
+    CriteriaError,
+    filters_of_groups,
+    nested_ids,
+)
 from fanion.cohorts.criteria.describe import describe_criteria
 from fanion.cohorts.criteria.resolve import (
     BehaviourLeaf,

@@ -20,8 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
-from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.definition import Criteria, CriteriaError
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.events.event import PersonRow
 from fanion.events.storage.store import EventStore

@@ -15,7 +15,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from fanion.cohorts.criteria.behaviour import (
-    COMPARISONS,
     Behaviour,
     Performed,
     PerformedFirstTime,
@@ -25,6 +24,7 @@ from fanion.cohorts.criteria.behaviour import (
     RestartedPerforming,
     StoppedPerforming,
 )
+from fanion.cohorts.criteria.options import COMPARISONS
 from fanion.cohorts.criteria.time_window import StartBound, TimeWindow
 from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.properties.bindings import MICROSECOND, Bindings, micros

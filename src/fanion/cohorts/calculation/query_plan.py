@@ -16,7 +16,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from fanion.cohorts.calculation.behaviour_sql import behaviour_query
-from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import CriteriaError
 from fanion.cohorts.criteria.resolve import (
     BehaviourLeaf,
     Combination,

@@ -31,8 +31,7 @@ import structlog
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
-from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.definition import Criteria, CriteriaError
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.imports.csv_ids import ids_of_rows
 from fanion.cohorts.imports.store import LOOKUPS, ImportStore, by_person_id

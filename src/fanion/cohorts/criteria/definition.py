@@ -49,26 +49,28 @@ FIELDS_OF_FILTERS = frozenset({"properties"})
 FIELDS_OF_GROUP = frozenset({"type", "values", "id", "sort_key"})
 
 # Fields of every condition: those that the interface writes, and those that PostHog compiles.
-_FIELDS_OF_ANY = frozenset(
+FIELDS_OF_ANY = frozenset(
     {
         *("type", "key", "value", "negation", "id", "sort_key"),
         *("label", "conditionHash", "bytecode", "bytecode_error"),
     }
 )
-FIELDS_OF_PERSON = _FIELDS_OF_ANY | {"operator", "group_type_index", "group_key_names"}
+FIELDS_OF_PERSON = FIELDS_OF_ANY | {"operator", "group_type_index", "group_key_names"}
 FIELDS_OF_EVENT_FILTER = FIELDS_OF_PERSON
-FIELDS_OF_NESTED = _FIELDS_OF_ANY | {"operator", "cohort_name"}
-FIELDS_OF_BEHAVIORAL = _FIELDS_OF_ANY | {
-    *("event_type", "operator", "operator_value", "event_filters", "explicit_datetime"),
-    *("time_value", "time_interval", "seq_event", "seq_event_type", "seq_time_value"),
-    *("seq_time_interval", "min_periods", "total_periods", "value_property", "group_type_index"),
-}
+FIELDS_OF_NESTED = FIELDS_OF_ANY | {"operator", "cohort_name"}
 
 # Fields of a query for a static cohort. The unsupported ones would change which persons match.
 FIELDS_OF_QUERY = frozenset({"kind", "properties", "tags", "version", "response", "modifiers"})
 UNSUPPORTED_FIELDS_OF_QUERY = frozenset(
     {"source", "select", "search", "fixedProperties", "orderBy", "limit", "offset"}
 )
+
+
+class CriteriaError(ValueError):
+    """An error in criteria that makes the cohort impossible to calculate.
+
+    The message is stored with the cohort, for its authors.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""JSON Schema of a cohort's criteria, built from the tables that validation reads.
+"""JSON Schema of a cohort's criteria, built from the types and tables that validation reads.
 
 Validation also refuses what the schema cannot express: cohorts that do not exist or refer
 to each other in a loop, texts that are not dates or regular expressions, and recent windows that
@@ -7,12 +7,16 @@ are longer than the whole one.
 Source: cohorts.md sections 3 to 6 and 9.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
-from fanion.cohorts.criteria.behaviour import BEHAVIOURS, COMPARISONS, NUMBER_MAX, PERIODS_MAX
-from fanion.cohorts.criteria.definition import (
+from fanion.cohorts.criteria.behaviour import (
+    BEHAVIOURS,
+    EMPTY_UNLESS_READ,
     FIELDS_OF_BEHAVIORAL,
+    Behaviour,
+)
+from fanion.cohorts.criteria.definition import (
     FIELDS_OF_EVENT_FILTER,
     FIELDS_OF_FILTERS,
     FIELDS_OF_GROUP,
@@ -21,22 +25,22 @@ from fanion.cohorts.criteria.definition import (
     FIELDS_OF_QUERY,
     GROUP_KEYS,
 )
-from fanion.cohorts.criteria.time_window import UNITS
+from fanion.cohorts.criteria.options import COMPARISONS, EVENT_FILTER
 from fanion.properties.filters import COHORT_TYPES
-from fanion.properties.json_schema import POSITIVE, condition_forms, values_of
+from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CRITERIA_OPERATORS
 from fanion.rest.json_schema import (
     NOTHING,
     JsonSchema,
-    number_or_text,
     object_of,
     one_of,
     or_null,
     reference,
 )
+from fanion.rest.options import required_names, schemas_of
 
 CRITERIA, GROUP, CONDITION = "CohortFilters", "CohortGroup", "CohortCondition"
-EVENT_FILTER, OLDER_GROUPS, QUERY = "CohortEventFilter", "CohortGroups", "CohortQuery"
+OLDER_GROUPS, QUERY = "CohortGroups", "CohortQuery"
 # A list has no other list as its alternative: clients in Java know only the first.
 OF_CONDITIONS, OF_GROUPS = "CohortGroupOfConditions", "CohortGroupOfGroups"
 # Groups of conditions are last: clients in TypeScript have only the last alternative.
@@ -88,50 +92,11 @@ EXAMPLES: Mapping[str, list[Any]] = {
     QUERY: [{"kind": "ActorsQuery", "properties": [_PAYS]}],
 }
 
-_COUNT = number_or_text(POSITIVE, "integer", minimum=1, maximum=NUMBER_MAX)
 _NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Negates the condition."}
-_EVENT: JsonSchema = {"type": "string", "minLength": 1, "description": "The name of an event."}
-_KIND = one_of(("events",))
-_UNIT = one_of(UNITS)
 # Without `additionalProperties`: clients in Go and Java have no alternative to a map.
 _BY_NAME: JsonSchema = {"type": "object", "propertyNames": {"type": "string"}}
-_COMPARISON: JsonSchema = {**or_null(one_of(COMPARISONS)), "default": "eq"}
-_WINDOW = {"time_value": _COUNT, "time_interval": _UNIT}
-_SINCE = {
-    "explicit_datetime": {
-        "type": "string",
-        "minLength": 1,
-        "description": "A date, `-7d`, `-1mStart` or `dStart`, in place of `time_value`.",
-    }
-}
-_TIMES = {"operator": _COMPARISON, "operator_value": _COUNT}
-_RECENT = {"seq_time_value": _COUNT, "seq_time_interval": _UNIT}
-_FOLLOWED = {"seq_event": _EVENT, "seq_event_type": _KIND, **_RECENT}
-_PERIODS = {
-    "min_periods": _COUNT,
-    "total_periods": number_or_text(POSITIVE, "integer", minimum=1, maximum=PERIODS_MAX),
-}
-_FILTERED = {
-    "event_filters": {
-        "type": ["array", "null"],
-        "items": reference(EVENT_FILTER),
-        "description": "Conditions on the event, combined by AND.",
-    }
-}
-# The fields that each kind of condition on events reads besides its window.
-_FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
-    "performed_event": _FILTERED,
-    "performed_event_multiple": {**_TIMES, **_FILTERED},
-    "performed_event_first_time": {},
-    "performed_event_sequence": _FOLLOWED,
-    "performed_event_regularly": {**_TIMES, **_PERIODS},
-    "stopped_performing_event": _RECENT,
-    "restarted_performing_event": _RECENT,
-}
-# Fields that are refused where they would be ignored, unless they are empty.
-_READ_BY_SOME = ("operator_value", "event_filters", "explicit_datetime")
-_BOUNDED = ("performed_event", "performed_event_multiple")
-_OPTIONAL = frozenset({"operator", "event_filters"})
+# The names of the two ways to say how far back events count.
+_LENGTH, _BOUND = {"time_value", "time_interval"}, {"explicit_datetime"}
 
 
 def cohort_schemas() -> dict[str, JsonSchema]:
@@ -237,25 +202,27 @@ def _cohort_forms() -> list[JsonSchema]:
 
 def _event_forms() -> list[JsonSchema]:
     forms = []
-    for kind in sorted(BEHAVIOURS, key=list(_FIELDS).index):
-        forms.append(_event_form(kind, _WINDOW))
-        if kind in _BOUNDED:
-            forms.append(_event_form(kind, _SINCE))
+    for kind, behaviour in BEHAVIOURS.items():
+        forms.append(_event_form(kind, behaviour, _BOUND))
+        if schemas_of(behaviour).keys() >= _BOUND:
+            forms.append(_event_form(kind, behaviour, _LENGTH))
     return forms
 
 
-def _event_form(kind: str, window: Mapping[str, JsonSchema]) -> JsonSchema:
-    own = {**window, **_FIELDS[kind]}
+def _event_form(kind: str, behaviour: type[Behaviour], left_out: Set[str]) -> JsonSchema:
+    """Return the schema of a condition that says in one of two ways how far back events count.
+
+    Args:
+        left_out: The names of the other way.
+    """
     fields: dict[str, JsonSchema] = {
-        **dict.fromkeys(_READ_BY_SOME, NOTHING),
+        **dict.fromkeys(EMPTY_UNLESS_READ, NOTHING),
         "type": one_of(("behavioral",)),
-        "key": _EVENT,
-        "event_type": _KIND,
         "value": one_of((kind,)),
         "negation": _NEGATION,
-        **own,
+        **{name: schema for name, schema in schemas_of(behaviour).items() if name not in left_out},
     }
-    required = ["type", "key", "event_type", "value", *(own.keys() - _OPTIONAL)]
+    required = {"type", "value", *required_names(behaviour)} - left_out
     return object_of(fields, FIELDS_OF_BEHAVIORAL, sorted(required))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fanion.cohorts.criteria.behaviour import Behaviour, CriteriaError, parse_behaviour
-from fanion.cohorts.criteria.definition import MIXED, Criteria
+from fanion.cohorts.criteria.behaviour import Behaviour, parse_behaviour
+from fanion.cohorts.criteria.definition import MIXED, Criteria, CriteriaError
 from fanion.properties.filters import Behavioral, ConditionGroup, FlagIs, InCohort, Node, Property
 
 # The depth of cohorts inside cohorts; flags have the same limit.

@@ -14,22 +14,22 @@ import msgspec
 
 from fanion.cohorts.criteria.behaviour import (
     BEHAVIOURS,
-    COMPARISONS,
-    CriteriaError,
+    EMPTY_UNLESS_READ,
+    FIELDS_OF_BEHAVIORAL,
     parse_behaviour,
-    whole_number,
 )
 from fanion.cohorts.criteria.definition import (
-    FIELDS_OF_BEHAVIORAL,
     FIELDS_OF_FILTERS,
     FIELDS_OF_GROUP,
     FIELDS_OF_NESTED,
     FIELDS_OF_PERSON,
     MIXED,
+    CriteriaError,
     check_filters,
     filters_of_groups,
     normal_groups,
 )
+from fanion.cohorts.criteria.options import COMPARISONS, Spec
 from fanion.cohorts.criteria.resolve import LEAVES_MAX
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, GROUP_DEPTH_MAX
@@ -37,14 +37,6 @@ from fanion.properties.operators import CRITERIA_OPERATORS, VALUES_MAX, ValueKin
 from fanion.rest.unknown_fields import require_known, shortened, suggestion
 
 _TYPES = sorted({"person", "behavioral", *COHORT_TYPES})
-# Fields of a condition on events that change whom it finds, and the kinds that read them.
-_COUNTED = frozenset({"performed_event_multiple", "performed_event_regularly"})
-_BOUNDED = frozenset({"performed_event", "performed_event_multiple"})
-_READ_BY: Mapping[str, frozenset[str]] = {
-    "operator_value": _COUNTED,
-    "event_filters": _BOUNDED,
-    "explicit_datetime": _BOUNDED,
-}
 _ALLOWED: Mapping[ValueKind, str] = {
     "any": "a text, a number, a boolean, or a list of at least one of these",
     "one": "a text, a number or a boolean",
@@ -115,7 +107,7 @@ def _check_entry(entry: object, at: str) -> None:
         raise Invalid(detail, attr="groups")
     try:
         if normal["days"] not in (None, ""):
-            whole_number(normal, "days")
+            Spec(normal).whole("days")
     except CriteriaError as error:
         raise Invalid(f"{error} (at {at})", attr="groups") from None
     operator = normal["count_operator"]
@@ -275,9 +267,9 @@ class _Rules:
         if not isinstance(kind, str) or kind not in BEHAVIOURS:
             detail = f'Unknown value "{shortened(kind)}" for type "behavioral".'
             raise Invalid(f"{detail} {suggestion(str(kind), BEHAVIOURS)}", attr=at)
-        for name, kinds in _READ_BY.items():
+        for name, kinds in EMPTY_UNLESS_READ.items():
             if raw.get(name) and kind not in kinds:
-                detail = f"{name} cannot be used with {kind}, only with {', '.join(sorted(kinds))}."
+                detail = f"{name} cannot be used with {kind}, only with {', '.join(kinds)}."
                 raise Invalid(detail, attr=at)
         _check_negation(raw, at)
         try:

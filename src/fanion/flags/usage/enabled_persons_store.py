@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import CriteriaError
 from fanion.flags.definitions.store import FlagStore
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet

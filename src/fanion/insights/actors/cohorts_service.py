@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import CriteriaError
 from fanion.cohorts.members.store import MEMBERS_MAX
 from fanion.errors import Invalid
 from fanion.insights.actors.newer_query import read_actors_query
