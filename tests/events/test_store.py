@@ -1,5 +1,8 @@
 """The contract of the event store, on every engine."""
 
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -644,3 +647,13 @@ async def test_a_second_folder_in_one_process_is_refused(
 ) -> None:
     with pytest.raises(EventStoreUnavailable, match="cannot be opened"):
         await open_events(f"chdb://{tmp_path}/other")
+
+
+def test_questions_do_not_give_way_where_priorities_may_not_be_raised() -> None:
+    """Run without the right, which root has to give up first."""
+    without = ["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
+    program = "from fanion.events.storage.client import may_give_way; print(may_give_way())"
+    command = [*(without if os.geteuid() == 0 else ()), sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout == "False\n"

@@ -3,8 +3,10 @@
 import asyncio
 import fcntl
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,9 +44,9 @@ EMBEDDED_OPTIONS: Final = {
     "background_merges_mutations_concurrency_ratio": 16,
 }
 
-# If the process may change priorities (CAP_SYS_NICE), threads that read give way to those that
-# store events and answer flags.
-EMBEDDED_READ_SETTINGS: Final = {"os_threads_nice_value_query": 10}
+# The niceness of threads that read, so that they give way to those that store events and answer
+# flags.
+READ_NICENESS: Final = 10
 
 READ_SETTINGS: Final = {
     "max_memory_usage": READ_MEMORY_BYTES_MAX,
@@ -363,7 +365,30 @@ def _embedded(parts: SplitResult) -> Engine:
         return client
 
     where = f"the event store in {folder}"
-    return Engine(connect, where, folder=folder, reads=EMBEDDED_READ_SETTINGS)
+    reads = {"os_threads_nice_value_query": READ_NICENESS} if may_give_way() else {}
+    return Engine(connect, where, folder=folder, reads=reads)
+
+
+def may_give_way() -> bool:
+    """Return whether a thread may lower its priority and raise it again.
+
+    The engine itself only looks whether the process has CAP_SYS_NICE, which does not suffice in a
+    user namespace, such as that of a rootless container; there it would end the process.
+    """
+    allowed: list[bool] = []
+
+    def lower_and_raise() -> None:
+        thread = threading.get_native_id()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, READ_NICENESS)
+            os.setpriority(os.PRIO_PROCESS, thread, 0)
+            allowed.append(True)
+
+    # A thread of its own, which ends with the priority that it could not raise.
+    tried = threading.Thread(target=lower_and_raise)
+    tried.start()
+    tried.join()
+    return bool(allowed)
 
 
 def _server(parts: SplitResult, *, secure: bool) -> Engine:
