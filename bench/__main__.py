@@ -18,6 +18,7 @@ from bench import (
     ingestion,
     insights,
     load,
+    peers,
     postgres_capture,
     sustained,
     walk,
@@ -55,6 +56,9 @@ def main() -> None:
         sys.exit("The HTTP cases need wrk (Debian package `wrk`) on the PATH.")
     if sys.argv[1:2] == ["capacity"]:  # its figures stand side by side, with what follows from them
         capacity.main()
+        return
+    if sys.argv[1:2] == ["peers"]:
+        peers.main()
         return
     rows: list[Row] = []
     for name in sys.argv[1:] or ALL:

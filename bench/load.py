@@ -14,6 +14,7 @@ from bench.processor_time import used_s
 CONNECTIONS = 32
 WARM_S = 2
 RUN_S = 5
+ANSWER_S_MAX = 10
 
 _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
@@ -83,7 +84,10 @@ def _script(body: Path, headers: Mapping[str, str]) -> str:
 
 def _wrk(url: str, script: Path, connections: int, run_s: int) -> str:
     done = subprocess.run(
-        ["wrk", "-t1", f"-c{connections}", f"-d{run_s}s", "--latency", "-s", str(script), url],
+        [
+            *("wrk", "-t1", f"-c{connections}", f"-d{run_s}s", f"--timeout={ANSWER_S_MAX}"),
+            *("--latency", "-s", str(script), url),
+        ],
         capture_output=True,
         text=True,
         check=True,
