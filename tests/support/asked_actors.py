@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from fanion.insights.calculation.service import Analysis
 from fanion.insights.kinds.service import ACTORS_BY_QUESTION, read_query
 from fanion.insights.parsing.fields import Fields
 from fanion.projects.model import Project
@@ -25,7 +24,7 @@ async def actors(
     query = read_query(fields)
     kind = ACTORS_BY_QUESTION[type(query)]
     position = kind.read(fields, query)
-    analysis = Analysis(analyst.records, analyst.events)
+    analysis = analyst.analysis
     query, calculation = await analysis.begin(project, query, now)
     rows = await calculation.rows(await kind.find(calculation, query, position))
     return [(actor, value) for actor, value in rows]

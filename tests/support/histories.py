@@ -17,6 +17,7 @@ from fanion.db.engine import Records
 from fanion.events.event import Event, GroupRow, Override, PersonRow
 from fanion.events.storage.store import EventStore
 from fanion.insights.calculation.service import Analysis
+from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.kinds.service import Calculator, read_query
 from fanion.insights.parsing.fields import Fields
 from fanion.projects.model import Project
@@ -162,6 +163,17 @@ class Analyst:
     events: EventStore
     _kept: dict[int, tuple[History, Project]] = field(default_factory=dict)
 
+    @property
+    def analysis(self) -> Analysis:
+        """Return an analysis that joins copies of events by their key in every other project.
+
+        All copies of a history share their key, so both ways must agree with the oracles.
+        """
+        statements = Statements(
+            self.events, self.events.people, copies_share_keys=lambda project: project % 2 == 0
+        )
+        return Analysis(self.records, self.events, statements)
+
     async def store(self, history: History) -> Project:
         """Store a history, once per file if the file asks about it again: questions only read."""
         kept = self._kept.pop(id(history), None) or (history, await self.store_anew(history))
@@ -217,7 +229,7 @@ class Analyst:
             Invalid: The question is not valid.
         """
         query = read_query(Fields(filters))
-        return await Calculator(Analysis(self.records, self.events)).result(project, query, now)
+        return await Calculator(self.analysis).result(project, query, now)
 
     async def answer(self, history: History, now: datetime = NOW, **filters: Any) -> Any:
         return await self.ask(await self.store(history), now, **filters)

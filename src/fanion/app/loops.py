@@ -47,6 +47,7 @@ LOOPS: Final = (
     Loop("failed_logins", Role.API, Runs.EACH, "writes failed attempts to sign in"),
     Loop("mails", Role.API, Runs.EACH, "sends mails, where a mail server is set"),
     Loop("question_threads", Role.API, Runs.EACH, "leaves cores to requests and ingestion"),
+    Loop("copies", Role.API, Runs.EACH, "checks how copies of events can be joined"),
     Loop("query_cancellations", Role.API, Runs.EACH, "ends queries cancelled on other servers"),
     Loop("live_events", Role.API, Runs.EACH, "reads live events that another server stores"),
     Loop("ingestion", Role.INGEST, Runs.CLAIMS, "stores what was accepted"),

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from fanion.insights.actors.service import Actor, ActorFinder, read_actors
 from fanion.insights.calculation.people_urls import people_url
-from fanion.insights.calculation.service import Analysis
 from fanion.insights.kinds.service import KINDS_BY_INSIGHT
 from fanion.insights.parsing.query_string import decode_parameters
 from fanion.projects.model import Project
@@ -47,7 +46,7 @@ async def behind(analyst: Analyst, project: Project, address: str) -> list[Actor
         name for name, kind in KINDS_BY_INSIGHT.items() if kind.actors and kind.actors.path == path
     ]
     query = read_actors({**sent, "insight": insight})
-    finder = ActorFinder(Analysis(analyst.records, analyst.events))
+    finder = ActorFinder(analyst.analysis)
     actors: list[Actor] = []
     async for some in finder.find_batches(project, query, NOW, size=2, batch_max=3):
         assert 0 < len(some) <= 2

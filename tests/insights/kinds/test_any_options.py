@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from fanion.errors import Invalid
-from fanion.insights.calculation.service import Analysis
 from fanion.insights.kinds.service import Calculator, read_sent_query
 from fanion.insights.query import MATHS
 from fanion.insights.web_analytics.query import WEB_BREAKDOWNS
@@ -275,4 +274,4 @@ async def test_any_question_of_a_site_is_answered_or_refused(
     note(json.dumps(question))
     with suppress(Invalid):
         query = read_sent_query(question)
-        await Calculator(Analysis(analyst.records, analyst.events)).result(stored, query, NOW)
+        await Calculator(analyst.analysis).result(stored, query, NOW)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from fanion.insights.calculation.service import Analysis
 from fanion.insights.kinds.service import Calculator, read_sent_query
 from tests.support.histories import NOW, Analyst, History
 
@@ -34,7 +33,7 @@ def web(analyst: Analyst) -> Ask:
             test_account_filters=tuple(test_accounts),
         )
         query = read_sent_query({"kind": kind, **options}, "")
-        calculator = Calculator(Analysis(analyst.records, analyst.events))
+        calculator = Calculator(analyst.analysis)
         return await calculator.result(project, query, now)
 
     return ask

@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 
 from fanion.insights.actors.service import ActorFinder, read_actors
-from fanion.insights.calculation.service import Analysis
 from tests.insights.sessions.conftest import Ask
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, history_event
 
@@ -455,7 +454,7 @@ async def test_persons_behind_a_number_are_those_of_whole_sessions(analyst: Anal
     }
     query = read_actors(asked)
 
-    analyses = [Analysis(analyst.records, analyst.events) for _ in range(2)]
+    analyses = [analyst.analysis for _ in range(2)]
     first_page = await ActorFinder(analyses[0]).find_page(project, query, NOW, limit=10)
     batches = ActorFinder(analyses[1]).find_batches(project, query, NOW, size=2)
     read = [actors async for actors in batches]
@@ -479,7 +478,7 @@ async def test_a_session_may_become_long_between_two_batches(analyst: Analyst) -
             ],
         }
     )
-    finder = ActorFinder(Analysis(analyst.records, analyst.events))
+    finder = ActorFinder(analyst.analysis)
 
     batches = finder.find_batches(project, query, NOW, size=1, batch_max=1)
     read = [await anext(batches)]

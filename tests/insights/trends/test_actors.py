@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from fanion.errors import Invalid
 from fanion.insights.actors.service import read_actors
-from fanion.insights.calculation.service import Analysis
 from fanion.insights.kinds.service import ACTORS_BY_QUESTION
 from fanion.projects.model import Project
 from tests.insights.trends.test_examples import ANN, ASKED, BOB, NOW, VIEWS, series
@@ -50,7 +49,7 @@ async def actors(
 ) -> list[tuple[Any, Any]]:
     """Return the actors that a request with the question and the place finds."""
     result = read_actors(question)
-    analysis = Analysis(analyst.records, analyst.events)
+    analysis = analyst.analysis
     query, calculation = await analysis.begin(project, result.query, now)
     find = ACTORS_BY_QUESTION[type(query)].find
     rows = await calculation.rows(await find(calculation, query, result.place))

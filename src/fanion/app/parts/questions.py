@@ -1,7 +1,7 @@
 """Builder of what answers questions about events: insights, dashboards, alerts and cohorts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from fanion.app.services import Services
@@ -28,6 +28,7 @@ from fanion.insights.actors.service import ActorFinder
 from fanion.insights.alerts.service import AlertService
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
+from fanion.insights.calculation.copies_worker import CopyChecks
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.calculation.threads_worker import QuestionThreads
@@ -58,6 +59,7 @@ class Questions:
     statements: Statements
     behind: Analysis
     threads: QuestionThreads
+    copies: CopyChecks
     questions: QuestionService
     insights: InsightService
     actors: ActorFinder
@@ -76,6 +78,7 @@ class Questions:
         shared = {"query_cancellations": cancellations.run} if cancellations.is_shared else {}
         return {
             "question_threads": self.threads.run,
+            "copies": self.copies.run,
             **shared,
             "cohorts": self.calculator.run,
             "dashboards": self.refresher.run,
@@ -92,6 +95,8 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     hot, project_of = public.context.metrics.hot, public.flags.projects.by_id
     threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
     statements = _build_statements(settings, records, events, threads)
+    copies = CopyChecks(statements.in_background(events.behind).with_time_limit(SECONDS_MAX))
+    statements = replace(statements, copies_share_keys=copies.share_keys)
     behind = statements.in_background(events.behind)
     analysis = Analysis(records, events, statements)
     analysis_behind = Analysis(records, events, behind)
@@ -109,6 +114,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         statements=statements,
         behind=analysis_behind,
         threads=threads,
+        copies=copies,
         questions=questions,
         insights=InsightService(InsightStore(records), questions),
         actors=actors,

@@ -84,7 +84,8 @@ class Analysis:
         first = await self.first_event(project.id, query.entities) if is_all else None
         clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)
         whole = project.id in self.statements.long_sessions
-        context = SqlContext(project.id, query.scope, now, run, whole)
+        share_keys = self.statements.copies_share_keys(project.id)
+        context = SqlContext(project.id, query.scope, now, run, whole, share_keys)
         shared = self.events, self.records, self.statements
         return query, Calculation(project, clock, context, *shared)
 

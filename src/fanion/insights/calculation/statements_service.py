@@ -47,6 +47,7 @@ class Statements:
     Attributes:
         threads: Returns how many threads a statement may use now; 0 for the store's own number.
         long_sessions: The projects whose questions have met long sessions.
+        copies_share_keys: Returns whether all copies of a project's events share their key.
     """
 
     events: QuestionStore
@@ -54,6 +55,7 @@ class Statements:
     limits: QuestionLimits = field(default_factory=QuestionLimits)
     threads: Callable[[], int] = int
     long_sessions: set[int] = field(default_factory=set)
+    copies_share_keys: Callable[[int], bool] = lambda _: False
 
     def in_background(self, turns: Turns) -> "Statements":
         """Return a copy for work that no client waits for.

@@ -27,8 +27,8 @@ GROUP BY who{own}
 EVENTS = """
   SELECT {who} AS who{own}, toUnixTimestamp64Micro(timestamp) AS at,
          {bit} AS bit, {target} AS is_target, {returning} AS is_returning
-    FROM events
-   WHERE {where}
+    FROM {table}
+   WHERE {where}{limit}
 """
 
 # Grouped by the current person.
@@ -43,7 +43,7 @@ GROUP BY actor, value
 # Used if coming back takes several events in a row of the answer. Each event counts once.
 FOUND_COUNTED = """
   SELECT who{own}, bit, {began} AS began, countIf({is_return}) AS events
-    FROM ({events} LIMIT 1 BY uuid)
+    FROM ({events})
 GROUP BY who{own}, bit
 """
 
@@ -212,7 +212,10 @@ def _sets(compiler: Compiler, retention: RetentionRows, values: Sequence[str] | 
 
 
 def _events(compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]) -> str:
+    is_counted, once = retention.query.occurrences > 1, compiler.once
     return EVENTS.format(
+        table=once.events if is_counted else "events",
+        limit=once.limit if is_counted else "",
         who=compiler.who(),
         own="".join(f", {text} AS {name}" for name, text in own.items()),
         bit=_bit(compiler, retention, "toUnixTimestamp64Micro(timestamp)"),

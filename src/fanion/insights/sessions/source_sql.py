@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from fanion.events.storage.copies_sql import CountedOnce
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.sql import AROUND, SESSION_ID, Reach, Sessions
 from fanion.properties.bindings import Bindings, micros
@@ -29,11 +30,14 @@ class SessionSource:
     adds no range reads all time.
     """
 
-    def __init__(self, bindings: Bindings, project: str, now: datetime, whole: bool) -> None:
+    def __init__(
+        self, bindings: Bindings, project: str, now: datetime, whole: bool, once: CountedOnce
+    ) -> None:
         self._bindings = bindings
         self._project = project
         self._now = now
         self._whole = whole
+        self._once = once
         self._span: DateRange | None = None
         self._bounds: tuple[str, str] | None = None
 
@@ -66,7 +70,7 @@ class SessionSource:
         return f"transform({SESSION_ID}, tupleElement({known}, 1), tupleElement({known}, 2), '')"
 
     def _sessions(self) -> Sessions:
-        return Sessions(self._bindings, self._project, self.reach())
+        return Sessions(self._bindings, self._project, self.reach(), self._once)
 
     def reach(self) -> Reach:
         """Return the time range from which sessions are read."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from fanion.events.storage.copies_sql import CountedOnce
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.channels import channel_sql
 from fanion.insights.sessions.fields import (
@@ -37,13 +38,12 @@ _PAGE_VIEW: Final = "event = '$pageview'"
 _PLACE = """bitShiftLeft(toUInt256(toUnixTimestamp64Micro(timestamp) + 4611686018427387904), 128)
             + toUInt256(toUInt128(uuid))"""
 
-# One grouping over `events`, so that on a cluster each shard groups its own rows. An event that is
-# stored twice counts once, since uuids are counted.
+# One grouping over `events`, so that on a cluster each shard groups its own rows.
 _SESSIONS = """
       WITH {columns}
     SELECT session_id,
            {aggregates}
-      FROM events
+      FROM {events}
      WHERE {project}
        AND {is_read}
        AND session_id != ''
@@ -161,10 +161,12 @@ class Sessions:
 
     Args:
         project: The condition on the project.
+        once: The parts by which an event counts once.
     """
 
-    def __init__(self, bindings: Bindings, project: str, reach: Reach) -> None:
+    def __init__(self, bindings: Bindings, project: str, reach: Reach, once: CountedOnce) -> None:
         self.bindings = bindings
+        self.once = once
         self._project = project
         self._reach = reach
         self._columns = {"session_id": SESSION_ID}
@@ -175,6 +177,7 @@ class Sessions:
         return _SESSIONS.format(
             columns=_named(self._columns),
             aggregates=_named(self._aggregates),
+            events=self.once.events,
             project=self._project,
             is_read=self._reach.is_read(self._project),
             is_complete=self._reach.is_complete(),
@@ -244,7 +247,7 @@ class Sessions:
         return seconds if field == "$session_duration" else self._bounce(seconds)
 
     def _count(self, event: str) -> str:
-        return self.aggregate(f"`{event} count`", f"uniqExactIf(uuid, event = '{event}')")
+        return self.aggregate(f"`{event} count`", self.once.count(f"event = '{event}'"))
 
     def _bounce(self, seconds: str) -> str:
         views = self._count("$pageview")

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from fanion.events.storage.copies_sql import CountedOnce
 from fanion.events.storage.filters_sql import (
     NO_PERSON,
     event_condition,
@@ -65,6 +66,7 @@ class SqlContext:
         now: The time against which relative dates are resolved.
         run: The key under which `cohort_inputs` holds the members of the cohorts.
         whole_sessions: Whether all events of long sessions are read.
+        copies_share_keys: Whether all copies of the project's events share their key.
     """
 
     project_id: int
@@ -72,6 +74,7 @@ class SqlContext:
     now: datetime
     run: UUID
     whole_sessions: bool = False
+    copies_share_keys: bool = False
 
 
 class Compiler:
@@ -79,6 +82,7 @@ class Compiler:
 
     Attributes:
         project: The SQL condition on the project.
+        once: The parts of the statement by which an event counts once.
         sessions: The SQL of session properties; `where` widens the time range that it reads.
     """
 
@@ -86,8 +90,9 @@ class Compiler:
         self.context = context
         self.bindings = Bindings()
         self.project = f"project_id = {self.bindings.add(context.project_id, 'UInt64')}"
+        self.once = CountedOnce(context.copies_share_keys)
         self.sessions = SessionSource(
-            self.bindings, self.project, context.now, context.whole_sessions
+            self.bindings, self.project, context.now, context.whole_sessions, self.once
         )
 
     def statement(self, text: str) -> Statement:

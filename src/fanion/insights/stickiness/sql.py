@@ -39,9 +39,8 @@ GROUP BY actor
 COUNTED = """
   SELECT who, bucket, count() AS n
     FROM (SELECT {who} AS who, {bucket} AS bucket
-            FROM events
-           WHERE {where}
-           LIMIT 1 BY uuid)
+            FROM {events}
+           WHERE {where}{limit})
 GROUP BY who, bucket
 """
 
@@ -113,6 +112,8 @@ def _actors(compiler: Compiler, series_intervals: SeriesIntervals) -> str:
     rows = text.format(
         who=compiler.who(),
         bucket=compiler.bucket(series_intervals.starts),
+        events=compiler.once.events,
+        limit=compiler.once.limit,
         where=compiler.where(series_intervals.span, [series_intervals.series.entity]),
     )
     resolved = compiler.resolved(rows, columns)

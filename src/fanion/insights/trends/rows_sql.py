@@ -119,8 +119,9 @@ class SeriesRows:
             once: Whether an event counts once, however often it is stored.
         """
         named = ",\n         ".join(f"{text} AS {name}" for name, text in columns.items())
-        statement = f"\n  SELECT {named}\n    FROM events\n   WHERE {where}\n"
-        return statement + "   LIMIT 1 BY uuid\n" if once else statement
+        counted = self.compiler.once
+        events, limit = (counted.events, counted.limit) if once else ("events", "")
+        return f"\n  SELECT {named}\n    FROM {events}\n   WHERE {where}{limit}\n"
 
     def grouped(self, rows: str, columns: Mapping[str, str], total: str) -> str:
         names = ", ".join(columns)

@@ -41,7 +41,7 @@ class CountedSessions:
         compiler.sessions.widen(span)
         since, until = bind.time(span.start), bind.time(span.end)
         reach = Reach.around(span, bind, compiler.context.whole_sessions)
-        self.sessions = Sessions(bind, compiler.project, reach)
+        self.sessions = Sessions(bind, compiler.project, reach, compiler.once)
         began = f"started >= {since} AND started < {until}"
         now = compiler.context.now
         fulfils = "1" if of_sessions is None else self.sessions.condition(of_sessions, now)
@@ -61,8 +61,8 @@ class CountedSessions:
 
         Columns: is_previous, who, place, views, conversions, converted, and `columns`.
         """
-        aggregate = self.sessions.aggregate
-        views = aggregate("views", "uniqExactIf(uuid, is_view)")
+        aggregate, count = self.sessions.aggregate, self.sessions.once.count
+        views = aggregate("views", count("is_view"))
         aggregate("whos", "groupUniqArrayIf(who, is_view)")
         shown = {views: views, **self._conversions(), **columns}
         return _ROWS.format(
@@ -76,8 +76,8 @@ class CountedSessions:
         if self._goal is None:
             return {"conversions": "toUInt64(0)", "converted": "0"}
         self.sessions.column("is_goal", f"({self._goal})")
-        aggregate = self.sessions.aggregate
-        times = aggregate("conversion_count", "uniqExactIf(uuid, is_goal)")
+        aggregate, count = self.sessions.aggregate, self.sessions.once.count
+        times = aggregate("conversion_count", count("is_goal"))
         converters = aggregate("converters", "groupUniqArrayIf(who, is_goal)")
         return {"conversions": times, "converted": f"has({converters}, who)"}
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from fanion.events.storage.copies_sql import CountedOnce
 from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.parsing.path_cleaning import Cleaning
@@ -47,12 +48,11 @@ _SESSION_FIGURES: Final[Mapping[Column, str]] = {
 _SESSION_COLUMNS: Final = (
     *("is_previous", "value", "place", "views", "conversions", "converted", "bounce"),
 )
-# An event that is stored twice counts once.
 _EVENT_FIGURES: Final[Mapping[Column, str]] = {
     "visitors": "uniqExactIf(actor, is_view AND {when})",
-    "views": "uniqExactIf(uuid, is_view AND {when})",
+    "views": "{views}",
     "bounce_rate": "sumIf(bounced, {when}) / sumIf(judged, {when})",
-    "total_conversions": "uniqExactIf(uuid, is_goal AND {when})",
+    "total_conversions": "{goals}",
     "unique_conversions": "uniqExactIf(actor, is_goal AND {when})",
     "conversion_rate": _RATE,
 }
@@ -68,7 +68,7 @@ _EVENTS = """
          {is_goal} AS is_goal,
          0 AS bounced,
          0 AS judged
-    FROM events
+    FROM {events}
    WHERE {where}
      AND {session_id} != ''
      AND {is_recent}
@@ -173,7 +173,7 @@ def table_statement(
     )
     columns = _SESSION_COLUMNS if is_of_sessions else _EVENT_COLUMNS
     text = _STATS.format(
-        figures=_figures(_SESSION_FIGURES if is_of_sessions else _EVENT_FIGURES),
+        figures=_figures(_SESSION_FIGURES if is_of_sessions else _EVENT_FIGURES, compiler.once),
         counted=compiler.resolved(rows, columns),
         shown="value != ''" if table.breakdown == "InitialReferringDomain" else "1",
         order=_order(table),
@@ -183,13 +183,18 @@ def table_statement(
     return compiler.statement(text)
 
 
-def _figures(texts: Mapping[Column, str]) -> str:
+def _figures(texts: Mapping[Column, str], once: CountedOnce) -> str:
     stretches = (("", "NOT is_previous"), ("_before", "is_previous"))
     return ",\n         ".join(
-        f"{text.format(when=when, suffix=suffix)} AS {name}{suffix}"
+        f"{_figure(text, when, suffix, once)} AS {name}{suffix}"
         for name, text in texts.items()
         for suffix, when in stretches
     )
+
+
+def _figure(text: str, when: str, suffix: str, once: CountedOnce) -> str:
+    views, goals = (once.count(f"{which} AND {when}") for which in ("is_view", "is_goal"))
+    return text.format(when=when, suffix=suffix, views=views, goals=goals)
 
 
 def _order(table: Table) -> str:
@@ -231,6 +236,7 @@ def _event_rows(
     events = _EVENTS.format(
         is_previous=is_previous,
         value=value,
+        events=compiler.once.events,
         who=compiler.who(),
         is_goal="0" if table.goal is None else f"event = {bind.text(table.goal)}",
         where=compiler.where(span, query.entities),
