@@ -33,6 +33,8 @@ class QuestionLimits:
             "max_memory_usage": self.memory_bytes,
             "max_bytes_before_external_group_by": spill,
             "max_bytes_before_external_sort": spill,
+            # Copies of an event have one day, and so one month, which is what partitions hold.
+            "do_not_merge_across_partitions_select_final": 1,
         }
 
 

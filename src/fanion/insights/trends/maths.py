@@ -140,6 +140,11 @@ class Math(StrictOptions):
         return self.word in PER_ACTOR
 
     @property
+    def is_summed(self) -> bool:
+        """Return whether the numbers of several values add up to the number of them together."""
+        return self.word == "total" or self.is_first_time
+
+    @property
     def is_first_time(self) -> bool:
         return self.word in FIRST_TIME
 

@@ -40,7 +40,12 @@ from fanion.insights.trends.places import (
 from fanion.insights.trends.query import TrendsQuery, read_trends
 from fanion.insights.trends.result import FrameNumbers, largest_values, trend_result
 from fanion.insights.trends.rows_sql import SeriesQuery
-from fanion.insights.trends.sql import actors_statement, extent_statement, trend_statement
+from fanion.insights.trends.sql import (
+    actors_statement,
+    extent_statement,
+    ranked_trend_statement,
+    trend_statement,
+)
 from fanion.projects.model import Project
 
 # Numbers in one result: a second's work at most, and a few megabytes of JSON.
@@ -66,12 +71,12 @@ def _numbers_max(query: TrendsQuery, intervals: int) -> int:
 
 async def _numbers(calculation: Calculation, query: TrendsQuery, frame: Frame) -> FrameNumbers:
     queries = await series_queries(calculation, query, frame)
-    rows = [await _rows(calculation, series_query, None) for series_query in queries]
+    rows = [await _first_rows(calculation, series_query) for series_query in queries]
     names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
     if query.formulas and _has_more(query, rows):
         return replace(await _ranked(calculation, query, frame, queries), cohorts=names)
     for order, values in enumerate(shown_values(query, rows)):
-        if values is not None:
+        if values is not None and not queries[order].series.math.is_summed:
             rows[order] = await _rows(calculation, queries[order], values)
     pairs = zip(queries, rows, strict=True)
     numbers = [numbers_of_rows(*pair, frame, calculation.zone) for pair in pairs]
@@ -144,13 +149,23 @@ async def _with_bins(calculation: Calculation, series_query: SeriesQuery) -> Ser
     return replace(series_query, bins=bins)
 
 
+async def _first_rows(calculation: Calculation, series_query: SeriesQuery) -> list[Row]:
+    """Return the rows of the largest values, with OTHER among them where one pass can tell it."""
+    if series_query.breakdowns is None or not series_query.series.math.is_summed:
+        return await _rows(calculation, series_query, None)
+    return _as_rows(await calculation.rows(ranked_trend_statement(series_query)))
+
+
 async def _rows(
     calculation: Calculation,
     series_query: SeriesQuery,
     values: Sequence[str] | None,
     most: int | None = None,
 ) -> list[Row]:
-    rows = await calculation.rows(trend_statement(series_query, values, most))
+    return _as_rows(await calculation.rows(trend_statement(series_query, values, most)))
+
+
+def _as_rows(rows: Sequence[tuple[Any, ...]]) -> list[Row]:
     return [(value, buckets, totals) for value, buckets, totals in rows]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fanion.insights.sql.breakdown import EVENT_BREAKDOWNS, with_other_values
-from fanion.insights.sql.compiler import Statement
+from fanion.insights.sql.compiler import OTHER, Statement
 from fanion.insights.trends.maths import Aggregate
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
 from fanion.properties.bindings import micros
@@ -38,6 +38,21 @@ LARGEST = """
 GROUP BY value
 ORDER BY sum({weight}) DESC, value
    LIMIT {limit}
+"""
+
+# The same, with all values beyond the largest as one more. It reads the events once, and is right
+# where the numbers of values can be added up.
+RANKED = """
+  SELECT shown, numbers.1 AS buckets, numbers.2 AS totals
+    FROM (SELECT if(place <= {limit}, value, {other}) AS shown, sum(weight) AS weight,
+                 sumMap(at, ns) AS numbers
+            FROM (SELECT *, row_number() OVER (ORDER BY weight DESC, value) AS place
+                    FROM (SELECT value, groupArray(bucket) AS at,
+                                 groupArray(toFloat64(total)) AS ns, sum(total) AS weight
+                            FROM ({trend})
+                        GROUP BY value))
+        GROUP BY shown)
+ORDER BY weight DESC, shown
 """
 
 COUNTED = """
@@ -89,6 +104,18 @@ def trend_statement(
     weight = "total" if query.window is None else sql.covered_days()
     limit = query.limit + 1 if most is None else most
     text = LARGEST.format(trend=trend, weight=weight, limit=limit)
+    return sql.compiler.statement(text)
+
+
+def ranked_trend_statement(query: SeriesQuery) -> Statement:
+    """Return the statement of `trend_statement` in which all but the largest values are OTHER.
+
+    Args:
+        query: A series whose math `is_summed`.
+    """
+    sql = _TrendSql(query)
+    other = sql.compiler.bindings.text(OTHER)
+    text = RANKED.format(trend=sql.trend(None), limit=query.limit, other=other)
     return sql.compiler.statement(text)
 
 
