@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "fanion"
 LINES_MAX, FILES_MAX = 12, 7
 # The words of JSON Schema and OpenAPI are no fields, whatever they are called.
 SKIPPED = {"migrations", "json_schema.py", "openapi"}
-SCHEMA_CALLS = {"Meta", "Schema"}
+SCHEMA_CALLS = {"Meta", "Schema", "listed"}
 
 
 def places_of_field(resource: str, field: str, home: str | None = None) -> list[str]:
@@ -58,6 +58,8 @@ def _name_of(definition: ast.stmt) -> str:
 def _numbers(node: ast.AST, field: str) -> Iterator[int]:
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in SCHEMA_CALLS:
+            return
+        case ast.Dict(keys=[ast.Constant(value="type"), *_]):
             return
         case (
             ast.Name(id=name)

@@ -78,7 +78,8 @@ class Option:
         read: Returns the value of the option with a name from a Reader, or None if it is not given,
             or raises the reader's error. It also takes the values of the fields above, by
             attribute.
-        schema: None if only `beside` is published.
+        schema: None if only `beside` is published. With a name of its own the option may still be
+            sent.
         name: The name in the request; by default that of the field.
         values: Maps words to values, if they differ.
         beside: The schemas of further names that it reads.
@@ -148,6 +149,12 @@ def read(kind: type[_Options], fields: Reader, **given: Any) -> _Options:
 def schemas_of(kind: type[Options]) -> Mapping[str, JsonSchema]:
     """Return the schema of each option of a type, by its name."""
     return {name: schema for each in _declared(kind) for name, schema in each.schemas.items()}
+
+
+def names_of(kind: type[Options]) -> frozenset[str]:
+    """Return all names that may be sent, published or not."""
+    named = (each.option.name for each in _declared(kind) if each.option.name)
+    return frozenset(kind.known).union(schemas_of(kind), named)
 
 
 def required_names(kind: type[Options]) -> Sequence[str]:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Self
 
-from fanion.cohorts.criteria.definition import FIELDS_OF_ANY, CriteriaError
+from fanion.cohorts.criteria.definition import ACCOMPANYING, CriteriaError
 from fanion.cohorts.criteria.options import (
     COMPARISON,
     FILTERS,
     PERIODS,
     WINDOW,
-    Spec,
+    BehaviourFields,
     event_name,
     span,
     whole,
@@ -79,7 +79,7 @@ class StoppedPerforming(Options):
     window: Annotated[TimeWindow, span()]
     silent: Annotated[TimeWindow, span("seq_")]
 
-    def completed(self, fields: Spec) -> Self:
+    def completed(self, fields: BehaviourFields) -> Self:
         _require_within(self.silent, self.window)
         return self
 
@@ -90,7 +90,7 @@ class RestartedPerforming(Options):
     window: Annotated[TimeWindow, span()]
     recent: Annotated[TimeWindow, span("seq_")]
 
-    def completed(self, fields: Spec) -> Self:
+    def completed(self, fields: BehaviourFields) -> Self:
         _require_within(self.recent, self.window)
         return self
 
@@ -119,8 +119,9 @@ BEHAVIOURS: Final[Mapping[str, type[Behaviour]]] = {
     "stopped_performing_event": StoppedPerforming,
     "restarted_performing_event": RestartedPerforming,
 }
-FIELDS_OF_BEHAVIORAL: Final = FIELDS_OF_ANY.union(
-    {"value_property", "group_type_index"}, *map(schemas_of, BEHAVIOURS.values())
+FIELDS_OF_BEHAVIORAL: Final = ACCOMPANYING.union(
+    {"type", "value", "negation", "value_property", "group_type_index"},
+    *map(schemas_of, BEHAVIOURS.values()),
 )
 # Fields that change whom a condition finds, with the kinds that read them. For other kinds they
 # must be empty.
@@ -140,4 +141,4 @@ def parse_behaviour(spec: Mapping[str, Any]) -> Behaviour:
     behaviour = BEHAVIOURS.get(kind) if isinstance(kind, str) else None
     if behaviour is None:
         raise CriteriaError(f"A condition on events cannot have the value {kind!r}.")
-    return read(behaviour, Spec(spec))
+    return read(behaviour, BehaviourFields(spec))

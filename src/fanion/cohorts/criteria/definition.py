@@ -41,23 +41,15 @@ _MAINTAINED = frozenset(
         *("cohort_type", "experiment_set", "user_access_level"),
     }
 )
-# Sent by the interface; no result depends on it.
-_ACCOMPANYING = frozenset({"_create_in_folder"})
-FIELDS_OF_COHORT = _MAINTAINED | _ACCOMPANYING
+# The last one is sent by the interface; no result depends on it.
+FIELDS_OF_COHORT = _MAINTAINED | {"_create_in_folder"}
 
 FIELDS_OF_FILTERS = frozenset({"properties"})
 FIELDS_OF_GROUP = frozenset({"type", "values", "id", "sort_key"})
 
-# Fields of every condition: those that the interface writes, and those that PostHog compiles.
-FIELDS_OF_ANY = frozenset(
-    {
-        *("type", "key", "value", "negation", "id", "sort_key"),
-        *("label", "conditionHash", "bytecode", "bytecode_error"),
-    }
-)
-FIELDS_OF_PERSON = FIELDS_OF_ANY | {"operator", "group_type_index", "group_key_names"}
-FIELDS_OF_EVENT_FILTER = FIELDS_OF_PERSON
-FIELDS_OF_NESTED = FIELDS_OF_ANY | {"operator", "cohort_name"}
+# Fields of every condition without a meaning here: those that the interface writes, and those that
+# PostHog compiles.
+ACCOMPANYING = frozenset({"id", "sort_key", "label", "conditionHash", "bytecode", "bytecode_error"})
 
 # Fields of a query for a static cohort. The unsupported ones would change which persons match.
 FIELDS_OF_QUERY = frozenset({"kind", "properties", "tags", "version", "response", "modifiers"})

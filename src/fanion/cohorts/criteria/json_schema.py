@@ -16,17 +16,19 @@ from fanion.cohorts.criteria.behaviour import (
     FIELDS_OF_BEHAVIORAL,
     Behaviour,
 )
+from fanion.cohorts.criteria.conditions import (
+    CohortCondition,
+    Condition,
+    EventFilter,
+    PersonCondition,
+)
 from fanion.cohorts.criteria.definition import (
-    FIELDS_OF_EVENT_FILTER,
     FIELDS_OF_FILTERS,
     FIELDS_OF_GROUP,
-    FIELDS_OF_NESTED,
-    FIELDS_OF_PERSON,
     FIELDS_OF_QUERY,
     GROUP_KEYS,
 )
 from fanion.cohorts.criteria.options import COMPARISONS, EVENT_FILTER
-from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CRITERIA_OPERATORS
 from fanion.rest.json_schema import (
@@ -92,7 +94,6 @@ EXAMPLES: Mapping[str, list[Any]] = {
     QUERY: [{"kind": "ActorsQuery", "properties": [_PAYS]}],
 }
 
-_NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Negates the condition."}
 # Without `additionalProperties`: clients in Go and Java have no alternative to a map.
 _BY_NAME: JsonSchema = {"type": "object", "propertyNames": {"type": "string"}}
 # The names of the two ways to say how far back events count.
@@ -135,16 +136,11 @@ def cohort_schemas() -> dict[str, JsonSchema]:
         OF_GROUPS: _group_of(GROUP),
         CONDITION: {
             "description": "On a property of the person, on another cohort, or on its events.",
-            "anyOf": [*_person_forms(), *_cohort_forms(), *_event_forms()],
+            "anyOf": [*_forms(PersonCondition), *_forms(CohortCondition), *_event_forms()],
         },
         EVENT_FILTER: {
             "description": "On a property of the event.",
-            "anyOf": condition_forms(
-                values_of(CRITERIA_OPERATORS["event"]),
-                {"type": one_of(("event",)), "key": _name(), "negation": _NEGATION},
-                FIELDS_OF_EVENT_FILTER - {"group_type_index"},
-                ["key"],
-            ),
+            "anyOf": _forms(EventFilter),
         },
         OLDER_GROUPS: {
             "description": "The older form of criteria; entries are combined by OR.",
@@ -174,30 +170,9 @@ def _group_of(member: str) -> JsonSchema:
     return object_of(fields, FIELDS_OF_GROUP, ["type", "values"])
 
 
-def _name() -> JsonSchema:
-    return {"type": "string", "minLength": 1, "description": "Name of the property."}
-
-
-def _person_forms() -> list[JsonSchema]:
-    return condition_forms(
-        values_of(CRITERIA_OPERATORS["person"]),
-        {"type": one_of(("person",)), "key": _name(), "negation": _NEGATION},
-        FIELDS_OF_PERSON - {"group_type_index"},
-        ["type", "key"],
-    )
-
-
-def _cohort_forms() -> list[JsonSchema]:
-    return condition_forms(
-        values_of(CRITERIA_OPERATORS["cohort"]),
-        {
-            "type": one_of(sorted(COHORT_TYPES)),
-            "key": one_of(("id",)),
-            "negation": _NEGATION,
-        },
-        FIELDS_OF_NESTED,
-        ["type", "key"],
-    )
+def _forms(kind: type[Condition]) -> list[JsonSchema]:
+    values = values_of(CRITERIA_OPERATORS[kind.called])
+    return condition_forms(values, schemas_of(kind), kind.known, kind.required)
 
 
 def _event_forms() -> list[JsonSchema]:
@@ -219,7 +194,7 @@ def _event_form(kind: str, behaviour: type[Behaviour], left_out: Set[str]) -> Js
         **dict.fromkeys(EMPTY_UNLESS_READ, NOTHING),
         "type": one_of(("behavioral",)),
         "value": one_of((kind,)),
-        "negation": _NEGATION,
+        "negation": schemas_of(PersonCondition)["negation"],
         **{name: schema for name, schema in schemas_of(behaviour).items() if name not in left_out},
     }
     required = {"type", "value", *required_names(behaviour)} - left_out

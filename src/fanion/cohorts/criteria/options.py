@@ -25,7 +25,7 @@ _NUMBER: Final = number_or_text(POSITIVE, "integer", minimum=1, maximum=NUMBER_M
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class BehaviourFields:
     """A reader of the fields of a condition on events."""
 
     values: Mapping[str, Any]
@@ -65,7 +65,7 @@ class Spec:
 
 def whole(name: str) -> Option:
     """Return the option of a whole number above 0, which may be sent as text."""
-    return Option(lambda spec, name, _: spec.whole(name), _NUMBER, name)
+    return Option(lambda fields, name, _: fields.whole(name), _NUMBER, name)
 
 
 def event_name(name: str = "key", kind: str = "event_type") -> Option:
@@ -75,10 +75,10 @@ def event_name(name: str = "key", kind: str = "event_type") -> Option:
         kind: The field that says that it is an event and not an action.
     """
 
-    def read_event(spec: Spec, name: str, _: Before) -> str:
-        event = spec.given(name)
-        if spec.given(kind) != "events":
-            sent = shortened(spec.values[kind])
+    def read_event(fields: BehaviourFields, name: str, _: Before) -> str:
+        event = fields.given(name)
+        if fields.given(kind) != "events":
+            sent = shortened(fields.values[kind])
             raise CriteriaError(f'{kind} must be events, not "{sent}": there are no actions.')
         if not isinstance(event, str):
             raise CriteriaError(f"{name} must be the name of an event.")
@@ -92,20 +92,20 @@ def span(prefix: str = "") -> Option:
     """Return the option of a length of time, which is sent as a number and a unit."""
     unit_name = f"{prefix}time_interval"
 
-    def read_span(spec: Spec, name: str, _: Before) -> TimeWindow:
-        unit = spec.given(unit_name)
+    def read_span(fields: BehaviourFields, name: str, _: Before) -> TimeWindow:
+        unit = fields.given(unit_name)
         if unit not in UNITS:
             allowed = f"{unit_name} must be one of {', '.join(UNITS)}"
             raise CriteriaError(f'{allowed}, not "{shortened(unit)}".')
-        return TimeWindow(spec.whole(name), unit)
+        return TimeWindow(fields.whole(name), unit)
 
     return Option(read_span, _NUMBER, f"{prefix}time_value", beside={unit_name: one_of(UNITS)})
 
 
-def _window(spec: Spec, name: str, before: Before) -> TimeWindow | StartBound:
-    explicit = spec.values.get(name)
+def _window(fields: BehaviourFields, name: str, before: Before) -> TimeWindow | StartBound:
+    explicit = fields.values.get(name)
     if not explicit:
-        length: TimeWindow = _SPAN.read(spec, _SPAN.name, before)
+        length: TimeWindow = _SPAN.read(fields, _SPAN.name, before)
         return length
     try:
         return parse_start_bound(explicit)
@@ -113,16 +113,16 @@ def _window(spec: Spec, name: str, before: Before) -> TimeWindow | StartBound:
         raise CriteriaError(str(error)) from None
 
 
-def _comparison(spec: Spec, name: str, _: Before) -> str | None:
-    operator = spec.values.get(name)
+def _comparison(fields: BehaviourFields, name: str, _: Before) -> str | None:
+    operator = fields.values.get(name)
     if operator is not None and (not isinstance(operator, str) or operator not in COMPARISONS):
         allowed = f"{name} must be one of {', '.join(COMPARISONS)}"
         raise CriteriaError(f'{allowed}, not "{shortened(operator)}".')
     return operator
 
 
-def _periods(spec: Spec, name: str, before: Before) -> int:
-    total = spec.whole(name)
+def _periods(fields: BehaviourFields, name: str, before: Before) -> int:
+    total = fields.whole(name)
     if before["periods_min"] > total:
         raise CriteriaError(f"min_periods must not be greater than {name}.")
     if total > PERIODS_MAX:
@@ -130,8 +130,8 @@ def _periods(spec: Spec, name: str, before: Before) -> int:
     return total
 
 
-def _filters(spec: Spec, name: str, _: Before) -> tuple[Property, ...]:
-    raw = spec.values.get(name) or []
+def _filters(fields: BehaviourFields, name: str, _: Before) -> tuple[Property, ...]:
+    raw = fields.values.get(name) or []
     if not isinstance(raw, list):
         raise CriteriaError(f"{name} must be a list.")
     return tuple(_filter(leaf, name) for leaf in raw)

@@ -6,7 +6,7 @@ with the cohort.
 Source: cohorts.md sections 3 to 6 and 17, "Strictness".
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,38 +18,30 @@ from fanion.cohorts.criteria.behaviour import (
     FIELDS_OF_BEHAVIORAL,
     parse_behaviour,
 )
+from fanion.cohorts.criteria.conditions import (
+    NEGATION,
+    CohortCondition,
+    ConditionFields,
+    EventFilter,
+    PersonCondition,
+    check_condition,
+)
 from fanion.cohorts.criteria.definition import (
     FIELDS_OF_FILTERS,
     FIELDS_OF_GROUP,
-    FIELDS_OF_NESTED,
-    FIELDS_OF_PERSON,
     MIXED,
     CriteriaError,
     check_filters,
     filters_of_groups,
     normal_groups,
 )
-from fanion.cohorts.criteria.options import COMPARISONS, Spec
+from fanion.cohorts.criteria.options import COMPARISONS, BehaviourFields
 from fanion.cohorts.criteria.resolve import LEAVES_MAX
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, GROUP_DEPTH_MAX
-from fanion.properties.operators import CRITERIA_OPERATORS, VALUES_MAX, ValueKind, is_value_of
 from fanion.rest.unknown_fields import require_known, shortened, suggestion
 
 _TYPES = sorted({"person", "behavioral", *COHORT_TYPES})
-_ALLOWED: Mapping[ValueKind, str] = {
-    "any": "a text, a number, a boolean, or a list of at least one of these",
-    "one": "a text, a number or a boolean",
-    "number": "a number",
-    "pattern": "a regular expression in the RE2 syntax, without look-around and back-references",
-    "texts": "a list of texts",
-    "range": "two numbers, the lesser first",
-    "date": "a date such as 2024-04-02 or 2024-04-02T08:30:00Z, or a relative one such as -7d",
-    "version": "a version such as 1.4.0",
-    "wildcard": "a version such as 1.4.*",
-    "cohort": "the id of a cohort",
-}
-
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -107,7 +99,7 @@ def _check_entry(entry: object, at: str) -> None:
         raise Invalid(detail, attr="groups")
     try:
         if normal["days"] not in (None, ""):
-            Spec(normal).whole("days")
+            BehaviourFields(normal).whole("days")
     except CriteriaError as error:
         raise Invalid(f"{error} (at {at})", attr="groups") from None
     operator = normal["count_operator"]
@@ -232,52 +224,37 @@ class _Rules:
     def _check_condition(self, raw: Mapping[str, Any], at: str) -> None:
         kind = raw.get("type")
         if kind == "person":
-            self._check_property(raw, "person", at)
+            check_condition(PersonCondition, raw, at)
         elif kind == "behavioral":
-            self._check_behavioral(raw, at)
+            _check_behavioral(raw, at)
         elif isinstance(kind, str) and kind in COHORT_TYPES:
-            self._check_nested(raw, at)
+            check_condition(CohortCondition, raw, at, complete=self._complete)
         elif kind is None:
             raise Invalid(f"A condition needs a type. Allowed are: {', '.join(_TYPES)}.", attr=at)
         else:
             detail = f'A condition of type "{shortened(kind)}" cannot be used in a cohort.'
             raise Invalid(f"{detail} {suggestion(str(kind), _TYPES)}", attr=at)
 
-    def _check_property(self, raw: Mapping[str, Any], kind: str, at: str) -> None:
-        require_known(raw, FIELDS_OF_PERSON, at)
-        required = ["key"]
-        if raw.get("operator") not in ("is_set", "is_not_set"):
-            required.append("value")
-        _require(raw, kind, required, at)
-        _check_comparison(raw, kind, at)
 
-    def _check_nested(self, raw: Mapping[str, Any], at: str) -> None:
-        require_known(raw, FIELDS_OF_NESTED, at)
-        _require(raw, "cohort", ("key", "value") if self._complete else ("value",), at)
-        key = raw.get("key", "id")
-        if key != "id":
-            detail = f'The key of a condition on a cohort must be "id", not "{shortened(key)}".'
-            raise Invalid(detail, attr=at)
-        _check_comparison(raw, "cohort", at)
-
-    def _check_behavioral(self, raw: Mapping[str, Any], at: str) -> None:
-        require_known(raw, FIELDS_OF_BEHAVIORAL, at)
-        _require(raw, "behavioral", ("key", "value", "event_type"), at)
-        kind = raw["value"]
-        if not isinstance(kind, str) or kind not in BEHAVIOURS:
-            detail = f'Unknown value "{shortened(kind)}" for type "behavioral".'
-            raise Invalid(f"{detail} {suggestion(str(kind), BEHAVIOURS)}", attr=at)
-        for name, kinds in EMPTY_UNLESS_READ.items():
-            if raw.get(name) and kind not in kinds:
-                detail = f"{name} cannot be used with {kind}, only with {', '.join(kinds)}."
-                raise Invalid(detail, attr=at)
-        _check_negation(raw, at)
-        try:
-            parse_behaviour(raw)
-        except CriteriaError as error:
-            raise Invalid(str(error), attr=at) from None
-        for index, leaf in enumerate(raw.get("event_filters") or ()):
-            self._check_property(leaf, "event", f"{at}.event_filters[{index}]")
+def _check_behavioral(raw: Mapping[str, Any], at: str) -> None:
+    require_known(raw, FIELDS_OF_BEHAVIORAL, at)
+    fields = ConditionFields(raw, "behavioral", at)
+    fields.require("key", "value", "event_type")
+    kind = raw["value"]
+    if not isinstance(kind, str) or kind not in BEHAVIOURS:
+        detail = f'Unknown value "{shortened(kind)}" for type "behavioral".'
+        raise fields.error(f"{detail} {suggestion(str(kind), BEHAVIOURS)}")
+    for name, kinds in EMPTY_UNLESS_READ.items():
+        if raw.get(name) and kind not in kinds:
+            detail = f"{name} cannot be used with {kind}, only with {', '.join(kinds)}."
+            raise fields.error(detail)
+    NEGATION.read(fields, "negation", {})
+    try:
+        parse_behaviour(raw)
+    except CriteriaError as error:
+        raise fields.error(str(error)) from None
+    for index, leaf in enumerate(raw.get("event_filters") or ()):
+        check_condition(EventFilter, leaf, f"{at}.event_filters[{index}]")
 
 
 def _is_group(raw: object) -> bool:
@@ -285,56 +262,6 @@ def _is_group(raw: object) -> bool:
     return isinstance(raw, dict) and (
         "values" in raw or str(raw.get("type")).upper() in ("AND", "OR")
     )
-
-
-def _check_comparison(raw: Mapping[str, Any], kind: str, at: str) -> None:
-    """Check the operator and the value of a condition.
-
-    Args:
-        kind: A key of CRITERIA_OPERATORS.
-    """
-    _check_negation(raw, at)
-    if not isinstance(raw.get("key", ""), str):
-        raise Invalid("The key of a condition must be the name of a property.", attr=at)
-    if raw.get("group_type_index") is not None:
-        raise Invalid("Group properties cannot be used in a cohort.", attr=at)
-    operators = CRITERIA_OPERATORS[kind]
-    operator = raw.get("operator")
-    operator = "exact" if operator is None else operator
-    if operator in ("in", "not_in") and kind != "cohort":
-        instead = "exact" if operator == "in" else "is_not"
-        detail = f'Operator "{operator}" can only be used with cohorts.'
-        raise Invalid(f'{detail} Use "{instead}" with a list of values.', attr=at)
-    if not isinstance(operator, str) or operator not in operators:
-        detail = f'Unknown operator "{shortened(operator)}" for type "{kind}".'
-        raise Invalid(f"{detail} {suggestion(str(operator), operators)}", attr=at)
-    value, value_kind = raw.get("value"), operators[operator]
-    if isinstance(value, list) and len(value) > VALUES_MAX:
-        raise Invalid(f"A condition cannot have more than {VALUES_MAX} values.", attr=at)
-    if not is_value_of(value_kind, value) or (value_kind == "cohort" and not _is_id(value)):
-        detail = f'Invalid value "{shortened(value)}" for operator {operator}.'
-        raise Invalid(f"{detail} It must be {_ALLOWED[value_kind]}.", attr=at)
-
-
-def _check_negation(raw: Mapping[str, Any], at: str) -> None:
-    negation = raw.get("negation")
-    if negation is not None and not isinstance(negation, bool):
-        detail = f'Invalid negation "{shortened(negation)}". It must be a valid boolean.'
-        raise Invalid(detail, attr=at)
-
-
-def _is_id(value: object) -> bool:
-    return not isinstance(value, str) or (value.strip().isascii() and value.strip().isdigit())
-
-
-def _require(raw: Mapping[str, Any], kind: str, names: Collection[str], at: str) -> None:
-    missing = [name for name in names if raw.get(name) is None or raw[name] == ""]
-    # An empty text is a valid value to compare with.
-    if kind != "behavioral" and raw.get("value") == "" and "value" in missing:
-        missing.remove("value")
-    if missing:
-        detail = f"Missing required keys for {kind} filter: {', '.join(missing)}"
-        raise Invalid(detail, attr=at)
 
 
 @contextmanager
