@@ -28,6 +28,7 @@ from bench.report import Row, show
 CASES = {
     "evaluation": evaluation.run,
     "capture": capture.run,
+    "capture-sizes": capture.sizes,
     "postgres-capture": postgres_capture.run,
     "decide": decide.run,
     "flags": flags.run,

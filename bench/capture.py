@@ -1,4 +1,6 @@
-"""The capture case: how close the durable answer comes to a handler that does nothing."""
+"""The capture cases: how close the durable answer comes to a handler that does nothing, and what an
+event costs a web worker in bodies of different sizes.
+"""
 
 import time
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from bench.report import Row
 
 BATCH = 100
 DECODE_S = 1.0
+SIZES = (100, 500, 1_000, 4_000)  # 26 KB to 1 MB
 
 
 def run() -> Iterator[Row]:
@@ -36,6 +39,25 @@ def run() -> Iterator[Row]:
             f"{ours.requests_per_s * BATCH:,.0f} events/s ({ours.shown})",
             f"{decoded:,.0f} events/s decoded",
             ours.requests_per_s * BATCH / decoded,
+            0.5,
+        )
+
+
+def sizes() -> Iterator[Row]:
+    """Compare the cost of an event in a web worker with that of decoding the same body."""
+    for size in SIZES:
+        with servers.fanion() as (server, keys):
+            items = [event(number) for number in range(size)]
+            body = msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
+            workers = servers.web_workers(server.pid)
+            ours = load.post(f"{server.url}/batch/", body, connections=4, processes=workers)
+            assert ours.failed == 0, ours
+        event_us, floor_us = ours.processor_us / size, 1e6 / (decode_rate(body) * size)
+        yield Row(
+            f"capture in a web worker, {size:,} events a request",
+            f"{event_us:.2f} µs an event ({len(body) / 1000:,.0f} kB, p99 {ours.p99_ms:.0f} ms)",
+            f"{floor_us:.2f} µs decoded",
+            floor_us / event_us,
             0.5,
         )
 

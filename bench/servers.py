@@ -79,6 +79,21 @@ def children(pid: int) -> list[int]:
     return pids
 
 
+def web_workers(pid: int) -> list[int]:
+    """Return the web workers of a server; an idle server starts them last."""
+    until(lambda: _web_workers(pid), "no web worker", START_S)
+    return _web_workers(pid)
+
+
+def _web_workers(pid: int) -> list[int]:
+    name = b"fanion.app.web_worker"
+    return [
+        process
+        for process in children(pid)
+        if name in Path(f"/proc/{process}/cmdline").read_bytes()
+    ]
+
+
 def _is_ready(http: httpx.Client) -> bool:
     try:
         return http.get("/_ready").is_success

@@ -13,7 +13,7 @@ import pytest
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX
 from fanion.cli.import_posthog import http_sink
 from fanion.events.storage.store import EventStore
-from fanion.ingest.capture.endpoints import FAST_PATH_BYTES_MAX
+from fanion.ingest.capture.parsing import SHALLOW_ON_LOOP_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from fanion.web.proxy_warning import IgnoredForwarding, ignored_headers
@@ -171,7 +171,7 @@ async def test_captures_without_a_task_follow_the_same_rule(
     assert await stored_addresses(proxied) == dict.fromkeys(("first", "second", "third"), address)
 
 
-@pytest.mark.parametrize("size", [100, 2 * FAST_PATH_BYTES_MAX])
+@pytest.mark.parametrize("size", [100, SHALLOW_ON_LOOP_BYTES_MAX])
 async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Tenant, size: int) -> None:
     """Each of many events would store the header."""
     huge = "x" * 60_000

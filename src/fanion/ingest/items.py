@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from msgspec import ValidationError, convert
 
-from fanion.wire.decoding import parse_json
+from fanion.wire.decoding import is_utf8, parse_json
 from fanion.wire.incremental_json import (
     DECODED_BYTES_MAX,
     WINDOW_BYTES,
@@ -60,6 +61,38 @@ def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list
         yield [parse_large_json(body, bytes_max)]
     elif outline.items:
         yield outline.top["batch"]
+
+
+class Skipped(msgspec.Struct, gc=False):
+    """Any object; its content is skipped."""
+
+
+class UsualItem(msgspec.Struct, gc=False):
+    """An item whose properties are not read, to see that `fault_of` has nothing against it."""
+
+    uuid: UUID | None = None
+    properties: Skipped | None = None
+
+    @property
+    def is_usual(self) -> bool:
+        return self.properties is not None or self.uuid is not None  # it may be an empty object
+
+
+_decode_usual = msgspec.json.Decoder(list[UsualItem]).decode
+
+
+def count_usual_items(array: bytes) -> int:
+    """Return the number of items of an array, in a fifth of the time of decoding them.
+
+    Raises:
+        ValidationError: Items have to be decoded.
+        DecodeError: The array is not strictly valid JSON.
+    """
+    items = _decode_usual(array)
+    # Skipped texts have not been checked.
+    if not is_utf8(array) or not all(item.is_usual for item in items):
+        raise ValidationError
+    return len(items)
 
 
 @dataclass(slots=True)
@@ -165,6 +198,9 @@ def _outline_items(outline: RequestOutline, pieces: PullParser, rest: Iterator[P
         if kind is Kind.CLOSE:
             return
         before = pieces.cost
+        if kind is Kind.COUNTED:
+            outline.items += value
+            continue
         if kind is Kind.RUN:
             items = value
         elif kind is Kind.OPEN and isinstance(value, dict):
@@ -176,6 +212,7 @@ def _outline_items(outline: RequestOutline, pieces: PullParser, rest: Iterator[P
             outline.first = items[0]
         outline.items += len(items)
         outline.fault = outline.fault or fault_of(items)
+        pieces.count_elements(count_usual_items)
 
 
 def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str, Any]]]:

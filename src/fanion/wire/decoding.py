@@ -90,7 +90,7 @@ def decode_body(
     if len(body) > bytes_max:
         raise BodyTooLarge(bytes_max)
     requested = query.get("compression", "") if query else ""
-    if body[:1] in (b"{", b"[") and not content_encoding and not requested:
+    if _is_plain_json(body, content_encoding, requested):
         return DecodedForm(body)
     data, named = _undo_content_encoding(body, content_encoding, bytes_max)
     if data.startswith(GZIP_MAGIC):
@@ -107,6 +107,10 @@ def decode_body(
     if not data:
         raise NoData
     return DecodedForm(data, fields)
+
+
+def _is_plain_json(body: bytes, content_encoding: str, requested: str) -> bool:
+    return body[:1] in (b"{", b"[") and not content_encoding and not requested
 
 
 def decode_small(
@@ -141,6 +145,12 @@ def decode_request(request: Request, query: Mapping[str, str], bytes_max: int) -
     headers = request.headers
     content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
     return decode_body(request.body, content_type or "", encoding or "", query, bytes_max)
+
+
+def is_plain_json(request: Request, query: Mapping[str, str]) -> bool:
+    """Return whether the body of a request is JSON with nothing around it."""
+    encoding = request.headers.get("content-encoding") or ""
+    return _is_plain_json(request.body, encoding, query.get("compression", ""))
 
 
 def decode_small_request(

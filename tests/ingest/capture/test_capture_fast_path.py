@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fanion.ingest.capture.endpoints import FAST_PATH_BYTES_MAX
+from fanion.ingest.capture.parsing import SHALLOW_ON_LOOP_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from tests.ingest.capture.test_capture import ENCODINGS, REFUSALS, SHAPES
@@ -154,7 +154,7 @@ async def test_a_project_with_limits_is_asked_for_room_each_time(
 async def test_a_large_body_is_read_outside_the_event_loop(
     capture_client: FastCaptureClient,
 ) -> None:
-    text = "x" * FAST_PATH_BYTES_MAX
+    text = "x" * SHALLOW_ON_LOOP_BYTES_MAX
     body = {"api_key": capture_client.tenant.token, **EVENT, "properties": {"text": text}}
 
     first, second, without_task = await capture_client.twice(json=body)

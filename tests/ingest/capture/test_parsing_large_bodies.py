@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 
 from fanion.errors import AppError, DecodedTooLarge, InvalidPayload, NoData
 from fanion.ingest.capture.parsing import (
+    SHALLOW_ON_LOOP_BYTES_MAX,
     Capture,
     LargeCapture,
     read_capture,
     read_large,
+    read_small,
     rewrite,
 )
 from fanion.ingest.capture.v1 import read_items_v1, read_large_v1, read_v1, v1_answer
-from fanion.ingest.items import iter_items, outline_of, read_items
+from fanion.ingest.items import count_usual_items, iter_items, outline_of, read_items
 from fanion.server.request import Request
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
-from fanion.wire.incremental_json import WINDOW_BYTES, decoded_bytes
+from fanion.wire.incremental_json import WINDOW_BYTES, Kind, PullParser, decoded_bytes
 from tests.support.examples import examples
 
 UUID = "01890f3c-aaaa-7bbb-8ccc-000000000000"
@@ -162,6 +164,67 @@ def test_a_million_items_come_in_pieces_of_a_window() -> None:
     assert max(sizes) <= WINDOW_BYTES // len(b'{"event":"a"},') + 1
     assert (capture.token, capture.refusal) == ("k", None)
     assert capture.items_json is body
+
+
+USUAL = json.dumps({**EVENT, "uuid": UUID}).encode()
+ODD_ITEMS = [
+    b"{}",
+    b"null",
+    b"7",
+    b"[]",
+    b'{"event":"a"}',
+    b'{"properties":[]}',
+    b'{"properties":{"a":"\\ud83d"}}',
+    b'{"properties":{"a":NaN}}',
+    b'{"properties":{"a":"\xed\xa0\xbd"}}',
+    b'{"uuid":"no uuid"}',
+    b'{"uuid":"{01890f3c-aaaa-7bbb-8ccc-000000000000}"}',
+    b'{"properties":{"a":[' + b"[" * 300 + b"]" * 300 + b"]}}",
+    b'{"properties":{"list":[' + b'{"properties":{}},' * WINDOW_BYTES + b"{}]}}",
+]
+
+
+@pytest.mark.parametrize("odd", ODD_ITEMS, ids=lambda odd: str(odd[:30]))
+@pytest.mark.parametrize("at", [0, 700, 1399])
+def test_an_odd_item_among_counted_ones_is_judged_as_when_read_at_once(odd: bytes, at: int) -> None:
+    items = [USUAL] * 1400
+    items[at] = odd
+    body = b'{"batch":[' + b",".join(items) + b'],"api_key":"k"}'
+
+    in_pieces = reported(lambda raw, _: read_both_phases(raw), body, False)
+
+    assert in_pieces == reported(lambda raw, _: read_capture(request(raw)), body, False)
+
+
+def test_usual_items_are_counted_and_not_decoded() -> None:
+    body = b'{"api_key":"k","batch":[' + b",".join([USUAL] * 1400) + b"]}"
+    pieces = PullParser(body)
+    counted = decoded = 0
+
+    for kind, value in pieces:
+        if kind is Kind.COUNTED:
+            counted += value
+        elif kind is Kind.RUN and isinstance(value, list):
+            decoded += len(value)
+            pieces.count_elements(count_usual_items)
+
+    window = WINDOW_BYTES // len(USUAL) + 1
+    assert counted + decoded == 1400
+    assert decoded <= window + 1  # the first window, which may hold the key, and the last item
+
+
+def test_an_ordinary_body_needs_no_thread_up_to_its_limit() -> None:
+    items = [USUAL] * (SHALLOW_ON_LOOP_BYTES_MAX // (len(USUAL) + 1) - 1)
+    body = b'{"api_key":"k","batch":[' + b",".join(items) + b"]}"
+
+    capture = read_small(request(body))
+
+    assert capture is not None
+    assert (capture.token, capture.items, capture.items_json) == ("k", len(items), body)
+    assert read_small(request(body + b" " * len(USUAL) * 2)) is None
+    assert read_small(request(body, content_encoding="br")) is None
+    assert read_small(request(body), is_engage=True) is None
+    assert read_small(request(body), len(body) - 1) is None
 
 
 def big(members: bytes) -> bytes:

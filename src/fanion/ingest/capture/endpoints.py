@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appender, Envelope, LogFull
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled, Unavailable
-from fanion.ingest.capture.parsing import Capture, read_large, read_shallow, read_small, rewrite
+from fanion.ingest.capture.parsing import (
+    SHALLOW_ON_LOOP_BYTES_MAX,
+    Capture,
+    read_large,
+    read_shallow,
+    read_small,
+    rewrite,
+)
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
 from fanion.ingest.capture.v1 import (
     bearer_token,
@@ -42,8 +49,6 @@ ADDRESS_HEADER = "fanion-client-address"
 NO_ADDRESS = "none"
 # The length shown of a header value that an error quotes.
 SHOWN_CHARS_MAX = 40
-# Reading a larger body takes more than a few milliseconds of the event loop.
-FAST_PATH_BYTES_MAX = 128 * 1024
 RETRY_AFTER_S = 5
 
 T = TypeVar("T")
@@ -98,7 +103,7 @@ class CaptureEndpoints:
             self.log,
             self.now,
             self.accepted,
-            min(self.body_bytes_max, FAST_PATH_BYTES_MAX),
+            min(self.body_bytes_max, SHALLOW_ON_LOOP_BYTES_MAX),
             fields,
             user_agent_of(headers),
             address_of,
