@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanion.cohorts.criteria.definition import GROUP_KEYS
+from fanion.cohorts.criteria.older_groups import GROUP_KEYS
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import (
     ALONE,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
 from fanion.cohorts.criteria import json_schema as cohort_schema
-from fanion.cohorts.criteria.definition import Criteria, normal_groups
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.older_groups import normal_groups
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.errors import Invalid
 from fanion.flags import json_schema as flag_schema

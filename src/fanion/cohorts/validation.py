@@ -23,9 +23,9 @@ from fanion.cohorts.criteria.definition import (
     filters_of_groups,
     leaves_of,
     nested_ids,
-    normal_groups,
     reaches,
 )
+from fanion.cohorts.criteria.older_groups import normal_groups
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.criteria.validation import check_conditions, check_criteria, check_groups
 from fanion.cohorts.model import LockedCohort, PlainCohort

@@ -194,6 +194,11 @@ def _annotations(hint: Any) -> Sequence[Any]:
     return [get_args(annotated)[1:]] if get_origin(annotated) is Annotated else []
 
 
+def unread(schema: JsonSchema) -> Option:
+    """Return an option that is only published: reading the type accepts any value."""
+    return Option(lambda *_: None, schema)
+
+
 def part(kind: type[Options]) -> Option:
     """Return the options of a type that are sent beside those of the outer type."""
     return Option(lambda fields, *_: read(kind, fields), None, beside=schemas_of(kind))

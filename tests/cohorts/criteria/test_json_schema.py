@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from fanion.cohorts.criteria.behaviour import BEHAVIOURS
 from fanion.cohorts.criteria.validation import check_criteria
 from fanion.errors import Invalid
-from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.operators import CRITERIA_OPERATORS
 from tests.flags.test_json_schema import (
     ABSENT,
@@ -73,7 +72,7 @@ def test_mistakes_in_criteria_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", VALUES_OF_ONE, ids=lambda value: repr(value)[:20])
-@pytest.mark.parametrize("kind", ["person", *sorted(COHORT_TYPES)])
+@pytest.mark.parametrize("kind", ["person", "cohort"])
 def test_schema_and_validation_agree_on_every_operator_and_value(kind: str, value: Any) -> None:
     for operator in (*OPERATORS, "less", "", None, ABSENT):
         require_agreement({"type": kind, "key": "id", "operator": operator, "value": value})

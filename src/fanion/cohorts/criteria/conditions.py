@@ -11,8 +11,8 @@ from fanion.cohorts.criteria.definition import ACCOMPANYING
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.operators import CRITERIA_OPERATORS, VALUES_MAX, ValueKind, is_value_of
-from fanion.rest.json_schema import JsonSchema, one_of
-from fanion.rest.options import Before, Option, Options, names_of, read
+from fanion.rest.json_schema import one_of
+from fanion.rest.options import Before, Option, Options, names_of, read, unread
 from fanion.rest.unknown_fields import require_known, shortened, suggestion
 
 _ALLOWED: Mapping[ValueKind, str] = {
@@ -106,20 +106,8 @@ def _is_id(value: object) -> bool:
     return not isinstance(value, str) or (value.strip().isascii() and value.strip().isdigit())
 
 
-def _type(*words: str) -> Option:
-    return Option(lambda *_: None, one_of(words))
-
-
-_NAME: Final[JsonSchema] = {
-    "type": "string",
-    "minLength": 1,
-    "description": "Name of the property.",
-}
-_NEGATION: Final[JsonSchema] = {
-    "type": ["boolean", "null"],
-    "description": "Negates the condition.",
-}
-NEGATION: Final = Option(_negation, _NEGATION)
+NEGATION: Final = Option(_negation, {"type": ["boolean", "null"]})
+_PROPERTY: Final = Option(_property_name, {"type": "string", "minLength": 1})
 # What an operator compares with depends on it: they are published together.
 _OPERATOR, _VALUE = Option(_operator, None, "operator"), Option(_value, None, "value")
 
@@ -141,9 +129,9 @@ class PersonCondition(Condition):
     required: ClassVar[Sequence[str]] = ("type", "key")
     known = ACCOMPANYING | {"group_key_names"}
 
-    type: ClassVar[Annotated[str, _type("person")]]
-    negation: ClassVar[Annotated[bool, NEGATION]]
-    key: ClassVar[Annotated[str, Option(_property_name, _NAME)]]
+    type: ClassVar[Annotated[str, unread(one_of(["person"]))]]
+    negation: ClassVar[Annotated[bool, NEGATION, "Negates the condition."]]
+    key: ClassVar[Annotated[str, _PROPERTY, "Name of the property."]]
     group_type_index: ClassVar[Annotated[None, Option(_no_group, None, "group_type_index")]]
     operator: ClassVar[Annotated[str, _OPERATOR]]
     value: ClassVar[Annotated[Any, _VALUE]]
@@ -156,7 +144,7 @@ class EventFilter(PersonCondition):
     called = "event"
     required = ("key",)
 
-    type: ClassVar[Annotated[str, _type("event")]]
+    type: ClassVar[Annotated[str, unread(one_of(["event"]))]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +153,9 @@ class CohortCondition(Condition):
     required = ("type", "key")
     known = ACCOMPANYING | {"cohort_name"}
 
-    type: ClassVar[Annotated[str, _type(*sorted(COHORT_TYPES))]]
+    type: ClassVar[Annotated[str, unread(one_of(sorted(COHORT_TYPES)))]]
     key: ClassVar[Annotated[str, Option(_cohort_key, one_of(("id",)))]]
-    negation: ClassVar[Annotated[bool, NEGATION]]
+    negation: ClassVar[Annotated[bool, NEGATION, "Negates the condition."]]
     operator: ClassVar[Annotated[str, _OPERATOR]]
     value: ClassVar[Annotated[Any, _VALUE]]
 

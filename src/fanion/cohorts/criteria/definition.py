@@ -9,20 +9,7 @@ from typing import Any
 
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, ConditionGroup, parse_tree
-from fanion.rest.unknown_fields import shortened, suggestion
 
-# The fields of an entry of `groups`. A new cohort stores all of them, missing ones as null.
-GROUP_KEYS = (
-    "properties",
-    "action_id",
-    "event_id",
-    "label",
-    "days",
-    "count",
-    "count_operator",
-    "start_date",
-    "end_date",
-)
 DAYS_DEFAULT = 365
 MIXED = "Property list cannot contain both PropertyGroup and Property objects"
 NAME_CHARS_MAX = 400
@@ -180,17 +167,6 @@ def dependent_ids(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
     return result
 
 
-def normal_groups(groups: object) -> list[dict[str, Any]]:
-    """Return the `groups` of a new cohort with all their keys.
-
-    Raises:
-        Invalid: The groups are not a list, or an entry has an unknown field or no criteria.
-    """
-    if not isinstance(groups, list):
-        raise Invalid("Groups must be a list.", attr="groups")
-    return [_normal_group(entry) for entry in groups]
-
-
 def filters_of_groups(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the `filters` that are equivalent to `groups`.
 
@@ -199,6 +175,11 @@ def filters_of_groups(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not groups:
         return {"properties": {}}
     return {"properties": {"type": "OR", "values": [_group_of(entry) for entry in groups]}}
+
+
+def exact_leaves(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the conditions of the shortest form, an object of values by property."""
+    return [{"key": key, "type": "person", "value": value} for key, value in properties.items()]
 
 
 def _lists(raw: object) -> Iterator[list[Any]]:
@@ -221,24 +202,6 @@ def _cohort_id(value: object) -> int | None:
     return None
 
 
-def _normal_group(entry: object) -> dict[str, Any]:
-    if not isinstance(entry, dict):
-        raise Invalid("A group must be an object.", attr="groups")
-    for key in entry:
-        if key not in GROUP_KEYS:
-            detail = f'Unknown field "{shortened(key)}". {suggestion(key, GROUP_KEYS)}'
-            raise Invalid(detail, attr="groups")
-    if not any(entry.get(key) for key in ("properties", "event_id", "action_id")):
-        raise Invalid("A group must have properties, event_id or action_id.", attr="groups")
-    normal = {key: entry.get(key) for key in GROUP_KEYS}
-    properties = normal["properties"]
-    if not isinstance(properties, list | dict | None):
-        raise Invalid("The properties of a group must be a list.", attr="groups")
-    if isinstance(properties, dict) and "values" not in properties:
-        normal["properties"] = _exact_leaves(properties)
-    return normal
-
-
 def _group_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     properties = entry.get("properties")
     if properties:
@@ -253,13 +216,9 @@ def _property_group(properties: object) -> dict[str, Any]:
             if isinstance(values, list):  # anything else is refused when the criteria are parsed
                 values = [_as_person(value) for value in values]
             return {"type": properties.get("type") or "AND", "values": values}
-        properties = _exact_leaves(properties)
+        properties = exact_leaves(properties)
     leaves = properties if isinstance(properties, list) else []
     return {"type": "AND", "values": [_as_person(leaf) for leaf in leaves]}
-
-
-def _exact_leaves(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": key, "type": "person", "value": value} for key, value in properties.items()]
 
 
 def _as_person(leaf: object) -> object:

@@ -26,9 +26,9 @@ from fanion.cohorts.criteria.definition import (
     FIELDS_OF_FILTERS,
     FIELDS_OF_GROUP,
     FIELDS_OF_QUERY,
-    GROUP_KEYS,
 )
-from fanion.cohorts.criteria.options import COMPARISONS, EVENT_FILTER
+from fanion.cohorts.criteria.older_groups import OlderGroup
+from fanion.cohorts.criteria.options import EVENT_FILTER
 from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CRITERIA_OPERATORS
 from fanion.rest.json_schema import (
@@ -36,10 +36,9 @@ from fanion.rest.json_schema import (
     JsonSchema,
     object_of,
     one_of,
-    or_null,
     reference,
 )
-from fanion.rest.options import required_names, schemas_of
+from fanion.rest.options import object_schema, required_names, schemas_of
 
 CRITERIA, GROUP, CONDITION = "CohortFilters", "CohortGroup", "CohortCondition"
 OLDER_GROUPS, QUERY = "CohortGroups", "CohortQuery"
@@ -94,8 +93,6 @@ EXAMPLES: Mapping[str, list[Any]] = {
     QUERY: [{"kind": "ActorsQuery", "properties": [_PAYS]}],
 }
 
-# Without `additionalProperties`: clients in Go and Java have no alternative to a map.
-_BY_NAME: JsonSchema = {"type": "object", "propertyNames": {"type": "string"}}
 # The names of the two ways to say how far back events count.
 _LENGTH, _BOUND = {"time_value", "time_interval"}, {"explicit_datetime"}
 
@@ -148,7 +145,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
             "items": reference(OLDER_GROUP),
             "examples": EXAMPLES[OLDER_GROUPS],
         },
-        OLDER_GROUP: _older_group(),
+        OLDER_GROUP: object_schema(OlderGroup),
         QUERY: {
             "description": "Persons who match now become members of a static cohort.",
             "anyOf": [reference(BY_PROPERTIES), reference(BY_SOURCE)],
@@ -199,23 +196,6 @@ def _event_form(kind: str, behaviour: type[Behaviour], left_out: Set[str]) -> Js
     }
     required = {"type", "value", *required_names(behaviour)} - left_out
     return object_of(fields, FIELDS_OF_BEHAVIORAL, sorted(required))
-
-
-def _older_group() -> JsonSchema:
-    named: JsonSchema = {"type": ["string", "null"]}
-    number: JsonSchema = {"type": ["integer", "string", "null"]}
-    fields: dict[str, JsonSchema] = {
-        "properties": {
-            "anyOf": [_BY_NAME, {"type": "array", "items": {}}, {"type": "null"}],
-            "description": "Property → value, or conditions on the person.",
-        },
-        "event_id": {**named, "description": "Name of the event."},
-        "days": {**number, "description": "Number of days to look back; 365 by default."},
-        "count": {**number, "description": "Number of times."},
-        "count_operator": or_null(one_of(COMPARISONS)),
-        "label": named,
-    }
-    return object_of(fields, GROUP_KEYS)
 
 
 def _query(required: str) -> JsonSchema:

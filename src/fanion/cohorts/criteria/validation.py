@@ -33,9 +33,8 @@ from fanion.cohorts.criteria.definition import (
     CriteriaError,
     check_filters,
     filters_of_groups,
-    normal_groups,
 )
-from fanion.cohorts.criteria.options import COMPARISONS, BehaviourFields
+from fanion.cohorts.criteria.older_groups import check_group, normal_groups
 from fanion.cohorts.criteria.resolve import LEAVES_MAX
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, GROUP_DEPTH_MAX
@@ -92,20 +91,8 @@ def check_groups(groups: Sequence[object], stored: Sequence[object] = ()) -> Non
 
 def _check_entry(entry: object, at: str) -> None:
     [normal] = normal_groups([entry])
-    if normal["properties"] and (normal["event_id"] or normal["action_id"]):
-        detail = (
-            f"A group must have either properties, or event_id or action_id, not both (at {at})."
-        )
-        raise Invalid(detail, attr="groups")
-    try:
-        if normal["days"] not in (None, ""):
-            BehaviourFields(normal).whole("days")
-    except CriteriaError as error:
-        raise Invalid(f"{error} (at {at})", attr="groups") from None
-    operator = normal["count_operator"]
-    if operator is not None and (not isinstance(operator, str) or operator not in COMPARISONS):
-        detail = f'Unknown count_operator "{shortened(operator)}" (at {at}).'
-        raise Invalid(f"{detail} {suggestion(str(operator), COMPARISONS)}", attr="groups")
+    with _report_as("groups", with_position=True):
+        check_group(normal, at)
     [group] = filters_of_groups([normal])["properties"]["values"]
     _check_tree(_Rules(_StoredNodes(None), False), group, "groups", at)
 

@@ -11,7 +11,7 @@ from fanion.insights.dates.bounds import Bound, parse_bound
 from fanion.insights.parsing.conditions import LEAVES_MAX, parse_filter
 from fanion.insights.parsing.fields import TIMES_STAND, Fields
 from fanion.rest.json_schema import NOTHING, JsonSchema, listed, one_of, or_null, reference
-from fanion.rest.options import Before, Option, Options, read, schemas_of
+from fanion.rest.options import Before, Option, Options, read, schemas_of, unread
 from fanion.rest.posthog_insight_fields import OF_KINDS
 
 CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
@@ -167,7 +167,7 @@ CONDITIONS: Final = Option(
 )
 # An option that PostHog has and that is not calculated: `refuse_unread` refuses it.
 OFF_SCHEMA: Final = {**NOTHING, "description": "Not supported; leave it out."}
-OFF: Final = Option(lambda *_: None, OFF_SCHEMA)
+OFF: Final = unread(OFF_SCHEMA)
 
 
 def _longest(chars_max: int | None) -> JsonSchema:

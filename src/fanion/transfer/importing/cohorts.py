@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import structs
 from sqlalchemy import select, update
 
-from fanion.cohorts.criteria.definition import normal_groups
+from fanion.cohorts.criteria.older_groups import normal_groups
 from fanion.cohorts.imports.csv_ids import person_ids
 from fanion.cohorts.imports.store import pending_ids, store_uploaded_ids
 from fanion.cohorts.members.store import is_seen
