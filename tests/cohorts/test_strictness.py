@@ -220,6 +220,7 @@ async def test_insight_parameters_that_would_be_ignored_are_refused(
     ("more", "attr"),
     [
         ({"select": ["name"]}, "query__select"),
+        ({"limit": 5, "search": "a", "orderBy": ["id"]}, "query__search"),
         ({"propertys": []}, "query__propertys"),
         ({"properties": [person_is("plan", "x", operator="gt")]}, "query"),
     ],

@@ -244,7 +244,7 @@ def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
     if kind != "ActorsQuery":
         detail = f'The kind of a query must be ActorsQuery, not "{shortened(kind)}".'
         raise Invalid(detail, attr="query")
-    require_known(query, FIELDS_OF_QUERY | UNSUPPORTED_FIELDS_OF_QUERY, "query")
+    require_known(query, FIELDS_OF_QUERY.union(UNSUPPORTED_FIELDS_OF_QUERY), "query")
     for name in UNSUPPORTED_FIELDS_OF_QUERY:
         if query.get(name):
             raise Invalid(

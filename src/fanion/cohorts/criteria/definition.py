@@ -40,8 +40,8 @@ ACCOMPANYING = frozenset({"id", "sort_key", "label", "conditionHash", "bytecode"
 
 # Fields of a query for a static cohort. The unsupported ones would change which persons match.
 FIELDS_OF_QUERY = frozenset({"kind", "properties", "tags", "version", "response", "modifiers"})
-UNSUPPORTED_FIELDS_OF_QUERY = frozenset(
-    {"source", "select", "search", "fixedProperties", "orderBy", "limit", "offset"}
+UNSUPPORTED_FIELDS_OF_QUERY = (
+    *("source", "select", "search", "fixedProperties", "orderBy", "limit", "offset"),
 )
 
 
