@@ -1,6 +1,7 @@
 """Statements of questions run within limits, and no longer than a client waits."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,17 @@ async def test_rows_are_read(events: EventStore) -> None:
     )
 
     assert rows == [(0, "x"), (1, "x")]
+    assert statements.turns.gate.running == 0
+
+
+async def test_the_smaller_statement_runs_where_memory_does_not_suffice(
+    events: EventStore,
+) -> None:
+    statements = of_gate(events, QuestionLimits(memory_bytes=50_000_000))
+
+    rows = await statements.rows(1, replace(LARGE, smaller=Statement("SELECT 1", {})))
+
+    assert rows == [(1,)]
     assert statements.turns.gate.running == 0
 
 

@@ -18,7 +18,8 @@ from fanion.insights.sql.compiler import Statement
 
 # The engine's error codes for too much time, and for too much memory or too many rows.
 _TIME: Final = frozenset({159, 160})
-_SIZE: Final = frozenset({158, 173, 241, 307, 396})
+_MEMORY: Final = frozenset({173, 241})
+_SIZE: Final = _MEMORY | {158, 307, 396}
 
 
 class IncompleteSession(Exception):
@@ -70,7 +71,7 @@ class Statements:
         return replace(self, limits=replace(self.limits, seconds=seconds))
 
     async def rows(self, project_id: int, statement: Statement) -> list[tuple[Any, ...]]:
-        """Return the rows of the answer.
+        """Return the rows of the answer, by the smaller statement where memory does not suffice.
 
         Raises:
             IncompleteSession: The statement does not read whole sessions, and met a long one.
@@ -85,6 +86,8 @@ class Statements:
         except StatementFailed as error:
             if error.code == INCOMPLETE_SESSION:
                 raise IncompleteSession from None
+            if error.code in _MEMORY and statement.smaller is not None:
+                return await self.rows(project_id, statement.smaller)
             raise self._too_large(error) from None
         return list(zip(*columns, strict=True))
 

@@ -54,8 +54,15 @@ _GROUP_TEXTS = """(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
+    """A statement with its values.
+
+    Attributes:
+        smaller: The statement that gives the same in less memory, and takes longer.
+    """
+
     text: str
     parameters: Mapping[str, Any]
+    smaller: "Statement | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
 from fanion.insights.sql.breakdown import Bins, equal_bins
 from fanion.insights.sql.compiler import Statement
+from fanion.insights.trends.actors_sql import actors_statement, extent_statement
 from fanion.insights.trends.frames import (
     Frame,
     Numbers,
@@ -40,12 +41,7 @@ from fanion.insights.trends.places import (
 from fanion.insights.trends.query import TrendsQuery, read_trends
 from fanion.insights.trends.result import FrameNumbers, largest_values, trend_result
 from fanion.insights.trends.rows_sql import SeriesQuery
-from fanion.insights.trends.sql import (
-    actors_statement,
-    extent_statement,
-    ranked_trend_statement,
-    trend_statement,
-)
+from fanion.insights.trends.sql import ranked_trend_statement, trend_statement
 from fanion.projects.model import Project
 
 # Numbers in one result: a second's work at most, and a few megabytes of JSON.

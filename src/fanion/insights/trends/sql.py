@@ -1,4 +1,4 @@
-"""The statements of trends: of their numbers, of the actors behind one, and of histograms' ends.
+"""The statements of the numbers of trends.
 
 A trend goes from rows of `events` to rows (interval, value, number).
 
@@ -10,9 +10,10 @@ Source: insights.md, sections 4, 13 and 17; cohorts.md, section 23.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from fanion.insights.sql.breakdown import EVENT_BREAKDOWNS, with_other_values
+from fanion.insights.sql.breakdown import with_other_values
 from fanion.insights.sql.compiler import OTHER, Statement
 from fanion.insights.trends.maths import Aggregate
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
@@ -67,7 +68,15 @@ FIRST_BUCKET = """
 GROUP BY value, counted
 """
 
-# For persons that are counted once, or in each of several intervals.
+# The persons of each interval, in memory together.
+SETS = """
+  SELECT {names}, arrayJoin(counted) AS {counted}
+    FROM (SELECT {names}, groupUniqArray({counted}) AS counted
+            FROM ({rows})
+        GROUP BY {names})
+"""
+
+# For persons that are counted once, or in some of several intervals, and in less memory.
 ONE_BY_ONE = """
   SELECT one.1 AS bucket, value, sum(one.2) AS total
     FROM (SELECT value, arrayJoin({cells}) AS one
@@ -75,14 +84,6 @@ ONE_BY_ONE = """
                     FROM ({valued})
                 GROUP BY value, counted))
 GROUP BY bucket, value
-"""
-
-ACTORS = """
-  SELECT counted AS actor, sum(n) AS number
-    FROM ({valued})
-   WHERE {condition}
-GROUP BY counted
-ORDER BY number DESC, actor
 """
 
 
@@ -99,12 +100,17 @@ def trend_statement(
             for all values, with one row more than are shown.
         most: The number of rows, instead of one more than are shown.
     """
-    sql = _TrendSql(query)
-    trend = sql.trend(values)
-    weight = "total" if query.window is None else sql.covered_days()
     limit = query.limit + 1 if most is None else most
-    text = LARGEST.format(trend=trend, weight=weight, limit=limit)
-    return sql.compiler.statement(text)
+    statement = _largest(_TrendSql(query, keeps_sets=False), values, limit)
+    if not _TrendSql(query).keeps_sets:
+        return statement
+    return replace(_largest(_TrendSql(query), values, limit), smaller=statement)
+
+
+def _largest(sql: "_TrendSql", values: Sequence[str] | None, limit: int) -> Statement:
+    trend = sql.trend(values)
+    weight = "total" if sql.query.window is None else sql.covered_days()
+    return sql.compiler.statement(LARGEST.format(trend=trend, weight=weight, limit=limit))
 
 
 def ranked_trend_statement(query: SeriesQuery) -> Statement:
@@ -120,6 +126,21 @@ def ranked_trend_statement(query: SeriesQuery) -> Statement:
 
 
 class _TrendSql(SeriesRows):
+    """The SQL of the numbers of a series.
+
+    Args:
+        keeps_sets: Whether the persons of an interval may be in memory together.
+
+    Attributes:
+        keeps_sets: Whether they are, which only some series gain from.
+    """
+
+    def __init__(self, query: SeriesQuery, *, keeps_sets: bool = True) -> None:
+        super().__init__(query)
+        counts_actors = self._builder() == self._of_actors
+        is_plain = not query.once and query.window is None and not self.values.needs_person
+        self.keeps_sets = keeps_sets and counts_actors and is_plain and bool(query.starts)
+
     def trend(self, values: Sequence[str] | None) -> str:
         build = self._builder()
         return build(lambda rows, more: self._shown(self.valued(rows, more), values))
@@ -152,6 +173,8 @@ class _TrendSql(SeriesRows):
 
     def _of_actors(self, valued: _Value) -> str:
         columns = self.columns(actor=True)
+        if self.keeps_sets:
+            return self._of_sets(valued, columns)
         buckets = "groupUniqArray(bucket) AS buckets"
         others = {name: text for name, text in columns.items() if name != "bucket"}
         rows = self.rows(columns, self.where(), once=False)
@@ -162,6 +185,17 @@ class _TrendSql(SeriesRows):
             buckets="groupUniqArrayArray(buckets)",
             valued=valued(grouped, ["buckets", f"{self.counted} AS counted"]),
         )
+
+    def _of_sets(self, valued: _Value, columns: Mapping[str, str]) -> str:
+        counted = "group_key" if self.by_group else "who"
+        rows = SETS.format(
+            names=", ".join(name for name in columns if name != counted),
+            counted=counted,
+            rows=self.rows(columns, self.where(), once=False),
+        )
+        rows = self.resolved(rows, list(columns))
+        rows = valued(rows, ["bucket", f"{self.counted} AS counted"])
+        return COUNTED.format(total="uniqExact(counted)", valued=rows)
 
     def _cells(self) -> str:
         """Return SQL for pairs (interval, number) of a person with an event in each of `days`."""
@@ -227,82 +261,3 @@ class _TrendSql(SeriesRows):
 
     def _first_time(self, valued: _Value) -> str:
         return COUNTED.format(total="count()", valued=valued(self.first_events(), ["bucket"]))
-
-
-def actors_statement(
-    query: SeriesQuery, values: Sequence[str], hidden: Sequence[str] | None = None
-) -> Statement:
-    """Return the statement of rows (actor, number of its events), the largest number first.
-
-    Args:
-        values: The value of the breakdown, one text for each property; empty for all.
-        hidden: If given, all values but these are meant.
-    """
-    sql = _ActorsSql(query)
-    return sql.compiler.statement(sql.actors(values, hidden))
-
-
-class _ActorsSql(SeriesRows):
-    def actors(self, values: Sequence[str], hidden: Sequence[str] | None) -> str:
-        rows, counted = self._found()
-        return ACTORS.format(
-            valued=self.valued(rows, [f"{counted} AS counted", "n"]),
-            condition=self._of_values(values, hidden),
-        )
-
-    def _of_values(self, values: Sequence[str], hidden: Sequence[str] | None) -> str:
-        bind = self.compiler.bindings
-        if hidden is not None:
-            return f"value NOT IN {bind.texts(hidden)}"
-        if not values:
-            return "1"
-        if len(values) == 1:
-            return f"value = {bind.text(values[0])}"
-        return f"value = toJSONString({bind.texts(values)})"
-
-    def _found(self) -> tuple[str, str]:
-        """Return rows of who is counted, with its events, or sessions that count once, as `n`."""
-        math = self.math
-        if math.is_first_time:
-            return f"SELECT *, 1 AS n FROM ({self.first_events()})", self.counted
-        if math.of_sessions:
-            return f"SELECT *, 1 AS n FROM ({self.sessions(actor=True)})", self.counted
-        if math.aggregate is not None and not math.is_per_actor:
-            return f"SELECT *, 1 AS n FROM ({self.measured(actor=True)})", self.counted
-        if math.word in ("unique_session", "unique_group"):
-            return self._with_key(), "key" if math.word == "unique_group" else self.counted
-        return self.events_of_actors(), self.counted
-
-    def _with_key(self) -> str:
-        columns = self.columns(actor=self.math.word == "unique_session") | {"key": self.key()}
-        rows = self.rows(columns, f"{self.where()} AND key != ''", once=True)
-        return self.resolved(self.grouped(rows, columns, "count() AS n"), [*columns, "n"])
-
-
-def extent_statement(query: SeriesQuery, index: int) -> Statement:
-    """Return the statement of one row: the least and the greatest number, null without any.
-
-    Args:
-        index: The index of the part of the breakdown.
-    """
-    sql = _ExtentSql(query)
-    return sql.compiler.statement(sql.extent(index))
-
-
-class _ExtentSql(SeriesRows):
-    def extent(self, index: int) -> str:
-        """Return SQL for the extent of a histogram, over the events that are counted."""
-        assert self.query.breakdowns is not None
-        part, compiler = self.query.breakdowns.parts[index], self.compiler
-        number = compiler.number_of(compiler.own_text(part))
-        if part.type in EVENT_BREAKDOWNS:
-            where = f"{self.where()} AND isNotNull(number)"
-            rows = self.rows({"number": number}, where, once=False)
-            return f"SELECT min(number), max(number) FROM ({rows})"
-        rows = self.rows({"who": compiler.person()}, self.where(), once=False)
-        persons = compiler.resolved_person(f"SELECT DISTINCT who FROM ({rows})", ["who"])
-        held = f"SELECT person_id, {number} AS number FROM persons FINAL WHERE {compiler.project}"
-        return (
-            f"SELECT min(number), max(number) FROM ({persons}) AS found "
-            f"LEFT ANY JOIN ({held}) AS held ON held.person_id = actor WHERE isNotNull(number)"
-        )
