@@ -1,4 +1,4 @@
-"""JSON Schema of a flag's contents, built from the tables that validation uses.
+"""JSON Schema of a flag's contents, made of the types whose fields validation reads.
 
 Validation refuses more than the schema can express: shares of variants that do not sum to 100,
 repeated variant keys, payloads and conditions for variants that do not exist, payloads that are not
@@ -11,35 +11,23 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from fanion.flags.automation.schedule import STEPS_MAX, Operation
-from fanion.flags.definitions.rollback_conditions import CONDITIONS_MAX, OPERATORS, THRESHOLD_TYPES
-from fanion.flags.definitions.validation import posthog_fields
-from fanion.insights.kinds.json_schema import TRENDS
+from fanion.flags.definitions.rollback_conditions import CONDITIONS_MAX, RollbackCondition
+from fanion.flags.definitions.validation.conditions import INDEX, OF_GROUPS, OF_PERSONS, Condition
+from fanion.flags.definitions.validation.fields import (
+    PAYLOADS,
+    VARIANT,
+    ConditionSet,
+    Filters,
+    Variant,
+)
 from fanion.properties.json_schema import condition_forms, values_of
-from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
-from fanion.properties.operators import OPERATORS as CONDITION_OPERATORS
-from fanion.rest.json_schema import NOTHING, JsonSchema, listed, object_of, one_of, reference
+from fanion.properties.operators import OPERATORS
+from fanion.rest.json_schema import JsonSchema, one_of, reference
+from fanion.rest.options import object_schema, schemas_of
 
-FILTERS, PAYLOADS, VARIANT = "FlagFilters", "FlagPayloads", "FlagVariant"
-ROLLBACK = "RollbackConditions"
+FILTERS, ROLLBACK = "FlagFilters", "RollbackConditions"
 
 _PLAN: JsonSchema = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
-_SHARE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 100}
-_INDEX: JsonSchema = {"type": "integer", "minimum": 0, "maximum": GROUP_TYPE_INDEX_MAX}
-# Only null: generators of clients have no type that is null alone.
-_NO_INDEX: JsonSchema = {
-    "type": ["integer", "null"],
-    "not": {"type": "integer"},
-    "description": "Only for a flag of a group type.",
-}
-_NAME: JsonSchema = {"type": "string", "minLength": 1, "description": "Name of the property."}
-# Fields of conditions by type.
-_OWN_FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
-    "person": {"key": _NAME, "group_type_index": {"type": ["integer", "null"]}},
-    "group": {"key": _NAME, "group_type_index": _INDEX},
-    "cohort": {"key": {"description": "`id`, or absent."}},
-    "flag": {"key": {"type": ["string", "integer"], "description": "The other flag's id or key."}},
-}
-_REQUIRED = {"person": ["key"], "group": ["key", "group_type_index"], "cohort": [], "flag": ["key"]}
 EXAMPLES: Mapping[str, list[Any]] = {
     FILTERS: [
         {"groups": [{"rollout_percentage": 20}]},
@@ -128,33 +116,35 @@ def flag_schemas() -> dict[str, JsonSchema]:
             "anyOf": [reference("PersonFlagFilters"), reference("GroupFlagFilters")],
             "examples": EXAMPLES[FILTERS],
         },
-        "PersonFlagFilters": _filters("Person", _NO_INDEX),
-        "GroupFlagFilters": _filters(
-            "Group",
-            {**_INDEX, "description": "The group type that the flag is evaluated for."},
-            "aggregation_group_type_index",
-        ),
-        "PersonConditionSet": _condition_set("Person", _NO_INDEX),
-        "GroupConditionSet": _condition_set(
-            "Group",
-            {**_INDEX, "type": ["integer", "null"], "description": "The index in the filters."},
+        "PersonFlagFilters": object_schema(Filters),
+        "GroupFlagFilters": {
+            **_of_group_type(
+                object_schema(Filters),
+                {**INDEX, "description": "The group type that the flag is evaluated for."},
+            ),
+            "required": [*Filters.required, "aggregation_group_type_index"],
+        },
+        "PersonConditionSet": object_schema(ConditionSet),
+        "GroupConditionSet": _of_group_type(
+            object_schema(ConditionSet),
+            {**INDEX, "type": ["integer", "null"], "description": "The index in the filters."},
         ),
         "PersonCondition": {
             "description": "A condition on a property of the person, a cohort, or another flag.",
-            "anyOf": [form for kind in ("person", "cohort", "flag") for form in _conditions(kind)],
+            "anyOf": _conditions(OF_PERSONS),
         },
         "GroupCondition": {
             "description": "A condition on a property of the group.",
-            "anyOf": _conditions("group"),
+            "anyOf": _conditions(OF_GROUPS),
         },
-        VARIANT: _variant(),
+        VARIANT: {**object_schema(Variant), "examples": EXAMPLES[VARIANT]},
         PAYLOADS: {
             "description": "Payloads that SDKs return with the value, by variant, or for a flag "
             "without variants by `true`. Any JSON; a string must be JSON text.",
             "type": "object",
             "examples": EXAMPLES[PAYLOADS],
         },
-        "RollbackCondition": _rollback_condition(),
+        "RollbackCondition": object_schema(RollbackCondition),
         ROLLBACK: {
             "description": "The flag is disabled when one of them holds.",
             "anyOf": [
@@ -176,7 +166,7 @@ def scheduled_payload(described: JsonSchema) -> JsonSchema:
     """Return the struct's schema of a scheduled change, with the type of each operation's value."""
     values: Mapping[str, JsonSchema] = {
         "update_status": {"type": "boolean"},
-        "update_rollout_percentage": _SHARE,
+        "update_rollout_percentage": object_schema(Variant)["properties"]["rollout_percentage"],
     }
     fields: JsonSchema = described["properties"]
     return {
@@ -206,98 +196,31 @@ def _plans(operation: str, value: JsonSchema) -> tuple[JsonSchema, JsonSchema]:
     )
 
 
-def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
-    sets = listed(reference(f"{of}ConditionSet"))
-    multivariate: dict[str, JsonSchema] = {
-        "variants": {
-            **listed(reference(VARIANT)),
-            "description": "Percentages sum to 100; keys are unique.",
-        },
-        "override_property_values": {
-            **NOTHING,
-            "description": "Not supported: use a condition set with a variant.",
-        },
-    }
-    fields: dict[str, JsonSchema] = {
-        "groups": {
-            "description": "Condition sets, combined by OR; a new flag needs at least one.",
-            "type": "array",
-            "items": reference(f"{of}ConditionSet"),
-        },
-        "multivariate": {
-            **object_of(multivariate, posthog_fields.OF_MULTIVARIATE),
-            "type": ["object", "null"],
-        },
-        "payloads": {"anyOf": [reference(PAYLOADS), {"type": "null"}]},
-        "aggregation_group_type_index": index,
-        "super_groups": {**sets, "description": "Early access; only the first is used."},
-        "holdout_groups": {**sets, "description": "The first excludes its share from the flag."},
-        "properties": {**NOTHING, "description": "The older form; use groups."},
-        **{
-            name: {**NOTHING, "description": f"Not supported. {instead}"}
-            for name, instead in posthog_fields.UNSUPPORTED_OF_FILTERS.items()
-        },
-    }
-    return object_of(fields, posthog_fields.OF_FILTERS, ["groups", *required])
+def _of_group_type(of_persons: JsonSchema, index: JsonSchema) -> JsonSchema:
+    """Return the schema of filters or condition sets of a flag for a group type.
+
+    Args:
+        of_persons: The schema for a flag that is evaluated for persons.
+    """
+    fields = {name: _with_groups(field) for name, field in of_persons["properties"].items()}
+    return {**of_persons, "properties": {**fields, "aggregation_group_type_index": index}}
 
 
-def _condition_set(of: str, index: JsonSchema) -> JsonSchema:
-    fields: dict[str, JsonSchema] = {
-        "properties": {
-            **listed(reference(f"{of}Condition")),
-            "description": "Conditions, combined by AND; without any, all match.",
-        },
-        "rollout_percentage": {
-            **_SHARE,
-            "type": ["number", "null"],
-            "description": "Percentage of the matches that get the flag; null is 100.",
-        },
-        "variant": {
-            "type": ["string", "null"],
-            "description": "Variant for all matches.",
-        },
-        "aggregation_group_type_index": index,
-    }
-    return object_of(fields, posthog_fields.OF_GROUP)
+def _with_groups(field: JsonSchema) -> JsonSchema:
+    """Return the schema with the components for groups in place of those for persons."""
+    name = field.get("items", {}).get("$ref")
+    return {**field, "items": {"$ref": name.replace("/Person", "/Group")}} if name else field
 
 
-def _conditions(kind: str) -> list[JsonSchema]:
-    """Return the schemas of conditions of one type."""
-    fields: dict[str, JsonSchema] = {
-        "type": one_of((kind,)),
-        "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
-        **_OWN_FIELDS[kind],
-    }
-    required = ["type", *_REQUIRED[kind]]
-    values = values_of(CONDITION_OPERATORS[kind])
-    return condition_forms(values, fields, posthog_fields.OF_PROPERTY, required)
-
-
-def _variant() -> JsonSchema:
-    fields: dict[str, JsonSchema] = {
-        "key": {"type": "string", "pattern": r"\S", "description": "The value that SDKs return."},
-        "name": {"type": ["string", "null"], "description": "A name for display."},
-        "rollout_percentage": _SHARE,
-    }
-    schema = object_of(fields, posthog_fields.OF_VARIANT, ["key", "rollout_percentage"])
-    return {**schema, "examples": EXAMPLES[VARIANT]}
-
-
-def _rollback_condition() -> JsonSchema:
-    fields: dict[str, JsonSchema] = {
-        "threshold_type": one_of(THRESHOLD_TYPES),
-        "threshold": {"type": "number"},
-        "operator": {
-            **one_of(OPERATORS),
-            "description": "`lt`: disabled below the threshold; `gt`: above it.",
-        },
-        "threshold_metric": {
-            "allOf": [
-                reference(TRENDS),
-                {"required": ["events"], "properties": {"events": {"minItems": 1}}},
-            ],
-            "description": "The count of its first event is averaged over the last seven days.",
-        },
-    }
-    known = posthog_fields.OF_ROLLBACK_CONDITION
-    return object_of(fields, known, sorted(known))
+def _conditions(types: Mapping[str, type[Condition]]) -> list[JsonSchema]:
+    """Return the schemas of conditions of some types."""
+    return [
+        form
+        for name, kind in types.items()
+        for form in condition_forms(
+            values_of(OPERATORS[name]),
+            {"type": one_of((name,)), **schemas_of(kind)},
+            kind.known,
+            ["type", *kind.required],
+        )
+    ]

@@ -171,7 +171,7 @@ def object_schema(kind: type[Options]) -> JsonSchema:
 
 
 def _without_null(schema: JsonSchema) -> JsonSchema:
-    kinds = schema["type"]
+    kinds = schema.get("type")
     return {**schema, "type": kinds[0]} if isinstance(kinds, list) and "null" in kinds else schema
 
 

@@ -15,8 +15,9 @@ from uuid import UUID
 
 from fanion.errors import Invalid
 from fanion.flags.definitions.validation.conditions import value_kind
-from fanion.flags.definitions.validation.filters import conditions
-from fanion.flags.definitions.validation.posthog_fields import OF_FLAG, OF_GROUP, OF_PROPERTY
+from fanion.flags.definitions.validation.filters import OF_CONDITION_SET
+from fanion.flags.definitions.validation.parts import conditions
+from fanion.flags.definitions.validation.posthog_fields import OF_FLAG
 from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition, ProjectCohorts
 from fanion.properties.bindings import Bindings
 from fanion.properties.condition_sql import property_condition
@@ -41,7 +42,7 @@ from fanion.properties.match import (
     never,
     property_test,
 )
-from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
+from fanion.properties.operators import CONDITION_FIELDS, GROUP_TYPE_INDEX_MAX
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 
 LEAVES_MAX = 200
@@ -167,9 +168,9 @@ def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
 
 def _require_known_names(condition: Mapping[str, Any], attr: str) -> None:
     """Raise Invalid for an unknown name: with a misspelt name every person would count."""
-    require_known(condition, OF_GROUP, attr)
+    require_known(condition, OF_CONDITION_SET, attr)
     for leaf, at in conditions(condition, attr):
-        require_known(leaf, OF_PROPERTY, at)
+        require_known(leaf, CONDITION_FIELDS, at)
 
 
 def _properties(condition: object, attr: str) -> list[Any]:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Text, cast
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.definitions.store import cohort_rows, definitions_around, flag_row, live_flags
-from fanion.flags.definitions.validation.filters import not_computable
+from fanion.flags.definitions.validation.parts import not_valid
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import (
     FlagDefinitions,
@@ -61,12 +61,12 @@ def _require_own(connection: Connection, row: Mapping[str, Any]) -> None:
     try:
         rules = parse_rules(row["filters"])
     except ValueError as error:
-        raise not_computable(str(error)) from None
+        raise not_valid(str(error)) from None
     if _has_dependencies(rules):
         around = definitions_around(connection, row["project_id"], flag_row(row))
         problem = problem_of(row["id"], around)
         if problem is not None:
-            raise not_computable(problem)
+            raise not_valid(problem)
 
 
 def _has_dependencies(rules: Rules) -> bool:

@@ -3,41 +3,92 @@
 Source: flags.md section 17.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from fanion.errors import Invalid
-from fanion.flags.definitions.validation.filters import same_json
-from fanion.flags.definitions.validation.posthog_fields import OF_ROLLBACK_CONDITION
+from fanion.flags.definitions.validation.parts import Part, same_json
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.trends.query import TrendsQuery, parse_trends
+from fanion.insights.trends.query import TRENDS_FILTERS, TrendsQuery, parse_trends
+from fanion.rest.json_schema import one_of, reference
+from fanion.rest.options import Before, Option, Options, names_of, read
 from fanion.rest.unknown_fields import no_choice, require_known
 
 _FIELD = "rollback_conditions"
 # Conditions of one flag; each is a query to the event store.
 CONDITIONS_MAX = 20
-THRESHOLD_TYPES = ("insight",)
-OPERATORS = ("lt", "gt")
 AVERAGED = timedelta(days=7)
+
+Operator = Literal["lt", "gt"]
+
+
+def _word(words: Collection[str]) -> Option:
+    def read_word(condition: Part, name: str, _: Before) -> str:
+        word: str = condition.values[name]
+        if word not in words:
+            raise no_choice(word, words, condition.place(name))
+        return word
+
+    return Option(read_word, one_of(words))
+
+
+def _threshold(condition: Part, name: str, _: Before) -> float:
+    threshold = condition.values[name]
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        raise condition.error(name, "A valid number is required.")
+    return threshold
+
+
+def _metric(condition: Part, name: str, _: Before) -> TrendsQuery:
+    """Read a metric, which needs a series: without one the average is 0, below every threshold."""
+    metric, at = condition.values[name], condition.place(name)
+    if not isinstance(metric, Mapping):
+        raise _not_a_dict(metric, at)
+    try:
+        query = parse_trends(metric)
+    except Invalid as problem:
+        attr = at if problem.attr is None else f"{at}__{problem.attr}"
+        raise Invalid(problem.detail, code=problem.code, attr=attr) from None
+    if not query.series:
+        raise Invalid("A metric needs at least one event.", code="required", attr=f"{at}__events")
+    return query
+
+
+_METRIC: Final = {
+    "allOf": [
+        reference(TRENDS_FILTERS),
+        {"required": ["events"], "properties": {"events": {"minItems": 1}}},
+    ]
+}
 
 
 @dataclass(frozen=True, slots=True)
-class RollbackCondition:
+class RollbackCondition(Options):
     """A rollback condition that compares a metric with a threshold.
 
     Attributes:
         metric: Its first series is averaged over the last seven days.
     """
 
-    metric: TrendsQuery
-    threshold: float
-    below: bool
+    required = ("threshold_type", "operator", "threshold", "threshold_metric")
+
+    threshold_type: ClassVar[Annotated[str, _word(["insight"])]]
+    operator: Annotated[
+        Operator, _word(get_args(Operator)), "`lt`: disabled below the threshold; `gt`: above it."
+    ]
+    threshold: Annotated[float, Option(_threshold, {"type": "number"})]
+    metric: Annotated[
+        TrendsQuery,
+        Option(_metric, _METRIC, "threshold_metric"),
+        "The count of its first event is averaged over the last seven days.",
+    ]
 
     def holds(self, average: float) -> bool:
-        return average < self.threshold if self.below else average > self.threshold
+        below = self.operator == "lt"
+        return average < self.threshold if below else average > self.threshold
 
 
 def listed_conditions(stored: object) -> Sequence[object]:
@@ -82,7 +133,8 @@ def read_condition(raw: object) -> RollbackCondition | None:
         raise ValueError("the threshold must be finite")
     if not isinstance(metric, Mapping):
         raise ValueError("threshold_metric must be an object")
-    return RollbackCondition(parse_trends(metric), threshold, raw.get("operator") == "lt")
+    operator: Operator = "lt" if raw.get("operator") == "lt" else "gt"
+    return RollbackCondition(operator, threshold, parse_trends(metric))
 
 
 def check_conditions(sent: object, stored: object) -> None:
@@ -114,39 +166,18 @@ def check_conditions(sent: object, stored: object) -> None:
 
 def _check_condition(raw: object, at: str) -> None:
     if not isinstance(raw, Mapping):
-        raise Invalid(
-            f'Expected a dictionary of items but got type "{type(raw).__name__}".',
-            code="not_a_dict",
-            attr=at,
-        )
-    require_known(raw, OF_ROLLBACK_CONDITION, at)
-    for name in ("threshold_type", "operator", "threshold", "threshold_metric"):
+        raise _not_a_dict(raw, at)
+    require_known(raw, names_of(RollbackCondition), at)
+    condition = Part(raw, at)
+    for name in RollbackCondition.required:
         if raw.get(name) is None:
-            raise Invalid("This field is required.", code="required", attr=f"{at}__{name}")
-    for name, allowed in (("threshold_type", THRESHOLD_TYPES), ("operator", OPERATORS)):
-        if raw[name] not in allowed:
-            raise no_choice(raw[name], allowed, f"{at}__{name}")
-    threshold, metric = raw["threshold"], raw["threshold_metric"]
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
-        raise Invalid("A valid number is required.", attr=f"{at}__threshold")
-    if not isinstance(metric, Mapping):
-        raise Invalid(
-            f'Expected a dictionary of items but got type "{type(metric).__name__}".',
-            code="not_a_dict",
-            attr=f"{at}__threshold_metric",
-        )
-    _check_metric(metric, f"{at}__threshold_metric")
+            raise condition.required(name)
+    read(RollbackCondition, condition)
 
 
-def _check_metric(metric: Mapping[str, Any], at: str) -> None:
-    """Check a metric, which needs a series: without one the average is 0, below every threshold."""
-    try:
-        query = parse_trends(metric)
-    except Invalid as problem:
-        attr = at if problem.attr is None else f"{at}__{problem.attr}"
-        raise Invalid(problem.detail, code=problem.code, attr=attr) from None
-    if not query.series:
-        raise Invalid("A metric needs at least one event.", code="required", attr=f"{at}__events")
+def _not_a_dict(value: object, at: str) -> Invalid:
+    detail = f'Expected a dictionary of items but got type "{type(value).__name__}".'
+    return Invalid(detail, code="not_a_dict", attr=at)
 
 
 def averaged_span(now: datetime) -> DateRange:

@@ -7,7 +7,8 @@ only floating-point numbers send.
 from collections.abc import Mapping
 from typing import Any
 
-_SET_LISTS = ("groups", "super_groups", "holdout_groups")
+# The fields that hold condition sets.
+SET_LISTS = ("groups", "super_groups", "holdout_groups")
 _ROLLOUT, _EXCLUSION = "rollout_percentage", "exclusion_percentage"
 
 
@@ -25,7 +26,7 @@ def with_whole_percentages(filters: Any) -> Any:
     if not isinstance(filters, Mapping):
         return filters
     changed: dict[str, Any] = {}
-    for name in _SET_LISTS:
+    for name in SET_LISTS:
         _put_changed(changed, filters, name, _whole_sets(filters.get(name), _ROLLOUT))
     _put_changed(changed, filters, "holdout", _whole_object(filters.get("holdout"), _EXCLUSION))
     multivariate = filters.get("multivariate")

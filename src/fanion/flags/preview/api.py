@@ -13,7 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from fanion.flags.blast_radius.by_condition import ladder_of
-from fanion.flags.definitions.validation.filters import not_computable
+from fanion.flags.definitions.validation.parts import not_valid
 from fanion.flags.engine.definition import (
     FlagRow,
     Rules,
@@ -100,4 +100,4 @@ def _reach_rules(row: FlagRow | None) -> Rules:
     try:
         return Rules() if row is None else parse_rules(row.filters, row.rollout_percentage)
     except ValueError as error:
-        raise not_computable(str(error)) from None
+        raise not_valid(str(error)) from None

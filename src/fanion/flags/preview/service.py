@@ -15,7 +15,7 @@ from fanion.errors import BodyTooLarge, Invalid
 from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.definitions import unsaved_store as storage
 from fanion.flags.definitions.access_store import access_of
-from fanion.flags.definitions.validation.filters import condition_sets, objects_of
+from fanion.flags.definitions.validation.parts import condition_sets, objects_of
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow, compile_flag, parse_rules
 from fanion.flags.engine.evaluate import NOTHING, find_needs

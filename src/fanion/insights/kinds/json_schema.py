@@ -10,7 +10,7 @@ from fanion.insights.kinds.service import ACTORS_QUERY, KINDS
 from fanion.insights.parsing.options import CONDITION, GROUP
 from fanion.insights.parsing.query_names import WRAPPERS
 from fanion.insights.query import SERIES, Scope
-from fanion.insights.trends.query import Series, TrendsQuery
+from fanion.insights.trends.query import TRENDS_FILTERS, Series, TrendsQuery
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import condition_forms, values_of
 from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS, ValueKind
@@ -18,7 +18,7 @@ from fanion.rest.json_schema import JsonSchema, object_of, one_of, or_null, refe
 from fanion.rest.options import object_schema, schemas_of
 from fanion.rest.posthog_insight_fields import OF_FILTERS, WORDS
 
-TRENDS, INSIGHT_QUERY = "TrendsFilters", "InsightQuery"
+TRENDS, INSIGHT_QUERY = TRENDS_FILTERS, "InsightQuery"
 INSIGHT_FILTERS = "InsightFilters"
 # A kind that PostHog knows and that is not calculated here.
 STORED_ONLY: Final = "SESSIONS"

@@ -35,6 +35,8 @@ from fanion.rest.posthog_insight_fields import (
     OF_ENTITY,
 )
 
+# The component of the published schema.
+TRENDS_FILTERS: Final = "TrendsFilters"
 # Formulas have letters for this many series.
 SERIES_MAX: Final = 26
 FORMULAS_MAX: Final = 20

@@ -13,7 +13,7 @@ from fanion.db.drivers import TransactionConflict
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects
 from fanion.flags.definitions.integrity_store import flags_without_answer
-from fanion.flags.definitions.validation.filters import same_json
+from fanion.flags.definitions.validation.parts import same_json
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
 from fanion.groups.store import write_types
 from fanion.projects.store import move_flag_version, set_account_filters

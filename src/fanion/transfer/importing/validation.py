@@ -12,7 +12,8 @@ from fanion.cohorts.criteria.definition import check_filters as check_cohort_fil
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
 from fanion.flags.definitions.rollback_conditions import check_conditions
-from fanion.flags.definitions.validation.filters import check_filters, same_json
+from fanion.flags.definitions.validation.filters import check_filters
+from fanion.flags.definitions.validation.parts import same_json
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.engine.percentages import with_whole_percentages
 from fanion.insights.alerts.model import check_threshold

@@ -3,34 +3,112 @@
 Source: flags.md sections 5 and 12.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
 
 from fanion.errors import Invalid
+from fanion.flags.definitions.validation.parts import FilterPart, Part, not_valid
 from fanion.properties.filters import ID_MAX
-from fanion.properties.operators import OPERATORS, VALUES_MAX, ValueKind, is_value_of
+from fanion.properties.operators import (
+    CONDITION_FIELDS,
+    GROUP_TYPE_INDEX_MAX,
+    OPERATORS,
+    VALUES_MAX,
+    ValueKind,
+    is_value_of,
+)
+from fanion.rest.json_schema import JsonSchema
+from fanion.rest.options import Before, Option, Options, read
 from fanion.rest.unknown_fields import shortened, suggestion
 
-_PERSON_TYPES = frozenset({"person", "cohort", "flag"})
 _ALLOWED: Mapping[ValueKind, str] = {
     "any": "a text, a number, a boolean, or a list of at least one of these",
     "flag": "true, false or the key of a variant",
     "version": "a version such as 1.4.0",
     "wildcard": "a version such as 1.4.*",
 }
+INDEX: Final[JsonSchema] = {"type": "integer", "minimum": 0, "maximum": GROUP_TYPE_INDEX_MAX}
 
 
-def check_condition(leaf: Mapping[str, Any], index: object, at: str) -> None:
-    """Raise Invalid, with the code and text that clients compare, unless the condition is valid.
+def _boolean(condition: Part, name: str, _: Before) -> None:
+    if not isinstance(condition.values.get(name), bool | None):
+        raise condition.error(name, "Must be a valid boolean.")
 
-    Args:
-        index: The flag's group type; None if it is evaluated for persons.
-        at: The path of the condition, in the form of `attr`.
-    """
-    _check_type(leaf, index)
-    _check_plain_fields(leaf, at)
-    kind = value_kind(leaf, leaf["type"], at)
-    _check_value(leaf, kind, at)
+
+def _property_name(condition: Part, name: str, _: Before) -> None:
+    key = condition.values.get(name)
+    if not (isinstance(key, str) and key):
+        raise condition.error(name, "key must be the name of a property.")
+
+
+def unchecked(schema: JsonSchema) -> Option:
+    """Return the option of a field that is checked elsewhere, if at all."""
+    return Option(lambda *_: None, schema)
+
+
+_NEGATION: Final = Option(_boolean, {"type": ["boolean", "null"]})
+_NAME: Final = Option(_property_name, {"type": "string", "minLength": 1})
+_FLAG: Final = unchecked({"type": ["string", "integer"]})
+
+
+@dataclass(frozen=True, slots=True)
+class Condition(Options):
+    """The fields of a condition besides its operator and value, for which its type has a table."""
+
+    required: ClassVar[Sequence[str]] = ("key",)
+    known = CONDITION_FIELDS
+
+    negation: ClassVar[Annotated[bool | None, _NEGATION, "Negates the condition."]]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCondition(Condition):
+    """A condition on a property of the person."""
+
+    key: ClassVar[Annotated[str, _NAME, "Name of the property."]]
+    group_type_index: ClassVar[Annotated[int | None, unchecked({"type": ["integer", "null"]})]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCondition(PersonCondition):
+    """A condition on a property of the group."""
+
+    required = ("key", "group_type_index")
+
+    group_type_index: ClassVar[Annotated[int, unchecked(INDEX)]]
+
+
+@dataclass(frozen=True, slots=True)
+class CohortCondition(Condition):
+    """A condition on a cohort, which is the value."""
+
+    required = ()
+
+    key: ClassVar[Annotated[Any, unchecked({}), "`id`, or absent."]]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagCondition(Condition):
+    """A condition on another flag."""
+
+    key: ClassVar[Annotated[str | int, _FLAG, "The other flag's id or key."]]
+
+
+# The conditions of a flag by type.
+OF_PERSONS: Final[Mapping[str, type[Condition]]] = {
+    "person": PersonCondition,
+    "cohort": CohortCondition,
+    "flag": FlagCondition,
+}
+OF_GROUPS: Final[Mapping[str, type[Condition]]] = {"group": GroupCondition}
+
+
+def check_condition(condition: FilterPart) -> None:
+    """Raise Invalid, with the code and text that clients compare, unless the condition is valid."""
+    read(_type_of(condition), condition)
+    leaf = condition.values
+    _check_value(leaf, value_kind(leaf, leaf["type"], condition.at), condition.at)
 
 
 def read_cohort_id(value: object) -> int | None:
@@ -48,21 +126,15 @@ def no_such_cohort(value: object) -> Invalid:
     return _invalid(f"Cohort with id {shortened(value)} does not exist", "cohort_does_not_exist")
 
 
-def _check_type(leaf: Mapping[str, Any], index: object) -> None:
-    kind = leaf.get("type")
+def _type_of(condition: FilterPart) -> type[Condition]:
+    kind, index = condition.values.get("type"), condition.change.index
     if index is None:
-        if not isinstance(kind, str) or kind not in _PERSON_TYPES:
-            raise _invalid("Filters are not valid (can only use person and cohort properties)")
-    elif kind != "group" or leaf.get("group_type_index") != index:
-        raise _invalid("Filters are not valid (can only use group properties)")
-
-
-def _check_plain_fields(leaf: Mapping[str, Any], at: str) -> None:
-    negation, key = leaf.get("negation"), leaf.get("key")
-    if negation is not None and not isinstance(negation, bool):
-        raise Invalid("Must be a valid boolean.", attr=f"{at}__negation")
-    if leaf["type"] in ("person", "group") and not (isinstance(key, str) and key):
-        raise Invalid("key must be the name of a property.", attr=f"{at}__key")
+        if not isinstance(kind, str) or kind not in OF_PERSONS:
+            raise not_valid("can only use person and cohort properties")
+        return OF_PERSONS[kind]
+    if kind != "group" or condition.values.get("group_type_index") != index:
+        raise not_valid("can only use group properties")
+    return GroupCondition
 
 
 def value_kind(leaf: Mapping[str, Any], kind: str, at: str) -> ValueKind:
@@ -78,7 +150,7 @@ def value_kind(leaf: Mapping[str, Any], kind: str, at: str) -> ValueKind:
     """
     operator = leaf.get("operator")
     if operator is not None and not isinstance(operator, str):
-        raise _invalid(f"Filters are not valid (an operator must be text, not {operator!r})")
+        raise not_valid(f"an operator must be text, not {operator!r}")
     known = OPERATORS[kind]
     if kind == "flag" and operator not in known:
         detail = "Flag properties must use the 'flag_evaluates_to' operator"

@@ -5,8 +5,6 @@ The structs of `flags.definitions.schemas` have the fields that Fanion stores; t
 Source: PostHog's published schema and clients, 2021 to 2026.
 """
 
-from fanion.properties.operators import CONDITION_FIELDS
-
 # Fields that are returned with a flag and sent back with it: ids, authors, times, counts, states.
 READ_ONLY = frozenset(
     {
@@ -32,25 +30,6 @@ IGNORED = frozenset(
 )
 OF_FLAG = READ_ONLY | IGNORED
 
-OF_FILTERS = frozenset(
-    {
-        *("groups", "multivariate", "payloads", "aggregation_group_type_index"),
-        *("super_groups", "holdout_groups", "holdout", "early_exit", "feature_enrollment"),
-        # The older form, without groups.
-        "properties",
-    }
-)
-OF_GROUP = frozenset(
-    {
-        *("properties", "rollout_percentage", "variant", "aggregation_group_type_index"),
-        *("sort_key", "description", "users_affected"),
-    }
-)
-OF_PROPERTY = CONDITION_FIELDS
-OF_MULTIVARIATE = frozenset({"variants", "override_property_values"})
-OF_VARIANT = frozenset({"key", "name", "rollout_percentage"})
-OF_ROLLBACK_CONDITION = frozenset({"threshold", "threshold_type", "threshold_metric", "operator"})
-
 # Fields of scheduled changes, which PostHog lists by project and Fanion by flag.
 OF_SCHEDULED_CHANGE = frozenset(
     {
@@ -61,10 +40,3 @@ OF_SCHEDULED_CHANGE = frozenset(
 
 # Fields of a role's permission to edit a flag, all maintained by the server.
 OF_ROLE_ACCESS = frozenset({"id", "feature_flag", "role", "added_at", "updated_at"})
-
-# Known fields that are refused because they would have no effect, with what to do instead.
-UNSUPPORTED_OF_FILTERS: dict[str, str] = {
-    "early_exit": "Leave it out: the first condition set that matches decides.",
-    "feature_enrollment": "Use super_groups.",
-    "holdout": "Use holdout_groups.",
-}
