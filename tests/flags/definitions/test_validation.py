@@ -207,6 +207,14 @@ def test_a_new_mistake_is_refused_where_a_stored_one_remains() -> None:
     assert refused.value.attr == "filters__groups__1__rollout"
 
 
+@pytest.mark.parametrize("odd", [{}, {"key": None}, {"key": ["a"]}], ids=["no", "null", "a list"])
+def test_a_stored_variant_without_a_key_is_no_reason_to_refuse_another(odd: Json) -> None:
+    stored_variant = {**odd, "rollout_percentage": 50}
+    stored = variants(stored_variant, v("b", 50))
+
+    check_filters(variants(stored_variant, v("c", 50)), creating=False, stored=stored)
+
+
 def test_a_stored_condition_is_checked_again_by_another_group_type() -> None:
     stored = leaf()
 

@@ -109,7 +109,10 @@ def _check_together(variants: Sequence[Part]) -> None:
         raise Invalid("Invalid variant definitions: Variant rollout percentages must sum to 100.")
     seen: set[str] = set()
     for variant in variants:
-        key = variant.values["key"]
+        key = variant.values.get("key")
+        # A stored variant may have no key.
+        if not isinstance(key, str):
+            continue
         if key in seen:
             detail = f'There is another variant with the key "{shortened(key)}".'
             raise variant.error("key", detail)
