@@ -1,6 +1,7 @@
 """Flag evaluation over HTTP, with person properties stored on the server."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import httpx
 import msgspec
@@ -10,24 +11,54 @@ from bench.ingestion import wait_until_ingested
 from bench.report import Row
 from tests.support.server import Keys, RealServer
 
-CASES = ((1, 0.35), (50, 0.15), (500, 0.04))
+FLAGS = (1, 50, 500)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Requests to one path.
+
+    Attributes:
+        targets: The rates that are wanted, as parts of the floor's, for each of FLAGS.
+    """
+
+    name: str
+    path: str
+    targets: tuple[float, ...]
+
+    def request(self, keys: Keys) -> tuple[bytes, Mapping[str, str]]:
+        """Return the body and the headers."""
+        if "ofrep" in self.path:
+            body: dict[str, object] = {"context": {"targetingKey": "user-1"}}
+            return msgspec.json.encode(body), {"X-API-Key": keys.project_api_key}
+        body = {"api_key": keys.project_api_key, "distinct_id": "user-1"}
+        return msgspec.json.encode(body), {}
+
+
+CASES = (
+    Case("decide", "/decide?v=3", (0.35, 0.15, 0.04)),
+    Case("flags", "/flags?v=2", (0.3, 0.07, 0.01)),
+    Case("OFREP", "/ofrep/v1/evaluate/flags", (0.3, 0.07, 0.01)),
+)
 
 
 def run() -> Iterator[Row]:
-    for flags, target in CASES:
+    for number, flags in enumerate(FLAGS):
         with servers.floor() as floor, servers.fanion() as (server, keys):
             store(server, keys, flags)
-            body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
-            bare = load.post(floor, body)
-            ours = load.post(f"{server.url}/decide?v=3", body, processes=[server.pid])
-            assert ours.failed == 0, ours
-            yield Row(
-                f"decide, {flags} flag{'s' if flags > 1 else ''}",
-                f"{ours.requests_per_s:,.0f}/s ({ours.shown})",
-                f"{bare.requests_per_s:,.0f}/s",
-                ours.requests_per_s / bare.requests_per_s,
-                target,
-            )
+            for case in CASES:
+                body, headers = case.request(keys)
+                bare = load.post(floor, body)
+                url = server.url + case.path
+                ours = load.post(url, body, headers, processes=[server.pid])
+                assert ours.failed == 0, ours
+                yield Row(
+                    f"{case.name}, {flags} flag{'s' if flags > 1 else ''}",
+                    f"{ours.requests_per_s:,.0f}/s ({ours.shown})",
+                    f"{bare.requests_per_s:,.0f}/s",
+                    ours.requests_per_s / bare.requests_per_s,
+                    case.targets[number],
+                )
 
 
 def store(server: RealServer, keys: Keys, flags: int) -> None:
