@@ -43,13 +43,15 @@ class ManualEndpoint:
         self.ordinary.append(request.body)
         return Response(200, b"ordinary")
 
-    def take(self, body: bytes, peer: str, reply: Reply) -> bool:
+    def take(self, body: bytes, peer: str, reply: Reply) -> Response | bool:
         assert peer.startswith("127.0.0.1:")
         if body == b"no":
             return False
         if body == b"oh":
             raise ZeroDivisionError
         self.fast.append(body)
+        if body.startswith(b"!"):
+            return Response(201, body)
         self.replies.append(reply)
         return True
 
@@ -68,9 +70,7 @@ def manual_endpoint() -> ManualEndpoint:
     management: AsgiApp = _nothing
     telemetry = Telemetry(Metrics(), lines)
     endpoint = ManualEndpoint(Application(Routes({}), management, telemetry, 1000), output, lines)
-    route = Route(
-        "captures", endpoint.post, find_fast_endpoint=lambda query, headers: endpoint.take
-    )
+    route = Route("captures", endpoint.post, find_fast_endpoint=lambda head: endpoint.take)
     endpoint.application = Application(Routes({"/e": route}), management, telemetry, 1000)
     return endpoint
 
@@ -145,6 +145,53 @@ async def test_requests_after_it_wait_for_their_turn() -> None:
             endpoint.replies[number](Response(200, body))
             assert (await client.answer())[2] == body
         assert (endpoint.ordinary, endpoint.fast) == ([b"hi"], [b"b1", b"b2", b"b3"])
+
+
+async def test_an_endpoint_may_answer_at_once() -> None:
+    async with opened_endpoint() as (endpoint, _, client):
+        for body in (b"!1", b"!2"):
+            client.writer.write(post(body))
+            status, headers, content = await client.answer()
+            assert (status, content) == (201, body)
+            assert headers["x-request-id"]
+
+        assert (endpoint.fast, endpoint.replies) == ([b"!1", b"!2"], [])
+        statuses = [line["status"] for line in endpoint.logged() if line["event"] == "request"]
+        assert statuses == [200, 201, 201]
+
+
+async def test_pipelined_requests_are_answered_in_order_also_after_the_client_has_ended() -> None:
+    async with opened_endpoint() as (endpoint, _, client):
+        bodies = [b"!%d" % number for number in range(9)]
+        bodies[3:3] = [b"no"]
+        client.writer.write(b"".join(map(post, bodies)))
+        client.writer.write_eof()
+
+        for body in bodies:
+            assert (await client.answer())[2] == (b"ordinary" if body == b"no" else body)
+        assert await client.is_closed()
+        assert endpoint.fast == [body for body in bodies if body != b"no"]
+
+
+async def test_other_connections_have_their_turn_between_pipelined_requests() -> None:
+    async with opened_endpoint() as (endpoint, stub, client):
+        other = await stub.client()
+        client.writer.write(b"".join(post(b"!%d" % (number % 10)) for number in range(2_000)))
+        await until(lambda: len(endpoint.fast) > 0)
+        other.writer.write(post(b"!x"))
+
+        await until(lambda: b"!x" in endpoint.fast)
+        assert len(endpoint.fast) < 2_000
+
+
+async def test_a_server_that_ends_closes_after_an_answer_at_once() -> None:
+    async with opened_endpoint() as (_, stub, client):
+        stub.is_ending = True
+        client.writer.write(post(b"!1"))
+
+        _, headers, content = await client.answer()
+        assert (headers["connection"], content) == ("close", b"!1")
+        assert await client.is_closed()
 
 
 def _are_more_than(replies: list[Reply], number: int) -> bool:

@@ -150,7 +150,8 @@ def test_web_workers_answer_captures_and_flags_that_no_limit_leaves_to_the_serve
 ) -> None:
     capture: Any = SimpleNamespace(post=0, find_fast_endpoint=0, discard=0, engage=0, v1=0)
     flags: Any = SimpleNamespace(
-        decide=SimpleNamespace(decide=0, flags=0), ofrep=SimpleNamespace(bulk=0, single=0)
+        decide=SimpleNamespace(decide=0, flags=0, find_fast_decide=0, find_fast_flags=0),
+        ofrep=SimpleNamespace(bulk=0, single=0, find_fast_bulk=0, find_fast_single=0),
     )
 
     routes = worker_routes(capture, flags, evaluation)

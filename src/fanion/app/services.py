@@ -32,8 +32,9 @@ from fanion.flags.definitions.store import FlagStore
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
 from fanion.flags.evaluation.counters_store import EvaluationCountStore
-from fanion.flags.evaluation.endpoints import DecideEndpoints, EvaluationLimit, no_location
+from fanion.flags.evaluation.endpoints import DecideEndpoints, no_location
 from fanion.flags.evaluation.offline_store import OfflineFlagStore
+from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.service import EvaluationCounters, Evaluator
 from fanion.flags.evaluation.snapshot_store import take_over_snapshot
 from fanion.flags.evaluation.subject_store import SubjectStore

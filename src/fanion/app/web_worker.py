@@ -31,6 +31,7 @@ from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch
 from fanion.server.connection import Connection
 from fanion.server.head import RequestHead
 from fanion.server.request import FastEndpoint, Reply, Request
+from fanion.server.response import Response
 from fanion.server.server import HttpServer
 from fanion.web.application import FastRoute, error_response
 from fanion.web.routes import AnsweredBy
@@ -211,11 +212,15 @@ class WebWorker:
         self._send(RateLimitRequest(request_id, project.id, items, size, now))
         return int(await answer)
 
-    def _answer_fast(self, endpoint: FastEndpoint, body: bytes, peer: str, reply: Reply) -> bool:
-        if self._changes < self._counters.changes or not endpoint(body, peer, reply):
+    def _answer_fast(
+        self, endpoint: FastEndpoint, body: bytes, peer: str, reply: Reply
+    ) -> Response | bool:
+        if self._changes < self._counters.changes:
             return False
-        self._answered[0] += 1
-        return True
+        answer = endpoint(body, peer, reply)
+        if answer is not False:
+            self._answered[0] += 1
+        return answer
 
     async def _catch_up(self, changes: int) -> None:
         while self._changes < changes:

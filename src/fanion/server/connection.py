@@ -199,13 +199,15 @@ class Connection(FlowControl):
         try:
             begun, body, is_last, unparsed = self.parser.feed(data, cached)
             if isinstance(begun, CachedHead):
+                self._unparsed = unparsed  # read as soon as the request is answered
                 self._begin_complete(begun, body)
-            else:
-                if begun is not None:
-                    self._begin_receiving(begun)
-                    _, body, is_last, unparsed = self.parser.feed(unparsed)
-                self._receive(body, is_last=is_last)
+                return
+            if begun is not None:
+                self._begin_receiving(begun)
+                _, body, is_last, unparsed = self.parser.feed(unparsed)
+            self._receive(body, is_last=is_last)
         except HttpError as error:
+            self._unparsed = b""
             self._refuse(error)
             return
         self._unparsed = unparsed
@@ -221,8 +223,10 @@ class Connection(FlowControl):
         """
         if cached.fast_path is not None:
             keep_alive = not self._server.is_ending
-            self.answering = cached.fast_path(self, self.peer, keep_alive, body)
-            if self.answering is not None:
+            request = cached.fast_path(self, self.peer, keep_alive, body)
+            if request is not None:
+                self.answering = request
+                request.begin()
                 return
         self._begin(Request.begin(self, self.peer, self.local, cached.head, body))
 

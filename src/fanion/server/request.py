@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fanion.server.errors import ClientDisconnected, ContentTooLarge, HttpError, Overloaded
-from fanion.server.forwarded import Headers, network_of
+from fanion.server.forwarded import network_of
 from fanion.server.head import RequestHead
 from fanion.server.response import (
     BODILESS,
@@ -49,18 +49,22 @@ class FastRequest:
         self.is_lost = True
         self.keep_alive = False
 
+    def begin(self) -> None:
+        """Note that the connection answers this request now. It may be answered at once."""
 
-# Accepts requests with one head, to be answered later: connection, its peer, `keep_alive` and body.
-# Returns None, with nothing done, for a request that needs a task. Never raises.
+
+# Accepts requests with one head: connection, its peer, `keep_alive` and body. The connection calls
+# `begin` of the request next. Returns None, with nothing done, for a request that needs a task.
+# Never raises.
 FastPath = Callable[["Connection", str, bool, bytes], FastRequest | None]
 # Takes the response, or the error in its place, once, in the event loop. Never raises.
 Reply = Callable[[Response | Exception], None]
-# Answers a request without a task: body, peer and reply, which is called later and never before
-# this returns. Returns False, with nothing done, for a request that needs a task.
-FastEndpoint = Callable[[bytes, str, Reply], bool]
-# Returns the endpoint of all requests with this query and these headers, or None if they need a
+# Answers a request without a task: body, peer and reply. Returns the response; or True if it calls
+# the reply later, never before it returns; or False, with nothing done, for a request that needs a
 # task.
-FindFastEndpoint = Callable[[str, Headers], FastEndpoint | None]
+FastEndpoint = Callable[[bytes, str, Reply], Response | bool]
+# Returns the endpoint of all requests with this head, or None if they need a task.
+FindFastEndpoint = Callable[[RequestHead], FastEndpoint | None]
 
 
 class Request:

@@ -1,6 +1,5 @@
 """The application: public routes are answered here, management requests by the web framework."""
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
@@ -56,7 +55,7 @@ class Application:
         route = self.routes.find(head.path)
         if route is None or route.find_fast_endpoint is None or head.method != "POST":
             return None
-        endpoint = route.find_fast_endpoint(head.query, head.headers)
+        endpoint = route.find_fast_endpoint(head)
         return None if endpoint is None else FastRoute(head, route, endpoint, self.telemetry)
 
     async def answer(self, request: Request) -> bool:
@@ -236,11 +235,15 @@ class FastRoute:
         """Accept a request as a `FastPath` does."""
         request = RoutedFastRequest(self, connection, peer, keep_alive)
         try:
-            is_accepted = self.endpoint(body, peer, request)
+            answer = self.endpoint(body, peer, request)
         except Exception as error:
-            asyncio.get_running_loop().call_soon(request, error)
+            request.answer = error
             return request
-        return request if is_accepted else None
+        if answer is False:
+            return None
+        if answer is not True:
+            request.answer = answer
+        return request
 
     def client(self, peer: str) -> str:
         """Return the client's address, for the log; most heads are sent by only one peer."""
@@ -264,9 +267,13 @@ class FastRoute:
 
 
 class RoutedFastRequest(FastRequest):
-    """One request, until its route's endpoint replies."""
+    """One request, until its route's endpoint replies.
 
-    __slots__ = ("_peer", "_route", "_since")
+    Attributes:
+        answer: The answer of an endpoint that has it at once.
+    """
+
+    __slots__ = ("_peer", "_route", "_since", "answer")
 
     def __init__(
         self, route: FastRoute, connection: Connection, peer: str, keep_alive: bool, /
@@ -282,6 +289,11 @@ class RoutedFastRequest(FastRequest):
         self._since = perf_counter()
         self.keep_alive = keep_alive
         self.is_answered = self.is_lost = False
+        self.answer: Response | Exception | None = None
+
+    def begin(self) -> None:
+        if self.answer is not None:
+            self(self.answer)
 
     def __call__(self, response: Response | Exception) -> None:
         """Send the response, as a `server.request.Reply`."""

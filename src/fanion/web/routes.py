@@ -199,10 +199,27 @@ def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
 def evaluation_routes(
     flags: FlagEndpoints, answered_by: AnsweredBy = AnsweredBy.HERE
 ) -> Mapping[str, Route]:
+    decide, ofrep = flags.decide, flags.ofrep
     return {
-        "/decide": Route("decide", flags.decide.decide, answered_by=answered_by),
-        "/flags": Route("flags", flags.decide.flags, answered_by=answered_by),
-        OFREP: Route("ofrep", flags.ofrep.bulk, answered_by=answered_by, is_body_read=False),
+        "/decide": Route(
+            "decide",
+            decide.decide,
+            find_fast_endpoint=decide.find_fast_decide,
+            answered_by=answered_by,
+        ),
+        "/flags": Route(
+            "flags",
+            decide.flags,
+            find_fast_endpoint=decide.find_fast_flags,
+            answered_by=answered_by,
+        ),
+        OFREP: Route(
+            "ofrep",
+            ofrep.bulk,
+            find_fast_endpoint=ofrep.find_fast_bulk,
+            answered_by=answered_by,
+            is_body_read=False,
+        ),
     }
 
 
@@ -232,7 +249,13 @@ def _secret_key_route(name: str, endpoint: Endpoint) -> Route:
 def _single_flag(
     flags: FlagEndpoints, answered_by: AnsweredBy = AnsweredBy.HERE
 ) -> tuple[str, str, Route]:
-    single = Route("ofrep", flags.ofrep.single, answered_by=answered_by, is_body_read=False)
+    single = Route(
+        "ofrep",
+        flags.ofrep.single,
+        find_fast_endpoint=flags.ofrep.find_fast_single,
+        answered_by=answered_by,
+        is_body_read=False,
+    )
     return f"{OFREP}/", "", single
 
 

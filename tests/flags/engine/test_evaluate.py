@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple
 
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
@@ -72,7 +73,7 @@ def test_flags_that_are_off_can_be_reported_as_disabled() -> None:
     every = evaluate(flags, Subject("u"), NOW, with_inactive=True)
     chosen = evaluate(flags, Subject("u"), NOW, ["off", "gone"], with_inactive=True)
 
-    assert every.decisions["off"] == Decision(False, DecisionReason.DISABLED, None)
+    assert astuple(every.decisions["off"]) == ("off", False, DecisionReason.DISABLED, None, None)
     assert set(every.decisions) == {"on", "off"}
     assert set(chosen.decisions) == {"off"}
 
@@ -144,19 +145,20 @@ def test_null_lists_are_empty() -> None:
 
     answer = evaluate(flag_set(FlagRow(1, "f", filters)), Subject("u"), NOW)
 
-    assert answer.decisions["f"] == Decision(False, DecisionReason.NO_CONDITION_MATCH, 0)
+    expected = ("f", False, DecisionReason.NO_CONDITION_MATCH, 0, None)
+    assert astuple(answer.decisions["f"]) == expected
 
 
 @pytest.mark.parametrize(
     ("decision", "words"),
     [
-        (Decision(True, DecisionReason.CONDITION_MATCH, 0), "Matched condition set 1"),
-        (Decision("a", DecisionReason.CONDITION_MATCH, 4), "Matched condition set 5"),
-        (Decision(False, DecisionReason.NO_CONDITION_MATCH, 0), "No matching condition set"),
-        (Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, 0), "Out of rollout bound"),
-        (Decision(False, DecisionReason.NO_GROUP_TYPE), "No group type"),
-        (Decision(True, DecisionReason.SUPER_CONDITION_VALUE, 0), "Super condition value"),
-        (Decision("x", DecisionReason.HOLDOUT_CONDITION_VALUE, 0), "Holdout condition value"),
+        (Decision("f", True, DecisionReason.CONDITION_MATCH, 0), "Matched condition set 1"),
+        (Decision("f", "a", DecisionReason.CONDITION_MATCH, 4), "Matched condition set 5"),
+        (Decision("f", False, DecisionReason.NO_CONDITION_MATCH, 0), "No matching condition set"),
+        (Decision("f", False, DecisionReason.OUT_OF_ROLLOUT_BOUND, 0), "Out of rollout bound"),
+        (Decision("f", False, DecisionReason.NO_GROUP_TYPE), "No group type"),
+        (Decision("f", True, DecisionReason.SUPER_CONDITION_VALUE, 0), "Super condition value"),
+        (Decision("f", "x", DecisionReason.HOLDOUT_CONDITION_VALUE, 0), "Holdout condition value"),
     ],
 )
 def test_a_reason_has_words(decision: Decision, words: str) -> None:
@@ -164,10 +166,10 @@ def test_a_reason_has_words(decision: Decision, words: str) -> None:
 
 
 def test_a_decision_knows_its_variant() -> None:
-    assert Decision("blue", DecisionReason.CONDITION_MATCH, 0).variant == "blue"
-    assert Decision("blue", DecisionReason.CONDITION_MATCH, 0).enabled
-    assert Decision(True, DecisionReason.CONDITION_MATCH, 0).variant is None
-    assert not Decision(False, DecisionReason.NO_GROUP_TYPE).enabled
+    assert Decision("f", "blue", DecisionReason.CONDITION_MATCH, 0).variant == "blue"
+    assert Decision("f", "blue", DecisionReason.CONDITION_MATCH, 0).enabled
+    assert Decision("f", True, DecisionReason.CONDITION_MATCH, 0).variant is None
+    assert not Decision("f", False, DecisionReason.NO_GROUP_TYPE).enabled
 
 
 class TestAStoreOutOfReach:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from fanion.flags.engine.model import Decision, DecisionReason
 from fanion.flags.evaluation.service import EXACT_MAX, SAMPLE_EVERY, EvaluationCounters
 
-ON = Decision(True, DecisionReason.CONDITION_MATCH, 0)
-OFF = Decision(False, DecisionReason.NO_CONDITION_MATCH)
-TEST = Decision("test", DecisionReason.CONDITION_MATCH, 0)
+ON = Decision("a", True, DecisionReason.CONDITION_MATCH, 0)
+OFF = Decision("a", False, DecisionReason.NO_CONDITION_MATCH)
+TEST = Decision("b", "test", DecisionReason.CONDITION_MATCH, 0)
 
 
 def counts_with(*chances: float) -> EvaluationCounters:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanion.events.storage.store import EventStore
-from fanion.flags.evaluation.endpoints import KEYS_MAX, EvaluationLimit, TooManyEvaluations
+from fanion.flags.evaluation.rate_limit import KEYS_MAX, EvaluationLimit, TooManyEvaluations
 from fanion.projects.auth.keys import KEY_CHARS_MAX
 from tests.support.application import Tenant, error, open_app_server, open_tenant
 

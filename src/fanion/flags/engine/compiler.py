@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanion.flags.engine.conditions import EvaluationTest
-from fanion.flags.engine.definition import Condition, Flag, Rules, Variant, payload_of
+from fanion.flags.engine.definition import Condition, Flag, Rules, payload_of
 from fanion.flags.engine.hashing import (
     HOLDOUT_PREFIX,
     VARIANT_SALT,
@@ -21,7 +21,6 @@ from fanion.flags.engine.hashing import (
     sha1,
 )
 from fanion.flags.engine.model import (
-    NO_GROUP_TYPE,
     CannotCompute,
     Decision,
     DecisionReason,
@@ -77,7 +76,7 @@ def for_subject(
 ) -> Program:
     """Wrap a program to receive what the flag buckets by: group, device or former identity."""
     if rules.group_type_index is not None:
-        return _for_group(group_types.get(rules.group_type_index), program)
+        return _for_group(flag.key, group_types.get(rules.group_type_index), program)
     if flag.keeps_experience and rules.uses_hash:
         return _with_former_identity(flag.key, program)
     return _by_device(program) if flag.by_device else program
@@ -92,12 +91,12 @@ def _conditions_program(
     flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
 ) -> Program:
     compiled = [
-        _compiled_condition(index, condition, rules, leaf_test)
+        _compiled_condition(flag.key, index, condition, rules, leaf_test)
         for index, condition in enumerate(rules.conditions)
     ]
     ordered = [compiled[index] for index in evaluation_order(rules.conditions)]
     if not ordered:
-        nothing = Decision(False, DecisionReason.NO_CONDITION_MATCH, 0)
+        nothing = Decision(flag.key, False, DecisionReason.NO_CONDITION_MATCH, 0)
         return lambda properties, identity, run: nothing
     prefix = key_prefix(flag.key)
     if len(ordered) == 1:
@@ -180,19 +179,23 @@ def _pick_variant(text: bytes, shares: _Shares, hit: Decision) -> Decision:
 
 
 def _compiled_condition(
-    index: int, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
+    key: str,
+    index: int,
+    condition: Condition,
+    rules: Rules,
+    leaf_test: Callable[[Leaf], EvaluationTest],
 ) -> _Compiled:
     tests = [leaf_test(leaf) for leaf in condition.leaves]
     forced = condition.variant in {variant.key for variant in rules.variants}
     match = DecisionReason.CONDITION_MATCH
-    hit = _on_decision(condition.variant if forced else None, match, index, rules.payloads)
+    hit = _on_decision(key, condition.variant if forced else None, match, index, rules.payloads)
     return _Compiled(
         test=all_of(tests) if tests else None,
         limit=_rollout_limit(condition),
-        shares=() if forced else _variant_shares(rules.variants, match, index, rules.payloads),
+        shares=() if forced else _variant_shares(key, rules, match, index),
         hit=hit,
-        unmatched=Decision(False, DecisionReason.NO_CONDITION_MATCH, index),
-        outside=Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, index),
+        unmatched=Decision(key, False, DecisionReason.NO_CONDITION_MATCH, index),
+        outside=Decision(key, False, DecisionReason.OUT_OF_ROLLOUT_BOUND, index),
     )
 
 
@@ -201,27 +204,25 @@ def _rollout_limit(condition: Condition) -> bytes | None:
     return None if share is None or not condition.is_partial else at_most(share / 100)
 
 
-def _variant_shares(
-    variants: Sequence[Variant], reason: DecisionReason, index: int, payloads: Mapping[str, Any]
-) -> _Shares:
+def _variant_shares(key: str, rules: Rules, reason: DecisionReason, index: int) -> _Shares:
     """Return the variants' running bounds in stored order.
 
     They are added up as every SDK does, including rounding.
     """
     shares: list[tuple[bytes, bytes, Decision]] = []
     low = 0.0
-    for variant in variants:
+    for variant in rules.variants:
         high = low + variant.rollout_percentage / 100
-        decision = _on_decision(variant.key, reason, index, payloads)
+        decision = _on_decision(key, variant.key, reason, index, rules.payloads)
         shares.append((below(low), below(high), decision))
         low = high
     return tuple(shares)
 
 
 def _on_decision(
-    variant: str | None, reason: DecisionReason, index: int, payloads: Mapping[str, Any]
+    key: str, variant: str | None, reason: DecisionReason, index: int, payloads: Mapping[str, Any]
 ) -> Decision:
-    return Decision(variant or True, reason, index, payload_of(payloads, variant or "true"))
+    return Decision(key, variant or True, reason, index, payload_of(payloads, variant or "true"))
 
 
 def _steps_before_conditions(
@@ -255,11 +256,11 @@ def _super_step(
 
     Without a property the percentage decides.
     """
-    on = _on_decision(None, DecisionReason.SUPER_CONDITION_VALUE, 0, rules.payloads)
-    off = Decision(False, DecisionReason.SUPER_CONDITION_VALUE, 0)
+    on = _on_decision(flag.key, None, DecisionReason.SUPER_CONDITION_VALUE, 0, rules.payloads)
+    off = Decision(flag.key, False, DecisionReason.SUPER_CONDITION_VALUE, 0)
     if not condition.leaves:
         prefix, limit = key_prefix(flag.key), _rollout_limit(condition)
-        outside = Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, 0)
+        outside = Decision(flag.key, False, DecisionReason.OUT_OF_ROLLOUT_BOUND, 0)
         return lambda properties, identity, run: (
             on if limit is None or sha1(prefix + identity).digest() < limit else outside
         )
@@ -283,8 +284,8 @@ def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
     """
     limit, prefix = _rollout_limit(holdout), key_prefix(flag.key)
     reason = DecisionReason.HOLDOUT_CONDITION_VALUE
-    held = _on_decision(holdout.variant, reason, 0, rules.payloads)
-    shares = () if holdout.variant else _variant_shares(rules.variants, reason, 0, rules.payloads)
+    held = _on_decision(flag.key, holdout.variant, reason, 0, rules.payloads)
+    shares = () if holdout.variant else _variant_shares(flag.key, rules, reason, 0)
 
     def step(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision | None:
         if limit is not None and sha1(HOLDOUT_PREFIX + identity).digest() >= limit:
@@ -294,17 +295,18 @@ def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
     return step
 
 
-def _for_group(type_name: str | None, program: Program) -> Program:
+def _for_group(key: str, type_name: str | None, program: Program) -> Program:
     """Return a program that evaluates the request's group instead of the person.
 
     The flag is off if the request has no such group.
     """
+    off = Decision(key, False, DecisionReason.NO_GROUP_TYPE)
     if type_name is None:
-        return lambda properties, identity, run: NO_GROUP_TYPE
+        return lambda properties, identity, run: off
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         group = run.group(type_name)
-        return NO_GROUP_TYPE if group is None else program(group[0], group[1], run)
+        return off if group is None else program(group[0], group[1], run)
 
     return choose
 

@@ -9,7 +9,6 @@ from fanion.flags.engine.compiler import Program
 from fanion.flags.engine.conditions import Reads, merge_reads
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import (
-    DISABLED,
     CannotCompute,
     Decision,
     Evaluation,
@@ -49,8 +48,8 @@ def evaluate(
         failed = unanswered & requested.keys()
         decisions = {key: run.decisions[key] for key in requested if key in run.decisions}
     if with_inactive:
-        off = flag_set.inactive if keys is None else requested.keys() & set(flag_set.inactive)
-        decisions.update(dict.fromkeys(off, DISABLED))
+        off = flag_set.inactive
+        decisions.update(off if keys is None else {k: off[k] for k in requested if k in off})
     return Evaluation(decisions, failed, now)
 
 

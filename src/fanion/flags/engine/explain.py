@@ -16,7 +16,6 @@ from fanion.flags.engine.evaluate import decide
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.hashing import HOLDOUT_PREFIX, VARIANT_SALT, fraction, key_prefix, sha1
 from fanion.flags.engine.model import (
-    NO_GROUP_TYPE,
     CannotCompute,
     Decision,
     DecisionReason,
@@ -33,6 +32,8 @@ _FIRST = {
     DecisionReason.OUT_OF_ROLLOUT_BOUND,
     DecisionReason.HOLDOUT_CONDITION_VALUE,
 }
+# The decision of a program that only notes its input.
+_NOTED = Decision("", False, DecisionReason.NO_GROUP_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class _Explainer:
 
         def note(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
             seen.append((properties, identity))
-            return NO_GROUP_TYPE
+            return _NOTED
 
         program = for_subject(self._flag, self._rules, self._flag_set.group_types, note)
         self._run_program(program)

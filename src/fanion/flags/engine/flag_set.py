@@ -31,6 +31,7 @@ from fanion.flags.engine.definition import (
     Rules,
     compile_flag,
 )
+from fanion.flags.engine.model import Decision, disabled
 from fanion.properties.filters import InCohort, Leaf, Property
 
 
@@ -59,7 +60,7 @@ class FlagSet:
         programs: The programs of `by_key`, in the same order.
         problems: Key → reason, for active flags that cannot be computed.
         broken: The keys of `problems`.
-        inactive: Keys of flags that are switched off.
+        inactive: Key → decision of each flag that is switched off.
         group_types: Group type index → name.
         group_indexes: Group type name → index.
         cohorts: All cohorts that conditions may refer to.
@@ -74,7 +75,7 @@ class FlagSet:
     programs: tuple[tuple[str, Program], ...]
     problems: Mapping[str, str]
     broken: frozenset[str]
-    inactive: tuple[str, ...]
+    inactive: Mapping[str, Decision]
     group_types: Mapping[int, str]
     group_indexes: Mapping[str, int]
     cohorts: ProjectCohorts
@@ -112,7 +113,7 @@ def build_flag_set(
         programs=tuple((entry.key, entry.program) for entry in builder.entries.values()),
         problems=builder.problems,
         broken=frozenset(builder.problems),
-        inactive=tuple(key for key, flag in existing.items() if not flag.active),
+        inactive={key: disabled(key) for key, flag in existing.items() if not flag.active},
         group_types=dict(group_types),
         group_indexes={name: index for index, name in group_types.items()},
         cohorts=builder.cohorts,

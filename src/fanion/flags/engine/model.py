@@ -1,7 +1,6 @@
 """The types of an evaluation: the decision and its reason, the subject, and one run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -21,17 +20,21 @@ class DecisionReason(StrEnum):
     DISABLED = "disabled"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True, eq=False, gc=False):
     """One of the few answers that a flag can give; all of them are made when the flag is loaded.
 
+    Two decisions are equal only if they are the same object, so that what is made of a decision,
+    such as its JSON, can be kept by decision.
+
     Attributes:
+        key: The key of the flag.
         value: False, True, or the variant's key.
         payload: As stored; None when the flag is off or has no payload.
         condition_index: The position of the condition in the stored order; None if no condition
             decided.
     """
 
+    key: str
     value: bool | str
     reason: DecisionReason
     condition_index: int | None = None
@@ -46,8 +49,9 @@ class Decision:
         return self.value is not False
 
 
-DISABLED = Decision(False, DecisionReason.DISABLED)
-NO_GROUP_TYPE = Decision(False, DecisionReason.NO_GROUP_TYPE)
+def disabled(key: str) -> Decision:
+    """Return the decision of a flag that is switched off."""
+    return Decision(key, False, DecisionReason.DISABLED)
 
 
 class CannotCompute(Exception):

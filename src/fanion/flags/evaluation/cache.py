@@ -146,9 +146,16 @@ class FlagSets:
         Raises:
             RecordsUnavailable: No flags are cached or copied, and the store does not answer.
         """
+        built = self.current_flags(project_id)
+        if built is None:
+            return await self._read_project(project_id, self._built.get(project_id))
+        return built
+
+    def current_flags(self, project_id: int) -> CompiledFlags | None:
+        """Return the compiled flags of a project, or None if they have to be read first."""
         built = self._built.get(project_id)
         if built is None or project_id in self._stale:
-            return await self._read_project(project_id, built)
+            return None
         self._built.move_to_end(project_id)
         return built
 

@@ -1,7 +1,7 @@
 """A project's flags, stored and compiled; after a change only changed flags are compiled again."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import Flag, FlagDefinitions, FlagRow, compile_flag
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
+from fanion.flags.engine.model import Decision
 
 _encode = msgspec.msgpack.Encoder().encode
 # Decoded without types, so that stored values stay as they are, even odd filters.
@@ -63,6 +64,31 @@ def _unpack_row(packed: Packed) -> FlagRow:
     return packed if isinstance(packed, FlagRow) else FlagRow(**_decode(packed))
 
 
+# Encodes what an answer says of one decision.
+EncodeFragment = Callable[[Flag, Decision], bytes]
+
+
+class Fragments(dict[Decision, bytes]):
+    """The JSON of each decision in answers of one form, encoded at its first use.
+
+    An answer is a join of fragments. Only decisions that were given take memory.
+    """
+
+    __slots__ = ("_encode", "_flags")
+
+    def __init__(self, encode: EncodeFragment, flags: Mapping[str, Flag]) -> None:
+        self._encode = encode
+        self._flags = flags
+
+    def __missing__(self, decision: Decision) -> bytes:
+        fragment = self[decision] = self._encode(self._flags[decision.key], decision)
+        return fragment
+
+    def join(self, decisions: Iterable[Decision]) -> bytes:
+        """Return the fragments of the decisions, with commas between them."""
+        return b",".join(map(self.__getitem__, decisions))
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledFlags:
     """The stored and compiled flags of one version.
@@ -75,6 +101,14 @@ class CompiledFlags:
     flag_set: FlagSet
     rows: PackedRows
     compiled: Sequence[Flag]
+    _fragments: dict[EncodeFragment, Fragments] = field(default_factory=dict, repr=False)
+
+    def fragments(self, encode: EncodeFragment) -> Fragments:
+        """Return the fragments that a function encodes; they live as long as these flags."""
+        fragments = self._fragments.get(encode)
+        if fragments is None:
+            fragments = self._fragments[encode] = Fragments(encode, self.flag_set.flags)
+        return fragments
 
 
 def build_compiled_flags(

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, NoData
-from fanion.flags.engine.model import Evaluation
-from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX
+from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.request import (
     KEYS_OF_PROJECT,
     FlagRequest,
@@ -27,13 +26,11 @@ from fanion.flags.evaluation.request import (
     read_version,
 )
 from fanion.flags.evaluation.responses import (
-    decide_answer,
-    flag_records,
-    values_and_payloads,
-    with_configuration,
-    without_configuration,
+    AnswerForm,
+    decide_form,
+    flags_form,
 )
-from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.evaluation.service import Evaluated, Evaluator
 from fanion.projects.auth.authentication_service import (
     EVALUATION_SCOPE,
     Authentication,
@@ -42,11 +39,12 @@ from fanion.projects.auth.authentication_service import (
 from fanion.projects.auth.keys import KEY_CHARS_MAX
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.runtime.token_bucket import TokenBuckets
-from fanion.server.forwarded import TrustedProxies
-from fanion.server.request import Request
+from fanion.server.forwarded import Headers, TrustedProxies
+from fanion.server.head import RequestHead
+from fanion.server.request import FastEndpoint, Reply, Request
 from fanion.server.response import Response
 from fanion.wire.decoding import (
+    READ_ON_LOOP_BYTES_MAX,
     DecodedForm,
     decode_request,
     decode_small_request,
@@ -57,55 +55,8 @@ from fanion.wire.incremental_json import parse_large_json
 from fanion.wire.json_outline import Outline, outline_of
 from fanion.wire.offload import Decoding
 
-# Keys whose rates are remembered, including unknown ones.
-KEYS_MAX = 10_000
+_NO_FIELDS: Mapping[str, str] = {}
 _EMPTY = "Malformed request data: the body is empty."
-
-
-class TooManyEvaluations(AppError):
-    status, type, default_code = 429, "validation_error", "rate_limit_exceeded"
-    default_detail = "Rate limit exceeded "
-
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        return (("retry-after", "1"),)
-
-
-@dataclass(slots=True)
-class EvaluationLimit:
-    """A token bucket for each key.
-
-    Attributes:
-        per_s: Sustained requests per second of one key; 0 for no limit.
-        burst: Requests allowed at once after a quiet time.
-
-    Source: flags.md sections 10 and 18.
-    """
-
-    per_s: float = 0.0
-    burst: float = 1.0
-    buckets: TokenBuckets[str] = field(default_factory=partial(TokenBuckets, KEYS_MAX))
-
-    def take_token(self, key: str, now: float) -> None:
-        """Take a token from the key's bucket.
-
-        Args:
-            key: Empty for requests without a key.
-            now: Seconds of a steady clock.
-
-        Raises:
-            TooManyEvaluations: The bucket is empty.
-        """
-        bucket = self.buckets.bucket_of(key)
-        if bucket.wait_s(self.per_s, self.burst, now):
-            raise TooManyEvaluations
-        bucket.level -= 1
-
-
-async def _response(flags: int, body: Callable[[], bytes]) -> Response:
-    """Encode the answer, in a thread if it is large."""
-    if flags <= ANSWERED_ON_LOOP_MAX:
-        return Response(200, body())
-    return Response(200, await asyncio.to_thread(body), costly=True)
 
 
 def no_location(address: str) -> Mapping[str, Any]:
@@ -139,19 +90,7 @@ class DecideEndpoints:
         Source: api.md, "Public flag evaluation endpoint"; flags.md section 10.
         """
         query = parse_query(request.query)
-        evaluated = await self._evaluated(request, query)
-        if evaluated is None:
-            return Response(200, with_configuration({"featureFlags": {}}))
-        built, evaluation = evaluated
-        version = read_version(query.get("v"))
-
-        def body() -> bytes:
-            answer = decide_answer(version, built.flag_set, evaluation)
-            if version >= 4:
-                answer["requestId"] = str(uuid4())
-            return with_configuration(answer)
-
-        return await _response(len(evaluation.decisions), body)
+        return await self._answer(request, query, _decide_form(query))
 
     async def flags(self, request: Request) -> Response:
         """Answer POST /flags.
@@ -159,27 +98,71 @@ class DecideEndpoints:
         Source: sdk-wire.md section 4.2.
         """
         query = parse_query(request.query)
+        return await self._answer(request, query, _flags_form(query))
+
+    def find_fast_decide(self, head: RequestHead) -> FastEndpoint | None:
+        """Return an endpoint for ordinary bodies of POST /decide, if this head allows one."""
+        return self._find_fast(head, _decide_form)
+
+    def find_fast_flags(self, head: RequestHead) -> FastEndpoint | None:
+        """Return an endpoint for ordinary bodies of POST /flags, if this head allows one."""
+        return self._find_fast(head, _flags_form)
+
+    def _find_fast(
+        self, head: RequestHead, find_form: Callable[[Mapping[str, str]], AnswerForm]
+    ) -> FastEndpoint | None:
+        try:
+            query = parse_query(head.query)
+        except InvalidPayload:
+            return None
+        if query.get("compression") or head.headers.get("content-encoding"):
+            return None
+        return partial(self._answer_at_once, head.headers, find_form(query))
+
+    def _answer_at_once(
+        self, headers: Headers, form: AnswerForm, body: bytes, peer: str, _: Reply
+    ) -> Response | bool:
+        """Answer a request as a `FastEndpoint` does, unless something has to be awaited.
+
+        Requests that are refused before they are evaluated, and all that are not ordinary, are
+        answered by a task.
+
+        Raises:
+            TooManyEvaluations: The key asks too often.
+        """
+        if len(body) > min(self.body_bytes_max, READ_ON_LOOP_BYTES_MAX) or body[:1] != b"{":
+            return False
+        try:
+            values = _object_of(parse_json(body))
+            token = project_token(values, _NO_FIELDS)
+            flag_request = read_flag_request(values)
+        except AppError:
+            return False
+        project = self.projects.known.get(token)
+        if project is None:
+            return False
+        if flag_request is None:
+            self._limit(token)
+            return Response(200, form.body_without_flags())
+        located = self._located(flag_request, peer, headers)
+        prepared = self.evaluator.prepare(project.id, located)
+        if prepared is None:
+            return False
+        self._limit(token)
+        return Response(200, form.body(*self.evaluator.answer_prepared(prepared)))
+
+    async def _answer(
+        self, request: Request, query: Mapping[str, str], form: AnswerForm
+    ) -> Response:
         evaluated = await self._evaluated(request, query)
-        written = with_configuration if is_truthy(query.get("config")) else without_configuration
         if evaluated is None:
-            return Response(200, written({"flags": {}, "featureFlags": {}}))
-        built, evaluation = evaluated
-        version = read_version(query.get("v"))
+            return Response(200, form.body_without_flags())
+        body = partial(form.body, *evaluated)
+        if len(evaluated[1].decisions) <= ANSWERED_ON_LOOP_MAX:
+            return Response(200, body())
+        return Response(200, await asyncio.to_thread(body), costly=True)
 
-        def body() -> bytes:
-            if version == 1:
-                answer = values_and_payloads(evaluation)
-            else:
-                answer = flag_records(built.flag_set, evaluation, with_value=version >= 4)
-            answer["requestId"] = str(uuid4())
-            answer["evaluatedAt"] = int(evaluation.evaluated_at.timestamp() * 1000)
-            return written(answer)
-
-        return await _response(len(evaluation.decisions), body)
-
-    async def _evaluated(
-        self, request: Request, query: Mapping[str, str]
-    ) -> tuple[CompiledFlags, Evaluation] | None:
+    async def _evaluated(self, request: Request, query: Mapping[str, str]) -> Evaluated | None:
         """Read and evaluate a request.
 
         Returns:
@@ -202,11 +185,12 @@ class DecideEndpoints:
         flag_request = read_flag_request(values)
         if flag_request is None:
             return None
-        return await self.evaluator.answer(project.id, self._located(request, flag_request))
+        located = self._located(flag_request, request.peer, request.headers)
+        return await self.evaluator.answer(project.id, located)
 
     async def _evaluated_large(
         self, request: Request, query: Mapping[str, str]
-    ) -> tuple[CompiledFlags, Evaluation] | None:
+    ) -> Evaluated | None:
         """Read and evaluate a large request.
 
         The key is checked against an outline of the body before the whole body is decoded.
@@ -224,7 +208,8 @@ class DecideEndpoints:
             flag_request = await room.run(partial(_read_large, form.json))
             if flag_request is None:
                 return None
-            return await self.evaluator.answer(project.id, self._located(request, flag_request))
+            located = self._located(flag_request, request.peer, request.headers)
+            return await self.evaluator.answer(project.id, located)
 
     async def _project(self, request: Request, token: str, project_id: Any) -> Project:
         self._limit(token)
@@ -253,15 +238,24 @@ class DecideEndpoints:
             raise InvalidPayload(_EMPTY) from None
         return form, outline_of(form.json, KEYS_OF_PROJECT)
 
-    def _located(self, request: Request, flag_request: FlagRequest) -> FlagRequest:
+    def _located(self, flag_request: FlagRequest, peer: str, headers: Headers) -> FlagRequest:
         if self.locate is no_location or flag_request.geoip_disable:
             return flag_request
-        geoip = self.locate(self.proxies.client_address(request.peer, request.headers))
+        geoip = self.locate(self.proxies.client_address(peer, headers))
         return (
             replace(flag_request, subject=replace(flag_request.subject, geoip=geoip))
             if geoip
             else flag_request
         )
+
+
+def _decide_form(query: Mapping[str, str]) -> AnswerForm:
+    return decide_form(read_version(query.get("v")))
+
+
+def _flags_form(query: Mapping[str, str]) -> AnswerForm:
+    version = read_version(query.get("v"))
+    return flags_form(version, with_configuration=is_truthy(query.get("config")))
 
 
 def _object_of(values: Any) -> dict[str, Any]:

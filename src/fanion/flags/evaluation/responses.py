@@ -3,13 +3,16 @@
 Source: flags.md sections 10 and 19; sdk-wire.md section 4.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
-from fanion.flags.engine.flag_set import FlagSet
+from fanion.flags.engine.definition import Flag
 from fanion.flags.engine.model import Decision, DecisionReason, Evaluation
+from fanion.flags.evaluation.compiled import CompiledFlags, Fragments
 
 # Products other than feature flags are switched off. Old browser clients read this.
 CONFIGURATION: Mapping[str, Any] = {
@@ -44,56 +47,105 @@ _encode = msgspec.json.Encoder().encode
 # Encoded once, because it is the same for every client. The object is left open.
 _CONFIGURATION_BEGUN = _encode(CONFIGURATION)[:-1] + b","
 
-
-def with_configuration(answer: Mapping[str, Any]) -> bytes:
-    """Return the configuration and the answer as one JSON object; the answer must not be empty."""
-    return _CONFIGURATION_BEGUN + _encode(answer)[1:]
+# Returns the members of an answer's object, without braces.
+Members = Callable[[CompiledFlags, Evaluation], bytes]
 
 
-def without_configuration(answer: Mapping[str, Any]) -> bytes:
-    """Return the answer as JSON, without the configuration."""
-    return _encode(answer)
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The form of an answer, by path, version and query.
+
+    Attributes:
+        begun: The beginning of the object.
+        no_flags: The members for a client that wants no flags.
+        has_id: Whether the answer has an id of its own.
+        has_time: Whether the answer has the time of the evaluation.
+    """
+
+    begun: bytes
+    members: Members
+    no_flags: bytes
+    has_id: bool = False
+    has_time: bool = False
+
+    def body(self, built: CompiledFlags, evaluation: Evaluation) -> bytes:
+        """Return the answer with the decisions of an evaluation."""
+        members = self.begun + self.members(built, evaluation)
+        if self.has_id:
+            members += b',"requestId":"%b"' % str(uuid4()).encode()
+        if self.has_time:
+            millis = int(evaluation.evaluated_at.timestamp() * 1000)
+            members += b',"evaluatedAt":%d' % millis
+        return members + b"}"
+
+    def body_without_flags(self) -> bytes:
+        return self.begun + self.no_flags + b"}"
 
 
-def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
-    """Return what /decide adds to the configuration.
+def decide_form(version: int) -> AnswerForm:
+    """Return the form of the answers of /decide.
 
     Args:
         version: 1 to 4.
     """
-    decisions = evaluation.decisions
-    if version == 1:
-        return {"featureFlags": [key for key, decision in decisions.items() if decision.enabled]}
-    if version == 2:
-        return {"featureFlags": {k: d.value for k, d in decisions.items() if d.enabled}}
-    if version == 3:
-        return values_and_payloads(evaluation)
-    return flag_records(flag_set, evaluation)
+    members = (_keys_on, _values_on, _values_and_payloads, _records)[version - 1]
+    return AnswerForm(_CONFIGURATION_BEGUN, members, b'"featureFlags":{}', has_id=version >= 4)
 
 
-def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
-    """Return every flag's value, and the payloads of flags that are on."""
-    decisions = evaluation.decisions
-    values = {key: decision.value for key, decision in decisions.items()}
-    payloads = {
-        k: decision.payload for k, decision in decisions.items() if decision.payload is not None
-    }
-    return {"featureFlags": values, "featureFlagPayloads": payloads, **_marker(evaluation)}
-
-
-def flag_records(
-    flag_set: FlagSet, evaluation: Evaluation, *, with_value: bool = False
-) -> dict[str, Any]:
-    """Return one record for each flag.
+def flags_form(version: int, *, with_configuration: bool) -> AnswerForm:
+    """Return the form of the answers of /flags.
 
     Args:
-        with_value: Include the value, as /flags does from version 4.
+        version: 1 to 4.
     """
-    flags = {
-        key: _record(flag_set, key, decision, with_value)
-        for key, decision in evaluation.decisions.items()
-    }
-    return {"flags": flags, **_marker(evaluation)}
+    members = (_values_and_payloads, _records, _records, _records_with_value)[version - 1]
+    begun = _CONFIGURATION_BEGUN if with_configuration else b"{"
+    return AnswerForm(begun, members, b'"flags":{},"featureFlags":{}', has_id=True, has_time=True)
+
+
+def _keys_on(built: CompiledFlags, evaluation: Evaluation) -> bytes:
+    on = [decision.key for decision in evaluation.decisions.values() if decision.enabled]
+    return b'"featureFlags":' + _encode(on)
+
+
+def _values_on(built: CompiledFlags, evaluation: Evaluation) -> bytes:
+    on = [decision for decision in evaluation.decisions.values() if decision.enabled]
+    return b'"featureFlags":{%b}' % built.fragments(_value).join(on)
+
+
+def _values_and_payloads(built: CompiledFlags, evaluation: Evaluation) -> bytes:
+    """Return every flag's value, and the payloads of flags that are on."""
+    decisions = evaluation.decisions.values()
+    with_payload = [decision for decision in decisions if decision.payload is not None]
+    return b'"featureFlags":{%b},"featureFlagPayloads":{%b},%b' % (
+        built.fragments(_value).join(decisions),
+        built.fragments(_payload).join(with_payload) if with_payload else b"",
+        _MARKERS[bool(evaluation.failed)],
+    )
+
+
+def _records(built: CompiledFlags, evaluation: Evaluation) -> bytes:
+    """Return one record for each flag."""
+    return _records_of(built.fragments(_record), evaluation)
+
+
+def _records_with_value(built: CompiledFlags, evaluation: Evaluation) -> bytes:
+    """Return one record for each flag, with the value, as /flags does from version 4."""
+    return _records_of(built.fragments(_record_with_value), evaluation)
+
+
+def _records_of(records: Fragments, evaluation: Evaluation) -> bytes:
+    marker = _MARKERS[bool(evaluation.failed)]
+    return b'"flags":{%b},%b' % (records.join(evaluation.decisions.values()), marker)
+
+
+def _marker(errors: bool) -> bytes:
+    """Return the error marker in two spellings: api.md names the first, clients read the second."""
+    return _encode({"errorComputingFlags": errors, "errorsWhileComputingFlags": errors})[1:-1]
+
+
+# By whether flags could not be computed.
+_MARKERS = (_marker(False), _marker(True))
 
 
 def payload_text(payload: Any) -> str | None:
@@ -113,10 +165,29 @@ def reason_description(decision: Decision) -> str:
     return _DESCRIPTIONS[decision.reason]
 
 
-def _record(flag_set: FlagSet, key: str, decision: Decision, with_value: bool) -> dict[str, Any]:
-    flag = flag_set.flags[key]
-    record: dict[str, Any] = {
-        "key": key,
+def _value(flag: Flag, decision: Decision) -> bytes:
+    return _member(flag.key, decision.value)
+
+
+def _payload(flag: Flag, decision: Decision) -> bytes:
+    return _member(flag.key, decision.payload)
+
+
+def _record(flag: Flag, decision: Decision) -> bytes:
+    return _member(flag.key, _record_fields(flag, decision))
+
+
+def _record_with_value(flag: Flag, decision: Decision) -> bytes:
+    return _member(flag.key, {**_record_fields(flag, decision), "value": decision.value})
+
+
+def _member(key: str, value: Any) -> bytes:
+    return _encode({key: value})[1:-1]
+
+
+def _record_fields(flag: Flag, decision: Decision) -> dict[str, Any]:
+    return {
+        "key": flag.key,
         "enabled": decision.enabled,
         "variant": decision.variant,
         "reason": {
@@ -132,12 +203,3 @@ def _record(flag_set: FlagSet, key: str, decision: Decision, with_value: bool) -
             "has_experiment": False,
         },
     }
-    if with_value:
-        record["value"] = decision.value
-    return record
-
-
-def _marker(evaluation: Evaluation) -> dict[str, bool]:
-    """Return the error marker in two spellings: api.md names the first, clients read the second."""
-    errors = bool(evaluation.failed)
-    return {"errorComputingFlags": errors, "errorsWhileComputingFlags": errors}

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, find_needs
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.model import Decision, Evaluation
+from fanion.flags.engine.model import Decision, Evaluation, Subject
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, FlagSets
 from fanion.flags.evaluation.request import FlagRequest, visible_keys
 from fanion.flags.evaluation.subject_store import SubjectStore
@@ -25,6 +26,8 @@ from fanion.observability.metrics import HotHistogram
 EXACT_MAX = 60_000
 SAMPLE_EVERY = 16
 
+# The flags that were evaluated, and the result.
+Evaluated = tuple[CompiledFlags, Evaluation]
 # (flag key, value) → evaluations
 ByAnswer = dict[tuple[str, bool | str], int]
 
@@ -76,6 +79,21 @@ class EvaluationCounters:
                 current[answer] = current.get(answer, 0) + times
 
 
+class PreparedEvaluation(Struct, frozen=True, gc=False):
+    """An evaluation for which everything has been read.
+
+    Attributes:
+        keys: The flags to evaluate; None for all.
+        in_thread: Whether it takes more than a few milliseconds.
+    """
+
+    project_id: int
+    built: CompiledFlags
+    subject: Subject
+    keys: tuple[str, ...] | None
+    in_thread: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluator:
     """Evaluates flags for requests.
@@ -93,7 +111,7 @@ class Evaluator:
 
     async def answer(
         self, project_id: int, flag_request: FlagRequest, *, with_inactive: bool = False
-    ) -> tuple[CompiledFlags, Evaluation]:
+    ) -> Evaluated:
         """Evaluate a request of a client of the public API, and count it.
 
         Raises:
@@ -105,10 +123,52 @@ class Evaluator:
 
     async def evaluate(
         self, project_id: int, flag_request: FlagRequest, *, with_inactive: bool = False
-    ) -> tuple[CompiledFlags, Evaluation]:
+    ) -> Evaluated:
         """Evaluate a request.
 
         Flags whose reads fail or come too late are missing from the evaluation.
+
+        Raises:
+            Unavailable: The project's flags are not known and cannot be read.
+        """
+        prepared = await self._read(project_id, flag_request)
+        if not prepared.in_thread:
+            return self._evaluated(prepared, with_inactive)
+        now, started = self.now(), perf_counter()
+        evaluation = await asyncio.to_thread(_evaluation, prepared, now, with_inactive)
+        self.seconds.observe(perf_counter() - started)
+        return prepared.built, evaluation
+
+    def prepare(self, project_id: int, flag_request: FlagRequest) -> PreparedEvaluation | None:
+        """Prepare an evaluation that needs neither a read nor a thread; None if it needs one."""
+        built = self.flag_sets.current_flags(project_id)
+        if built is None or flag_request.is_large:
+            return None
+        flag_set, subject = built.flag_set, flag_request.subject
+        if flag_request.anon_distinct_id is not None and flag_set.continuity:
+            return None
+        keys, missing = _keys_and_needs(flag_set, flag_request)
+        if _flags_of(flag_set, keys) > ANSWERED_ON_LOOP_MAX:
+            return None
+        if missing is not NOTHING:
+            if missing.groups or missing.continuity:
+                return None
+            known = self.subjects.recent_values(project_id, subject, missing)
+            if len(known) < bool(missing.person) + bool(missing.cohorts):
+                return None
+            subject = replace(subject, **known)
+        return PreparedEvaluation(project_id, built, subject, keys, in_thread=False)
+
+    def answer_prepared(
+        self, prepared: PreparedEvaluation, *, with_inactive: bool = False
+    ) -> Evaluated:
+        """Evaluate a prepared request of a client of the public API at once, and count it."""
+        result = self._evaluated(prepared, with_inactive)
+        self.counters.count_decisions(prepared.project_id, result[1].decisions)
+        return result
+
+    async def _read(self, project_id: int, flag_request: FlagRequest) -> PreparedEvaluation:
+        """Prepare an evaluation after reading what it needs.
 
         Raises:
             Unavailable: The project's flags are not known and cannot be read.
@@ -126,16 +186,23 @@ class Evaluator:
         if missing is not NOTHING or (anon is not None and flag_set.continuity):
             read = await self.subjects.read_values(project_id, flag_set, subject, missing, anon)
             subject = replace(subject, **read)
+        in_thread = flag_request.is_large or _flags_of(flag_set, keys) > ANSWERED_ON_LOOP_MAX
+        return PreparedEvaluation(project_id, built, subject, keys, in_thread)
+
+    def _evaluated(self, prepared: PreparedEvaluation, with_inactive: bool) -> Evaluated:
         now, started = self.now(), perf_counter()
-        flags = len(flag_set.programs if keys is None else keys)
-        if flags <= ANSWERED_ON_LOOP_MAX and not flag_request.is_large:
-            evaluation = evaluate(flag_set, subject, now, keys, with_inactive=with_inactive)
-        else:
-            evaluation = await asyncio.to_thread(
-                evaluate, flag_set, subject, now, keys, with_inactive=with_inactive
-            )
+        evaluation = _evaluation(prepared, now, with_inactive)
         self.seconds.observe(perf_counter() - started)
-        return built, evaluation
+        return prepared.built, evaluation
+
+
+def _evaluation(prepared: PreparedEvaluation, now: datetime, with_inactive: bool) -> Evaluation:
+    flag_set, keys = prepared.built.flag_set, prepared.keys
+    return evaluate(flag_set, prepared.subject, now, keys, with_inactive=with_inactive)
+
+
+def _flags_of(flag_set: FlagSet, keys: tuple[str, ...] | None) -> int:
+    return len(flag_set.programs if keys is None else keys)
 
 
 def _keys_and_needs(

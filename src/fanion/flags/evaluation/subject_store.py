@@ -88,6 +88,20 @@ class SubjectStore:
     memberships: DataLoader[tuple[int, str], frozenset[int]]
     breaker: CircuitBreaker = field(default_factory=_breaker)
 
+    def recent_values(self, project_id: int, subject: Subject, missing: Needs) -> dict[str, Any]:
+        """Return those missing values of a subject that were read a moment ago.
+
+        Returns:
+            The fields of the subject to replace.
+        """
+        person = project_id, subject.distinct_id
+        known: dict[str, Any] = {}
+        if missing.person and (stored := self.persons.recent(person)) is not UNKNOWN:
+            known["stored"] = stored or {}
+        if missing.cohorts and (cohorts := self.memberships.recent(person)) is not UNKNOWN:
+            known["cohorts"] = cohorts or frozenset()
+        return known
+
     async def read_values(
         self,
         project_id: int,
@@ -105,22 +119,14 @@ class SubjectStore:
             The fields of the subject to replace; None means that a value could not be read.
         """
         person = project_id, subject.distinct_id
-        known: dict[str, Any] = {}
+        known = self.recent_values(project_id, subject, missing)
         reads: dict[str, Awaitable[Any]] = {}
-        if missing.person:
-            stored = self.persons.recent(person)
-            if stored is UNKNOWN:
-                reads["stored"] = self._or_none(self.persons, person, {})
-            else:
-                known["stored"] = stored or {}
+        if missing.person and "stored" not in known:
+            reads["stored"] = self._or_none(self.persons, person, {})
         if missing.groups:
             reads["stored_groups"] = self._groups(project_id, flag_set, missing)
-        if missing.cohorts:
-            cohorts = self.memberships.recent(person)
-            if cohorts is UNKNOWN:
-                reads["cohorts"] = self._or_none(self.memberships, person, frozenset())
-            else:
-                known["cohorts"] = cohorts or frozenset()
+        if missing.cohorts and "cohorts" not in known:
+            reads["cohorts"] = self._or_none(self.memberships, person, frozenset())
         if anon_distinct_id is not None and flag_set.continuity:
             reads["hash_keys"] = self._keep_identities(
                 person, anon_distinct_id, flag_set.continuity

@@ -23,7 +23,7 @@ from fanion.errors import Invalid, InvalidPayload
 from fanion.flags.definitions.service import FlagService
 from fanion.flags.definitions.store import FlagStore
 from fanion.flags.engine.definition import grouped_filters
-from fanion.flags.engine.model import DISABLED, Decision, Subject
+from fanion.flags.engine.model import Decision, Subject, disabled
 from fanion.flags.evaluation.request import FlagRequest, id_text
 from fanion.flags.evaluation.service import Evaluator
 from fanion.flags.preview.schemas import UnsavedEvaluation, UnsavedReasons
@@ -140,7 +140,7 @@ class FlagEvaluationApi(Controller):
                 feature_flag=FlagSummary(
                     **flag_summary(project_id, rows[key], grouped_filters(rows[key]))
                 ),
-                value=result.decisions.get(key, DISABLED).value,
+                value=result.decisions.get(key, disabled(key)).value,
             )
             for key in await evaluation.store.keys_newest_first(project_id)
             if key in rows

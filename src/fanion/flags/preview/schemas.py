@@ -11,7 +11,7 @@ from fanion.flags.blast_radius.by_condition import ConditionReach, Ladder, Ladde
 from fanion.flags.definitions.schemas import FlagChanges, NewFlag
 from fanion.flags.engine.definition import FlagRow
 from fanion.flags.engine.explain import ExplainedCondition, ExplainedLeaf, Explanation
-from fanion.flags.engine.model import DISABLED, Decision
+from fanion.flags.engine.model import Decision, disabled
 from fanion.flags.preview.change import Result, estimate_total, ordered_transitions
 from fanion.properties.filters import Behavioral, FlagIs, InCohort
 from fanion.rest.validation import INTEGER_MAX, given_fields
@@ -186,7 +186,7 @@ def explained_flag(row: FlagRow, explanation: Explanation) -> ExplainedFlag:
     Args:
         explanation: The explanation of the flag as if it were active.
     """
-    decision = explanation.decision if row.active else DISABLED
+    decision = explanation.decision if row.active else disabled(row.key)
     return ExplainedFlag(
         key=row.key,
         active=row.active,

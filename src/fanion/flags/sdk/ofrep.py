@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from fanion.flags.engine.definition import Condition, Flag
-from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, DecisionReason, Evaluation, Subject
+from fanion.flags.evaluation.compiled import CompiledFlags
 from fanion.flags.evaluation.request import FlagRequest, id_text, with_stored_id
 from fanion.flags.evaluation.responses import payload_text
 from fanion.wire.distinct_id import stored_distinct_id
@@ -19,6 +21,8 @@ _GROUPS = "groups"
 _GROUP_PROPERTIES = ("group_properties", "groupProperties")
 # The protocol requires the name of a variant with every value.
 ON, OFF = "on", "off"
+
+_encode = msgspec.json.Encoder().encode
 
 
 class ErrorCode(StrEnum):
@@ -94,7 +98,7 @@ def read_context(body: object, keys: tuple[str, ...] | None) -> FlagRequest:
     )
 
 
-def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[str, Any]:
+def single_answer(built: CompiledFlags, evaluation: Evaluation, key: str) -> bytes:
     """Return the body for one flag.
 
     Raises:
@@ -102,23 +106,24 @@ def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[s
     """
     decision = evaluation.decisions.get(key)
     if decision is not None:
-        return success_answer(flag_set.flags[key], decision)
+        return built.fragments(_success)[decision]
     if key in evaluation.failed:
         raise OfrepError(500, ErrorCode.GENERAL, "The flag cannot be computed now.")
     raise OfrepError(404, ErrorCode.FLAG_NOT_FOUND, f"There is no flag {key}.")
 
 
-def bulk_answer(flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
+def bulk_answer(built: CompiledFlags, evaluation: Evaluation) -> bytes:
     """Return the body for all flags; flags that cannot be computed are individual failures."""
-    flags = [
-        success_answer(flag_set.flags[key], decision)
-        for key, decision in evaluation.decisions.items()
-    ]
-    failed = [
-        failure_answer(ErrorCode.GENERAL, "The flag cannot be computed now.", key)
+    flags = built.fragments(_success).join(evaluation.decisions.values())
+    failed = b",".join(
+        _encode(failure_answer(ErrorCode.GENERAL, "The flag cannot be computed now.", key))
         for key in sorted(evaluation.failed)
-    ]
-    return {"flags": [*flags, *failed]}
+    )
+    return b'{"flags":[%b%b%b]}' % (flags, b"," if flags and failed else b"", failed)
+
+
+def _success(flag: Flag, decision: Decision) -> bytes:
+    return _encode(success_answer(flag, decision))
 
 
 def success_answer(flag: Flag, decision: Decision) -> dict[str, Any]:

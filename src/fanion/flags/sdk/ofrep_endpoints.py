@@ -13,18 +13,19 @@ import msgspec
 from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, NoData
-from fanion.flags.engine.model import Evaluation
-from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, run_offloaded
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, run_offloaded
 from fanion.flags.evaluation.request import FlagRequest
-from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.sdk.local_evaluation import EtagDocument, etagged
+from fanion.flags.evaluation.service import Evaluated, Evaluator
+from fanion.flags.sdk.local_evaluation import etagged
 from fanion.flags.sdk.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.request import Request
+from fanion.server.forwarded import Headers
+from fanion.server.head import RequestHead
+from fanion.server.request import FastEndpoint, Reply, Request
 from fanion.server.response import Response, is_known_version, json_response
-from fanion.wire.decoding import decode_body, decode_small, parse_json
+from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX, decode_body, decode_small, parse_json
 from fanion.wire.incremental_json import DECODED_BYTES_MAX, parse_large_json
 from fanion.wire.offload import Decoding
 
@@ -44,10 +45,9 @@ class OfrepEndpoints:
 
     async def single(self, request: Request) -> Response:
         """Answer with one flag; server providers ask at every read."""
-        key = unquote(request.path.rstrip("/").removeprefix(PREFIX + "/"))
+        key = _key_in(request.path)
         try:
-            built, evaluation = await self._evaluated(request, (key,))
-            return json_response(single_answer(built.flag_set, evaluation, key))
+            return _single_response(await self._evaluated(request, (key,)), key)
         except OfrepError as error:
             return json_response(error.body(key), error.status)
         except AppError as error:
@@ -59,31 +59,68 @@ class OfrepEndpoints:
         Client providers ask at the start, when the context changes, and periodically.
         """
         try:
-            built, evaluation = await self._evaluated(request, None)
+            evaluated = await self._evaluated(request, None)
         except OfrepError as error:
             return json_response(error.body(None), error.status)
         except AppError as error:
             return _error_response(error, None)
+        flags = len(evaluated[1].decisions)
+        answer = partial(_bulk_response, evaluated, request.headers)
+        return await run_offloaded(flags, ANSWERED_ON_LOOP_MAX, answer)
 
-        def body() -> EtagDocument:
-            return etagged(_encode(bulk_answer(built.flag_set, evaluation)))
+    def find_fast_single(self, head: RequestHead) -> FastEndpoint | None:
+        """Return an endpoint for ordinary bodies of requests for one flag, if there is one."""
+        key = _key_in(head.path)
+        return self._find_fast(head, (key,), partial(_single_response, key=key))
 
-        document = await run_offloaded(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
-        etag = (("etag", document.etag),)
-        if is_known_version(request.headers.get("if-none-match"), document.etag):
-            return Response(304, b"", etag)
-        return Response(200, document.body, etag)
+    def find_fast_bulk(self, head: RequestHead) -> FastEndpoint | None:
+        """Return an endpoint for ordinary bodies of requests for all flags, if there is one."""
+        return self._find_fast(head, None, partial(_bulk_response, headers=head.headers))
+
+    def _find_fast(
+        self,
+        head: RequestHead,
+        keys: tuple[str, ...] | None,
+        respond: Callable[[Evaluated], Response],
+    ) -> FastEndpoint | None:
+        token = _token_in(head.headers)
+        if not token or head.headers.get("content-encoding"):
+            return None
+        return partial(self._answer_at_once, token, keys, respond)
+
+    def _answer_at_once(
+        self,
+        token: str,
+        keys: tuple[str, ...] | None,
+        respond: Callable[[Evaluated], Response],
+        body: bytes,
+        _peer: str,
+        _reply: Reply,
+    ) -> Response | bool:
+        """Answer a request as a `FastEndpoint` does, unless something has to be awaited.
+
+        Requests that are refused, and all that are not ordinary, are answered by a task.
+        """
+        project = self.projects.known.get(token)
+        is_small = len(body) <= min(self.body_bytes_max, READ_ON_LOOP_BYTES_MAX)
+        if project is None or not is_small or body[:1] != b"{":
+            return False
+        try:
+            flag_request = read_context(parse_json(body), keys)
+        except (AppError, OfrepError):
+            return False
+        prepared = self.evaluator.prepare(project.id, flag_request)
+        if prepared is None:
+            return False
+        return respond(self.evaluator.answer_prepared(prepared, with_inactive=True))
 
     async def _project(self, request: Request) -> Project:
-        headers = request.headers
-        token = bearer_key(headers.get("authorization")) or headers.get("x-api-key")
+        token = _token_in(request.headers)
         if not token:
             raise MissingApiKey
         return await self.projects.by_token(token, request)
 
-    async def _evaluated(
-        self, request: Request, keys: tuple[str, ...] | None
-    ) -> tuple[CompiledFlags, Evaluation]:
+    async def _evaluated(self, request: Request, keys: tuple[str, ...] | None) -> Evaluated:
         """Check the key, read the request and evaluate it.
 
         Raises:
@@ -110,6 +147,29 @@ class OfrepEndpoints:
     def _decode(self, decode: Callable[..., T], request: Request) -> T:
         encoding = request.headers.get("content-encoding") or ""
         return decode(request.body, "application/json", encoding, None, self.body_bytes_max)
+
+
+def _key_in(path: str) -> str:
+    return unquote(path.rstrip("/").removeprefix(PREFIX + "/"))
+
+
+def _token_in(headers: Headers) -> str | None:
+    return bearer_key(headers.get("authorization")) or headers.get("x-api-key")
+
+
+def _single_response(evaluated: Evaluated, key: str) -> Response:
+    try:
+        return Response(200, single_answer(*evaluated, key))
+    except OfrepError as error:
+        return json_response(error.body(key), error.status)
+
+
+def _bulk_response(evaluated: Evaluated, headers: Headers) -> Response:
+    document = etagged(bulk_answer(*evaluated))
+    etag = (("etag", document.etag),)
+    if is_known_version(headers.get("if-none-match"), document.etag):
+        return Response(304, b"", etag)
+    return Response(200, document.body, etag)
 
 
 def _or_parse_error(read: Callable[[], T]) -> T:

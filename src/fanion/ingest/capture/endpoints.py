@@ -37,6 +37,7 @@ from fanion.projects.auth.authentication_service import (
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.server.forwarded import Headers, TrustedProxies
+from fanion.server.head import RequestHead
 from fanion.server.request import FastEndpoint, Reply, Request
 from fanion.server.response import Response
 from fanion.wire.decoding import parse_query
@@ -90,10 +91,11 @@ class CaptureEndpoints:
         await _or_later(self._capture(request))
         return ACCEPTED
 
-    def find_fast_endpoint(self, query: str, headers: Headers) -> FastEndpoint | None:
+    def find_fast_endpoint(self, head: RequestHead) -> FastEndpoint | None:
         """Return an endpoint for ordinary bodies with this head; None if only `post` can answer."""
+        headers = head.headers
         try:
-            fields, address_of = parse_query(query), self._address_of(headers)
+            fields, address_of = parse_query(head.query), self._address_of(headers)
         except InvalidPayload:
             return None
         if fields.get("compression") or headers.get("content-encoding"):
