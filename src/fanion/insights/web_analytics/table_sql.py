@@ -173,22 +173,33 @@ def table_statement(
     )
     columns = _SESSION_COLUMNS if is_of_sessions else _EVENT_COLUMNS
     text = _STATS.format(
-        figures=_figures(_SESSION_FIGURES if is_of_sessions else _EVENT_FIGURES, compiler.once),
+        figures=_figures(
+            _SESSION_FIGURES if is_of_sessions else _EVENT_FIGURES,
+            compiler.once,
+            table,
+            is_compared=len(spans) > 1,
+        ),
         counted=compiler.resolved(rows, columns),
         shown="value != ''" if table.breakdown == "InitialReferringDomain" else "1",
-        order=_order(table),
+        order=_order(table, is_compared=len(spans) > 1),
         limit=table.limit + 1,
         offset=table.offset,
     )
     return compiler.statement(text)
 
 
-def _figures(texts: Mapping[Column, str], once: CountedOnce) -> str:
-    stretches = (("", "NOT is_previous"), ("_before", "is_previous"))
+def _figures(
+    texts: Mapping[Column, str], once: CountedOnce, table: Table, *, is_compared: bool
+) -> str:
+    """Return the figures; those that the table does not show are 0."""
+    stretches = (("", "NOT is_previous", True), ("_before", "is_previous", is_compared))
+    shown = {"visitors", *table.columns}
+    if "conversion_rate" in shown:
+        shown.add("unique_conversions")
     return ",\n         ".join(
-        f"{_figure(text, when, suffix, once)} AS {name}{suffix}"
+        f"{_figure(text, when, suffix, once) if is_read and name in shown else 0} AS {name}{suffix}"
         for name, text in texts.items()
-        for suffix, when in stretches
+        for suffix, when, is_read in stretches
     )
 
 
@@ -197,13 +208,14 @@ def _figure(text: str, when: str, suffix: str, once: CountedOnce) -> str:
     return text.format(when=when, suffix=suffix, views=views, goals=goals)
 
 
-def _order(table: Table) -> str:
+def _order(table: Table, *, is_compared: bool) -> str:
     """Return the order by the figure in question, then by the others and the value; nulls last."""
     ordering = table.ordering
     direction = "DESC" if ordering is None or ordering.is_descending else "ASC"
     columns = dict.fromkeys([*([ordering.column] if ordering else []), *_ORDER])
     shown = [column for column in columns if column in table.columns]
-    figures = [f"{column}{suffix}" for column in shown for suffix in ("", "_before")]
+    suffixes = ("", "_before") if is_compared else ("",)
+    figures = [f"{column}{suffix}" for column in shown for suffix in suffixes]
     by = [f"if(isNaN({column}), NULL, {column}) {direction} NULLS LAST" for column in figures]
     return ", ".join([*by, "value"])
 
