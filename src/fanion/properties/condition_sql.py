@@ -109,8 +109,20 @@ def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: 
     # Such a key is never escaped, so a search for it saves parsing the JSON of most rows.
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
     is_set = f"(isNotNull({column}) OR ({is_written} AND JSONHas({json_args})))"
+    if _compares_scalars(leaf):
+        return _Compared(f"toString({column})", is_set, bindings)
     text = _text_of_row(column, json_args, is_written, _reads_objects(leaf, bindings, events_of))
     return _Compared(text, is_set, bindings)
+
+
+def _compares_scalars(leaf: Property) -> bool:
+    """Return whether neither a list nor a missing value can match, however its text is written.
+
+    The engine's text of a list begins with a bracket, and that of a missing value is empty.
+    """
+    if leaf.operator in ("exact", "is_not"):
+        return all(text[:1] not in ("", "[", "{") for text in equal_texts(leaf.value))
+    return leaf.operator in ORDER and number_of(leaf.value) is not None
 
 
 def shown_text(key: str, bindings: Bindings, rows: str) -> str:
@@ -127,20 +139,23 @@ def shown_text(key: str, bindings: Bindings, rows: str) -> str:
     json_args = f"properties, {bindings.text(key)}"
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
     reads = _any_object(key, bindings, rows)
-    return f"ifNull({_text_of_row(column, json_args, is_written, reads)}, '')"
+    return f"ifNull({_text_of_row(column, json_args, is_written, reads, is_null_shown=False)}, '')"
 
 
-def _text_of_row(column: str, json_args: str, is_written: str, reads: str) -> str:
+def _text_of_row(
+    column: str, json_args: str, is_written: str, reads: str, *, is_null_shown: bool = True
+) -> str:
     """Return the text of a property of the row.
 
     Args:
+        is_null_shown: Whether a missing value must be null; it may be empty otherwise.
         reads: Whether objects, and lists that contain objects, are read from the JSON text, as
             returned by `_reads_objects`.
     """
     is_list = f"startsWith(toString({column}), '[') AND dynamicType({column}) != 'String'"
     # The engine returns an empty text for a column without a value.
     own = f"if({is_list}, toJSONString({column}), toString({column}))"
-    by_columns = f"if(isNull({column}), NULL, {own})"
+    by_columns = f"if(isNull({column}), NULL, {own})" if is_null_shown else own
     raw = f"nullIf(JSONExtractRaw({json_args}), 'null')"
     by_text = (
         f"multiIf({is_list}, {raw}, isNotNull({column}), toString({column}), "
