@@ -19,7 +19,7 @@ from fanion.properties.operators import (
     is_value_of,
 )
 from fanion.rest.json_schema import JsonSchema
-from fanion.rest.options import Before, Option, Options, read
+from fanion.rest.options import Before, Option, Options, read, unread
 from fanion.rest.unknown_fields import shortened, suggestion
 
 _ALLOWED: Mapping[ValueKind, str] = {
@@ -42,14 +42,9 @@ def _property_name(condition: Part, name: str, _: Before) -> None:
         raise condition.error(name, "key must be the name of a property.")
 
 
-def unchecked(schema: JsonSchema) -> Option:
-    """Return the option of a field that is checked elsewhere, if at all."""
-    return Option(lambda *_: None, schema)
-
-
 _NEGATION: Final = Option(_boolean, {"type": ["boolean", "null"]})
 _NAME: Final = Option(_property_name, {"type": "string", "minLength": 1})
-_FLAG: Final = unchecked({"type": ["string", "integer"]})
+_FLAG: Final = unread({"type": ["string", "integer"]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ class PersonCondition(Condition):
     """A condition on a property of the person."""
 
     key: ClassVar[Annotated[str, _NAME, "Name of the property."]]
-    group_type_index: ClassVar[Annotated[int | None, unchecked({"type": ["integer", "null"]})]]
+    group_type_index: ClassVar[Annotated[int | None, unread({"type": ["integer", "null"]})]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +71,7 @@ class GroupCondition(PersonCondition):
 
     required = ("key", "group_type_index")
 
-    group_type_index: ClassVar[Annotated[int, unchecked(INDEX)]]
+    group_type_index: ClassVar[Annotated[int, unread(INDEX)]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ class CohortCondition(Condition):
 
     required = ()
 
-    key: ClassVar[Annotated[Any, unchecked({}), "`id`, or absent."]]
+    key: ClassVar[Annotated[Any, unread({}), "`id`, or absent."]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final
 
 from fanion.errors import Invalid
-from fanion.flags.definitions.validation.conditions import check_condition, unchecked
+from fanion.flags.definitions.validation.conditions import check_condition
 from fanion.flags.definitions.validation.parts import (
     FilterPart,
     Part,
@@ -18,7 +18,7 @@ from fanion.flags.definitions.validation.parts import (
     not_valid,
 )
 from fanion.rest.json_schema import NOTHING, listed, or_null, reference
-from fanion.rest.options import Before, Option, Options, inner, read
+from fanion.rest.options import Before, Option, Options, inner, read, unread
 from fanion.rest.unknown_fields import is_idle, shortened
 
 PAYLOADS, VARIANT = "FlagPayloads", "FlagVariant"
@@ -226,7 +226,5 @@ class Filters(Options):
     holdout_groups: ClassVar[
         Annotated[list[Any], _SETS, "The first excludes its share from the flag."]
     ]
-    payloads: ClassVar[Annotated[dict[str, Any], unchecked(or_null(reference(PAYLOADS)))]]
-    aggregation_group_type_index: ClassVar[
-        Annotated[int | None, unchecked(_NULL), _NOT_FOR_PERSONS]
-    ]
+    payloads: ClassVar[Annotated[dict[str, Any], unread(or_null(reference(PAYLOADS)))]]
+    aggregation_group_type_index: ClassVar[Annotated[int | None, unread(_NULL), _NOT_FOR_PERSONS]]
