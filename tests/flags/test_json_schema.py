@@ -103,8 +103,6 @@ leaves = st.fixed_dictionaries(
         "value": st.sampled_from([*VALUES, ABSENT]),
         "negation": st.sampled_from([ABSENT, ABSENT, True, False, None, "yes", 1]),
         "group_type_index": st.sampled_from([ABSENT, ABSENT, 0, 0, 4, 5, None, "0"]),
-        "label": st.sampled_from([ABSENT, ABSENT, "Plan", None, 5]),
-        "op": st.sampled_from([ABSENT, ABSENT, ABSENT, "exact"]),
     }
 ).map(lambda drawn: {name: value for name, value in drawn.items() if value is not ABSENT})
 sets = st.fixed_dictionaries(
@@ -114,7 +112,6 @@ sets = st.fixed_dictionaries(
         ),
         "rollout_percentage": st.sampled_from([ABSENT, None, 0, 33.3, 100, 101, -1, "50", True]),
         "variant": st.sampled_from([ABSENT, None, "", 5]),
-        "rollout": st.sampled_from([ABSENT] * 5 + [50]),
     }
 ).map(lambda drawn: {name: value for name, value in drawn.items() if value is not ABSENT})
 # Errors of a condition that only the descriptions of its schema mention.
