@@ -5,7 +5,7 @@ Source: insights.md, section 13.
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 
@@ -27,16 +27,35 @@ def people_url(project_id: int, kind: str, sent: Mapping[str, Any], **place: Any
 
 
 class PeopleUrls:
-    """The addresses of the people behind the numbers of one answer; encodes the question once."""
+    """The addresses of the people behind the numbers of one answer; encodes the question once.
+
+    With the whole question encoded for each, the addresses of 780 numbers took 20 ms.
+    """
 
     def __init__(self, project_id: int, kind: str, sent: Mapping[str, Any]) -> None:
         self._path = f"/api/projects/{project_id}/persons/{kind}/"
-        self._question = dict(_texts(sent))
+        self._encoded = _Encoded()
+        self._question = {pair[0]: self._encoded[pair] for pair in _texts(sent)}
+        self._kept: dict[tuple[str, ...], list[str]] = {}
 
     def url(self, **place: Any) -> str:
-        question = [(name, text) for name, text in self._question.items() if name not in place]
-        parameters = urlencode([*question, *_texts(place)], quote_via=quote)
+        own = [self._encoded[pair] for pair in _texts(place)]
+        parameters = "&".join([*self._kept_beside(tuple(place)), *own])
         return f"{self._path}?{parameters}" if parameters else self._path
+
+    def _kept_beside(self, names: tuple[str, ...]) -> list[str]:
+        """Return the parameters of the question that a place with these names does not replace."""
+        if names not in self._kept:
+            self._kept[names] = [text for name, text in self._question.items() if name not in names]
+        return self._kept[names]
+
+
+class _Encoded(dict[tuple[str, str], str]):
+    """Parameters as they stand in an address, by their name and text."""
+
+    def __missing__(self, pair: tuple[str, str]) -> str:
+        self[pair] = encoded = "=".join(quote(part, safe="") for part in pair)
+        return encoded
 
 
 def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
