@@ -14,6 +14,7 @@ from fanion.accept_log.port import START
 from fanion.accept_log.sqlite import SqliteAppender, SqliteLog, open_sqlite_log
 from tests.accept_log.test_crash import writer_of
 from tests.support.accept_logs import entry_ids, envelope, read_all
+from tests.support.awaited import until_soon
 
 pytestmark = pytest.mark.long("kills the process that writes")
 
@@ -72,6 +73,45 @@ async def test_the_consumer_learns_of_what_others_append(logs: Logs) -> None:
     await logs.worker.append(envelope())
 
     async with asyncio.timeout(WAIT_S):
+        await waiting
+
+
+async def watched(logs: Logs) -> set[bool]:
+    return (await logs.server.writer.client()).watched
+
+
+async def until_watched(logs: Logs) -> None:
+    async def is_watched() -> bool:
+        return await watched(logs) == {False}
+
+    await until_soon(is_watched, "the consumer does not watch")
+
+
+async def test_an_idle_consumer_is_told_of_the_next_append_to_its_lane(logs: Logs) -> None:
+    waiting = asyncio.create_task(logs.server.appended(START))
+    await until_watched(logs)
+
+    await logs.worker.append(envelope(historical=True))
+    await logs.worker.append(envelope())
+    await waiting
+
+    # It was told once, and is told nothing more while it has something to read.
+    await logs.worker.append(envelope())
+    await logs.server.appended(START)
+    assert await watched(logs) == set()
+
+
+async def test_a_consumer_learns_of_appends_after_the_writer_has_ended(logs: Logs) -> None:
+    waiting = asyncio.create_task(logs.server.appended(START))
+    await until_watched(logs)
+
+    os.kill(writer_of(logs.server), signal.SIGKILL)
+    async with asyncio.timeout(WAIT_S):
+        while not logs.requests:
+            with suppress(OSError):
+                await logs.worker.append(envelope(historical=True))
+        await logs.connect()
+        await logs.worker.append(envelope())
         await waiting
 
 

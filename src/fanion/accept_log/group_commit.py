@@ -30,7 +30,7 @@ class GroupCommit:
         self._waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
-        self.last = 0  # the last id that this process has appended
+        self.last = 0  # the last id that this process has appended, or was told of
         self._previous_size = 0  # envelopes of the last group
         self._has_appended = asyncio.Event()
 
@@ -63,8 +63,13 @@ class GroupCommit:
             # a commit.
             self._task = self._loop.create_task(self._commit_all())
 
+    def note_appended(self, last: int) -> None:
+        """Note that the lane has an entry with this id."""
+        self.last = max(self.last, last)
+        self._has_appended.set()
+
     async def appended(self, after: int) -> None:
-        """Wait until this process has appended an id > after."""
+        """Wait until this process has appended an id > after, or was told of one."""
         while self.last <= after:
             self._has_appended.clear()
             await self._has_appended.wait()
@@ -124,8 +129,7 @@ class GroupCommit:
         for (_, completion), entry_id in zip(group, ids, strict=True):
             if not completion.done():
                 completion.set_result(entry_id)
-        self.last = ids[-1]
-        self._has_appended.set()
+        self.note_appended(ids[-1])
 
 
 def _fail(group: Sequence[_Waiting], error: Exception) -> None:

@@ -5,6 +5,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,12 +18,14 @@ from fanion.accept_log.sqlite_file import DISK_FREE_BYTES_MIN, LogFileReader, en
 from fanion.accept_log.writer_main import (
     AddChannel,
     Answer,
+    Appended,
     BacklogIs,
     Failed,
     GetBacklog,
     Open,
     Request,
     Trim,
+    Watch,
     Write,
     WriteDone,
 )
@@ -32,7 +35,9 @@ from fanion.processes.child import Child
 
 # For a checkpoint of the write-ahead log; acknowledged writes are durable anyway.
 CLOSE_S_MAX = 30.0
-POLL_S = 0.1  # how late a consumer sees what another process appended
+# How late a consumer sees what another process appended if the writer process ends meanwhile;
+# otherwise it is told at once.
+POLL_S = 2.0
 
 T = TypeVar("T")
 
@@ -42,15 +47,22 @@ class WriterClient:
 
     Its calls raise what those of `LogFileWriter` raise, and OSError if the process ends before it
     answers.
+
+    Args:
+        appended: Called when a watched lane has been appended to.
     """
 
-    def __init__(self, line: socket.socket) -> None:
+    def __init__(
+        self, line: socket.socket, appended: Callable[[Appended], None] | None = None
+    ) -> None:
         self._loop = asyncio.get_running_loop()
+        self._appended = appended
+        self.watched: set[bool] = set()  # the lanes of whose next append the process will tell
         self._pending: deque[asyncio.Future[Answer]] = deque()
         # The unsent bytes need no limit: each caller awaits its answer, and a lane has one group in
         # transit.
-        self.channel: Channel[Answer] = Channel(
-            line, Answer, self._answered, self._lost, unsent_bytes_max=None
+        self.channel: Channel[Answer | Appended] = Channel(
+            line, Answer | Appended, self._received, self._lost, unsent_bytes_max=None
         )
 
     async def open(self, request: Open) -> None:
@@ -72,6 +84,11 @@ class WriterClient:
         answer = await self._ask(GetBacklog(after, historical))
         assert isinstance(answer, BacklogIs)
         return answer.backlog
+
+    async def watch(self, *, historical: bool) -> None:
+        """Let the process tell of the next append to the lane over another channel."""
+        await self._ask(Watch(historical))
+        self.watched.add(historical)
 
     def add_channel(self) -> socket.socket:
         """Return one end of a new channel to the writer process, for another process."""
@@ -100,10 +117,15 @@ class WriterClient:
             raise _error(answer)
         return answer
 
-    def _answered(self, answer: Answer, _: int | None) -> None:
+    def _received(self, message: Answer | Appended, _: int | None) -> None:
+        if isinstance(message, Appended):
+            self.watched.discard(message.historical)
+            if self._appended is not None:
+                self._appended(message)
+            return
         future = self._pending.popleft()
         if not future.done():
-            future.set_result(answer)
+            future.set_result(message)
 
     def _lost(self) -> None:
         while self._pending:
@@ -145,6 +167,7 @@ class WriterProcess:
         self._client: WriterClient | None = None
         self._starting = asyncio.Lock()
         self._is_closed = False
+        self.appended: Callable[[Appended], None] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -177,7 +200,7 @@ class WriterProcess:
             if self._client is not None and self._client.channel.is_open:
                 return self._client
             await self._child.kill()  # the process has closed its channel
-            client = WriterClient(await self._child.start())
+            client = WriterClient(await self._child.start(), self.appended)
             if self._client is not None:
                 structlog.get_logger().warning("accept_log_writer_started_again")
             try:
@@ -196,16 +219,16 @@ class SqliteLog(GroupCommitLog):
     One fsync stores everything that arrived during the previous one.
     """
 
-    def __init__(self, writer: WriterProcess, path: Path, poll_s: float | None) -> None:
+    def __init__(self, writer: WriterProcess, path: Path, *, shared: bool) -> None:
         """Open the file for reading.
 
         Args:
-            poll_s: How often to look for appends of other processes; None if no other process
-                appends.
+            shared: Whether other processes append too.
         """
         super().__init__()
         self.writer = writer
-        self._poll_s = poll_s
+        self.writer.appended = self._note_appended
+        self._is_shared = shared
         self._reader = LogFileReader(path)
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="accept-log-read")
         self._trimmed = {False: 0, True: 0}
@@ -240,14 +263,28 @@ class SqliteLog(GroupCommitLog):
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
         """Wait for an entry after this position.
 
-        An append of this process is noticed at once, one of another process within POLL_S.
+        An append of another process is told by the writer process.
         """
         lane = self.lane(historical)
         while not await self.read(after, 1, 1, historical=historical):
-            try:
-                await asyncio.wait_for(lane.appended(after[0]), self._poll_s)
-            except TimeoutError:
-                continue
+            if await self._begin_watch(historical):
+                continue  # what was appended before is read now
+            with suppress(TimeoutError):
+                await asyncio.wait_for(lane.appended(after[0]), POLL_S if self._is_shared else None)
+
+    async def _begin_watch(self, historical: bool) -> bool:
+        """Watch the appends of other processes to a lane, and return False if it is watched."""
+        if not self._is_shared:
+            return False
+        with suppress(OSError):  # the process has ended; this is tried again after POLL_S
+            client = await self.writer.client()
+            if historical not in client.watched:
+                await client.watch(historical=historical)
+                return True
+        return False
+
+    def _note_appended(self, appended: Appended) -> None:
+        self.lane(appended.historical).note_appended(appended.last)
 
     async def close(self) -> None:
         await self.close_lanes()
@@ -299,7 +336,7 @@ async def open_sqlite_log(
     writer = WriterProcess(Open(str(path), bytes_max, disk_free_bytes_min, after, installation))
     try:
         await writer.client()
-        return SqliteLog(writer, path, POLL_S if shared else None)
+        return SqliteLog(writer, path, shared=shared)
     except BaseException:
         await writer.close()
         raise

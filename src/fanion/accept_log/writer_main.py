@@ -8,6 +8,7 @@ from it. The server's web workers have their own channels, which the server hand
 import selectors
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import assert_never
@@ -49,6 +50,15 @@ class GetBacklog(msgspec.Struct, tag=True, array_like=True):
     historical: bool
 
 
+class Watch(msgspec.Struct, tag=True, array_like=True):
+    """A request to be told of the next write to a lane over another channel.
+
+    It is answered at once; the message `Appended` follows later, once.
+    """
+
+    historical: bool
+
+
 class WriteDone(msgspec.Struct, tag=True, array_like=True):
     """The answer to a write or a trim.
 
@@ -75,7 +85,14 @@ class Failed(msgspec.Struct, tag=True, array_like=True):
     reason: str
 
 
-Request = Write | Trim | GetBacklog
+class Appended(msgspec.Struct, tag=True, array_like=True):
+    """A message that a watched lane has an entry with this id. It answers no request."""
+
+    last: int
+    historical: bool
+
+
+Request = Write | Trim | GetBacklog | Watch
 Answer = WriteDone | BacklogIs | Failed
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -99,44 +116,69 @@ def serve(server: BlockingChannel) -> None:
             settings.installation,
         )
         try:
-            server.send(_answer(partial(_open, file)))
+            server.send(_encode(_answer(partial(_open, file))))
             with selectors.DefaultSelector() as selector:
                 selector.register(server, selectors.EVENT_READ, server)
-                while _serve_ready(selector, server, file):
+                channels = _Channels(server, selector, file)
+                while channels.serve_ready():
                     pass
         finally:
             file.close()
 
 
-def _serve_ready(
-    selector: selectors.BaseSelector, server: BlockingChannel, file: LogFileWriter
-) -> bool:
-    """Wait for requests and answer them; return False when the server's channel has ended."""
-    for key, _ in selector.select():
-        channel: BlockingChannel = key.data
-        if not _answer_all(channel, selector, file):
-            if channel is server:
-                return False
-            selector.unregister(channel)
-            channel.close()
-    return True
+class _Channels:
+    """The channels of the processes that append."""
 
+    def __init__(
+        self, server: BlockingChannel, selector: selectors.BaseSelector, file: LogFileWriter
+    ) -> None:
+        self._server = server
+        self._selector = selector
+        self._file = file
+        self._watched: set[bool] = set()  # the lanes that the server watches
 
-def _answer_all(
-    channel: BlockingChannel, selector: selectors.BaseSelector, file: LogFileWriter
-) -> bool:
-    """Answer the requests that have arrived on a channel; return False when it has ended."""
-    try:
-        for content, descriptor in channel.read():
-            request = _decode(content)
-            if isinstance(request, AddChannel):
-                other = BlockingChannel(socket.socket(fileno=descriptor))
-                selector.register(other, selectors.EVENT_READ, other)
-            else:
-                channel.send(_answer(partial(_execute, file, request)))
-    except ConnectionError:
-        return False  # requests that were answered are written
-    return not channel.is_ended
+    def serve_ready(self) -> bool:
+        """Wait for requests and answer them; return False when the server's channel has ended."""
+        for key, _ in self._selector.select():
+            channel: BlockingChannel = key.data
+            if not self._answer_all(channel):
+                if channel is self._server:
+                    return False
+                self._selector.unregister(channel)
+                channel.close()
+        return True
+
+    def _answer_all(self, channel: BlockingChannel) -> bool:
+        """Answer the requests that have arrived on a channel; return False when it has ended."""
+        try:
+            for content, descriptor in channel.read():
+                request = _decode(content)
+                if isinstance(request, AddChannel):
+                    other = BlockingChannel(socket.socket(fileno=descriptor))
+                    self._selector.register(other, selectors.EVENT_READ, other)
+                else:
+                    self._answer_request(channel, request)
+        except ConnectionError:
+            return False  # requests that were answered are written
+        return not channel.is_ended
+
+    def _answer_request(self, channel: BlockingChannel, request: Request) -> None:
+        if isinstance(request, Watch):
+            self._watched.add(request.historical)
+            channel.send(_encode(WriteDone(0)))
+            return
+        answer = _answer(partial(_execute, self._file, request))
+        try:
+            channel.send(_encode(answer))
+        finally:
+            if isinstance(request, Write) and isinstance(answer, WriteDone):
+                self._tell_server(channel, Appended(answer.value, request.historical))
+
+    def _tell_server(self, writer: BlockingChannel, appended: Appended) -> None:
+        if writer is not self._server and appended.historical in self._watched:
+            self._watched.remove(appended.historical)
+            with suppress(ConnectionError):  # the end of the server's channel is noticed when read
+                self._server.send(_encode(appended))
 
 
 def _open(file: LogFileWriter) -> Answer:
@@ -144,7 +186,7 @@ def _open(file: LogFileWriter) -> Answer:
     return WriteDone(0)
 
 
-def _execute(file: LogFileWriter, request: Request) -> Answer:
+def _execute(file: LogFileWriter, request: Write | Trim | GetBacklog) -> Answer:
     match request:
         case Write(group, historical):
             return WriteDone(file.write(group, historical=historical))
@@ -156,18 +198,17 @@ def _execute(file: LogFileWriter, request: Request) -> Answer:
             assert_never(request)
 
 
-def _answer(work: Callable[[], Answer]) -> bytes:
+def _answer(work: Callable[[], Answer]) -> Answer:
     try:
-        answer = work()
+        return work()
     except LogFull as error:
-        answer = Failed("full", str(error))
+        return Failed("full", str(error))
     except OSError as error:
-        answer = Failed("store", str(error))
+        return Failed("store", str(error))
     except StartRefused as error:
-        answer = Failed("refused", str(error))
+        return Failed("refused", str(error))
     except Exception as error:
-        answer = Failed("other", f"{type(error).__name__}: {error}")
-    return _encode(answer)
+        return Failed("other", f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":
