@@ -19,10 +19,14 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, select, update
 from fanion.db.drivers import RecordsUnavailable
 from fanion.db.engine import Records
 from fanion.db.lease import LeaseLost, is_free
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.runtime.background import run_loop
 
 # Time between two polls for due items, each of which uses an index.
 POLL_S = 1.0
+# Polls in a row that are left out while nobody writes an SQLite store: what falls due meanwhile
+# waits this much longer.
+LEFT_OUT_MAX = 4
 # Rows per poll; a poll that found work is followed by the next one at once.
 DUE_MAX = 100
 # The delay after a failure, doubled with each further one.
@@ -162,7 +166,11 @@ class DueWorker(ABC, Generic[T]):
 
     async def run(self) -> Never:
         """Process what is due until cancelled, including what fell due while no server ran."""
-        await run_loop(self.work_once, POLL_S, self.all_wait, (RecordsUnavailable,))
+        await run_loop(self.poll, POLL_S, self.all_wait, (RecordsUnavailable,))
+
+    async def poll(self) -> bool | None:
+        """Process what is due, as `work_once` does."""
+        return await self.work_once()
 
     async def work_once(self) -> bool:
         """Process every due item once.
@@ -215,6 +223,10 @@ class LeasedWorker(DueWorker[DueRow], Generic[P]):
         self._rows = rows
         self._project_of = project_of
         self._now = now
+        self._unwritten = UnwrittenPolls(rows.records.write_mark, LEFT_OUT_MAX)
+
+    async def poll(self) -> bool | None:
+        return await self._unwritten.poll(self.work_once)
 
     async def _execute(self, item: DueRow) -> bool:
         project = await self._project_of(item.project_id)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -65,8 +66,16 @@ class Records:
     raises SQLAlchemy's IntegrityError.
     """
 
-    def __init__(self, reads: AsyncEngine, writes: AsyncEngine, fetch: Fetch) -> None:
+    def __init__(
+        self, reads: AsyncEngine, writes: AsyncEngine, fetch: Fetch, log_path: Path | None = None
+    ) -> None:
+        """Use these engines.
+
+        Args:
+            log_path: SQLite's write-ahead log.
+        """
         self.dialect = writes.dialect.name
+        self._log_path = log_path
         self._reads = reads
         self._writes = writes
         self._fetch = fetch
@@ -95,6 +104,21 @@ class Records:
         if here:
             number[0] = self._written[0]  # no repeated number: reads are remembered by it
         self._written, self._is_counted_here = number, here
+
+    def write_mark(self) -> tuple[int, int] | None:
+        """Return when and up to where SQLite's write-ahead log was written, by any process.
+
+        Returns:
+            Nanoseconds since 1970 and bytes; None if only a query can tell whether the store was
+            written.
+        """
+        if self._log_path is None:
+            return None
+        try:
+            log = self._log_path.stat()
+        except OSError:
+            return None
+        return log.st_mtime_ns, log.st_size
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -269,7 +293,7 @@ def _open_sqlite(url: URL) -> Records:
     pragmas = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
     writes = sqlite_engine(url, "BEGIN IMMEDIATE", 1, *pragmas)
     reads = sqlite_engine(url, "BEGIN", READERS_MAX, "query_only = ON")
-    return Records(reads, writes, SqliteFetch(url))
+    return Records(reads, writes, SqliteFetch(url), Path(f"{url.database}-wal"))
 
 
 def _open_postgres(url: URL, connections: int) -> Records:

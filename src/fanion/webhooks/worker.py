@@ -12,8 +12,9 @@ from typing import Never
 
 import structlog
 
-from fanion.db.due_work import POLL_S
+from fanion.db.due_work import LEFT_OUT_MAX, POLL_S
 from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.observability.metrics import Metrics
 from fanion.runtime.background import run_loop
 from fanion.webhooks.announcements_store import announce_due
@@ -40,16 +41,23 @@ class Deliverer:
         self._now = now
         self._sending: dict[asyncio.Task[None], Claim] = {}
         self._freed = asyncio.Event()
+        self._unwritten = UnwrittenPolls(records.write_mark, LEFT_OUT_MAX)
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def run(self) -> Never:
         """Send due deliveries until cancelled, then release those in flight for other servers."""
         try:
             await run_loop(
-                self._start_due, POLL_S, "webhooks_wait", (RecordsUnavailable,), wake=self._freed
+                self._poll, POLL_S, "webhooks_wait", (RecordsUnavailable,), wake=self._freed
             )
         finally:
             await self._end()
+
+    async def _poll(self) -> None:
+        if self._sending:
+            await self._start_due()
+        else:
+            await self._unwritten.poll(self._start_due)
 
     async def _start_due(self) -> None:
         await self.start_deliveries()
