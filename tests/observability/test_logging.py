@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from fanion.observability.logging import (
     without_token,
 )
 from fanion.observability.metrics import Metrics
+from tests.support.awaited import until
 
 LOG_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
@@ -116,6 +118,18 @@ def test_a_whole_second_is_written_with_its_fraction() -> None:
 
     [entry] = lines_of(writer, line)
     assert entry == {"timestamp": "2026-05-06T07:08:09.000001Z"}
+
+
+def test_a_line_after_a_pause_is_written_like_the_first(output: io.BytesIO) -> None:
+    writer = LineWriter(output)
+
+    def is_written(lines: int) -> bool:
+        return output.getvalue().count(b"\n") == lines
+
+    for lines in (1, 2, 3):
+        writer.msg({"event": "after a pause"})
+        until(partial(is_written, lines), "the line is not written")
+    writer.close()
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ from fanion.web.routes import AnsweredBy
 # two lanes.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
 REPORT_S = 1.0  # how old this process's metrics in the server may be
+IDLE_REPORTS = 5  # while it answers nothing, its metrics may be this many times as old
 
 
 class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -163,6 +164,8 @@ class WebWorker:
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._metrics = context.metrics
+        self._reported = 0  # the requests answered before the last report
+        self._idle_rounds = 0
         self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit_at_once)
         self._log = log or SqliteAppender(partial(self._send, NeedLogChannel()))
         self._flags = build_flag_services(context, records)
@@ -187,7 +190,7 @@ class WebWorker:
                 await self._http.wait_closed()
             await self._log.close()
         finally:
-            await self._report_metrics()
+            self._send_metrics()
 
     async def answer(self, request: Request) -> bool:
         """Answer the request once every change made before it has been received."""
@@ -228,6 +231,13 @@ class WebWorker:
             await self._caught_up.wait()
 
     async def _report_metrics(self) -> None:
+        """Report the metrics, once more after the last request, and then only now and then."""
+        self._idle_rounds = 0 if self._answered[0] != self._reported else self._idle_rounds + 1
+        self._reported = self._answered[0]
+        if self._idle_rounds <= 1 or self._idle_rounds % IDLE_REPORTS == 0:
+            self._send_metrics()
+
+    def _send_metrics(self) -> None:
         self._send(MetricsReport(self._metrics.measured()))
 
     def _pass_back(self, connection: Connection, path: str, first: bytes) -> bool:

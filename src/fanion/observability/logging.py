@@ -77,6 +77,8 @@ class LineWriter(Lines):
         self._encode_lines = _encoder.encode_lines
         self._lines: deque[object] = deque()
         self._dropped = 0
+        self._is_waiting = False  # the thread has nothing to write
+        self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="log-lines", daemon=True)
         self._thread.start()
@@ -86,13 +88,23 @@ class LineWriter(Lines):
             self._dropped += 1
             return
         self._lines.append(line)
+        if self._is_waiting:
+            self._is_waiting = False
+            self._wake.set()
 
     def close(self) -> None:
         self._stop.set()
+        self._wake.set()
         self._thread.join(timeout=2)
 
     def _run(self) -> None:
-        while not self._stop.wait(FLUSH_S):
+        while not self._stop.is_set():
+            self._wake.clear()
+            self._is_waiting = True
+            if not self._lines and not self._stop.is_set():
+                self._wake.wait()
+            self._is_waiting = False
+            self._stop.wait(FLUSH_S)
             self._write()
         self._write()
 

@@ -46,3 +46,12 @@ def test_rates_count_whatever_time_has_passed() -> None:
 
     assert load.after(10.0, requests=BUSY_REQUESTS_PER_S * 9) == 2
     assert load.after(10.5, requests=BUSY_REQUESTS_PER_S) == 1
+
+
+def test_a_look_says_whether_there_was_any_load() -> None:
+    load = Load(2)
+    load.requests += 1
+
+    assert [load.threads.look(1.0), load.threads.look(1.2)] == [True, False]
+    load.events += 1
+    assert load.threads.look(1.4)

@@ -64,6 +64,7 @@ class Broadcaster:
         self._count = 0
         self._is_closed = False
         self._heartbeats_due: deque[list[_Listener]] = deque()  # slices of this round of heartbeats
+        self._joined = asyncio.Event()  # a listener has come
         self._waking: set[asyncio.Task[None]] = set()
 
     @property
@@ -92,7 +93,13 @@ class Broadcaster:
         )
 
     async def _send_heartbeats(self) -> None:
-        """Wake the next slice of the listeners that were there when the round began."""
+        """Wake the next slice of the listeners that were there when the round began.
+
+        Without listeners, wait for one.
+        """
+        if not self._count:
+            self._joined.clear()
+            await self._joined.wait()
         if not self._heartbeats_due:
             listeners = [*itertools.chain.from_iterable(self._listeners.values())]
             size = max(1, -(-len(listeners) // HEARTBEAT_SLICES))
@@ -145,6 +152,7 @@ class Broadcaster:
         if grant is not None:
             _add_listener(self._granted, grant, listener)
         self._count += 1
+        self._joined.set()
         sent = -1
         try:
             while not (self._is_closed or listener.is_over):

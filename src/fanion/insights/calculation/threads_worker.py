@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Final, Never
 
 LOOK_EVERY_S: Final = 0.2
+IDLE_LOOK_S: Final = 1.0  # while nothing was answered or ingested since the last look
 # Events are counted when a batch is done, which may take longer than LOOK_EVERY_S.
 BUSY_FOR_S: Final = 2.0
 # From these rates on, half of the cores are left to requests and ingestion.
@@ -45,13 +46,13 @@ class QuestionThreads:
         return max(1, self._cores // 2) if self._seen[0] < self._busy_until else self._cores
 
     async def run(self) -> Never:
-        """Look at the load every LOOK_EVERY_S, until cancelled."""
+        """Look at the load every LOOK_EVERY_S, or IDLE_LOOK_S without any, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
-            self.look(monotonic())
+            is_idle = not self.look(monotonic())
+            await asyncio.sleep(IDLE_LOOK_S if is_idle else LOOK_EVERY_S)
 
-    def look(self, at: float) -> None:
-        """Decide by the load since the last look, for BUSY_FOR_S.
+    def look(self, at: float) -> bool:
+        """Decide by the load since the last look, for BUSY_FOR_S, and return whether there was any.
 
         Args:
             at: Seconds of a monotonic clock.
@@ -64,3 +65,4 @@ class QuestionThreads:
             or self._seen[2] - events >= BUSY_EVENTS_PER_S * seconds
         ):
             self._busy_until = at + BUSY_FOR_S
+        return self._seen[1:] != (requests, events)
