@@ -21,6 +21,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
+from fanion.events.storage.loaded_pages import release_loaded_pages
 from fanion.events.storage.migrate import check_schema, migrate_events
 from fanion.events.storage.schema import SESSION_SETTINGS
 
@@ -149,6 +150,8 @@ def open_clients(
     except (SchemaRefused, StartRefused):
         _close(clients)
         raise
+    if engine.folder is not None:
+        release_loaded_pages()
     return clients[:INSERT_LANES], clients[INSERT_LANES:]
 
 
