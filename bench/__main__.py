@@ -20,6 +20,7 @@ from bench import (
     load,
     peers,
     postgres_capture,
+    start,
     sustained,
     walk,
 )
@@ -27,6 +28,7 @@ from bench.report import Row, show
 
 CASES = {
     "evaluation": evaluation.run,
+    "start": start.run,
     "capture": capture.run,
     "capture-sizes": capture.sizes,
     "postgres-capture": postgres_capture.run,

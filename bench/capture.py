@@ -1,5 +1,6 @@
-"""The capture cases: how close the durable answer comes to a handler that does nothing, and what an
-event costs a web worker in bodies of different sizes.
+"""The capture cases: how close the durable answer comes to a handler that does nothing.
+
+Another case is what an event costs a web worker in bodies of different sizes.
 """
 
 import time

@@ -17,8 +17,8 @@ from fanion.wire.decoding import parse_json, with_stack_to_spare
 
 # A window is decoded in 1 to 3 ms, or twice that if the run has to be read tolerantly.
 WINDOW_BYTES = 32 * 1024
-# The window of the pattern, which takes 25 times as long for a byte as the decoder. The decoder finds
-# the end of a larger value, or else that it has to be entered.
+# The window of the pattern, which takes 25 times as long for a byte as the decoder. The decoder
+# finds the end of a larger value, or else that it has to be entered.
 _PATTERN_WINDOW_BYTES = 2 * 1024
 # The most memory that one body may take as Python objects. Freeing that much takes about 15 ms.
 DECODED_BYTES_MAX = 64 * 1024 * 1024

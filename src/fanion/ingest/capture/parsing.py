@@ -217,7 +217,9 @@ def read_shallow(raw: bytes, query: Mapping[str, str]) -> Capture | None:
     try:
         if raw[:1] == b"{":
             first = with_stack_to_spare(_decode_shallow_object, raw)
-            items: list[UsualItem] | list[_KeyItem] = [first] if first.batch is None else first.batch
+            items: list[UsualItem] | list[_KeyItem] = (
+                [first] if first.batch is None else first.batch
+            )
             sent_at = first.sent_at
         else:
             items = array = with_stack_to_spare(_decode_shallow_array, raw)
