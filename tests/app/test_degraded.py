@@ -36,6 +36,8 @@ LATER = {
     "litestar",
     "numpy",
 }
+# Only a store in PostgreSQL needs them.
+POSTGRESQL = {"asyncpg", "fanion.accept_log.postgres", "sqlalchemy.dialects.postgresql"}
 # The records store has time to answer while these are imported.
 MEANWHILE = {
     "fanion.app.application",
@@ -86,7 +88,7 @@ def test_serving_begins_without_what_capture_and_flags_do_not_need() -> None:
     loaded = modules_loaded_by(THE_STAGES_TOO)
 
     assert loaded >= MEANWHILE
-    assert sorted(loaded & LATER) == []
+    assert sorted(loaded & (LATER | POSTGRESQL)) == []
 
 
 def test_a_web_worker_loads_no_more_than_capture_and_flags_need() -> None:
@@ -94,7 +96,15 @@ def test_a_web_worker_loads_no_more_than_capture_and_flags_need() -> None:
         "import sys\nimport fanion.app.web_worker\nprint(*sys.modules, file=sys.stderr)"
     )
 
-    assert sorted(loaded & (LATER | {"alembic", "typer"})) == []
+    assert sorted(loaded & (LATER | POSTGRESQL | {"alembic", "typer"})) == []
+
+
+def test_ingestion_loads_numpy_with_the_first_ids() -> None:
+    loaded = modules_loaded_by(
+        "import sys\nimport fanion.app.parts.ingestion\nprint(*sys.modules, file=sys.stderr)"
+    )
+
+    assert sorted(loaded & {"numpy", "fanion.ingest.pipeline.bloom_filter"}) == []
 
 
 def test_the_writer_of_the_accept_log_loads_next_to_nothing() -> None:

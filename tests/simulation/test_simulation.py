@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 
-from fanion.ingest.pipeline import deduplication_store
+from fanion.ingest.pipeline import bloom_filter
 from tests.simulation.checker import Violation
 from tests.simulation.world import Simulation
 
@@ -23,8 +23,8 @@ FILTER_BITS = 16
 @pytest.fixture(autouse=True)
 def small_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shrink the filters: most of the time would be spent on clearing those of full size."""
-    monkeypatch.setattr(deduplication_store, "_BITS", FILTER_BITS)
-    monkeypatch.setattr(deduplication_store, "_MASK", np.uint64((1 << FILTER_BITS) - 1))
+    monkeypatch.setattr(bloom_filter, "_BITS", FILTER_BITS)
+    monkeypatch.setattr(bloom_filter, "_MASK", np.uint64((1 << FILTER_BITS) - 1))
 
 
 @pytest.mark.parametrize(

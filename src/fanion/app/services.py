@@ -16,7 +16,6 @@ from random import random
 import structlog
 
 from fanion.accept_log.port import AcceptLog, Appender, Backlog
-from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.app.clocks import check_records_clock
 from fanion.cohorts.members.store import memberships
@@ -203,6 +202,8 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
     """
     bytes_max = settings.accept_log_bytes_max
     if records.dialect == "postgresql":
+        from fanion.accept_log.postgres import open_postgres_log
+
         return await open_postgres_log(settings.records_url, bytes_max=bytes_max, cut=cut)
     return await open_sqlite_log(
         settings.accept_log_path,

@@ -9,12 +9,11 @@ import socket
 import sys
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 import uvloop
 
-from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.accept_log.sqlite import SqliteAppender
 from fanion.app.application import Readiness, build_application
 from fanion.app.services import AppContext, build_capture, build_flag_services
@@ -35,6 +34,9 @@ from fanion.server.response import Response
 from fanion.server.server import HttpServer
 from fanion.web.application import FastRoute, error_response
 from fanion.web.routes import AnsweredBy
+
+if TYPE_CHECKING:  # it is loaded only where the records are in PostgreSQL
+    from fanion.accept_log.postgres import PostgresLog
 
 # Connections to PostgreSQL: batched reads of flags run two at a time of each kind, and the log has
 # two lanes.
@@ -151,7 +153,7 @@ class WebWorker:
         number: int,
         context: AppContext,
         records: Records,
-        log: PostgresLog | None,
+        log: "PostgresLog | None",
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._counters = counters
@@ -329,7 +331,9 @@ async def run_worker(line: socket.socket, start: WorkerStart, file: int, number:
         context.lines.close()
 
 
-async def _open_postgres_log(settings: Settings) -> PostgresLog:
+async def _open_postgres_log(settings: Settings) -> "PostgresLog":
+    from fanion.accept_log.postgres import open_postgres_log
+
     bytes_max = settings.accept_log_bytes_max
     return await open_postgres_log(
         settings.records_url, bytes_max=bytes_max, cut=cut, connections=LOG_CONNECTIONS

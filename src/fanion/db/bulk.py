@@ -7,10 +7,13 @@ call of the driver, which leaves the interpreter to others meanwhile.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Dialect, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
+
+if TYPE_CHECKING:  # it is loaded only where the records are in PostgreSQL
+    from sqlalchemy.dialects import postgresql
 
 # SQLite takes 32,766 values per statement. More rows at once are no faster, more ids much slower.
 _ROWS_MAX = 512
@@ -167,8 +170,12 @@ def _value_brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:
     return ", ".join(bracket.format(*islice(numbers, len(marks))) for _ in range(rows))
 
 
-def upsert(dialect: Dialect, table: Table) -> postgresql.Insert | sqlite.Insert:
-    return sqlite.insert(table) if dialect.name == "sqlite" else postgresql.insert(table)
+def upsert(dialect: Dialect, table: Table) -> "postgresql.Insert | sqlite.Insert":
+    if dialect.name == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
 
 
 def in_chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:

@@ -6,13 +6,13 @@ statement.
 
 import asyncio
 import sqlite3
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from asyncpg import InternalClientError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -241,7 +241,12 @@ def is_store_failure(error: BaseException) -> bool:
         return state.startswith(_SQLSTATES + _REFUSALS)
     # A socket broke, or a server stayed silent (TimeoutError is an OSError). A connection torn down
     # in the middle of a statement raises one of the driver's own errors.
-    return isinstance(error, OSError | InternalClientError)
+    return isinstance(error, OSError) or _is_error_of_asyncpg(error)
+
+
+def _is_error_of_asyncpg(error: BaseException) -> bool:
+    driver = sys.modules.get("asyncpg")  # it is loaded only where the records are in PostgreSQL
+    return driver is not None and isinstance(error, driver.InternalClientError)
 
 
 def error_reason(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 from random import Random
 from uuid import UUID
 
-from fanion.ingest.pipeline.deduplication_store import BloomFilter
+from fanion.ingest.pipeline.bloom_filter import BloomFilter
 
 
 def ids(seed: int, count: int) -> list[UUID]:

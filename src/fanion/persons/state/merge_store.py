@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     Column,
@@ -17,7 +17,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fanion.db.bulk import in_chunks, upsert
 from fanion.db.schema.cohorts import (
@@ -30,6 +29,9 @@ from fanion.db.schema.cohorts import (
 )
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import ID
+
+if TYPE_CHECKING:  # one is loaded only where the records are in PostgreSQL
+    from sqlalchemy.dialects import postgresql, sqlite
 
 Moves = Sequence[Mapping[str, Any]]
 
@@ -120,7 +122,7 @@ def _to_the_last(moves: Moves) -> Moves:
 
 
 @cache
-def _move(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
+def _move(dialect: Dialect) -> "postgresql.Insert | sqlite.Insert":
     statement = upsert(dialect, cohort_people).from_select(_COLUMNS, _THEIRS)
     new = statement.excluded
     unseen = _member.removed <= _VERSION
@@ -132,7 +134,7 @@ def _move(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
 
 
 @cache
-def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
+def _give_to_copies(dialect: Dialect) -> "postgresql.Insert | sqlite.Insert":
     """Return the statement that makes survivors members of the pending copies of their cohorts.
 
     A copy reads its members page by page, of a version that may no longer be the last one: it

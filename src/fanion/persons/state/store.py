@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     ColumnElement,
     Connection,
@@ -23,7 +24,6 @@ from sqlalchemy import (
     true,
     type_coerce,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from fanion.db.bulk import IDS_MAX, as_bound, in_chunks, insert_rows, put_rows, update_rows
 from fanion.db.schema.persons import person_keys
