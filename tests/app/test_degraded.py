@@ -107,6 +107,17 @@ def test_ingestion_loads_numpy_with_the_first_ids() -> None:
     assert sorted(loaded & {"numpy", "fanion.ingest.pipeline.bloom_filter"}) == []
 
 
+def test_the_management_api_loads_no_models_of_libraries_that_it_does_not_use() -> None:
+    loaded = modules_loaded_by(
+        "import sys\nimport fanion.app.parts.management\n"
+        "from fanion.web.management import ManagementApplication\n"
+        "ManagementApplication()\nprint(*sys.modules, file=sys.stderr)"
+    )
+
+    assert "litestar" in loaded
+    assert sorted(loaded & {"pydantic", "pydantic_core"}) == []
+
+
 def test_the_writer_of_the_accept_log_loads_next_to_nothing() -> None:
     loaded = modules_loaded_by(
         "import sys\nimport fanion.accept_log.writer_main\nprint(*sys.modules, file=sys.stderr)"
