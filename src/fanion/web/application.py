@@ -17,7 +17,7 @@ from fanion.server.connection import Connection
 from fanion.server.errors import ClientDisconnected, HttpError
 from fanion.server.head import RequestHead
 from fanion.server.request import FastEndpoint, FastRequest, Request
-from fanion.server.response import Response, response_head
+from fanion.server.response import BODILESS, Response, response_head
 from fanion.server.server import HttpServer
 from fanion.web.routes import Route, Routes, cors_headers, preflight_response
 from fanion.web.security_headers import MANAGEMENT_HEADERS
@@ -214,7 +214,8 @@ class FastRoute:
     """
 
     __slots__ = (
-        "_client", "_peer", "_start", "_started", "endpoint", "head", "route", "telemetry",
+        "_begun", "_client", "_kind", "_peer", "_start", "_started", "endpoint", "head", "route",
+        "telemetry",
     )  # fmt: skip
 
     def __init__(
@@ -225,7 +226,8 @@ class FastRoute:
         self.endpoint = endpoint
         self.telemetry = telemetry
         self._started: Response | None = None
-        self._start = ""
+        self._kind: tuple[int, str, tuple[tuple[str, str], ...]] | None = None
+        self._start = self._begun = ""
         self._peer: str | None = None
         self._client = ""
 
@@ -255,14 +257,20 @@ class FastRoute:
     def start_of(self, response: Response) -> str:
         """Return the response's head up to the request id.
 
-        It is kept, because endpoints reuse one response for most requests.
+        It is kept, because endpoints reuse one response, or at least its headers, for most
+        requests.
         """
-        if response is not self._started:
+        if response is self._started:
+            return self._start
+        kind = response.status, response.content_type, response.headers
+        if kind != self._kind:
             lines = [("content-type", response.content_type), *response.headers]
             if self.route.cors and (origin := self.head.headers.get("origin")):
                 lines += cors_headers(origin, credentials=self.route.credentials)
-            self._start = response_head(response.status, lines, len(response.body))
-            self._started = response
+            self._begun, self._kind = response_head(response.status, lines, None), kind
+        self._start, self._started = self._begun, response
+        if response.status not in BODILESS:
+            self._start += f"content-length: {len(response.body)}\r\n"
         return self._start
 
 

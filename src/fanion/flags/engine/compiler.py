@@ -43,11 +43,13 @@ class _Compiled:
     """One compiled condition.
 
     Attributes:
+        is_known: Whether the result of the test is looked up in the run, and not computed.
         limit: The lowest digest that is excluded; None includes every subject.
         shares: Empty if the flag has no variants.
     """
 
     test: EvaluationTest | None
+    is_known: bool
     limit: bytes | None
     shares: _Shares
     hit: Decision
@@ -110,37 +112,40 @@ def _conditions_program(
 
 def _one_condition_program(prefix: bytes, condition: _Compiled) -> Program:
     """Return the program for one condition, which most flags have, without the general loop."""
-    test, limit, shares = condition.test, condition.limit, condition.shares
+    test, is_known = condition.test, condition.is_known
+    limit, shares = condition.limit, condition.shares
     hit, unmatched, outside = condition.hit, condition.unmatched, condition.outside
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
-        if test is not None and not test(properties, run):
+        if test is not None and not (run[test] if is_known else test(properties, run)):
             return unmatched
-        if limit is not None and sha1(prefix + identity).digest() >= limit:
+        text = prefix + identity
+        if limit is not None and sha1(text).digest() >= limit:
             return outside
-        return _pick_variant(prefix + identity, shares, hit) if shares else hit
+        return _pick_variant(text, shares, hit) if shares else hit
 
     return choose
 
 
 def _two_conditions_program(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
     """Return the program for two conditions (a rule and a fallback), without the general loop."""
-    test, limit, shares = first.test, first.limit, first.shares
+    test, is_known, limit, shares = first.test, first.is_known, first.limit, first.shares
     hit, outside = first.hit, first.outside
-    test_2, limit_2, shares_2 = second.test, second.limit, second.shares
+    test_2, is_known_2 = second.test, second.is_known
+    limit_2, shares_2 = second.limit, second.shares
     hit_2, unmatched_2, outside_2 = second.hit, second.unmatched, second.outside
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
-        miss = unmatched_2
-        if test is None or test(properties, run):
-            if limit is None or sha1(prefix + identity).digest() < limit:
-                return _pick_variant(prefix + identity, shares, hit) if shares else hit
+        miss, text = unmatched_2, prefix + identity
+        if test is None or (run[test] if is_known else test(properties, run)):
+            if limit is None or sha1(text).digest() < limit:
+                return _pick_variant(text, shares, hit) if shares else hit
             miss = outside
-        if test_2 is not None and not test_2(properties, run):
+        if test_2 is not None and not (run[test_2] if is_known_2 else test_2(properties, run)):
             return miss
-        if limit_2 is not None and sha1(prefix + identity).digest() >= limit_2:
+        if limit_2 is not None and sha1(text).digest() >= limit_2:
             return outside_2
-        return _pick_variant(prefix + identity, shares_2, hit_2) if shares_2 else hit_2
+        return _pick_variant(text, shares_2, hit_2) if shares_2 else hit_2
 
     return choose
 
@@ -150,13 +155,15 @@ def _many_conditions_program(prefix: bytes, conditions: Sequence[_Compiled]) -> 
 
     If none matches, being outside a rollout takes precedence over not matching.
     """
-    listed = tuple((c.test, c.limit, c.shares, c.hit, c.unmatched, c.outside) for c in conditions)
+    listed = tuple(
+        (c.test, c.is_known, c.limit, c.shares, c.hit, c.unmatched, c.outside) for c in conditions
+    )
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         digest = b""
         miss = last_outside = None
-        for test, limit, shares, hit, unmatched, outside in listed:
-            if test is not None and not test(properties, run):
+        for test, is_known, limit, shares, hit, unmatched, outside in listed:
+            if test is not None and not (run[test] if is_known else test(properties, run)):
                 miss = unmatched
                 continue
             if limit is not None:
@@ -186,17 +193,27 @@ def _compiled_condition(
     leaf_test: Callable[[Leaf], EvaluationTest],
 ) -> _Compiled:
     tests = [leaf_test(leaf) for leaf in condition.leaves]
+    of_person = rules.group_type_index is None
+    is_known = of_person and len(tests) == 1
+    if of_person and not is_known:
+        tests = list(map(_looked_up, tests))
     forced = condition.variant in {variant.key for variant in rules.variants}
     match = DecisionReason.CONDITION_MATCH
     hit = _on_decision(key, condition.variant if forced else None, match, index, rules.payloads)
     return _Compiled(
         test=all_of(tests) if tests else None,
+        is_known=is_known,
         limit=_rollout_limit(condition),
         shares=() if forced else _variant_shares(key, rules, match, index),
         hit=hit,
         unmatched=Decision(key, False, DecisionReason.NO_CONDITION_MATCH, index),
         outside=Decision(key, False, DecisionReason.OUT_OF_ROLLOUT_BOUND, index),
     )
+
+
+def _looked_up(test: EvaluationTest) -> EvaluationTest:
+    """Return a test that looks up the result of another one on the person's properties."""
+    return lambda properties, run: run[test]
 
 
 def _rollout_limit(condition: Condition) -> bytes | None:
@@ -267,7 +284,10 @@ def _super_step(
     first = condition.leaves[0]
     if not isinstance(first, Property):
         return lambda properties, identity, run: None
-    key, test = first.key, all_of([leaf_test(leaf) for leaf in condition.leaves])
+    tests = [leaf_test(leaf) for leaf in condition.leaves]
+    if rules.group_type_index is None:
+        tests = list(map(_looked_up, tests))
+    key, test = first.key, all_of(tests)
 
     def step(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision | None:
         if properties.get(key, MISSING) is MISSING:

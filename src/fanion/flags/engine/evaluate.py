@@ -40,6 +40,8 @@ def evaluate(
     """
     run = EvaluationRun(subject, now)
     if keys is None:
+        if flag_set.tables and subject.stored is not None:
+            _run_tables(flag_set, run)
         failed = _decide(run, flag_set.programs) | flag_set.broken
         decisions = run.decisions
     else:
@@ -51,6 +53,12 @@ def evaluate(
         off = flag_set.inactive
         decisions.update(off if keys is None else {k: off[k] for k in requested if k in off})
     return Evaluation(decisions, failed, now)
+
+
+def _run_tables(flag_set: FlagSet, run: EvaluationRun) -> None:
+    run.update(flag_set.unmatched)
+    for table in flag_set.tables:
+        run.update(dict.fromkeys(table.passed(run.properties), True))
 
 
 def decide(flag_set: FlagSet, run: EvaluationRun, keys: Collection[str]) -> frozenset[str]:

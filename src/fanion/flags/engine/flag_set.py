@@ -32,7 +32,11 @@ from fanion.flags.engine.definition import (
     compile_flag,
 )
 from fanion.flags.engine.model import Decision, disabled
+from fanion.flags.engine.text_table import TextTable, has_table, text_table
 from fanion.properties.filters import InCohort, Leaf, Property
+
+# Fewer tests of one property run by themselves, each at its first look-up.
+TABLE_TESTS_MIN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,9 @@ class FlagSet:
         cohorts: All cohorts that conditions may refer to.
         keys_by_id: Flag id in decimal → key, because conditions name flags by id.
         continuity: Keys of active flags with experience continuity across a login.
+        tests: The test of each leaf, to be reused by the next build.
+        tables: Tests that run together when all flags are evaluated.
+        unmatched: False for each test of the tables.
         limited: Whether any flag is limited to certain runtimes or contexts.
         reads: What all entries together read.
     """
@@ -81,6 +88,9 @@ class FlagSet:
     cohorts: ProjectCohorts
     keys_by_id: Mapping[str, str]
     continuity: frozenset[str]
+    tests: Mapping[object, EvaluationTest]
+    tables: tuple[TextTable[EvaluationTest], ...]
+    unmatched: Mapping[EvaluationTest, bool]
     limited: bool
     reads: Reads
 
@@ -107,6 +117,7 @@ def build_flag_set(
     all_cohorts = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
     builder = _FlagSetBuilder(existing, group_types, all_cohorts, former)
     builder.add_all()
+    tables = builder.text_tables()
     return FlagSet(
         flags=existing,
         by_key=builder.entries,
@@ -119,6 +130,9 @@ def build_flag_set(
         cohorts=builder.cohorts,
         keys_by_id=builder.keys_by_id,
         continuity=frozenset(k for k, f in existing.items() if f.active and f.keeps_experience),
+        tests=builder.tests,
+        tables=tables,
+        unmatched={test: False for table in tables for test in table.tests()},
         limited=any(f.contexts or f.runtime != ANYWHERE for f in existing.values()),
         reads=merge_reads(entry.reads for entry in builder.entries.values()),
     )
@@ -135,7 +149,7 @@ class _FlagSetBuilder:
         self.entries: dict[str, CompiledFlag] = {}
         self.problems: dict[str, str] = {}
         self._reads: dict[tuple[object, ...], Reads] = {}
-        self._tests: dict[Leaf, EvaluationTest] = {}
+        self.tests: dict[object, EvaluationTest] = {}
         self._flags = flags
         self._group_types = group_types
         self._former = former
@@ -172,7 +186,11 @@ class _FlagSetBuilder:
         if self._former is None or self._former.flags.get(flag.key) is not flag:
             return None
         entry = self._former.by_key.get(flag.key)
-        return None if flag.rules is None or flag.rules.flags_named() else entry
+        if entry is None or flag.rules is None or flag.rules.flags_named():
+            return None
+        for leaf in flag.rules.leaves():
+            self._leaf_test(leaf)
+        return entry
 
     def _compile_entry(self, flag: Flag, rules: Rules) -> CompiledFlag:
         before = []
@@ -196,17 +214,25 @@ class _FlagSetBuilder:
         return self._reads.setdefault(named, reads)
 
     def _leaf_test(self, leaf: Leaf) -> EvaluationTest:
-        """Return a leaf's test; equal leaves that compare with text share one.
-
-        Other leaves do not share a test, because Python considers 1, 1.0 and True equal but
-        conditions distinguish them.
-        """
-        if not _compares_texts(leaf):
+        """Return a leaf's test; equal leaves share one, also with the flags of the former set."""
+        key = _test_key(leaf)
+        if key is None:
             return leaf_test(leaf, self.cohorts, self._required_flag)
-        test = self._tests.get(leaf)
+        test = self.tests.get(key)
         if test is None:
-            test = self._tests[leaf] = leaf_test(leaf, self.cohorts, self._required_flag)
+            test = None if self._former is None else self._former.tests.get(key)
+            self.tests[key] = test = test or leaf_test(leaf, self.cohorts, self._required_flag)
         return test
+
+    def text_tables(self) -> tuple[TextTable[EvaluationTest], ...]:
+        """Return the tables of tests, one for each property that many tests look at."""
+        tests: dict[str, list[tuple[Property, EvaluationTest]]] = {}
+        for leaf, test in self.tests.items():
+            if isinstance(leaf, Property) and has_table(leaf):
+                tests.setdefault(leaf.key, []).append((leaf, test))
+        return tuple(
+            text_table(key, each) for key, each in tests.items() if len(each) >= TABLE_TESTS_MIN
+        )
 
     def _dependencies(self, key: str) -> list[str]:
         """Return the keys of the active flags that the conditions name.
@@ -228,11 +254,19 @@ class _FlagSetBuilder:
         return flag
 
 
-def _compares_texts(leaf: Leaf) -> bool:
+def _test_key(leaf: Leaf) -> object:
+    """Return what leaves with the same test have in common; None for one that shares none.
+
+    Python considers 1, 1.0 and True equal, but conditions distinguish them.
+    """
+    if isinstance(leaf, InCohort):
+        return leaf
     if not isinstance(leaf, Property):
-        return False
+        return None
     values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-    return all(isinstance(value, str) for value in values)
+    if all(isinstance(value, str) for value in values):
+        return leaf
+    return leaf.key, leaf.operator, leaf.negation, repr(leaf.value)
 
 
 def problem_of(flag_id: int, definitions: FlagDefinitions) -> str | None:

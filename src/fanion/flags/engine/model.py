@@ -1,6 +1,6 @@
 """The types of an evaluation: the decision and its reason, the subject, and one run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -115,8 +115,12 @@ class OnlyKnown(dict[str, Any]):
         raise CannotCompute(key)
 
 
-class EvaluationRun:
-    """One evaluation: the subject's merged properties and the decisions made so far."""
+class EvaluationRun(dict[Callable[..., bool], bool]):
+    """One evaluation: the subject's merged properties and the decisions made so far.
+
+    As a mapping it holds the results of tests on the person's properties: each test runs at its
+    first look-up, however many flags have it.
+    """
 
     __slots__ = ("_groups", "_subject", "cohorts", "decisions", "device", "hash_keys", "identity",
                  "now", "properties")  # fmt: skip
@@ -133,6 +137,10 @@ class EvaluationRun:
         self.decisions: dict[str, Decision] = {}
         self._subject = subject
         self._groups: dict[str, tuple[Properties, bytes] | None] = {}
+
+    def __missing__(self, test: Callable[..., bool]) -> bool:
+        passed = self[test] = test(self.properties, self)
+        return passed
 
     def group(self, type_name: str) -> tuple[Properties, bytes] | None:
         """Return the properties and the hashed key of the request's group of a type, or None."""
