@@ -10,6 +10,7 @@ FOLDER then holds the event store (`events`) and the same events as Parquet (`pa
 floor.
 """
 
+import asyncio
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Final
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.storage.client import engine_at, open_clients
+from fanion.events.storage.client import Lanes, engine_at, open_clients
+from fanion.events.storage.session_rows import SessionRows
+from fanion.insights.sessions.kept_sql import write_statement
 
 END: Final = datetime(2026, 5, 31, tzinfo=UTC)  # a Sunday, the first day of weeks
 YEAR: Final = timedelta(days=364)
@@ -136,12 +139,22 @@ def make(folder: Path, events: int, project: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "parquet").mkdir(exist_ok=True)
     inserts, reads = open_clients(engine_at(f"chdb://{folder}/events"))
+    jobs = Lanes("jobs")
+    jobs.open((*reads, *inserts[1:]))
     try:
         _fill(inserts[0], folder / "parquet", events, project)
+        asyncio.run(_keep_sessions(jobs))
     finally:
-        for client in (*inserts, *reads):
-            client.close()
+        inserts[0].close()
+        jobs.close()
     done.touch()
+
+
+async def _keep_sessions(jobs: Lanes) -> None:
+    """Write the rows of sessions, as a server does in the background."""
+    rows = SessionRows(jobs, write_statement())
+    while await rows.step():
+        pass
 
 
 def _fill(client: Client, parquet: Path, events: int, project: int) -> None:

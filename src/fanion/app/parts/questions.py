@@ -43,6 +43,8 @@ from fanion.insights.questions.result_cache import ResultCache, ResultStore
 from fanion.insights.questions.service import QuestionService
 from fanion.insights.saved.service import InsightService
 from fanion.insights.saved.store import InsightStore
+from fanion.insights.sessions.kept_sql import write_statement
+from fanion.insights.sessions.kept_worker import SessionRowsWorker
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.data_dir import events_folder
 
@@ -71,6 +73,7 @@ class Questions:
     cohort_members: CohortMembers
     explanations: CohortExplanations
     calculator: Calculator
+    session_rows: SessionRowsWorker
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
@@ -83,6 +86,7 @@ class Questions:
             "cohorts": self.calculator.run,
             "dashboards": self.refresher.run,
             "alerts": self.alerter.run,
+            "session_rows": self.session_rows.run,
         }
 
     async def close(self) -> None:
@@ -126,6 +130,7 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         cohort_members=CohortMembers(cohorts, events),
         explanations=CohortExplanations(cohorts, events, statements.members),
         calculator=calculator,
+        session_rows=SessionRowsWorker(events.session_rows(write_statement())),
     )
 
 

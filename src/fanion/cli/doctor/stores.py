@@ -259,6 +259,8 @@ async def _check_events(
     findings = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")]
     if counted is not None and inspected.is_marked:
         findings.append(_compare_counts(counted, inspected))
+    if inspected.session_rows:
+        findings.append(Finding("session rows", True, inspected.session_rows))
     if folder is None:
         findings.append(_clock_finding("events clock", found_s, "the event store"))
     return findings

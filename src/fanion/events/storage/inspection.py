@@ -18,6 +18,8 @@ from fanion.events.storage.client import (
 from fanion.events.storage.marks import check_mark, replace_mark
 from fanion.events.storage.migrate import check_schema, table_exists
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.session_rows import read_facts
+from fanion.events.storage.session_rows_sql import state_text
 
 # Counts rows; an event may have more than one until parts are merged.
 _ACCEPTED = """
@@ -38,12 +40,14 @@ class Inspected:
         is_marked: False if the store belongs to no installation yet.
         now: The engine's time.
         accepted: Number of events by project that were accepted in the given time.
+        session_rows: The state of the rows of sessions; empty in a store without them.
     """
 
     version: str
     is_marked: bool
     now: datetime
     accepted: Mapping[int, int]
+    session_rows: str
 
 
 def inspect_event_store(
@@ -67,9 +71,16 @@ def inspect_event_store(
             is_marked = check_mark(client, installation, engine.where)
             [(now,)] = client.query("SELECT now64(6)", tz_mode="aware").result_rows
             counts = _accepted(client, *accepted) if is_marked else {}
+            session_rows = _session_rows(client)
         except (ClickHouseError, OSError) as error:
             raise open_error(engine, error) from None
-        return Inspected(engine_version(client), is_marked, now, counts)
+        return Inspected(engine_version(client), is_marked, now, counts, session_rows)
+
+
+def _session_rows(client: Client) -> str:
+    if not table_exists(client, "session_rows_state"):
+        return ""  # no server of this version has opened the store yet
+    return state_text(*read_facts(client))
 
 
 def _accepted(client: Client, start: datetime, end: datetime) -> Mapping[int, int]:

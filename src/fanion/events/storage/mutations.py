@@ -16,6 +16,7 @@ from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.client import Lanes
 from fanion.events.storage.event_tables import EventTable, event_tables
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.session_rows_sql import EMPTY
 from fanion.runtime.background import Backoff
 
 IDS_MAX = 500  # ids in one statement, whose text the engine stores for a while
@@ -64,6 +65,8 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
     for parameters in _parameters(erasure):
         await lanes.run(_send_deletes, parameters, erasure.with_events)
     await wait_until_done(lanes)
+    if erasure.with_events:
+        await lanes.run(_send_mutation, EMPTY, {})
 
 
 async def wait_until_done(lanes: Lanes) -> None:

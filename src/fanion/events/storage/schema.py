@@ -178,6 +178,73 @@ _COHORT_INPUTS = """
   SETTINGS ttl_only_drop_parts = 1
 """
 
+# The sessions, a row each, with the aggregates that `insights/sessions/sql.py` calculates, under
+# the same names. The newest version of a row is the right one.
+_SESSION_ROWS = """
+  CREATE TABLE IF NOT EXISTS session_rows (
+    project_id                 UInt64,
+    session_id                 String CODEC(ZSTD(1)),
+    started                    DateTime64(6, 'UTC'),
+    ended                      DateTime64(6, 'UTC'),
+    whos                       Array(UUID),
+    views                      UInt64,
+    `$pageview count`          UInt64,
+    `$autocapture count`       UInt64,
+    `$screen count`            UInt64,
+    clicked                    UInt8,
+    entry_url                  String CODEC(ZSTD(1)),
+    exit_url                   String CODEC(ZSTD(1)),
+    `first $referring_domain`  String CODEC(ZSTD(1)),
+    `first utm_source`         String CODEC(ZSTD(1)),
+    `first utm_medium`         String CODEC(ZSTD(1)),
+    `first utm_campaign`       String CODEC(ZSTD(1)),
+    `first utm_term`           String CODEC(ZSTD(1)),
+    `first utm_content`        String CODEC(ZSTD(1)),
+    `first gclid`              String CODEC(ZSTD(1)),
+    `first fbclid`             String CODEC(ZSTD(1)),
+    `first gad_source`         String CODEC(ZSTD(1)),
+    version                    UInt64,
+    INDEX by_start started TYPE minmax GRANULARITY 1,
+    INDEX by_end ended TYPE minmax GRANULARITY 1,
+    INDEX by_length dateDiff('second', started, ended) TYPE minmax GRANULARITY 1
+  )
+  ENGINE = ReplacingMergeTree(version)
+  ORDER BY (project_id, session_id)
+  SETTINGS index_granularity = 2048,
+           fsync_after_insert = 1,
+           fsync_part_directory = 1,
+           min_rows_to_fsync_after_merge = 1
+"""
+
+# The sessions whose rows are calculated in one run, useless afterwards.
+_SESSION_TOUCHES = """
+  CREATE TABLE IF NOT EXISTS session_touches (
+    run        UUID,
+    project_id UInt64,
+    session_id String,
+    first      DateTime64(6, 'UTC'),
+    last       DateTime64(6, 'UTC')
+  )
+  ENGINE = MergeTree
+  PARTITION BY run
+  ORDER BY (project_id, session_id)
+"""
+
+# How far the rows of sessions follow the events; the row of the highest version counts.
+_SESSION_ROWS_STATE = """
+  CREATE TABLE IF NOT EXISTS session_rows_state (
+    version       UInt64,
+    events_table  String,
+    last_insert   Int64,
+    last_mutation Int64,
+    step          String,
+    filled_to     Int32
+  )
+  ENGINE = ReplacingMergeTree(version)
+  ORDER BY tuple()
+  SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1
+"""
+
 # The schema of version 0.9.0, the first from which a store can be upgraded.
 BASELINE_VERSION: Final = 8
 BASELINE: Final = (
@@ -191,7 +258,11 @@ BASELINE: Final = (
 )
 # Each leads to the next version. Never edit one that has been released: append the next. Like those
 # of the baseline each must bear being run twice.
-MIGRATIONS: Final[tuple[str, ...]] = ()
+MIGRATIONS: Final[tuple[str, ...]] = (
+    _SESSION_ROWS,
+    _SESSION_TOUCHES,
+    _SESSION_ROWS_STATE,
+)
 VERSION: Final = BASELINE_VERSION + len(MIGRATIONS)
 
 # The oldest version of the schema whose program works with this one too. With a migration that does

@@ -51,6 +51,7 @@ from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.reads import Reads
+from fanion.events.storage.session_rows import SessionRows
 from fanion.events.storage.timeline_query import Timeline
 from fanion.events.storage.values_query import read_values
 from fanion.events.turns.gate_service import GateLimits
@@ -428,6 +429,14 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         await erase(self._jobs, erasure)
+
+    def session_rows(self, write_rows: str) -> SessionRows:
+        """Return the upkeep of the rows of sessions.
+
+        Args:
+            write_rows: As for `SessionRows`.
+        """
+        return SessionRows(self._jobs, write_rows)
 
     async def _ingested(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         return await self._ingests.run(read_rows, statement, parameters)

@@ -7,7 +7,7 @@ longer all events are read, whatever the range, so that no value depends on it.
 Source: insights.md, section 11.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -41,13 +41,12 @@ _PLACE = """bitShiftLeft(toUInt256(toUnixTimestamp64Micro(timestamp) + 461168601
 # One grouping over `events`, so that on a cluster each shard groups its own rows.
 _SESSIONS = """
       WITH {columns}
-    SELECT session_id,
+    SELECT {key},
            {aggregates}
       FROM {events}
-     WHERE {project}
-       AND {is_read}
+     WHERE {is_read}
        AND session_id != ''
-  GROUP BY session_id
+  GROUP BY {key}
     HAVING {is_complete}
 """
 
@@ -174,14 +173,33 @@ class Sessions:
 
     def text(self) -> str:
         """Return rows with session_id, started, and the aggregates that were added."""
+        return self.of_events(self._project, self._reach)
+
+    def grouped(self, key: str, is_read: str, is_complete: str = "1") -> str:
+        """Return rows of the sessions of some events, with the columns of `key`.
+
+        Args:
+            is_read: The condition on these events.
+            is_complete: The condition on a session.
+        """
         return _SESSIONS.format(
+            key=key,
             columns=_named(self._columns),
             aggregates=_named(self._aggregates),
             events=self.once.events,
-            project=self._project,
-            is_read=self._reach.is_read(self._project),
-            is_complete=self._reach.is_complete(),
+            is_read=is_read,
+            is_complete=is_complete,
         )
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the names of the aggregates, of which `started` is the first."""
+        return tuple(self._aggregates)
+
+    def of_events(self, project: str, reach: Reach) -> str:
+        """Return the rows of `text` for other events."""
+        is_read = f"{project}\n       AND {reach.is_read(project)}"
+        return self.grouped("session_id", is_read, reach.is_complete())
 
     def column(self, name: str, expression: str) -> str:
         """Add a column of events, and return its name for use in `aggregate`."""

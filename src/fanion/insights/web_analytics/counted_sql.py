@@ -3,14 +3,16 @@
 Source: insights.md, section 11.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.fields import is_of_sessions
+from fanion.insights.sessions.kept_sql import KEPT_FIELDS
 from fanion.insights.sessions.sql import Reach, Sessions
 from fanion.insights.sql.compiler import Compiler
-from fanion.insights.web_analytics.query import WebQuery
-from fanion.properties.filters import ConditionGroup, Node
+from fanion.insights.web_analytics.kept_sql import KeptRows, kept_text
+from fanion.insights.web_analytics.query import VIEW_EVENTS, WebQuery
+from fanion.properties.filters import ConditionGroup, Node, Property
 
 # A session has a row for each of its persons. Its own numbers count in the first one, `place` 1.
 _ROWS = """
@@ -31,10 +33,16 @@ class CountedSessions:
 
     Args:
         goal: The event whose conversions are counted.
+        kept: The kept rows of sessions, for a question that they answer.
     """
 
     def __init__(
-        self, compiler: Compiler, query: WebQuery, span: DateRange, goal: str | None
+        self,
+        compiler: Compiler,
+        query: WebQuery,
+        span: DateRange,
+        goal: str | None,
+        kept: KeptRows | None = None,
     ) -> None:
         bind = compiler.bindings
         of_events, of_sessions = _split(query.scope.properties)
@@ -54,6 +62,7 @@ class CountedSessions:
         ]
         self.sessions.column("who", compiler.who())
         self.sessions.column("is_view", f"({' AND '.join(conditions)})")
+        self._project, self._span, self._kept = compiler.project, span, kept
         self._goal = None if goal is None else f"is_view AND event = {bind.text(goal)}"
 
     def rows(self, is_previous: int, columns: Mapping[str, str]) -> str:
@@ -68,9 +77,14 @@ class CountedSessions:
         return _ROWS.format(
             is_previous=is_previous,
             columns=",\n         ".join(f"{text} AS {name}" for name, text in shown.items()),
-            sessions=self.sessions.text(),
+            sessions=self._text(),
             is_counted=self.is_counted,
         )
+
+    def _text(self) -> str:
+        if self._kept is None:
+            return self.sessions.text()
+        return kept_text(self.sessions, self._project, self._span, self._kept)
 
     def _conversions(self) -> Mapping[str, str]:
         if self._goal is None:
@@ -80,6 +94,22 @@ class CountedSessions:
         times = aggregate("conversion_count", count("is_goal"))
         converters = aggregate("converters", "groupUniqArrayIf(who, is_goal)")
         return {"conversions": times, "converted": f"has({converters}, who)"}
+
+
+def is_kept(query: WebQuery, goal: str | None) -> bool:
+    """Return whether kept rows of sessions answer a question, if they have its fields."""
+    of_events, of_sessions = _split(query.scope.properties)
+    is_of_views = goal is None and of_events is None and query.events == VIEW_EVENTS
+    fields = () if of_sessions is None else _fields(of_sessions)
+    return is_of_views and all(field in KEPT_FIELDS for field in fields)
+
+
+def _fields(node: Node) -> Iterator[str]:
+    if isinstance(node, ConditionGroup):
+        for child in node.children:
+            yield from _fields(child)
+    elif isinstance(node, Property):
+        yield node.key
 
 
 def _split(node: Node | None) -> tuple[Node | None, Node | None]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.web_analytics.counted_sql import CountedSessions
+from fanion.insights.web_analytics.kept_sql import KeptRows
 from fanion.insights.web_analytics.query import WebQuery
 
 _OVERVIEW = """
@@ -30,7 +31,11 @@ _COLUMNS = ("is_previous", "place", "views", "conversions", "converted", "second
 
 
 def overview_statement(
-    context: SqlContext, query: WebQuery, spans: Sequence[DateRange], goal: str | None
+    context: SqlContext,
+    query: WebQuery,
+    spans: Sequence[DateRange],
+    goal: str | None,
+    kept: KeptRows | None = None,
 ) -> Statement:
     """Return the statement of the totals of each range.
 
@@ -39,7 +44,7 @@ def overview_statement(
     """
     compiler = Compiler(context)
     rows = " UNION ALL ".join(
-        _rows(CountedSessions(compiler, query, span, goal), index)
+        _rows(CountedSessions(compiler, query, span, goal, kept), index)
         for index, span in enumerate(spans)
     )
     return compiler.statement(_OVERVIEW.format(counted=compiler.resolved(rows, _COLUMNS)))

@@ -5,18 +5,28 @@ The questions are for totals, for tables by page, source, device or place, and f
 Source: insights.md, sections 1c and 11.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from fanion.insights.calculation.kind_service import Kind
 from fanion.insights.calculation.service import Calculation
+from fanion.insights.dates.intervals import DateRange
 from fanion.insights.parsing.path_cleaning import project_cleaning
+from fanion.insights.sql.compiler import Statement
+from fanion.insights.web_analytics.counted_sql import is_kept
+from fanion.insights.web_analytics.kept_service import rows_from_kept
+from fanion.insights.web_analytics.kept_sql import KeptRows
 from fanion.insights.web_analytics.overview_sql import overview_statement
 from fanion.insights.web_analytics.parsing import (
     read_web_goals,
     read_web_overview,
     read_web_stats,
 )
-from fanion.insights.web_analytics.query import WebGoalsQuery, WebOverviewQuery, WebStatsTableQuery
+from fanion.insights.web_analytics.query import (
+    WebGoalsQuery,
+    WebOverviewQuery,
+    WebStatsTableQuery,
+)
 from fanion.insights.web_analytics.result import goals_answer, overview_answer, stats_answer
 from fanion.insights.web_analytics.table_sql import Table, table_of, table_statement
 
@@ -25,8 +35,11 @@ async def calculate_web_overview(
     calculation: Calculation, query: WebOverviewQuery
 ) -> dict[str, Any]:
     spans = query.spans(calculation.clock)
-    statement = overview_statement(calculation.context, query, spans, query.goal)
-    return overview_answer(query, await calculation.rows(statement))
+
+    def statement(kept: KeptRows | None) -> Statement:
+        return overview_statement(calculation.context, query, spans, query.goal, kept)
+
+    return overview_answer(query, await _rows(calculation, query, spans, statement))
 
 
 async def calculate_web_stats(
@@ -35,8 +48,13 @@ async def calculate_web_stats(
     stored = calculation.project.path_cleaning_filters if query.clean_paths else ()
     table = table_of(query, query.columns, project_cleaning(stored))
     spans = query.spans(calculation.clock)
-    statement = table_statement(calculation.context, query, spans, table)
-    return stats_answer(query, await calculation.rows(statement))
+
+    def statement(kept: KeptRows | None) -> Statement:
+        return table_statement(calculation.context, query, spans, table, kept)
+
+    if not table.is_of_sessions:
+        return stats_answer(query, await calculation.rows(statement(None)))
+    return stats_answer(query, await _rows(calculation, query, spans, statement))
 
 
 async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) -> dict[str, Any]:
@@ -48,6 +66,21 @@ async def calculate_web_goals(calculation: Calculation, query: WebGoalsQuery) ->
     rows = await calculation.rows(table_statement(context, query, spans, table))
     overview = await calculation.rows(overview_statement(context, query, spans, None))
     return goals_answer(query, rows, overview)
+
+
+async def _rows(
+    calculation: Calculation,
+    query: WebOverviewQuery | WebStatsTableQuery,
+    spans: Sequence[DateRange],
+    statement: Callable[[KeptRows | None], Statement],
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement, from kept rows of sessions where these answer it."""
+    if is_kept(query, query.goal):
+        statements, project_id = calculation.statements, calculation.project.id
+        rows = await rows_from_kept(statements, project_id, spans, statement)
+        if rows is not None:
+            return rows
+    return await calculation.rows(statement(None))
 
 
 WEB_OVERVIEW: Final = Kind(

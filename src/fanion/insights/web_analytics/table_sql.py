@@ -17,6 +17,7 @@ from fanion.insights.parsing.path_cleaning import Cleaning
 from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions, property_text
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.web_analytics.counted_sql import UNJUDGED, CountedSessions
+from fanion.insights.web_analytics.kept_sql import KeptRows
 from fanion.insights.web_analytics.query import (
     Column,
     Ordering,
@@ -141,6 +142,11 @@ class Table:
     limit: int = 10
     offset: int = 0
 
+    @property
+    def is_of_sessions(self) -> bool:
+        """Return whether the value of a row is one of its session."""
+        return self.breakdown in _SESSION_FIELDS
+
 
 def table_of(
     query: WebStatsTableQuery, columns: Sequence[Column], cleaning: Sequence[Cleaning]
@@ -158,7 +164,11 @@ def table_of(
 
 
 def table_statement(
-    context: SqlContext, query: WebQuery, spans: Sequence[DateRange], table: Table
+    context: SqlContext,
+    query: WebQuery,
+    spans: Sequence[DateRange],
+    table: Table,
+    kept: KeptRows | None = None,
 ) -> Statement:
     """Return the statement of a table, with one row more than it shows if there is one.
 
@@ -166,10 +176,12 @@ def table_statement(
     visitors, views, bounce rate, conversions, persons who converted, their rate.
     """
     compiler = Compiler(context)
-    is_of_sessions = table.breakdown in _SESSION_FIELDS
-    rows_of = _session_rows if is_of_sessions else _event_rows
+    is_of_sessions = table.is_of_sessions
     rows = " UNION ALL ".join(
-        rows_of(compiler, query, span, index, table) for index, span in enumerate(spans)
+        _session_rows(compiler, query, span, index, table, kept)
+        if is_of_sessions
+        else _event_rows(compiler, query, span, index, table)
+        for index, span in enumerate(spans)
     )
     columns = _SESSION_COLUMNS if is_of_sessions else _EVENT_COLUMNS
     text = _STATS.format(
@@ -224,9 +236,14 @@ def _order(table: Table, *, is_compared: bool) -> str:
 
 
 def _session_rows(
-    compiler: Compiler, query: WebQuery, span: DateRange, is_previous: int, table: Table
+    compiler: Compiler,
+    query: WebQuery,
+    span: DateRange,
+    is_previous: int,
+    table: Table,
+    kept: KeptRows | None,
 ) -> str:
-    counted = CountedSessions(compiler, query, span, table.goal)
+    counted = CountedSessions(compiler, query, span, table.goal, kept)
     sessions = counted.sessions
     assert table.breakdown is not None
     shown = sessions.shown(_SESSION_FIELDS[table.breakdown])

@@ -1,0 +1,144 @@
+"""Statements that read the kept rows of sessions.
+
+A session that may have changed, that is long, or that goes on after the end of a range is read
+from its events even so.
+
+Source: docs/decisions/0026-kept-sessions.md.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from fanion.events.storage.session_rows_sql import IS_NEW
+from fanion.insights.dates.intervals import DateRange
+from fanion.insights.sessions.sql import AROUND, LONG, SESSION_ID, Reach, Sessions
+from fanion.insights.sql.compiler import Statement
+from fanion.properties.bindings import Bindings
+
+# A question about which more sessions have to be read from their events does not use the rows.
+READ_MAX: Final = 5_000
+# The days of a longer session are not listed.
+DAYS_MAX: Final = 400
+
+_CHANGED: Final = f"""
+  SELECT hex({SESSION_ID}) AS id, min(timestamp), max(timestamp)
+    FROM events
+   WHERE project_id = {{project:UInt64}}
+     AND {IS_NEW}
+     AND id != ''
+GROUP BY id
+   LIMIT {READ_MAX + 1}
+"""
+# A row that was replaced has narrower ends, so FINAL, which costs more than the rest, is not
+# needed.
+_UNFIT: Final = """
+  SELECT hex(session_id) AS id, min(started), max(ended)
+    FROM ({rows})
+GROUP BY id
+   LIMIT {limit}
+"""
+_ROWS_WHERE: Final = """
+    SELECT session_id, started, ended
+      FROM session_rows
+     WHERE {project}
+       AND {where}"""
+_IS_LONG: Final = f"""dateDiff('second', started, ended) >= {int(LONG.total_seconds())}
+       AND started < {{until}}
+       AND ended >= {{since}}"""
+_GOES_ON: Final = "started < {end} AND ended >= {end}"
+_ROWS: Final = """
+    SELECT session_id,
+           {names}
+      FROM session_rows FINAL
+     WHERE {project}
+       AND started >= {since}
+       AND started < {until}
+       AND session_id NOT IN ({read})"""
+_OF_READ: Final = "{project} AND {session} IN ({read}) AND {is_day}"
+# Ids are passed on as hexadecimal digits, because they may be any bytes.
+_READ: Final = "SELECT unhex(arrayJoin({ids}))"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """The rows that a question may read, and the sessions that it reads from their events.
+
+    Attributes:
+        last_mutation: An answer from the rows is right if the events have no later mutation.
+        read: The ids of the other sessions, in hexadecimal digits.
+        days: The days on which these have events, None for any.
+    """
+
+    last_mutation: int
+    read: Sequence[str] = ()
+    days: Sequence[date] | None = ()
+
+
+def changed_statement(project_id: int, last_insert: int) -> Statement:
+    """Return the statement of the sessions with later events.
+
+    Rows: the id in hexadecimal digits, and the times of the first and last of these events.
+    """
+    return Statement(_CHANGED, {"project": project_id, "last_insert": last_insert})
+
+
+def unfit_statement(
+    project_id: int, spans: Iterable[DateRange], changed: Sequence[str]
+) -> Statement:
+    """Return the statement of the sessions whose rows do not answer a question about some ranges.
+
+    Rows: the id in hexadecimal digits, and the times of the first and last event in the row.
+
+    Args:
+        changed: The ids of sessions with later events, in hexadecimal digits.
+    """
+    bind = Bindings()
+    conditions = [f"session_id IN ({_read(bind, changed)})"] if changed else []
+    for span in spans:
+        since, until, end = map(bind.time, (span.start - AROUND, span.end + AROUND, span.end))
+        conditions.append(_IS_LONG.format(since=since, until=until))
+        conditions.append(_GOES_ON.format(end=end))
+    project = f"project_id = {bind.add(project_id, 'UInt64')}"
+    rows = " UNION ALL ".join(_ROWS_WHERE.format(project=project, where=w) for w in conditions)
+    return Statement(_UNFIT.format(rows=rows, limit=READ_MAX + 1), bind.values)
+
+
+def _read(bind: Bindings, ids: Sequence[str]) -> str:
+    return _READ.format(ids=bind.add(list(ids), "Array(String)"))
+
+
+def days_of(times: Iterable[tuple[datetime, datetime]]) -> Sequence[date] | None:
+    """Return the days in UTC between any first and last time, None for any day."""
+    days: set[date] = set()
+    for first, last in times:
+        day, number = first.date(), (last.date() - first.date()).days + 1
+        if number > DAYS_MAX:
+            return None
+        days.update(day + timedelta(days=n) for n in range(number))
+    return sorted(days)
+
+
+def kept_text(sessions: Sessions, project: str, span: DateRange, kept: KeptRows) -> str:
+    """Return the rows of `sessions.text()` for sessions that began in the range, from kept rows.
+
+    Args:
+        project: The condition on the project.
+    """
+    bind = sessions.bindings
+    read = _read(bind, kept.read)
+    rows = _ROWS.format(
+        names=",\n           ".join(sessions.names),
+        project=project,
+        since=bind.time(span.start),
+        until=bind.time(span.end),
+        read=read,
+    )
+    if not kept.read:
+        return rows
+    is_day = "1"
+    if kept.days is not None:
+        is_day = f"toDate32(timestamp) IN {bind.add(list(kept.days), 'Array(Date32)')}"
+    of_read = _OF_READ.format(project=project, session=SESSION_ID, read=read, is_day=is_day)
+    return f"{rows}\n     UNION ALL\n{sessions.of_events(of_read, Reach.around(span, bind, True))}"
