@@ -8,11 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
+from fanion.flags.engine.definition import CohortRow, Flag, FlagDefinitions, FlagRow
 from fanion.flags.engine.evaluate import evaluate
-from fanion.flags.engine.model import Subject
+from fanion.flags.engine.model import Decision, Subject, disabled
 from fanion.flags.evaluation.compiled import (
     CompiledFlags,
+    FragmentMemory,
+    Fragments,
     PackedRows,
     build_compiled_flags,
     encode_packed_rows,
@@ -139,3 +141,45 @@ def test_packed_rows_are_written_as_rows_are() -> None:
     packed = msgspec.msgpack.Encoder(enc_hook=encode_packed_rows).encode(PackedRows(rows))
 
     assert packed == msgspec.msgpack.encode(rows)
+
+
+def kept(memory: FragmentMemory, *keys: str) -> Fragments:
+    """Return fragments of one form, each of 1,000 bytes, of which some were used."""
+    flags = build_compiled_flags(FlagDefinitions([flag(n) for n in range(9)])).flag_set.flags
+
+    def encode(flag: Flag, decision: Decision) -> bytes:
+        return b"x" * 850
+
+    fragments = Fragments(encode, flags, memory)
+    for key in keys:
+        fragments.join([disabled(key)])
+    return fragments
+
+
+def test_fragments_beyond_the_limit_replace_the_oldest() -> None:
+    memory = FragmentMemory(4_000)
+    oldest, newer = kept(memory, "flag-0", "flag-1"), kept(memory, "flag-2", "flag-3")
+
+    assert (len(oldest), len(newer)) == (2, 2)
+    assert newer.join([disabled("flag-4")]) == b"x" * 850
+
+    assert (len(oldest), len(newer)) == (0, 3)
+
+
+def test_fragments_that_were_forgotten_are_encoded_again() -> None:
+    memory = FragmentMemory(4_000)
+    fragments = kept(memory)
+    decisions = [disabled(f"flag-{number}") for number in range(9)]
+
+    for _ in range(3):
+        assert fragments.join(decisions) == b",".join([b"x" * 850] * 9)
+        assert fragments.size <= 4_000
+
+
+def test_fragments_of_flags_that_are_gone_count_no_more() -> None:
+    memory = FragmentMemory(4_000)
+    for _ in range(9):
+        kept(memory, "flag-0", "flag-1")
+    left = kept(memory, "flag-0", "flag-1", "flag-2", "flag-3")
+
+    assert len(left) == 4

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from itertools import count
+from typing import Final, overload
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -64,25 +66,86 @@ def _unpack_row(packed: Packed) -> FlagRow:
     return packed if isinstance(packed, FlagRow) else FlagRow(**_decode(packed))
 
 
+# The most memory for fragments in one process: tens of thousands of records of /flags.
+FRAGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
+# What a fragment takes besides its text: an object, and an entry in a dict.
+_FRAGMENT_OVERHEAD_BYTES: Final = 150
+
 # Encodes what an answer says of one decision.
 EncodeFragment = Callable[[Flag, Decision], bytes]
+
+
+class FragmentMemory:
+    """The memory of all fragments of a process, which has a limit.
+
+    Above it the fragments that were kept first are forgotten. They are encoded again when they are
+    needed, so a limit that is too small costs time only.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0  # may count fragments of flags that are gone, until it is too large
+        self._numbers = count()
+        self._kept: WeakValueDictionary[int, Fragments] = WeakValueDictionary()
+
+    def add(self, fragments: "Fragments") -> None:
+        self._kept[next(self._numbers)] = fragments
+
+    def use(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > self._bytes_max:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forget fragments, oldest first, until a quarter of the memory is free."""
+        kept = list(self._kept.items())
+        self._bytes = sum(fragments.size for _, fragments in kept)
+        for number, fragments in kept:
+            if self._bytes <= self._bytes_max * 3 // 4:
+                return
+            self._bytes -= fragments.forget()
+            self._kept.pop(number, None)
+            self.add(fragments)
+
+
+FRAGMENT_MEMORY: Final = FragmentMemory(FRAGMENT_BYTES_MAX)
 
 
 class Fragments(dict[Decision, bytes]):
     """The JSON of each decision in answers of one form, encoded at its first use.
 
     An answer is a join of fragments. Only decisions that were given take memory.
+
+    Attributes:
+        size: The memory that the fragments take, in bytes.
     """
 
-    __slots__ = ("_encode", "_flags")
+    __slots__ = ("__weakref__", "_encode", "_flags", "_memory", "size")
 
-    def __init__(self, encode: EncodeFragment, flags: Mapping[str, Flag]) -> None:
+    def __init__(
+        self,
+        encode: EncodeFragment,
+        flags: Mapping[str, Flag],
+        memory: FragmentMemory = FRAGMENT_MEMORY,
+    ) -> None:
         self._encode = encode
         self._flags = flags
+        self._memory = memory
+        self.size = 0
+        memory.add(self)
 
     def __missing__(self, decision: Decision) -> bytes:
         fragment = self[decision] = self._encode(self._flags[decision.key], decision)
+        size = len(fragment) + _FRAGMENT_OVERHEAD_BYTES
+        self.size += size
+        self._memory.use(size)
         return fragment
+
+    def forget(self) -> int:
+        """Forget all fragments, and return how many bytes they took."""
+        size, self.size = self.size, 0
+        self.clear()
+        return size
 
     def join(self, decisions: Iterable[Decision]) -> bytes:
         """Return the fragments of the decisions, with commas between them."""
