@@ -4,7 +4,7 @@ A project has many flags for some users or organizations each, so that hundreds 
 same property. In a table such a test takes 20 ns, by itself 100 to 150.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Generic, TypeVar
@@ -29,7 +29,7 @@ class TextTable(Generic[T]):
     """
 
     key: str
-    equal: Mapping[str, tuple[T, ...]]
+    equal: Mapping[str, Sequence[T]]
     parts: tuple[str, ...]
     containing: tuple[T, ...]
 
@@ -61,7 +61,7 @@ def text_table(key: str, tests: Iterable[tuple[Property, T]]) -> TextTable[T]:
         key: The name of their property.
         tests: What each test was compiled from, and the test.
     """
-    equal: dict[str, tuple[T, ...]] = {}
+    equal: dict[str, list[T]] = {}
     parts: list[str] = []
     containing: list[T] = []
     for leaf, test in tests:
@@ -70,5 +70,5 @@ def text_table(key: str, tests: Iterable[tuple[Property, T]]) -> TextTable[T]:
             containing.append(test)
         else:
             for text in equal_texts(leaf.value):
-                equal[text] = (*equal.get(text, ()), test)
+                equal.setdefault(text, []).append(test)
     return TextTable(key, equal, tuple(parts), tuple(containing))
