@@ -250,6 +250,22 @@ async def test_a_squash_makes_all_rows_new(site: Site) -> None:
     assert (await overview(site))[:3] == [1, 2, 2]
 
 
+async def test_questions_read_events_where_the_state_of_rows_cannot_be_read(site: Site) -> None:
+    await site.add(view("s", HOUR), view("t", HOUR, person=PERSONS[1]))
+    await site.keep()
+
+    async def rename(table: str, new: str) -> None:
+        statement = f"RENAME TABLE {table} TO {new}"
+        await site.events._jobs.run(lambda client: client.command(statement))
+
+    await rename("session_rows_state", "hidden_state")
+    try:
+        assert not await site.are_rows_used()
+        assert (await overview(site))[:3] == [2, 2, 2]
+    finally:
+        await rename("hidden_state", "session_rows_state")
+
+
 async def test_an_erasure_leaves_no_row_behind(site: Site) -> None:
     await site.add(view("s", HOUR), view("t", HOUR, person=PERSONS[1]))
     await site.keep()

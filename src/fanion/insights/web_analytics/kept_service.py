@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.session_rows_sql import FACTS, LAST_MUTATION, facts_of
 from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.dates.intervals import DateRange
@@ -44,7 +45,11 @@ async def find_kept_rows(
     The sessions with new events are known before the rows are read, so a session that is not among
     them has a row that is right.
     """
-    [row] = await statements.rows(project_id, Statement(FACTS, {}))
+    try:
+        [row] = await statements.rows(project_id, Statement(FACTS, {}))
+    except EventStoreUnavailable:
+        # An account of a ClickHouse server may not see parts and mutations. The worker logs that.
+        return None
     facts, state = facts_of(row)
     if not state.is_usable(facts):
         return None
