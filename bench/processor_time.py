@@ -37,10 +37,15 @@ def spent(roles: Roles, work: Callable[[], None]) -> Spent:
     """
     _settle(roles)
     busy, busy_s = _during(roles, work)
-    _settle(roles)
-    rested, rested_s = _during(roles, lambda: time.sleep(IDLE_S))
-    idle = {role: seconds / rested_s for role, seconds in rested.items()}
+    idle = idle_cores(roles)
     return Spent({role: busy[role] - idle[role] * busy_s for role in roles}, idle)
+
+
+def idle_cores(roles: Roles, seconds: float = IDLE_S) -> Mapping[str, float]:
+    """Return how many cores each role uses while idle, once the work before has settled."""
+    _settle(roles)
+    rested, rested_s = _during(roles, lambda: time.sleep(seconds))
+    return {role: used / rested_s for role, used in rested.items()}
 
 
 def used_s(roots: Collection[int]) -> float:
