@@ -35,8 +35,8 @@ from fanion.processes.child import Child
 
 # For a checkpoint of the write-ahead log; acknowledged writes are durable anyway.
 CLOSE_S_MAX = 30.0
-# How late a consumer sees what another process appended if the writer process ends meanwhile;
-# otherwise it is told at once.
+# The longest delay until a consumer sees what another process has appended if the writer process
+# ends; otherwise it is notified at once.
 POLL_S = 2.0
 
 T = TypeVar("T")
@@ -263,7 +263,7 @@ class SqliteLog(GroupCommitLog):
     async def appended(self, after: Positions, *, historical: bool = False) -> None:
         """Wait for an entry after this position.
 
-        An append of another process is told by the writer process.
+        The writer process notifies it of appends by other processes.
         """
         lane = self.lane(historical)
         while not await self.read(after, 1, 1, historical=historical):

@@ -24,7 +24,7 @@ from fanion.runtime.background import run_loop
 
 # Time between two polls for due items, each of which uses an index.
 POLL_S = 1.0
-# Polls in a row that are left out while nobody writes an SQLite store: what falls due meanwhile
+# Polls in a row that are skipped while an SQLite store does not change: what falls due meanwhile
 # waits this much longer.
 LEFT_OUT_MAX = 4
 # Rows per poll; a poll that found work is followed by the next one at once.

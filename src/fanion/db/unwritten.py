@@ -1,4 +1,4 @@
-"""Polls of a records store that may be left out, because nobody has written it."""
+"""Polls of a records store that are skipped while it has not changed."""
 
 from collections.abc import Awaitable, Callable
 from time import time_ns

@@ -33,7 +33,7 @@ def release_loaded_pages(library: str = ENGINE_LIBRARY) -> int:
     """Give back the pages of a library's file that this process has read, once in its life.
 
     Loading the engine reads 180 MB of its file, nearly all of it only once: relocations, and the
-    initialisation of parts that nobody uses. Pages that are used come back from the file, most of
+    initialisation of unused parts. Pages that are used come back from the file, most of
     them without reading the disk.
 
     Returns:
