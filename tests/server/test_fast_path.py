@@ -15,7 +15,7 @@ from fanion.observability.logging import LineWriter, Telemetry, open_logs
 from fanion.observability.metrics import Metrics
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.head import RequestHead
-from fanion.server.request import Reply, Request
+from fanion.server.request import LaterResponse, Reply, Request
 from fanion.server.response import Response
 from fanion.web.application import Application, FastRoute
 from fanion.web.routes import Route, Routes
@@ -38,12 +38,13 @@ class ManualEndpoint:
     replies: list[Reply] = field(default_factory=list)
     ordinary: list[bytes] = field(default_factory=list)
     fast: list[bytes] = field(default_factory=list)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def post(self, request: Request) -> Response:
         self.ordinary.append(request.body)
         return Response(200, b"ordinary")
 
-    def take(self, body: bytes, peer: str, reply: Reply) -> Response | bool:
+    def take(self, body: bytes, peer: str, reply: Reply) -> Response | LaterResponse | bool:
         assert peer.startswith("127.0.0.1:")
         if body == b"no":
             return False
@@ -52,8 +53,16 @@ class ManualEndpoint:
         self.fast.append(body)
         if body.startswith(b"!"):
             return Response(201, body)
+        if body.startswith(b"?"):
+            return self.answer_later(body)
         self.replies.append(reply)
         return True
+
+    async def answer_later(self, body: bytes) -> Response:
+        await self.may_answer.wait()
+        if body == b"?!":
+            raise Unavailable("Not now.", retry_after_s=5)
+        return Response(201, body)
 
     def logged(self) -> list[dict[str, object]]:
         self.lines.close()
@@ -158,6 +167,34 @@ async def test_an_endpoint_may_answer_at_once() -> None:
         assert (endpoint.fast, endpoint.replies) == ([b"!1", b"!2"], [])
         statuses = [line["status"] for line in endpoint.logged() if line["event"] == "request"]
         assert statuses == [200, 201, 201]
+
+
+async def test_an_answer_may_be_awaited() -> None:
+    async with opened_endpoint() as (endpoint, _, client):
+        client.writer.write(post(b"?1") + post(b"!2") + post(b"?!"))
+        await until(lambda: endpoint.fast == [b"?1"])
+        endpoint.may_answer.set()
+
+        assert [(await client.answer())[::2] for _ in range(3)] == [
+            (201, b"?1"),
+            (201, b"!2"),
+            (503, Unavailable("Not now.").body()),
+        ]
+        assert endpoint.ordinary == [b"hi"]
+
+
+async def test_an_answer_awaited_for_a_client_that_has_gone_does_no_harm() -> None:
+    async with opened_endpoint() as (endpoint, stub, client):
+        client.writer.write(post(b"?1"))
+        await until(lambda: endpoint.fast == [b"?1"])
+        stub.open[0].abort()
+        await until(lambda: not stub.open)
+
+        endpoint.may_answer.set()
+
+        other = await stub.client()
+        other.writer.write(post(b"?2"))
+        assert (await other.answer())[2] == b"?2"
 
 
 async def test_pipelined_requests_are_answered_in_order_also_after_the_client_has_ended() -> None:

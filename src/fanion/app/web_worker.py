@@ -29,7 +29,7 @@ from fanion.runtime.background import background_tasks, run_loop
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.server.connection import Connection
 from fanion.server.head import RequestHead
-from fanion.server.request import FastEndpoint, Reply, Request
+from fanion.server.request import FastEndpoint, LaterResponse, Reply, Request
 from fanion.server.response import Response
 from fanion.server.server import HttpServer
 from fanion.web.application import FastRoute, error_response
@@ -219,7 +219,7 @@ class WebWorker:
 
     def _answer_fast(
         self, endpoint: FastEndpoint, body: bytes, peer: str, reply: Reply
-    ) -> Response | bool:
+    ) -> Response | LaterResponse | bool:
         if self._changes < self._counters.changes:
             return False
         answer = endpoint(body, peer, reply)

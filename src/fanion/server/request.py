@@ -1,8 +1,8 @@
 """A request, from the end of its head to its response, and the endpoints that answer it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
 
 from fanion.server.errors import ClientDisconnected, ContentTooLarge, HttpError, Overloaded
 from fanion.server.forwarded import network_of
@@ -59,10 +59,12 @@ class FastRequest:
 FastPath = Callable[["Connection", str, bool, bytes], FastRequest | None]
 # Takes the response, or the error in its place, once, in the event loop. Never raises.
 Reply = Callable[[Response | Exception], None]
-# Answers a request without a task: body, peer and reply. Returns the response; or True if it calls
-# the reply later, never before it returns; or False, with nothing done, for a request that needs a
-# task.
-FastEndpoint = Callable[[bytes, str, Reply], Response | bool]
+# The rest of an answer, which is awaited in a task.
+LaterResponse = Coroutine[Any, Any, Response]
+# Answers a request by its body, its peer and a reply, without a `Request`. Returns the response; or
+# one that is awaited; or True if it calls the reply later, never before it returns; or False, with
+# nothing done, for a request that needs an ordinary endpoint.
+FastEndpoint = Callable[[bytes, str, Reply], Response | LaterResponse | bool]
 # Returns the endpoint of all requests with this head, or None if they need a task.
 FindFastEndpoint = Callable[[RequestHead], FastEndpoint | None]
 

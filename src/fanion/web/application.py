@@ -1,5 +1,6 @@
 """The application: public routes are answered here, management requests by the web framework."""
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from fanion.server import asgi_bridge
 from fanion.server.connection import Connection
 from fanion.server.errors import ClientDisconnected, HttpError
 from fanion.server.head import RequestHead
-from fanion.server.request import FastEndpoint, FastRequest, Request
+from fanion.server.request import FastEndpoint, FastRequest, LaterResponse, Request
 from fanion.server.response import BODILESS, Response, response_head
 from fanion.server.server import HttpServer
 from fanion.web.routes import Route, Routes, cors_headers, preflight_response
@@ -278,10 +279,10 @@ class RoutedFastRequest(FastRequest):
     """One request, until its route's endpoint replies.
 
     Attributes:
-        answer: The answer of an endpoint that has it at once.
+        answer: The answer of an endpoint that has it at once, or that is to be awaited.
     """
 
-    __slots__ = ("_peer", "_route", "_since", "answer")
+    __slots__ = ("_peer", "_route", "_since", "_task", "answer")
 
     def __init__(
         self, route: FastRoute, connection: Connection, peer: str, keep_alive: bool, /
@@ -297,11 +298,22 @@ class RoutedFastRequest(FastRequest):
         self._since = perf_counter()
         self.keep_alive = keep_alive
         self.is_answered = self.is_lost = False
-        self.answer: Response | Exception | None = None
+        self.answer: Response | LaterResponse | Exception | None = None
+        self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        if self.answer is not None:
-            self(self.answer)
+        answer = self.answer
+        if isinstance(answer, Response | Exception):
+            self(answer)
+        elif answer is not None:
+            self._task = asyncio.get_running_loop().create_task(self._reply_later(answer))
+
+    async def _reply_later(self, answer: LaterResponse) -> None:
+        try:
+            response: Response | Exception = await answer
+        except Exception as error:
+            response = error
+        self(response)
 
     def __call__(self, response: Response | Exception) -> None:
         """Send the response, as a `server.request.Reply`."""

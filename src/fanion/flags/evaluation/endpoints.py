@@ -30,7 +30,7 @@ from fanion.flags.evaluation.responses import (
     decide_form,
     flags_form,
 )
-from fanion.flags.evaluation.service import Evaluated, Evaluator
+from fanion.flags.evaluation.service import Evaluated, Evaluator, PreparedEvaluation
 from fanion.projects.auth.authentication_service import (
     EVALUATION_SCOPE,
     Authentication,
@@ -41,7 +41,7 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.server.forwarded import Headers, TrustedProxies
 from fanion.server.head import RequestHead
-from fanion.server.request import FastEndpoint, Reply, Request
+from fanion.server.request import FastEndpoint, LaterResponse, Reply, Request
 from fanion.server.response import Response
 from fanion.wire.decoding import (
     READ_ON_LOOP_BYTES_MAX,
@@ -121,11 +121,10 @@ class DecideEndpoints:
 
     def _answer_at_once(
         self, headers: Headers, form: AnswerForm, body: bytes, peer: str, _: Reply
-    ) -> Response | bool:
-        """Answer a request as a `FastEndpoint` does, unless something has to be awaited.
+    ) -> Response | LaterResponse | bool:
+        """Answer an ordinary request as a `FastEndpoint` does.
 
-        Requests that are refused before they are evaluated, and all that are not ordinary, are
-        answered by a task.
+        Requests that are refused before they are evaluated are left to `decide` and `flags`.
 
         Raises:
             TooManyEvaluations: The key asks too often.
@@ -149,7 +148,12 @@ class DecideEndpoints:
         if prepared is None:
             return False
         self._limit(token)
+        if prepared.has_to_read:
+            return self._answer_after_read(prepared, form)
         return Response(200, form.body(*self.evaluator.answer_prepared(prepared)))
+
+    async def _answer_after_read(self, prepared: PreparedEvaluation, form: AnswerForm) -> Response:
+        return Response(200, form.body(*await self.evaluator.answer_after_read(prepared)))
 
     async def _answer(
         self, request: Request, query: Mapping[str, str], form: AnswerForm

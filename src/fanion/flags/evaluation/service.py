@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, find_needs
-from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, Evaluation, Subject
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, FlagSets
 from fanion.flags.evaluation.request import FlagRequest, visible_keys
@@ -80,10 +79,12 @@ class EvaluationCounters:
 
 
 class PreparedEvaluation(Struct, frozen=True, gc=False):
-    """An evaluation for which everything has been read.
+    """An evaluation whose flags and needs are known.
 
     Attributes:
         keys: The flags to evaluate; None for all.
+        missing: What has to be read first.
+        anon_distinct_id: The distinct id from before the login, if flags keep hashing it.
         in_thread: Whether it takes more than a few milliseconds.
     """
 
@@ -91,7 +92,13 @@ class PreparedEvaluation(Struct, frozen=True, gc=False):
     built: CompiledFlags
     subject: Subject
     keys: tuple[str, ...] | None
+    missing: Needs
+    anon_distinct_id: str | None
     in_thread: bool
+
+    @property
+    def has_to_read(self) -> bool:
+        return self.missing is not NOTHING or self.anon_distinct_id is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +138,16 @@ class Evaluator:
         Raises:
             Unavailable: The project's flags are not known and cannot be read.
         """
-        prepared = await self._read(project_id, flag_request)
+        try:
+            built = await self.flag_sets.compiled_flags(project_id)
+        except RecordsUnavailable:
+            raise Unavailable("The flags of this project cannot be read.") from None
+        if flag_request.is_large:
+            prepared = await asyncio.to_thread(_prepared, project_id, built, flag_request)
+        else:
+            prepared = _prepared(project_id, built, flag_request)
+        if prepared.has_to_read:
+            prepared = await self._read(prepared)
         if not prepared.in_thread:
             return self._evaluated(prepared, with_inactive)
         now, started = self.now(), perf_counter()
@@ -140,54 +156,49 @@ class Evaluator:
         return prepared.built, evaluation
 
     def prepare(self, project_id: int, flag_request: FlagRequest) -> PreparedEvaluation | None:
-        """Prepare an evaluation that needs neither a read nor a thread; None if it needs one."""
+        """Prepare an evaluation; None if the flags are not current, or a thread is needed.
+
+        Values that were read a moment ago are not read again.
+        """
         built = self.flag_sets.current_flags(project_id)
         if built is None or flag_request.is_large:
             return None
-        flag_set, subject = built.flag_set, flag_request.subject
-        if flag_request.anon_distinct_id is not None and flag_set.continuity:
+        prepared = _prepared(project_id, built, flag_request)
+        if prepared.in_thread:
             return None
-        keys, missing = _keys_and_needs(flag_set, flag_request)
-        if _flags_of(flag_set, keys) > ANSWERED_ON_LOOP_MAX:
-            return None
-        if missing is not NOTHING:
-            if missing.groups or missing.continuity:
-                return None
-            known = self.subjects.recent_values(project_id, subject, missing)
-            if len(known) < bool(missing.person) + bool(missing.cohorts):
-                return None
-            subject = replace(subject, **known)
-        return PreparedEvaluation(project_id, built, subject, keys, in_thread=False)
+        subject, missing = prepared.subject, prepared.missing
+        if not prepared.has_to_read or missing.groups or missing.continuity:
+            return prepared
+        known = self.subjects.recent_values(project_id, subject, missing)
+        if len(known) < bool(missing.person) + bool(missing.cohorts):
+            return prepared
+        return replace(prepared, subject=replace(subject, **known), missing=NOTHING)
 
     def answer_prepared(
         self, prepared: PreparedEvaluation, *, with_inactive: bool = False
     ) -> Evaluated:
-        """Evaluate a prepared request of a client of the public API at once, and count it."""
+        """Evaluate and count a request of a client of the public API that has nothing to read."""
         result = self._evaluated(prepared, with_inactive)
         self.counters.count_decisions(prepared.project_id, result[1].decisions)
         return result
 
-    async def _read(self, project_id: int, flag_request: FlagRequest) -> PreparedEvaluation:
-        """Prepare an evaluation after reading what it needs.
+    async def answer_after_read(
+        self, prepared: PreparedEvaluation, *, with_inactive: bool = False
+    ) -> Evaluated:
+        """Read what a prepared request needs, evaluate it and count it."""
+        return self.answer_prepared(await self._read(prepared), with_inactive=with_inactive)
 
-        Raises:
-            Unavailable: The project's flags are not known and cannot be read.
-        """
-        try:
-            built = await self.flag_sets.compiled_flags(project_id)
-        except RecordsUnavailable:
-            raise Unavailable("The flags of this project cannot be read.") from None
-        flag_set, subject = built.flag_set, flag_request.subject
-        if flag_request.is_large:
-            keys, missing = await asyncio.to_thread(_keys_and_needs, flag_set, flag_request)
-        else:
-            keys, missing = _keys_and_needs(flag_set, flag_request)
-        anon = flag_request.anon_distinct_id
-        if missing is not NOTHING or (anon is not None and flag_set.continuity):
-            read = await self.subjects.read_values(project_id, flag_set, subject, missing, anon)
-            subject = replace(subject, **read)
-        in_thread = flag_request.is_large or _flags_of(flag_set, keys) > ANSWERED_ON_LOOP_MAX
-        return PreparedEvaluation(project_id, built, subject, keys, in_thread)
+    async def _read(self, prepared: PreparedEvaluation) -> PreparedEvaluation:
+        subject = prepared.subject
+        read = await self.subjects.read_values(
+            prepared.project_id,
+            prepared.built.flag_set,
+            subject,
+            prepared.missing,
+            prepared.anon_distinct_id,
+        )
+        subject = replace(subject, **read)
+        return replace(prepared, subject=subject, missing=NOTHING, anon_distinct_id=None)
 
     def _evaluated(self, prepared: PreparedEvaluation, with_inactive: bool) -> Evaluated:
         now, started = self.now(), perf_counter()
@@ -201,13 +212,18 @@ def _evaluation(prepared: PreparedEvaluation, now: datetime, with_inactive: bool
     return evaluate(flag_set, prepared.subject, now, keys, with_inactive=with_inactive)
 
 
-def _flags_of(flag_set: FlagSet, keys: tuple[str, ...] | None) -> int:
-    return len(flag_set.programs if keys is None else keys)
-
-
-def _keys_and_needs(
-    flag_set: FlagSet, flag_request: FlagRequest
-) -> tuple[tuple[str, ...] | None, Needs]:
-    """Return the keys of the flags to evaluate (None for all) and what must be read first."""
+def _prepared(
+    project_id: int, built: CompiledFlags, flag_request: FlagRequest
+) -> PreparedEvaluation:
+    flag_set, subject = built.flag_set, flag_request.subject
     keys = visible_keys(flag_set, flag_request) if flag_set.limited else flag_request.keys
-    return keys, find_needs(flag_set, flag_request.subject, keys)
+    flags = len(flag_set.programs if keys is None else keys)
+    return PreparedEvaluation(
+        project_id,
+        built,
+        subject,
+        keys,
+        find_needs(flag_set, subject, keys),
+        flag_request.anon_distinct_id if flag_set.continuity else None,
+        flag_request.is_large or flags > ANSWERED_ON_LOOP_MAX,
+    )

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, NoData
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, run_offloaded
 from fanion.flags.evaluation.request import FlagRequest
-from fanion.flags.evaluation.service import Evaluated, Evaluator
+from fanion.flags.evaluation.service import Evaluated, Evaluator, PreparedEvaluation
 from fanion.flags.sdk.local_evaluation import etagged
 from fanion.flags.sdk.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
 from fanion.projects.auth.keys import bearer_key
@@ -23,7 +23,7 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.server.forwarded import Headers
 from fanion.server.head import RequestHead
-from fanion.server.request import FastEndpoint, Reply, Request
+from fanion.server.request import FastEndpoint, LaterResponse, Reply, Request
 from fanion.server.response import Response, is_known_version, json_response
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX, decode_body, decode_small, parse_json
 from fanion.wire.incremental_json import DECODED_BYTES_MAX, parse_large_json
@@ -96,10 +96,10 @@ class OfrepEndpoints:
         body: bytes,
         _peer: str,
         _reply: Reply,
-    ) -> Response | bool:
-        """Answer a request as a `FastEndpoint` does, unless something has to be awaited.
+    ) -> Response | LaterResponse | bool:
+        """Answer an ordinary request as a `FastEndpoint` does.
 
-        Requests that are refused, and all that are not ordinary, are answered by a task.
+        Requests that are refused are left to `single` and `bulk`.
         """
         project = self.projects.known.get(token)
         is_small = len(body) <= min(self.body_bytes_max, READ_ON_LOOP_BYTES_MAX)
@@ -112,7 +112,14 @@ class OfrepEndpoints:
         prepared = self.evaluator.prepare(project.id, flag_request)
         if prepared is None:
             return False
+        if prepared.has_to_read:
+            return self._answer_after_read(prepared, respond)
         return respond(self.evaluator.answer_prepared(prepared, with_inactive=True))
+
+    async def _answer_after_read(
+        self, prepared: PreparedEvaluation, respond: Callable[[Evaluated], Response]
+    ) -> Response:
+        return respond(await self.evaluator.answer_after_read(prepared, with_inactive=True))
 
     async def _project(self, request: Request) -> Project:
         token = _token_in(request.headers)
