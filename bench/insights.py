@@ -6,7 +6,8 @@ BENCH_INSIGHTS_FOLDER: keeps the events of each size, which take some minutes to
 
 Each answer is calculated again (`refresh`). DuckDB answers the same questions over the same events
 as Parquet, in the same run: its median is shown beside the server's. A separate row compares the
-processor time of both, where the server's excludes what its processes use when idle. A question that this version does not calculate is reported in its own line.
+processor time of both, where the server's excludes what its processes use when idle. A question
+that this version does not calculate is reported in its own line.
 """
 
 import os
