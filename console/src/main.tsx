@@ -8,6 +8,7 @@ import { router } from "@/app/router";
 import { startShortcuts } from "@/lib/shortcuts";
 import { isText, readStored, writeStored } from "@/lib/storage";
 import { startTheme } from "@/lib/theme";
+import "@/ui/controls";
 import { Toasts } from "@/ui/Toast";
 import { TooltipProvider } from "@/ui/Tooltip";
 

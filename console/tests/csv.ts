@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Column, compareKeys, type Plain, sortKey } from "@/ui/table/columns";
+import { type Column, compareKeys, type Plain, sortKey, sortRows } from "@/ui/table/columns";
 import { csvCell, csvLine, csvParts } from "@/ui/table/csv";
 
 test("texts that a spreadsheet would compute begin with a quote", () => {
@@ -60,4 +60,23 @@ test("numbers stand before texts, and dates are compared as instants", () => {
   assert.equal(sortKey(new Date(5)), 5);
   assert.equal(sortKey(true), 1);
   assert.equal(sortKey(""), undefined);
+});
+
+test("rows without a value stand last in both directions, and equal rows keep their order", () => {
+  const rows = [
+    { id: "a", age: 2 },
+    { id: "b", age: null },
+    { id: "c", age: 1 },
+    { id: "d", age: 2 },
+  ];
+  const age = (sortable: boolean): Column<(typeof rows)[number]>[] => [
+    { id: "age", header: "Age", cell: () => null, text: (row) => row.age, sortable },
+  ];
+  const sorted = (descending: boolean, sortable = true) =>
+    sortRows(rows, age(sortable), { column: "age", descending }).map((row) => row.id);
+
+  assert.deepEqual(sorted(false), ["c", "a", "d", "b"]);
+  assert.deepEqual(sorted(true), ["a", "d", "c", "b"]);
+  assert.equal(sortRows(rows, age(true), null), rows);
+  assert.deepEqual(sorted(true, false), ["a", "b", "c", "d"]);
 });

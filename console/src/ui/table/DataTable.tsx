@@ -1,25 +1,12 @@
-import {
-  type ColumnDef,
-  createSortedRowModel,
-  rowSortingFeature,
-  tableFeatures,
-  useTable,
-} from "@tanstack/react-table";
 import { useCallback, useMemo, useState } from "react";
 import { Button } from "@/ui/Button";
 import { words } from "@/words/table";
 import { ColumnsMenu } from "./ColumnsMenu";
 import { CsvButton } from "./CsvButton";
-import { type Column, compareKeys, type Sort, sortKey } from "./columns";
+import { type Column, type Sort, sortRows } from "./columns";
 import { type ColumnPreferences, useColumnPreferences } from "./preferences";
 import { TableGrid } from "./TableGrid";
 import type { DataTableProps } from "./types";
-
-const features = tableFeatures({
-  rowSortingFeature,
-  sortedRowModel: createSortedRowModel(),
-});
-type Features = typeof features;
 
 const NONE_HIDDEN: readonly string[] = [];
 
@@ -41,18 +28,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     [onSort],
   );
 
-  const definitions = useMemo(() => columns.map(definitionOf<Row>), [columns]);
-  const sorting = useSorting(sorted);
-  const table = useTable<Features, Row>({
-    features,
-    columns: definitions,
-    data: rows,
-    getRowId: rowId,
-    manualSorting: props.isSortedByServer ?? false,
-    state: { sorting },
-  });
   const shown = useMemo(() => shownColumns(columns, preferences), [columns, preferences]);
-  const sortedRows = table.getRowModel().rows;
+  const { isSortedByServer } = props;
+  const sortedRows = useMemo(
+    () => (isSortedByServer ? rows : sortRows(rows, columns, sorted)),
+    [isSortedByServer, rows, columns, sorted],
+  );
 
   return (
     <div className="flex min-w-0 flex-col gap-2">
@@ -80,6 +61,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         {...gridProps(props)}
         columns={shown}
         rows={sortedRows}
+        rowId={rowId}
         sort={sorted}
         onSort={setSort}
       />
@@ -92,25 +74,6 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       )}
     </div>
   );
-}
-
-/** Returns the same array until the sort changes, because a new array sorts the rows again. */
-function useSorting(sorted: Sort | null) {
-  const { column, descending } = sorted ?? { column: null, descending: false };
-  return useMemo(
-    () => (column === null ? [] : [{ id: column, desc: descending }]),
-    [column, descending],
-  );
-}
-
-function definitionOf<Row extends object>(column: Column<Row>): ColumnDef<Features, Row> {
-  return {
-    id: column.id,
-    accessorFn: (row) => sortKey(column.text(row)),
-    enableSorting: column.sortable ?? false,
-    sortUndefined: "last",
-    sortFn: (a, b, id) => compareKeys(a.getValue(id), b.getValue(id)),
-  };
 }
 
 function shownColumns<Row>(

@@ -1,4 +1,3 @@
-import type { TableFeatures, Row as TableRow } from "@tanstack/react-table";
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import {
   type ReactNode,
@@ -22,7 +21,8 @@ import { useRowKeys } from "./useRowKeys";
 interface Props<Row extends object> {
   label: string;
   columns: readonly Column<Row>[];
-  rows: readonly Pick<TableRow<TableFeatures, Row>, "id" | "original">[];
+  rows: readonly Row[];
+  rowId: (row: Row) => string;
   rowLabel: ((row: Row) => string) | undefined;
   onOpen: ((row: Row) => void) | undefined;
   hrefOf: ((row: Row) => string) | undefined;
@@ -41,7 +41,7 @@ const ROWS_BEFORE_END = 20;
 
 /** The table itself, of which only the rows in sight (and the one with the focus) exist. */
 export function TableGrid<Row extends object>(props: Props<Row>) {
-  const { columns, rows, selection, more } = props;
+  const { columns, rows, rowId, selection, more } = props;
   const box = useRef<HTMLDivElement>(null);
   const help = useId();
   const [active, setActive] = useState(0);
@@ -56,7 +56,12 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
     [activeIndex, rows.length],
   );
   const rowHeight = useRowHeight(box, columns, rows.length === 0);
-  const getItemKey = useCallback((index: number) => rows[index]?.id ?? index, [rows]);
+  const latestRowId = useRef(rowId);
+  latestRowId.current = rowId;
+  const getItemKey = useCallback(
+    (index: number) => (rows[index] === undefined ? index : latestRowId.current(rows[index])),
+    [rows],
+  );
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
@@ -94,7 +99,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
     select: selection
       ? (index) => {
           const row = rows[index];
-          if (row) select([row.id], !selection.selected.has(row.id));
+          if (row) select([rowId(row)], !selection.selected.has(rowId(row)));
         }
       : undefined,
   });
@@ -110,8 +115,8 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
   ]);
 
   const isAllSelected = useMemo(
-    () => rows.length > 0 && rows.every((row) => selection?.selected.has(row.id)),
-    [rows, selection],
+    () => rows.length > 0 && rows.every((row) => selection?.selected.has(rowId(row))),
+    [rows, rowId, selection],
   );
   const select = useCallback(
     (ids: readonly string[], isOn: boolean) => selection && toggle(selection, ids, isOn),
@@ -157,11 +162,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
           {...(selection && {
             isAllSelected,
             isSomeSelected: selection.selected.size > 0,
-            onSelectAll: (isOn: boolean) =>
-              select(
-                rows.map((row) => row.id),
-                isOn,
-              ),
+            onSelectAll: (isOn: boolean) => select(rows.map(rowId), isOn),
           })}
         />
         <tbody>
@@ -172,11 +173,11 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
             end = item.end;
             return (
               <BodyRow
-                key={row.id}
-                id={row.id}
+                key={rowId(row)}
+                id={rowId(row)}
                 index={item.index}
                 gap={gap}
-                row={row.original}
+                row={row}
                 columns={columns}
                 label={props.rowLabel}
                 measure={virtualizer.measureElement}
@@ -184,7 +185,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
                 onActive={setActive}
                 onOpen={props.onOpen}
                 hrefOf={props.hrefOf}
-                isSelected={selection?.selected.has(row.id)}
+                isSelected={selection?.selected.has(rowId(row))}
                 onSelect={selection && select}
               />
             );

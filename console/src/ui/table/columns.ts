@@ -66,3 +66,24 @@ export function compareKeys(a: number | string, b: number | string): number {
   if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
   return a < b ? -1 : a > b ? 1 : 0;
 }
+
+/** Return the rows in the order of a column. Rows without a value stand last in both directions, and
+ * equal rows keep their order.
+ */
+export function sortRows<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sort: Sort | null,
+): readonly Row[] {
+  const column = columns.find((candidate) => candidate.id === sort?.column);
+  if (sort === null || !column?.sortable) return rows;
+  const direction = sort.descending ? -1 : 1;
+  const keyed = rows.map((row) => ({ row, key: sortKey(column.text(row)) }));
+  keyed.sort((a, b) => {
+    if (a.key === undefined || b.key === undefined) {
+      return Number(a.key === undefined) - Number(b.key === undefined);
+    }
+    return direction * compareKeys(a.key, b.key);
+  });
+  return keyed.map(({ row }) => row);
+}
