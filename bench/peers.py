@@ -254,6 +254,8 @@ PEERS = (
         lambda folder, port: (
             *("--interface", "127.0.0.1", "--port", str(port), "offline"),
             *("--bootstrap-file", str(folder / "features.json")),
+            # Offline it does not start without a client token.
+            *("--client-tokens", peers_flags.EDGE_TOKEN),
             *("--frontend-tokens", peers_flags.EDGE_TOKEN),
         ),
         peers_flags.write_for_edge,
