@@ -187,7 +187,7 @@ def _configure_structlog(level: str, lines: Lines) -> None:
     )
 
 
-class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True):
+class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The log line of one request.
 
     A Struct encoded in the writer's thread takes a tenth of the time of a line built by structlog
