@@ -30,6 +30,16 @@ def test_each_answer_is_counted_by_project_flag_and_value() -> None:
     assert counts.take_counts() == {}
 
 
+def test_decisions_of_a_changed_flag_are_counted_together() -> None:
+    counts = counts_with()
+    compiled_again = Decision("a", True, DecisionReason.CONDITION_MATCH, 0)
+
+    counts.count_decisions(1, {"a": ON})
+    counts.count_decisions(1, {"a": compiled_again})
+
+    assert counts.take_counts() == {1: {("a", True): 2}}
+
+
 def test_a_busy_server_counts_a_sample_that_stands_for_all() -> None:
     below, above = 0.5 / SAMPLE_EVERY, 1.0 / SAMPLE_EVERY
     counts = counts_with(above, below, above)
@@ -55,7 +65,7 @@ def test_what_could_not_be_stored_is_counted_the_next_time() -> None:
     counts = counts_with()
     counts.count_decisions(1, {"a": ON})
     taken = counts.take_counts()
-    counts.count_decisions(1, {"a": ON, "b": OFF})
+    counts.count_decisions(1, {"a": ON, "b": Decision("b", False, OFF.reason)})
 
     counts.put_back(taken)
 
