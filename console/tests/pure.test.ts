@@ -7,3 +7,5 @@ import "./search";
 import "./text";
 import "./time";
 import "./flags";
+import "./removal";
+import "./uses";

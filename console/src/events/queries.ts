@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
+import { names } from "./uses";
 
 export type Definition = components["schemas"]["EventDefinitionBody"];
 export type PropertyDefinition = components["schemas"]["PropertyDefinitionBody"];
@@ -164,18 +165,7 @@ export const usesQuery = (projectId: string, event: string) =>
       ]);
       return {
         cohorts: cohorts.results.filter(({ filters, groups }) => names([filters, groups], event)),
-        insights: insights.results.filter(({ filters }) => names(filters, event)),
+        insights: insights.results.filter(({ filters, query }) => names([filters, query], event)),
       };
     },
   });
-
-/** Return whether a part of a rule or a query refers to the event. */
-function names(part: unknown, event: string): boolean {
-  if (typeof part !== "object" || part === null) return false;
-  const fields: Record<string, unknown> = { ...part };
-  const isBehaviour = fields.type === "behavioral";
-  const isSeries = fields.type === "events" || (fields.type === undefined && "math" in fields);
-  if (isBehaviour && (fields.key === event || fields.seq_event === event)) return true;
-  if (isSeries && fields.id === event) return true;
-  return Object.values(fields).some((value) => names(value, event));
-}

@@ -16,6 +16,7 @@ const TEXTS = words.removal;
 const TONES: Record<Verdict, Tone> = {
   unused: "good",
   same: "warn",
+  recent: "neutral",
   off: "warn",
   needed: "neutral",
   young: "neutral",
