@@ -321,3 +321,33 @@ def test_new_project_opens_and_is_in_the_switch(console: Console, project: Proje
     page.get_by_role("button", name="Create project").click()
 
     expect(page.get_by_role("button", name="Project: Second shop")).to_be_visible()
+
+
+def test_secret_key_is_shown_replaced_and_revoked_only_after_a_question(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open(project.at("settings?tab=keys"))
+    expect(page.get_by_text("This project has no secret key.")).to_be_visible()
+
+    page.get_by_role("button", name="Create secret key").click()
+    dialog = page.get_by_role("dialog")
+    key = dialog.get_by_text("phs_").inner_text()
+    dialog.get_by_role("button", name="Done").click()
+    expect(page.get_by_text(f"phs_...{key[-4:]}")).to_be_visible()
+
+    page.get_by_role("button", name="Replace").last.click()
+    dialog.get_by_role("button", name="Replace").click()
+    expect(dialog.get_by_text("phs_")).to_be_visible()
+    assert dialog.get_by_text("phs_").inner_text() != key
+    dialog.get_by_role("button", name="Done").click()
+
+    page.get_by_role("button", name="Secret key actions").click()
+    page.get_by_role("menuitem", name="Revoke secret key").click()
+    console.expect_accessible()
+    assert project.get("/secret_key/")["mask_value"] is not None
+    dialog.get_by_role("button", name="Revoke").click()
+
+    console.expect_toast("Secret key revoked")
+    assert project.get("/secret_key/")["mask_value"] is None
+    expect(page.get_by_text("This project has no secret key.")).to_be_visible()

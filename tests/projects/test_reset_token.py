@@ -153,6 +153,17 @@ async def test_a_former_secret_key_goes_on_when_asked(tenant: Tenant) -> None:
     assert (before, after) == ([200, 200], [401, 200])
 
 
+async def test_a_project_says_whether_it_has_a_secret_key(tenant: Tenant) -> None:
+    before = await tenant.get("/secret_key/")
+    key = (await tenant.api.post("/secret_key/")).json()["secret_api_key"]
+    made = await tenant.get("/secret_key/")
+    await tenant.api.delete("/secret_key/")
+    after = await tenant.get("/secret_key/")
+
+    assert before == after == {"mask_value": None, "created_at": None}
+    assert made == {"mask_value": f"phs_...{key[-4:]}", "created_at": f"{NOW:%Y-%m-%dT%H:%M:%SZ}"}
+
+
 async def test_a_key_gets_a_secret_key_only_if_it_may_read_flags(tenant: Tenant) -> None:
     """The secret key reads flag definitions."""
 

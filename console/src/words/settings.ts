@@ -231,10 +231,21 @@ export const words = {
     secret: "Secret API key",
     secretHint:
       "For servers: local evaluation of flags and remote configuration. Never put it into pages or apps.",
-    makeSecret: "Create or replace secret key",
+    noSecret: "This project has no secret key.",
+    secretMade: "created",
+    makeSecret: "Create secret key",
+    replaceSecret: "Replace",
+    replaceSecretTitle: "Replace the secret API key?",
+    replaceSecretHint:
+      "The current key stays valid for a while, so that you can update your servers.",
     removeSecret: "Revoke secret key",
+    removeSecretTitle: "Revoke the secret API key?",
+    removeSecretHint:
+      "Servers that use it, or a previous one, can no longer evaluate flags locally. This cannot be undone.",
+    removeSecretSubmit: "Revoke",
+    secretMore: "Secret key actions",
     secretTitle: "Secret key",
-    secretShown: "Copy it now. It will not be shown again. A previous key stays valid for a day.",
+    secretShown: "Copy it now. It will not be shown again.",
     theSecret: "the secret key",
     secretRemoved: "Secret key revoked",
     done: "Done",

@@ -1,12 +1,15 @@
-import { useMutation } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Ellipsis, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { type Project, useIsAdmin } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
-import { Button } from "@/ui/Button";
+import { Button, IconButton } from "@/ui/Button";
 import { Copyable } from "@/ui/Copy";
 import { FormDialog } from "@/ui/Dialog";
 import { SelectField } from "@/ui/Field";
+import { Menu, MenuItem } from "@/ui/Menu";
 import { Card } from "@/ui/Page";
+import { Loaded } from "@/ui/States";
 import { toast, toastError } from "@/ui/Toast";
 import { formatDateTime } from "@/words/format";
 import { words } from "@/words/settings";
@@ -65,14 +68,13 @@ function ProjectKeyCard({ project }: { project: Project }) {
 }
 
 function RotateDialog({ project, onClose }: { project: Project; onClose: () => void }) {
-  const [keep, setKeep] = useState<(typeof KEEPS)[number]["value"]>("86400");
   const replaced = useReplaced();
   const rotate = useMutation({
-    mutationFn: () =>
+    mutationFn: (keepS: number) =>
       dataOf(
         api.PATCH("/api/projects/{project_id}/reset_token/", {
           params: { path: { project_id: String(project.id) } },
-          body: { former_valid_s: Number(keep) },
+          body: { former_valid_s: keepS },
         }),
       ),
     onSuccess: (changed) => {
@@ -82,53 +84,111 @@ function RotateDialog({ project, onClose }: { project: Project; onClose: () => v
     },
   });
   return (
+    <ReplaceDialog title={T.rotateTitle} hint={T.rotateHint} replace={rotate} onClose={onClose} />
+  );
+}
+
+interface ReplaceDialogProps {
+  title: string;
+  hint: string;
+  replace: { mutate: (keepS: number) => void; isPending: boolean; error: unknown };
+  onClose: () => void;
+}
+
+/** Asks how long the current key stays valid. */
+function ReplaceDialog({ title, hint, replace, onClose }: ReplaceDialogProps) {
+  const [keep, setKeep] = useState<(typeof KEEPS)[number]["value"]>("86400");
+  return (
     <FormDialog
       isOpen
       isDanger
       onClose={onClose}
-      title={T.rotateTitle}
-      description={T.rotateHint}
+      title={title}
+      description={hint}
       submit={T.rotate}
-      onSubmit={() => rotate.mutate()}
-      isBusy={rotate.isPending}
-      error={rotate.error}
+      onSubmit={() => replace.mutate(Number(keep))}
+      isBusy={replace.isPending}
+      error={replace.error}
     >
       <SelectField label={T.keep} value={keep} options={KEEPS} onChange={setKeep} />
     </FormDialog>
   );
 }
 
+const secretKeyQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["secretKey", projectId],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/secret_key/", {
+          params: { path: { project_id: projectId } },
+          signal,
+        }),
+      ),
+  });
+
 function SecretKeyCard({ project }: { project: Project }) {
+  const projectId = String(project.id);
   const isAdmin = useIsAdmin();
+  const state = useQuery(secretKeyQuery(projectId));
+  const [asked, setAsked] = useState<"replace" | "revoke" | null>(null);
   const [made, setMade] = useState<string | null>(null);
-  const path = { project_id: String(project.id) };
-  const make = useMutation({
-    mutationFn: () =>
-      dataOf(api.POST("/api/projects/{project_id}/secret_key/", { params: { path }, body: {} })),
-    onSuccess: (key) => setMade(key.secret_api_key),
-    onError: toastError,
+  const close = () => setAsked(null);
+  const make = useMakeSecret(projectId, (key) => {
+    setMade(key);
+    close();
   });
-  const remove = useMutation({
-    mutationFn: () =>
-      dataOf(api.DELETE("/api/projects/{project_id}/secret_key/", { params: { path } })),
-    onSuccess: () => toast({ text: T.secretRemoved }),
-    onError: toastError,
-  });
+  const mask = state.data?.mask_value ?? null;
   return (
-    <Card title={T.secret} description={isAdmin ? T.secretHint : words.onlyAdmins}>
-      <div className="flex flex-wrap gap-2">
-        <Button disabled={!isAdmin} isBusy={make.isPending} onClick={() => make.mutate()}>
-          {T.makeSecret}
-        </Button>
-        <Button
-          look="danger"
-          disabled={!isAdmin}
-          isBusy={remove.isPending}
-          onClick={() => remove.mutate()}
-        >
-          {T.removeSecret}
-        </Button>
-      </div>
+    <Card
+      title={T.secret}
+      description={isAdmin ? T.secretHint : words.onlyAdmins}
+      actions={
+        mask !== null && (
+          <>
+            <Button disabled={!isAdmin} onClick={() => setAsked("replace")}>
+              {T.replaceSecret}
+            </Button>
+            <Menu trigger={<IconButton icon={Ellipsis} label={T.secretMore} look="default" />}>
+              <MenuItem
+                icon={Trash2}
+                isDanger
+                disabled={!isAdmin}
+                onSelect={() => setAsked("revoke")}
+              >
+                {T.removeSecret}
+              </MenuItem>
+            </Menu>
+          </>
+        )
+      }
+    >
+      <Loaded query={state} rows={1}>
+        {({ mask_value: shown, created_at: createdAt }) =>
+          shown === null ? (
+            <div className="flex flex-wrap items-center gap-3">
+              <p className="text-ink-2">{T.noSecret}</p>
+              <Button disabled={!isAdmin} isBusy={make.isPending} onClick={() => make.mutate(0, { onError: toastError })}>
+                {T.makeSecret}
+              </Button>
+            </div>
+          ) : (
+            <p>
+              <code>{shown}</code>
+              {createdAt !== null && ` · ${T.secretMade} ${formatDateTime(createdAt)}`}
+            </p>
+          )
+        }
+      </Loaded>
+      {asked === "replace" && (
+        <ReplaceDialog
+          title={T.replaceSecretTitle}
+          hint={T.replaceSecretHint}
+          replace={make}
+          onClose={close}
+        />
+      )}
+      {asked === "revoke" && <RevokeDialog projectId={projectId} onClose={close} />}
       <SecretDialog
         title={T.secretTitle}
         description={T.secretShown}
@@ -138,5 +198,55 @@ function SecretKeyCard({ project }: { project: Project }) {
         onClose={() => setMade(null)}
       />
     </Card>
+  );
+}
+
+/** Makes a key, or replaces the current one, which stays valid for so many seconds. */
+function useMakeSecret(projectId: string, onMade: (key: string) => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (keepS: number) =>
+      dataOf(
+        api.POST("/api/projects/{project_id}/secret_key/", {
+          params: { path: { project_id: projectId } },
+          body: { former_valid_s: keepS },
+        }),
+      ),
+    onSuccess: (key) => {
+      onMade(key.secret_api_key);
+      return queries.invalidateQueries({ queryKey: secretKeyQuery(projectId).queryKey });
+    },
+  });
+}
+
+function RevokeDialog({ projectId, onClose }: { projectId: string; onClose: () => void }) {
+  const queries = useQueryClient();
+  const revoke = useMutation({
+    mutationFn: () =>
+      dataOf(
+        api.DELETE("/api/projects/{project_id}/secret_key/", {
+          params: { path: { project_id: projectId } },
+        }),
+      ),
+    onSuccess: async () => {
+      toast({ text: T.secretRemoved });
+      await queries.invalidateQueries({ queryKey: secretKeyQuery(projectId).queryKey });
+      onClose();
+    },
+  });
+  return (
+    <FormDialog
+      isOpen
+      isDanger
+      onClose={onClose}
+      title={T.removeSecretTitle}
+      description={T.removeSecretHint}
+      submit={T.removeSecretSubmit}
+      onSubmit={() => revoke.mutate()}
+      isBusy={revoke.isPending}
+      error={revoke.error}
+    >
+      {null}
+    </FormDialog>
   );
 }

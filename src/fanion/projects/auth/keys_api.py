@@ -116,10 +116,25 @@ class SecretKeyBody(Struct, kw_only=True):
     secret_api_key: Annotated[str, Meta(description="`phs_…`; it cannot be read later.")]
 
 
+class SecretKeyStateBody(Struct, kw_only=True):
+    mask_value: Annotated[
+        str | None, Meta(description="The key with its middle hidden; null without a key.")
+    ]
+    created_at: Annotated[datetime | None, Meta(description="Null without a key.")]
+
+
 class SecretKeysApi(Controller):
     path = "/api/projects/{project_id:str}/secret_key"
     tags = ("Projects",)
     opt = scoped("project")
+
+    @get("/", summary="Say whether the project has a secret key")
+    async def key_state(
+        self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
+    ) -> SecretKeyStateBody:
+        """Return the masked secret key and when it was made. The key itself cannot be read."""
+        state = await secret_keys.key_state(request.project.id)
+        return SecretKeyStateBody(mask_value=state.mask_value, created_at=state.created_at)
 
     @post("/", summary="Create or rotate the project's secret key", **FRESH)
     async def rotate(

@@ -21,6 +21,7 @@ from fanion.projects.auth.keys import (
 )
 from fanion.projects.auth.secret_keys_store import (
     SecretKeyReset,
+    SecretKeyState,
     SecretKeyStore,
     remove_keys,
     replace_key,
@@ -73,6 +74,14 @@ class SecretKeys:
                 f"Personal API key found in request {location} has expired."
             )
         return owner.project_id
+
+    async def key_state(self, project_id: int) -> SecretKeyState:
+        """Return the masked form of the project's current key and when it was made.
+
+        Raises:
+            RecordsUnavailable: The records store does not answer.
+        """
+        return await self._store.key_state(project_id)
 
     async def opens(self, hashed: str, project_id: int) -> bool:
         """Return whether the key still reads the project's definitions.

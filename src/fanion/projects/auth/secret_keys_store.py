@@ -52,6 +52,19 @@ class SecretKeyOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretKeyState:
+    """The current secret key of a project, as far as it can be shown.
+
+    Attributes:
+        mask_value: The masked form of the key; None without a key.
+        created_at: When the key was made; None without a key.
+    """
+
+    mask_value: str | None
+    created_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class SecretKeyReset:
     """The replacement of a secret key.
 
@@ -81,6 +94,13 @@ class SecretKeyStore:
         """Return projects by the hash of the key, with expired and without unknown keys."""
         rows = await self.records.fetch(_OWNERS, {"hashes": hashes})
         return {row.hash: SecretKeyOwner(row.project_id, row.valid_until) for row in rows}
+
+    async def key_state(self, project_id: int) -> SecretKeyState:
+        """Return the masked form of the project's current key and when it was made."""
+        statement = select(_key.mask_value, _key.created_at).where(_key.project_id == project_id)
+        rows = await self.records.fetch(statement)
+        key = rows[0] if rows else None
+        return SecretKeyState(key and key.mask_value, key and key.created_at)
 
 
 def replace_key(connection: Connection, reset: SecretKeyReset) -> None:
