@@ -295,3 +295,50 @@ def test_a_flag_for_groups_is_counted_and_tried_by_group(
     assert now["evaluation_runtime"] == "server"
     assert now["filters"]["holdout_groups"] == holdout
     assert now["filters"]["groups"][0]["rollout_percentage"] == 100
+
+
+def test_a_rollout_above_100_says_so_and_is_not_cut_to_another_number(
+    console: Console, people: Project, open_flag: Open
+) -> None:
+    flag = people.flag("too-much", when(has("plan", "pro"), rollout=10), when(rollout=20))
+    open_flag(flag)
+    field = console.page.get_by_label("Rollout of condition 1", exact=True)
+
+    field.click()
+    console.page.keyboard.type("150")
+    console.press("Tab")
+
+    expect(field).to_have_value("150")
+    expect(condition(console, 1)).to_contain_text("Enter a number from 0 to 100.")
+    expect(console.page.get_by_role("region", name="Unsaved changes")).to_have_count(0)
+    console.expect_accessible()
+
+    console.page.get_by_label("Rollout of condition 2", exact=True).fill("30")
+    bar = console.page.get_by_role("region", name="Unsaved changes")
+    expect(bar).to_contain_text("Rollout of condition 1: enter a number from 0 to 100.")
+    expect(bar.get_by_role("button", name="Review and save")).to_be_disabled()
+
+    field.fill("15")
+    save(console)
+    groups = saved(people, flag)["filters"]["groups"]
+    assert [group["rollout_percentage"] for group in groups] == [15, 30]
+
+
+def test_a_flag_for_everyone_does_not_count_nobody_before_there_are_persons(
+    console: Console, project: Project
+) -> None:
+    flag = project.flag("for-all")
+    console.open(project.at(f"flags/{flag['id']}"))
+
+    expect(condition(console, 1)).to_contain_text("Matches everyone.")
+    expect(console.page.get_by_text("0 people")).to_have_count(0)
+
+
+def test_visitors_without_a_person_are_named_beside_the_count(
+    console: Console, people: Project, open_flag: Open
+) -> None:
+    open_flag(people.flag("some-and-all", when(has("plan", "pro"), rollout=10), when(rollout=20)))
+
+    expect(condition(console, 2)).to_contain_text("matches 30 of 30 people")
+    expect(condition(console, 2)).to_contain_text("visitors without a person profile")
+    expect(condition(console, 1)).not_to_contain_text("visitors without a person profile")

@@ -15,7 +15,7 @@ import { formatDateTime } from "@/words/format";
 import { draftName, dropDraft, keepDraft, readDraft } from "./editor/drafts";
 import { changesOf, type Fields, newFields, suggestedKey } from "./editor/fields";
 import { JsonDialog } from "./editor/JsonDialog";
-import { problemsOf } from "./editor/problems";
+import { problemsOf, useFieldProblems } from "./editor/problems";
 import { RulesForm } from "./editor/RulesForm";
 import { Problems } from "./editor/SaveBar";
 import { TryIt } from "./editor/TryIt";
@@ -36,12 +36,12 @@ export default function NewFlagPage() {
   const { fields, rules, name } = form;
   const names = useRuleNames(projectId, rules);
   const [isJson, setJson] = useState(false);
-  const [invalid, setInvalid] = useState<readonly string[]>([]);
+  const [fieldProblems, onProblem] = useFieldProblems();
   const [hasTried, setTried] = useState(false);
   const [who, setWho] = useState("");
   const tryInput = useRef<HTMLInputElement>(null);
   const reach = useReach(projectId, null, rules);
-  const problems = problemsOf(fields, rules, invalid, null);
+  const problems = problemsOf(fields, rules, fieldProblems, null);
   const create = useCreate(projectId, form);
   const isReady = problems.length === 0;
   const unsaved = useMemo(
@@ -117,9 +117,7 @@ export default function NewFlagPage() {
           showProblems={hasTried}
           onRules={(next) => form.setFields({ ...fields, filters: writeRules(next) }, next)}
           onFields={(change) => form.setFields({ ...fields, ...change })}
-          onInvalid={(key, isInvalid) =>
-            setInvalid([...invalid.filter((one) => one !== key), ...(isInvalid ? [key] : [])])
-          }
+          onProblem={onProblem}
           onJson={() => setJson(true)}
         />
         <div className="lg:sticky lg:top-16 lg:max-h-[calc(100dvh-10rem)] lg:overflow-y-auto">

@@ -80,6 +80,8 @@ export const words = {
   shareOf: (place: number) => `Rollout of condition ${place}`,
   shareSlider: (place: number) => `Rollout of condition ${place}, as a slider`,
   percent: "%",
+  shareHint: "Enter a number from 0 to 100.",
+  shareInvalid: (label: string) => `${label}: enter a number from 0 to 100.`,
   override: "Serve",
   overrideOf: (place: number) => `Variant of condition ${place}`,
   byShares: "a variant from the split",
@@ -102,6 +104,9 @@ export const words = {
       `${isExact ? "" : "about "}${formatNumber(count)} included`,
     never: "Never reached",
     neverHint: "Everyone it matches is already covered above.",
+    visitors: "It also matches visitors without a person profile, who cannot be counted.",
+    onlyVisitors: "Matches everyone. Nobody has been counted, because there are no persons yet.",
+    nobodyYet: (isGroup: boolean) => `There are no ${isGroup ? "groups" : "persons"} yet to count.`,
     unknown: "Cannot be counted: it depends on another flag.",
     incomplete: "Complete its properties to see the count.",
     failed: "Could not be counted.",
@@ -250,7 +255,10 @@ export const words = {
     others: (count: number, isGroup: boolean) =>
       `another ${subjects(count, isGroup)} ${count === 1 ? "gets" : "get"} a different value`,
     back: (count: number) => `${formatNumber(count)} the other way`,
+    nobodyYet: (isGroup: boolean) =>
+      `There are no ${isGroup ? "groups" : "persons"} yet to evaluate the change for.`,
     exact: (total: number, isGroup: boolean) => `Evaluated for ${subjects(total, isGroup)}.`,
+    visitors: "Visitors without a person profile are not counted.",
     sampled: (sampled: number, total: number, isGroup: boolean) =>
       `Estimated from ${formatNumber(sampled)} of ${subjects(total, isGroup)}.`,
     counting: "Counting who gets a different value…",

@@ -7,6 +7,7 @@ import { Select } from "@/ui/Field";
 import { words } from "@/words/flagEditor";
 import { type Condition, changedCondition } from "../model";
 import { ShareInput } from "./NumberInput";
+import type { OnProblem } from "./problems";
 import { ReachLine } from "./ReachLine";
 import { isConditionComplete, type Reach } from "./useReach";
 
@@ -26,6 +27,7 @@ interface ConditionCardProps {
   error: string | null;
   canEdit: boolean;
   showProblems: boolean;
+  onProblem: OnProblem;
   isDragged: boolean;
   onChange: (condition: Condition) => void;
   onDuplicate: () => void;
@@ -89,7 +91,12 @@ export function ConditionCard(props: ConditionCardProps) {
           {error}
         </p>
       )}
-      <ReachLine reach={props.reach} place={place} isComplete={isConditionComplete(condition)} />
+      <ReachLine
+        reach={props.reach}
+        place={place}
+        isComplete={isConditionComplete(condition)}
+        isForAll={isForAll}
+      />
     </li>
   );
 }
@@ -108,7 +115,7 @@ function ShareRow(props: ConditionCardProps & { number: number }) {
   const setShare = (share: number) => onChange(changedCondition(condition, { share }));
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-      <div className="flex min-w-56 grow items-center gap-2">
+      <div className="flex min-w-56 grow flex-wrap items-center gap-2">
         <span aria-hidden className="shrink-0 text-ink-2">
           {words.share}
         </span>
@@ -128,6 +135,7 @@ function ShareRow(props: ConditionCardProps & { number: number }) {
           value={condition.share}
           disabled={!canEdit}
           onChange={setShare}
+          onProblem={props.onProblem}
           className="!w-20"
         />
         <span aria-hidden>%</span>

@@ -16,6 +16,7 @@ import {
 } from "../model";
 import type { Names } from "../sentence";
 import { ConditionCard } from "./ConditionCard";
+import type { OnProblem } from "./problems";
 import type { Reach } from "./useReach";
 import { useReorder } from "./useReorder";
 
@@ -28,6 +29,7 @@ interface ConditionsCardProps {
   error: unknown;
   canEdit: boolean;
   showProblems: boolean;
+  onProblem: OnProblem;
 }
 
 /** The card of the conditions: who gets the flag. */
@@ -69,6 +71,7 @@ export function ConditionsCard(props: ConditionsCardProps) {
               error={errorOfCondition(error, place)}
               canEdit={canEdit}
               showProblems={showProblems}
+              onProblem={props.onProblem}
               isDragged={reorder.dragged === condition.id}
               onChange={(next) => set(conditions.map((one) => (one === condition ? next : one)))}
               onDuplicate={() =>

@@ -79,7 +79,7 @@ function Concerned({ projectId, flag }: { projectId: string; flag: Flag }) {
   });
   if (data === undefined) return <span aria-busy={isFetching} />;
   const counts = data.conditions.map((one) => one.rolled_out);
-  if (counts.some((one) => one === null)) return null;
+  if (counts.some((one) => one === null) || data.total_persons === 0) return null;
   const count = counts.reduce<number>((sum, one) => sum + (one ?? 0), 0) + data.super_groups;
   const isGroup = data.group_type_index !== null;
   const text = flag.active

@@ -4,6 +4,7 @@ import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
 import { JsonEditor } from "@/ui/JsonEditor";
 import { words } from "@/words/flagEditor";
+import { type OnProblem, useProblem } from "./problems";
 import { payloadText } from "./variants";
 
 interface PayloadFieldProps {
@@ -13,14 +14,15 @@ interface PayloadFieldProps {
   canEdit: boolean;
   /** Called with valid JSON, or with nothing. */
   onChange: (text: string) => void;
-  onInvalid: (isInvalid: boolean) => void;
+  onProblem: OnProblem;
 }
 
 /** The JSON that SDKs return with a value. Invalid text is shown but not applied. */
 export function PayloadField(props: PayloadFieldProps) {
-  const { payloadKey, payload, canEdit, onChange, onInvalid } = props;
+  const { payloadKey, payload, canEdit, onChange } = props;
   const [typed, setTyped] = useState<string | null>(null);
   const stored = payloadText(payload);
+  useProblem(typed === null ? null : words.payloadInvalid(payloadKey), props.onProblem);
   const [isOpen, setOpen] = useState(stored !== "");
   const said = errorOf(props.error, `filters__payloads__${payloadKey}`);
   if (!isOpen && stored === "") {
@@ -40,7 +42,6 @@ export function PayloadField(props: PayloadFieldProps) {
   }
   const change = (text: string, isValid: boolean) => {
     setTyped(isValid ? null : text);
-    onInvalid(!isValid);
     if (isValid) onChange(text);
   };
   return (

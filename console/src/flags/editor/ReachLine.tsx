@@ -10,10 +10,13 @@ export function ReachLine({
   reach,
   place,
   isComplete,
+  isForAll,
 }: {
   reach: Reach;
   place: number;
   isComplete: boolean;
+  /** Whether the condition matches everyone, including visitors without a person. */
+  isForAll: boolean;
 }) {
   if (!isComplete) return <p className="text-ink-3 text-sm">{said.incomplete}</p>;
   if (reach.error) return <p className="text-ink-3 text-sm">{said.failed}</p>;
@@ -28,6 +31,14 @@ export function ReachLine({
   }
   const isGroup = data.group_type_index !== null;
   if (found.matches === null) return <p className="text-ink-3 text-sm">{said.unknown}</p>;
+  const isForVisitors = isForAll && !isGroup;
+  if (data.total_persons === 0) {
+    return (
+      <p className="text-ink-2 text-sm">
+        {isForVisitors ? said.onlyVisitors : said.nobodyYet(isGroup)}
+      </p>
+    );
+  }
   return (
     <div aria-busy={reach.isCounting} className="flex flex-col gap-1 text-sm">
       <ReachBar
@@ -53,6 +64,7 @@ export function ReachLine({
           </strong>
         )}
       </p>
+      {isForVisitors && !found.never_reached && <p className="text-ink-3">{said.visitors}</p>}
       {found.never_reached && (
         <p className="flex items-center gap-1.5 font-medium text-warn">
           <TriangleAlert aria-hidden className="size-4 shrink-0" />

@@ -5,6 +5,7 @@ import type { Rules } from "../model";
 import type { Names } from "../sentence";
 import { ConditionsCard } from "./ConditionsCard";
 import type { Fields } from "./fields";
+import type { OnProblem } from "./problems";
 import { SettingsCard } from "./SettingsCard";
 import type { Reach } from "./useReach";
 import { VariantsCard } from "./VariantsCard";
@@ -22,7 +23,7 @@ interface RulesFormProps {
   showProblems: boolean;
   onRules: (rules: Rules) => void;
   onFields: (change: Partial<Omit<Fields, "filters">>) => void;
-  onInvalid: (key: string, isInvalid: boolean) => void;
+  onProblem: OnProblem;
   onJson: () => void;
 }
 
@@ -46,13 +47,14 @@ export function RulesForm(props: RulesFormProps) {
             error={error}
             canEdit={canEdit}
             showProblems={props.showProblems}
+            onProblem={props.onProblem}
           />
           <VariantsCard
             rules={rules}
             onChange={props.onRules}
             error={error}
             canEdit={canEdit}
-            onInvalid={props.onInvalid}
+            onProblem={props.onProblem}
           />
         </>
       )}

@@ -15,7 +15,7 @@ import { ConflictDialog } from "./ConflictDialog";
 import { differences } from "./changes";
 import { changesOf } from "./fields";
 import { JsonDialog } from "./JsonDialog";
-import { problemsOf } from "./problems";
+import { problemsOf, useFieldProblems } from "./problems";
 import { RulesForm } from "./RulesForm";
 import { SaveBar } from "./SaveBar";
 import { SaveDialog } from "./SaveDialog";
@@ -42,10 +42,12 @@ interface TargetingTabProps {
 export function TargetingTab(props: TargetingTabProps) {
   const { projectId, flag, names, canEdit, onDialog } = props;
   const editor = useFlagEditor(flag, props.draftName);
-  const [invalid, setInvalid] = useState<readonly string[]>([]);
+  const [fieldProblems, onProblem] = useFieldProblems();
+  // Texts that were not applied go with the changes that are discarded.
+  const [round, setRound] = useState(0);
   const tryInput = useRef<HTMLInputElement>(null);
   const reach = useReach(projectId, flag.id, editor.rules);
-  const problems = problemsOf(editor.fields, editor.rules, invalid, flag.key);
+  const problems = problemsOf(editor.fields, editor.rules, fieldProblems, flag.key);
   const isReady = problems.length === 0;
   const unsaved = useUnsaved(flag, editor, isReady);
   const changing = useWhoChanges(projectId, editor.isDirty && flag.active ? unsaved : null);
@@ -66,7 +68,7 @@ export function TargetingTab(props: TargetingTabProps) {
   const discard = () => {
     const { fields } = editor;
     editor.discard();
-    setInvalid([]);
+    setRound(round + 1);
     toast({ text: words.discarded, undo: () => editor.replace(fields) });
   };
   return (
@@ -74,6 +76,7 @@ export function TargetingTab(props: TargetingTabProps) {
       <Notes {...props} editor={editor} onDiscard={discard} />
       <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
         <RulesForm
+          key={round}
           rules={editor.rules}
           fields={editor.fields}
           reach={reach}
@@ -84,9 +87,7 @@ export function TargetingTab(props: TargetingTabProps) {
           showProblems={false}
           onRules={editor.setRules}
           onFields={editor.set}
-          onInvalid={(key, isInvalid) =>
-            setInvalid([...invalid.filter((one) => one !== key), ...(isInvalid ? [key] : [])])
-          }
+          onProblem={onProblem}
           onJson={() => onDialog("json")}
         />
         <div className="lg:sticky lg:top-16 lg:max-h-[calc(100dvh-10rem)] lg:overflow-y-auto">

@@ -7,6 +7,7 @@ import { words } from "@/words/flagEditor";
 import { changedVariant, type Rules, type Variant } from "../model";
 import { ShareInput } from "./NumberInput";
 import { PayloadField } from "./PayloadField";
+import type { OnProblem } from "./problems";
 import { removedVariant, renamedVariant, withPayload } from "./variants";
 
 const CELL = "block px-1 py-1 align-top sm:table-cell";
@@ -16,8 +17,7 @@ export interface VariantsProps {
   onChange: (rules: Rules) => void;
   error: unknown;
   canEdit: boolean;
-  /** Reports payloads that are not valid JSON; they are not applied. */
-  onInvalid: (key: string, isInvalid: boolean) => void;
+  onProblem: OnProblem;
 }
 
 export function VariantTable(props: VariantsProps) {
@@ -64,12 +64,14 @@ function Row(props: VariantsProps & { variant: Variant; place: number }) {
         />
       </td>
       <td className={`${CELL} sm:w-24`}>
-        <span className="flex items-center gap-1">
+        <span className="flex flex-wrap items-center gap-1">
           <ShareInput
             label={words.variantShare(place + 1)}
+            className="!w-16"
             value={variant.share}
             disabled={!canEdit}
             onChange={(share) => set({ share })}
+            onProblem={props.onProblem}
           />
           <span aria-hidden>%</span>
         </span>
@@ -81,7 +83,7 @@ function Row(props: VariantsProps & { variant: Variant; place: number }) {
           error={error}
           canEdit={canEdit}
           onChange={(text) => onChange(withPayload(rules, variant.key, text))}
-          onInvalid={(isInvalid) => props.onInvalid(variant.id, isInvalid)}
+          onProblem={props.onProblem}
         />
       </td>
       <td className={`${CELL} sm:w-10`}>

@@ -34,7 +34,7 @@ export function VariantsCard(props: VariantsProps) {
             error={props.error}
             canEdit={canEdit}
             onChange={(text) => onChange(withPayload(rules, "true", text))}
-            onInvalid={(isInvalid) => props.onInvalid("true", isInvalid)}
+            onProblem={props.onProblem}
           />
         ) : (
           <>

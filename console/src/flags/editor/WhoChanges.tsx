@@ -63,6 +63,7 @@ function Counted(props: { preview: ChangePreview; transitionsMax: number }) {
   const { preview, transitionsMax } = props;
   const { transitions, exact, total_persons: total, sampled_persons: sampled } = preview;
   const isGroup = preview.group_type_index !== null;
+  if (total === 0) return <p>{said.nobodyYet(isGroup)}</p>;
   const changes = transitions.filter((one) => one.before !== one.after);
   const shown = changes.slice(0, transitionsMax);
   const left = changes.slice(transitionsMax).reduce((sum, one) => sum + one.persons, 0);
@@ -83,6 +84,7 @@ function Counted(props: { preview: ChangePreview; transitionsMax: number }) {
       )}
       <p className="text-ink-3 text-sm">
         {exact ? said.exact(total, isGroup) : said.sampled(sampled, total, isGroup)}
+        {!isGroup && ` ${said.visitors}`}
       </p>
     </div>
   );

@@ -168,7 +168,11 @@ function SecretKeyCard({ project }: { project: Project }) {
           shown === null ? (
             <div className="flex flex-wrap items-center gap-3">
               <p className="text-ink-2">{T.noSecret}</p>
-              <Button disabled={!isAdmin} isBusy={make.isPending} onClick={() => make.mutate(0, { onError: toastError })}>
+              <Button
+                disabled={!isAdmin}
+                isBusy={make.isPending}
+                onClick={() => make.mutate(0, { onError: toastError })}
+              >
                 {T.makeSecret}
               </Button>
             </div>
