@@ -25,6 +25,9 @@ READERS_MAX = 4  # for SQLite; more threads than that only wait for the interpre
 # default limit of 100.
 CONNECTIONS_MAX = 10
 CONNECTION_WAIT_S = 5.0
+# In SQLite the writers queue for one connection, and as long as the machine is busy the queue moves
+# slowly. A person who saves something had rather wait than be refused.
+WRITER_WAIT_S = 15.0
 CONNECT_S = 5.0
 BUSY_S = 5.0  # SQLite's wait while another process, such as the command line, writes
 STATEMENT_S = 15.0
@@ -96,10 +99,13 @@ def make_parent_folder(url: URL) -> None:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
 
 
-def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> AsyncEngine:
+def sqlite_engine(
+    url: URL, begin: str, connections: int, wait_s: float, *pragmas: str
+) -> AsyncEngine:
     """Create an engine for an SQLite file.
 
     Args:
+        wait_s: How long a caller waits for a free connection.
         begin: The statement that opens a transaction. The driver's own way would not lock a
             reader's snapshot, and would take the write lock too late.
     """
@@ -108,7 +114,7 @@ def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> Asyn
         connect_args={"isolation_level": None, "timeout": BUSY_S},
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=CONNECTION_WAIT_S,
+        pool_timeout=wait_s,
         hide_parameters=True,
     )
     event.listen(engine.sync_engine, "begin", partial(Connection.exec_driver_sql, statement=begin))

@@ -19,6 +19,7 @@ from fanion.db.drivers import (
     CONNECTION_WAIT_S,
     CONNECTIONS_MAX,
     READERS_MAX,
+    WRITER_WAIT_S,
     RecordsRefused,
     RecordsUnavailable,
     is_store_failure,
@@ -139,7 +140,7 @@ class Records:
     async def write(self) -> AsyncGenerator[AsyncConnection]:
         """Open a transaction that is committed at the end, and rolled back on an exception.
 
-        SQLite has one at a time; the next waits for it, CONNECTION_WAIT_S at most.
+        SQLite has one at a time; the next waits for it, WRITER_WAIT_S at most.
         """
         try:
             with self._timed():
@@ -189,9 +190,7 @@ async def pooled_connection(engine: AsyncEngine) -> AsyncGenerator[AsyncConnecti
     try:
         await connection.start()
     except PoolTimeout:
-        raise RecordsUnavailable(
-            f"no connection became free within {CONNECTION_WAIT_S:g} s"
-        ) from None
+        raise RecordsUnavailable("no connection became free in time") from None
     except Exception as error:
         if is_store_failure(error):
             raise records_unavailable(error) from error
@@ -291,8 +290,8 @@ def _open_sqlite(url: URL) -> Records:
     """Open SQLite with one writing connection, whose pool is the queue of the writers."""
     make_parent_folder(url)
     pragmas = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
-    writes = sqlite_engine(url, "BEGIN IMMEDIATE", 1, *pragmas)
-    reads = sqlite_engine(url, "BEGIN", READERS_MAX, "query_only = ON")
+    writes = sqlite_engine(url, "BEGIN IMMEDIATE", 1, WRITER_WAIT_S, *pragmas)
+    reads = sqlite_engine(url, "BEGIN", READERS_MAX, CONNECTION_WAIT_S, "query_only = ON")
     return Records(reads, writes, SqliteFetch(url), Path(f"{url.database}-wal"))
 
 

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import URL, Connection, delete, insert, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from fanion.db.drivers import make_parent_folder, parse_url, postgres_engine, sqlite_engine
+from fanion.db.drivers import (
+    CONNECTION_WAIT_S,
+    make_parent_folder,
+    parse_url,
+    postgres_engine,
+    sqlite_engine,
+)
 from fanion.db.engine import pooled_connection
 from fanion.db.schema.tables import schema_compatibility
 from fanion.errors import SchemaRefused, SchemaTooNew, SchemaTooOld
@@ -133,7 +139,8 @@ def _engine(url: URL) -> AsyncEngine:
     if url.get_backend_name() == "postgresql":
         return postgres_engine(url)
     make_parent_folder(url)
-    return sqlite_engine(url, "BEGIN IMMEDIATE", 1, "journal_mode = WAL", "synchronous = FULL")
+    pragmas = ("journal_mode = WAL", "synchronous = FULL")
+    return sqlite_engine(url, "BEGIN IMMEDIATE", 1, CONNECTION_WAIT_S, *pragmas)
 
 
 def _applied(connection: Connection) -> str:

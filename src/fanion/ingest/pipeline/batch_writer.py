@@ -8,6 +8,7 @@ from time import perf_counter
 
 import structlog
 
+from fanion.accept_log.port import LogEntry
 from fanion.events.event import EventRejected, EventStoreUnavailable
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
@@ -23,6 +24,7 @@ from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import ProjectState, Resolution
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore
+from fanion.ingest.pipeline.transaction_limit import TransactionLimit
 from fanion.observability.metrics import Metrics
 from fanion.persons.state.conflicts_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -44,6 +46,7 @@ class BatchWriter:
         lock: Shared by all lanes of this process, whose batches would otherwise often conflict.
         bus: Notified of projects with new group types.
         require_current: Raises NotLeaseHolder if another process may have taken the batch.
+        limit: Adapted to how long transactions take.
         feed: The feed of the streams of live events; None for a lane that is not shown there.
 
     Attributes:
@@ -61,6 +64,7 @@ class BatchWriter:
         metrics: Metrics,
         bus: ChangeBus,
         require_current: Callable[[], None],
+        limit: TransactionLimit,
         feed: LiveFeed | None = None,
     ) -> None:
         self._require_current = require_current
@@ -73,6 +77,8 @@ class BatchWriter:
         self._metrics = metrics
         self._bus = bus
         self._feed = feed
+        self._limit = limit
+        self._transaction_s = 0.0
         self.mirrored: list[int] = []
         # After a backup was restored, the event store may be the newer one.
         self._is_above_mirror = False
@@ -116,6 +122,10 @@ class BatchWriter:
                 raise
 
         return await self._retry.call(attempt)
+
+    async def adapt_limit(self, entries: Sequence[LogEntry]) -> None:
+        """Adapt the limit for transactions to the last one, which has stored these entries."""
+        await asyncio.to_thread(self._limit.adapt, self._transaction_s, entries)
 
     async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, span: Span) -> None:
         """Write a dead letter as its own batch, without retrying. No position moves.
@@ -176,7 +186,9 @@ class BatchWriter:
             mirrored = await asyncio.to_thread(mirror_batch, encoder, written)
             tally = await asyncio.to_thread(_tally, batch, resolutions)
             await inserting.stored()
-        await self._store.write_batch(written, tally, span, self._now(), progress)
+        self._transaction_s = await self._store.write_batch(
+            written, tally, span, self._now(), progress
+        )
         await self._mirror(written, mirrored)
         self._reader.types = {resolution.project_id: resolution.types for resolution in resolutions}
         self._announce(written)

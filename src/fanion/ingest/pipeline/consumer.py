@@ -38,6 +38,7 @@ from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.reader import BatchReader, Throttle, positions_behind
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore
+from fanion.ingest.pipeline.transaction_limit import transaction_limit
 from fanion.observability.metrics import Metrics
 from fanion.projects.cache import Projects
 from fanion.runtime.change_bus import ChangeBus
@@ -94,6 +95,7 @@ class Consumer:
         failures = metrics.store_errors.labels("ingestion")
         self._retry = StoreRetry(failures)
         self._throttle = Throttle(metrics.hot.answered, clock())
+        limit = transaction_limit(is_shared=store.is_shared)
         self.reader = BatchReader(
             log,
             projects,
@@ -101,6 +103,7 @@ class Consumer:
             preparer,
             self._retry,
             self._throttle,
+            limit,
             events,
             clock,
             historical=historical,
@@ -117,6 +120,7 @@ class Consumer:
             metrics,
             bus,
             membership.require_current,
+            limit,
             feed,
         )
         self._letters = DeadLetterRetries(
@@ -299,6 +303,7 @@ class Consumer:
             batch = await self._without_stored(entries, prepared)
             span = self._span(positions_behind({}, entries))
             stored = await self._writer.write(batch, span, divisible=len(entries) > 1)
+            await self._writer.adapt_limit(entries)
         except NotLeaseHolder:
             raise
         except Exception as error:

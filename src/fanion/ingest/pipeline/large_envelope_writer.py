@@ -76,12 +76,15 @@ class LargeEnvelopeWriter:
         """Write an entry in pieces, with a span that has only this entry."""
         start = self._started(entry)
         earlier = await asyncio.to_thread(named_before, entry, start)
-        coming = await asyncio.to_thread(divide_entry, entry, start, self._reader.budget)
+        coming = await asyncio.to_thread(
+            divide_entry, entry, start, self._reader.transaction_budget
+        )
         for piece, following in zip_longest(coming, coming[1:]):
             after = None if following is None else EnvelopeProgress(entry.id, following.start)
             try:
                 batch = await self._new_in_piece(piece, earlier)
                 await self._writer.write(batch, span, after)
+                await self._writer.adapt_limit([piece])
                 await self._deduplicator.remember(batch)
             except NotLeaseHolder:
                 raise

@@ -24,6 +24,7 @@ from fanion.ingest.pipeline.batch import (
 from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.retry import StoreRetry
+from fanion.ingest.pipeline.transaction_limit import TransactionLimit
 from fanion.projects.cache import Projects
 from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
 
@@ -105,12 +106,14 @@ class BatchReader:
         preparer: Preparer | None,
         retry: StoreRetry,
         throttle: Throttle,
+        limit: TransactionLimit,
         events: EventStore,
         clock: Callable[[], float] = monotonic,
         *,
         historical: bool,
     ) -> None:
         self._clock = clock
+        self._limit = limit
         self._accepted = log
         self._projects = projects
         self._geoip = geoip
@@ -129,6 +132,11 @@ class BatchReader:
         self.linger_s = LINGER_S
         self.budget = Budget() if geoip is None else Budget(object_bytes=LOCATED_OBJECT_BYTES)
         self.types: Mapping[int, Mapping[str, int]] = {}
+
+    @property
+    def transaction_budget(self) -> Budget:
+        """Return the limit on what one transaction stores."""
+        return self._limit.within(self.budget)
 
     def start(self, positions: Positions) -> None:
         """Start behind these positions of the log, when nothing is being stored."""
@@ -183,13 +191,14 @@ class BatchReader:
             historical=self._historical,
             upto=upto,
         )
-        if not entries or self.budget.surely_takes(entries):
+        budget = self.transaction_budget
+        if not entries or budget.surely_takes(entries):
             return entries
-        return await asyncio.to_thread(entries_within, entries, self.budget)
+        return await asyncio.to_thread(entries_within, entries, budget)
 
     async def is_too_large(self, entry: LogEntry) -> bool:
         """Return whether an entry must be ingested in pieces."""
-        return await _exceed([entry], self.budget)
+        return await _exceed([entry], self.transaction_budget)
 
     async def pieces_of_letter(self, entry: LogEntry) -> list[tuple[LogEntry, int]]:
         """Return the pieces of a dead letter, with their number of items.
@@ -201,7 +210,7 @@ class BatchReader:
         """
         if not await self.is_too_large(entry):
             return []
-        return await asyncio.to_thread(_letter_pieces, entry, self.budget)
+        return await asyncio.to_thread(_letter_pieces, entry, self.transaction_budget)
 
     async def prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch:
         """Prepare entries in this process.
@@ -289,7 +298,7 @@ class BatchReader:
         size = sum(len(entry.envelope.body) for entry in entries)
         if size >= self._throttle.batch_bytes_max // 2:
             return True
-        return await _exceed(entries, self.budget.half())
+        return await _exceed(entries, self.transaction_budget.half())
 
 
 def positions_behind(positions: Positions, entries: Sequence[LogEntry]) -> dict[int, int]:

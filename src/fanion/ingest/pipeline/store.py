@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from time import perf_counter
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -169,13 +170,16 @@ class IngestStore:
         span: Span,
         now: datetime,
         progress: EnvelopeProgress | None = None,
-    ) -> None:
+    ) -> float:
         """Write a batch and its positions in one transaction, after its events are stored.
 
         Args:
             tally: The tally of all items of the batch, for the ledger.
             span: The entries of the batch.
             progress: Given after a piece that is not the last of its envelope; the position stays.
+
+        Returns:
+            How many seconds the transaction took, without the wait for other writers.
 
         Raises:
             NotLeaseHolder: Another server has taken a partition.
@@ -188,8 +192,11 @@ class IngestStore:
             tally=tally,
             progress=progress,
         )
-        await self._write(partial(changes_store.write_checked, written=written, write=write))
+        took_s = await self._write(
+            partial(changes_store.write_checked, written=written, write=write)
+        )
         self._remember(written)
+        return took_s
 
     async def write_letter(
         self,
@@ -219,15 +226,17 @@ class IngestStore:
         await self._write(partial(changes_store.write_checked, written=written, write=write))
         self._remember(written)
 
-    async def _write(self, write: Callable[[Connection], None]) -> None:
-        """Run a transaction.
+    async def _write(self, write: Callable[[Connection], None]) -> float:
+        """Run a transaction, and return how many seconds it took since it began.
 
         Raises:
             PersonsChanged: Also if another writer was first to create a row.
         """
         try:
             async with self.records.write() as connection:
+                started = perf_counter()
                 await connection.run_sync(write)
+            return perf_counter() - started
         except IntegrityError as error:
             if "unique" not in str(error.orig).lower():
                 raise
