@@ -1,7 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useMe } from "@/app/session";
-import { type Ask, onConfirmationNeeded, onSignInNeeded } from "@/lib/api";
+import { type Ask, onConfirmationNeeded, onSecondFactorNeeded, onSignInNeeded } from "@/lib/api";
 import { ConfirmForm, SignInForm } from "@/signin";
 import { Dialog } from "@/ui/Dialog";
 import { words } from "@/words/app";
@@ -16,6 +17,7 @@ export function SignInDialogs() {
   const waiting = useRef<((isDone: boolean) => void)[]>([]);
   const queries = useQueryClient();
   const me = useMe();
+  const navigate = useNavigate();
   useEffect(() => {
     const ask =
       (what: Wanted): Ask =>
@@ -26,7 +28,11 @@ export function SignInDialogs() {
         });
     onSignInNeeded(ask("signIn"));
     onConfirmationNeeded(ask("confirmPassword"));
-  }, []);
+    onSecondFactorNeeded(async () => {
+      await navigate({ to: "/account", search: { tab: "factor" } });
+      return false;
+    });
+  }, [navigate]);
   const end = (isDone: boolean) => {
     const resolved = waiting.current.splice(0);
     setWanted(null);

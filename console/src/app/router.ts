@@ -15,6 +15,8 @@ import { flagsRoutes } from "@/flags/routes";
 import { groupsRoutes } from "@/groups/routes";
 import { homeRoutes } from "@/home/routes";
 import { ingestionRoutes } from "@/ingestion/routes";
+import { SECOND_FACTOR_NEEDED } from "@/lib/api";
+import { ApiError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
 import { isText, readStored } from "@/lib/storage";
 import { liveRoutes } from "@/live/routes";
@@ -27,7 +29,7 @@ const startRoute = createRoute({
   getParentRoute: () => signedInRoute,
   path: "/",
   beforeLoad: async () => {
-    const projects = await queryClient.ensureQueryData(projectsQuery);
+    const projects = await queryClient.ensureQueryData(projectsQuery).catch(leadToSecondFactor);
     const me = await queryClient.ensureQueryData(meQuery);
     const ids = projects.map((one) => String(one.id));
     const [found] = [readStored(LAST_PROJECT, "", isText), String(me.project?.id), ...ids].filter(
@@ -37,6 +39,12 @@ const startRoute = createRoute({
     throw redirect({ to: "/project/$projectId", params: { projectId: found } });
   },
 });
+
+/** Lead a member who has to set up a second factor to where this is done. */
+function leadToSecondFactor(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== SECOND_FACTOR_NEEDED) throw error;
+  throw redirect({ to: "/account", search: { tab: "factor" } });
+}
 
 const routeTree = rootRoute.addChildren([
   ...signInRoutes,

@@ -8,9 +8,10 @@ import { words } from "@/words/ui";
 export type Ask = () => Promise<boolean>;
 
 // The shell sets these to its dialogs.
-const asks: { signIn: Ask | null; confirmPassword: Ask | null } = {
+const asks: { signIn: Ask | null; confirmPassword: Ask | null; secondFactor: Ask | null } = {
   signIn: null,
   confirmPassword: null,
+  secondFactor: null,
 };
 
 export function onSignInNeeded(ask: Ask): void {
@@ -19,6 +20,10 @@ export function onSignInNeeded(ask: Ask): void {
 
 export function onConfirmationNeeded(ask: Ask): void {
   asks.confirmPassword = ask;
+}
+
+export function onSecondFactorNeeded(ask: Ask): void {
+  asks.secondFactor = ask;
 }
 
 // No form of another page can send it. Source: docs/sessions.md of the server
@@ -48,8 +53,12 @@ export async function send(request: Request): Promise<Response> {
   throw error;
 }
 
+/** The code of every answer to a member who still has to set up a required second factor. */
+export const SECOND_FACTOR_NEEDED = "two_factor_setup_required";
+
 function askFor(error: ApiError): Ask | null {
   if (error.code === "fresh_sign_in_required") return asks.confirmPassword;
+  if (error.code === SECOND_FACTOR_NEEDED) return asks.secondFactor;
   return error.status === 401 ? asks.signIn : null;
 }
 

@@ -186,6 +186,17 @@ export const words = {
     enforce: "Require a second factor for all members",
     enforceHint:
       "Members without one can only set one up. API keys and members who sign in with a provider are not affected.",
+    enforceTitle: "Require a second factor?",
+    enforceDo: "Require it",
+    enforceAsk: (n: number) =>
+      n === 0
+        ? "Every member has one."
+        : `${counted(n, "member has", "members have")} none, and can only set one up from now on.`,
+    without: (n: number, all: number) =>
+      n === 0
+        ? "Every member has a second factor."
+        : `${n} of ${counted(all, "member has", "members have")} no second factor.`,
+    ownMissing: "You have none yourself, and would lock yourself out.",
     oidc: "OpenID Connect",
     oidcOn: "Members can sign in with your provider.",
     oidcOff:

@@ -477,9 +477,14 @@ async def test_pages_elsewhere_complete_nothing(workspace: Workspace) -> None:
     assert (answer.status_code, answer.json()["code"]) == (403, "forged_request")
 
 
-async def enforce(workspace: Workspace, is_enforced: bool) -> Answer:
-    """Change the organization's requirement with the owner's key, and wait until caches expire."""
-    answer = await workspace.client.patch(ORGANIZATION, json={"enforce_2fa": is_enforced})
+async def enforce(workspace: Workspace, is_enforced: bool, name: str = "ada") -> Answer:
+    """Change the organization's requirement as a new administrator, and wait until caches expire.
+
+    The administrator signs in with a provider, and is not concerned by the requirement.
+    """
+    admin = await add_member(workspace.records, name, Level.ADMIN)
+    async with workspace.client_with(admin.key) as client:
+        answer = await client.patch(ORGANIZATION, json={"enforce_2fa": is_enforced})
     workspace.clock.move(seconds=CACHED_S)
     return answer.status_code, answer.json()
 
@@ -539,7 +544,7 @@ async def test_a_required_factor_is_not_removed(workspace: Workspace) -> None:
 
     refused = await post(browser, factor("disable"))
     nothing = await workspace.client.patch(ORGANIZATION, json={})
-    await enforce(workspace, False)
+    await enforce(workspace, False, "ben")
 
     detail = "Your organization requires a second factor. You can replace it with another one."
     assert nothing.json()["enforce_2fa"]
@@ -549,6 +554,25 @@ async def test_a_required_factor_is_not_removed(workspace: Workspace) -> None:
         "updated",
         "updated",
     ]
+
+
+async def test_nobody_locks_themselves_out(workspace: Workspace) -> None:
+    browser = await signed_in(workspace)
+    asked = {"enforce_2fa": True}
+
+    refused = [
+        await client.patch(ORGANIZATION, json=asked) for client in (browser, workspace.client)
+    ]
+    lifted = await browser.patch(ORGANIZATION, json={"enforce_2fa": False})
+    await set_up(workspace, browser)
+    required = await browser.patch(ORGANIZATION, json=asked)
+
+    detail = "You would lock yourself out: set up a second factor for your own account first."
+    missing = invalid("own_second_factor_missing", detail, "enforce_2fa")
+    assert [(answer.status_code, answer.json()) for answer in refused] == [(400, missing)] * 2
+    assert (lifted.status_code, required.status_code) == (200, 200)
+    assert required.json()["enforce_2fa"]
+    assert (await browser.get(ORGANIZATION)).status_code == 200
 
 
 async def test_administrators_decide_about_it(workspace: Workspace) -> None:

@@ -77,6 +77,7 @@ async def test_a_changed_level_counts_at_once(team: Team) -> None:
         "user": summary(ada),
         "level": 0,
         "joined_at": "2024-03-01T12:00:00Z",
+        "is_2fa_enabled": False,
     }
     assert (as_viewer.status_code, as_viewer.json()) == (403, NO_CHANGES)
     assert as_administrator.status_code == 201

@@ -22,6 +22,7 @@ from tests.support.team import (
 pytestmark = pytest.mark.every_engine
 
 NOW_TEXT = "2024-03-01T12:00:00Z"
+JOINED = {"joined_at": NOW_TEXT, "is_2fa_enabled": False}
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")
 NAME_TAKEN = invalid("unique", "There is already a role with this name.", "name")
 
@@ -261,8 +262,8 @@ async def test_an_organization_lists_its_members(team: Team) -> None:
         "enforce_2fa": False,
     }
     assert members["results"] == [
-        {"user": summary(team.owner), "level": 15, "joined_at": NOW_TEXT},
-        {"user": summary(ada), "level": 8, "joined_at": NOW_TEXT},
+        {"user": summary(team.owner), "level": 15, **JOINED},
+        {"user": summary(ada), "level": 8, **JOINED},
     ]
     assert members["count"] == 2
 

@@ -35,7 +35,8 @@ export function SecondFactorTab() {
   const confirmed = (made: readonly string[]) => {
     setSettingUp(false);
     setCodes(made);
-    void refresh();
+    // Without a required factor nothing else could be read.
+    void queries.invalidateQueries();
   };
   const error = renew.error ?? remove.error;
   return (

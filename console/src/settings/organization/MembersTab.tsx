@@ -81,6 +81,18 @@ function useColumns(onRemove: (member: Member) => void): readonly Column<Member>
           mayChange(member) ? <LevelSelect member={member} /> : levelName(member.level),
       },
       {
+        id: "factor",
+        header: words.account.tabs.factor,
+        width: 130,
+        sortable: true,
+        text: (member) => (member.is_2fa_enabled ? words.factor.on : words.factor.off),
+        cell: (member) => (
+          <Badge tone={member.is_2fa_enabled ? "good" : "neutral"}>
+            {member.is_2fa_enabled ? words.factor.on : words.factor.off}
+          </Badge>
+        ),
+      },
+      {
         id: "joined",
         header: T.joined,
         width: 140,

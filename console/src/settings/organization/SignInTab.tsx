@@ -1,15 +1,18 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { LEVELS, preflightQuery } from "@/app/session";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { LEVELS, preflightQuery, useMe } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { prefix } from "@/lib/prefix";
-import { Badge } from "@/ui/Badge";
+import { Badge, Notice } from "@/ui/Badge";
 import { Code, Copyable } from "@/ui/Copy";
+import { FormDialog } from "@/ui/Dialog";
 import { Switch } from "@/ui/Field";
-import { Card, Facts } from "@/ui/Page";
+import { Card, Facts, LINK } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/settings";
-import { organizationQuery } from "../queries";
+import { membersQuery, organizationQuery } from "../queries";
 import { useOwnLevel } from "./levels";
 
 const T = words.signIn;
@@ -26,7 +29,12 @@ export function SignInTab() {
 function SecondFactorCard() {
   const queries = useQueryClient();
   const organization = useQuery(organizationQuery);
+  const members = useQuery(membersQuery);
+  const me = useMe();
   const isAdmin = useOwnLevel() >= LEVELS.admin;
+  const [isAsking, setAsking] = useState(false);
+  const without = (members.data ?? []).filter((member) => !member.is_2fa_enabled);
+  const isMissing = me.has_password && without.some((member) => member.user.uuid === me.uuid);
   const enforce = useMutation({
     mutationFn: (enforce_2fa: boolean) =>
       dataOf(
@@ -37,9 +45,10 @@ function SecondFactorCard() {
       ),
     onSuccess: (changed) => {
       queries.setQueryData(organizationQuery.queryKey, changed);
+      setAsking(false);
       toast({ text: words.saved });
     },
-    onError: toastError,
+    onError: (error) => isAsking || toastError(error),
   });
   return (
     <Card title={words.account.tabs.factor} description={isAdmin ? undefined : words.onlyAdmins}>
@@ -50,13 +59,50 @@ function SecondFactorCard() {
               showsLabel
               label={T.enforce}
               isOn={found.enforce_2fa}
-              disabled={!isAdmin || enforce.isPending}
-              onChange={(isOn) => enforce.mutate(isOn)}
+              disabled={
+                !isAdmin ||
+                enforce.isPending ||
+                members.data === undefined ||
+                (isMissing && !found.enforce_2fa)
+              }
+              onChange={(isOn) => (isOn ? setAsking(true) : enforce.mutate(false))}
             />
             <p className="mt-1 text-ink-3 text-sm">{T.enforceHint}</p>
+            {members.data && (
+              <p className="mt-2">{T.without(without.length, members.data.length)}</p>
+            )}
+            {isAdmin && isMissing && !found.enforce_2fa && (
+              <Notice tone="warn">
+                {T.ownMissing}{" "}
+                <Link to="/account" search={{ tab: "factor" }} className={LINK}>
+                  {words.factor.setUp}
+                </Link>
+              </Notice>
+            )}
           </>
         )}
       </Loaded>
+      <FormDialog
+        isOpen={isAsking}
+        isDanger
+        onClose={() => setAsking(false)}
+        title={T.enforceTitle}
+        description={T.enforceAsk(without.length)}
+        submit={T.enforceDo}
+        onSubmit={() => enforce.mutate(true)}
+        isBusy={enforce.isPending}
+        error={enforce.error}
+      >
+        {without.length > 0 && (
+          <ul className="max-h-48 overflow-y-auto">
+            {without.map(({ user }) => (
+              <li key={user.uuid}>
+                <bdi>{user.first_name}</bdi> (<bdi>{user.email}</bdi>)
+              </li>
+            ))}
+          </ul>
+        )}
+      </FormDialog>
     </Card>
   );
 }

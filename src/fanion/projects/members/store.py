@@ -36,8 +36,14 @@ _user, _member = users.c, memberships.c
 _FIELDS = tuple(field.name for field in fields(Member))
 _SIGN_IN = (pending_sign_ins, recovery_codes, second_factors, oidc_identities, sign_in_links)
 _LISTED = (
-    select(_member.level, _member.joined_at, *USER_SUMMARY)
+    select(
+        _member.level,
+        _member.joined_at,
+        second_factors.c.confirmed_at.is_not(None).label("is_2fa_enabled"),
+        *USER_SUMMARY,
+    )
     .select_from(memberships.join(users, _user.id == _member.user_id))
+    .outerjoin(second_factors, second_factors.c.user_id == _user.id)
     .order_by(_member.joined_at, _member.user_id)
 )
 
@@ -278,4 +284,10 @@ def _member_of_row(row: Row[Any]) -> Member:
 
 
 def _listed(row: Any) -> OrganizationMember:
-    return OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
+    level, joined_at, is_2fa_enabled, *user = row
+    return OrganizationMember(
+        level=level,
+        joined_at=joined_at,
+        is_2fa_enabled=bool(is_2fa_enabled),
+        user=UserSummary(*user),
+    )

@@ -82,7 +82,8 @@ class OrganizationsApi(Controller):
         """Update an organization. Requires an administrator.
 
         With `enforce_2fa`, members who sign in with a password and have no second factor can only
-        set one up, until they have it. Personal API keys stay valid, and users who sign in by
+        set one up, until they have it. The caller needs one first: `own_second_factor_missing`.
+        Personal API keys stay valid, and users who sign in by
         OpenID Connect use the factors of the provider.
         """
         resolved = await organizations.find_administered(request.principal, organization)

@@ -44,6 +44,7 @@ class OrganizationMember(Struct, frozen=True, kw_only=True):
     user: UserSummary
     level: Annotated[int, Meta(description=LEVELS)]
     joined_at: datetime
+    is_2fa_enabled: Annotated[bool, Meta(description="Whether the member has a second factor.")]
 
 
 @dataclass(frozen=True, slots=True)

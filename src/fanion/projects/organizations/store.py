@@ -10,9 +10,11 @@ from sqlalchemy import Connection, Select, delete, insert, select, update
 from fanion.activity.model import ItemState, OrganizationAuthor, OrganizationChange
 from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
+from fanion.db.schema.accounts import second_factors
 from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import memberships, organizations, users
-from fanion.errors import NotFound
+from fanion.errors import Invalid, NotFound
+from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.model import Organization, UserSummary, user_summary
 from fanion.projects.organizations.model import (
     FEATURE_FLAGS,
@@ -51,6 +53,8 @@ def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> M
 def set_enforced(
     connection: Connection, by: OrganizationAuthor, organization: Organization, is_enforced: bool
 ) -> None:
+    if is_enforced:
+        _require_own_factor(connection, by.user_id)
     this, enforced = organizations.c.id == organization.id, organizations.c.enforce_2fa
     before = connection.scalar(select(enforced).where(this).with_for_update())
     connection.execute(update(organizations).where(this).values(enforce_2fa=is_enforced))
@@ -60,6 +64,25 @@ def set_enforced(
         after=_organization_state(organization, is_enforced),
     )
     record_in_organization(connection, by, change)
+
+
+def _require_own_factor(connection: Connection, user_id: int | None) -> None:
+    """Raise Invalid if the author of a requirement would be locked out by it.
+
+    Users without a password sign in with the factors of their provider.
+    """
+    locked_out = connection.scalar(
+        select(users.c.id)
+        .outerjoin(second_factors, second_factors.c.user_id == users.c.id)
+        .where(users.c.id == user_id, users.c.password_hash != NO_PASSWORD)
+        .where(second_factors.c.confirmed_at.is_(None))
+    )
+    if locked_out is not None:
+        raise Invalid(
+            "You would lock yourself out: set up a second factor for your own account first.",
+            code="own_second_factor_missing",
+            attr="enforce_2fa",
+        )
 
 
 def _organization_state(organization: Organization, is_enforced: bool) -> ItemState:
