@@ -45,6 +45,13 @@ def method_not_allowed(allow: str) -> ASGIResponse:
     return empty_response(405, allow=allow)
 
 
+async def no_pieces() -> AsyncGenerator[bytes]:
+    """Yield nothing, for a response whose body is not sent."""
+    pieces: tuple[bytes, ...] = ()
+    for piece in pieces:
+        yield piece
+
+
 class Streamed(Stream):
     """A response that is produced while it is sent, one piece in memory at a time."""
 

@@ -293,3 +293,42 @@ async def test_while_the_store_is_away_streams_stay(
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, messages.aclose(), return_exceptions=True)
+
+
+# ── Members ──────────────────────────────────────────────────────────────────────────────
+
+
+def changes_path(tenant: Tenant) -> str:
+    return f"/api/projects/{tenant.project_id}/feature_flags/changes/stream/"
+
+
+@pytest.mark.usefixtures("watching")
+async def test_a_session_is_sent_each_change_until_it_signs_out(tenant: Tenant) -> None:
+    checks = asyncio.ensure_future(tenant.server.running.public.flags.loops["flag_stream_keys"]())
+    async with await tenant.server.browser(tenant.user_id) as browser:
+        request = browser.build_request("GET", changes_path(tenant))
+        answer = await browser.send(request, stream=True)
+        messages = answer.aiter_raw()
+        async with asyncio.timeout(SOON_S):
+            before = await version(tenant)
+            assert await anext(messages) == event(before)
+            await tenant.create_flag(key="f", filters={"groups": [{}]})
+            assert await anext(messages) == event(before + 1)
+
+            await browser.post("/api/logout/")
+
+            assert await ends(messages)
+        await answer.aclose()
+    checks.cancel()
+    await asyncio.gather(checks, return_exceptions=True)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+async def test_strangers_and_project_keys_read_no_changes(tenant: Tenant) -> None:
+    anonymous = await tenant.public.get(changes_path(tenant))
+    public = await tenant.public.get(
+        changes_path(tenant), headers={"authorization": f"Bearer {tenant.token}"}
+    )
+
+    assert (anonymous.status_code, anonymous.json()["code"]) == (401, "not_authenticated")
+    assert public.status_code == 401

@@ -41,6 +41,7 @@ from fanion.flags.preview.evaluation_api import (
 )
 from fanion.flags.preview.service import FlagPreviews
 from fanion.flags.preview.unsaved_store import UnsavedFlagStore
+from fanion.flags.sdk.changes_api import FlagChangesApi
 from fanion.flags.usage.api import FlagDashboardsApi, FlagUsage, FlagUsageApi
 from fanion.flags.usage.overview_api import FlagsOverviewApi, FlagsOverviews
 from fanion.flags.usage.overview_store import OverviewStore
@@ -123,6 +124,7 @@ CONTROLLERS = (
     FlagDashboardsApi,
     FlagUsageApi,
     FlagsOverviewApi,
+    FlagChangesApi,
     FlagCohortsApi,
     BlastRadiusApi,
     FlagPreviewsApi,
@@ -181,6 +183,7 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
     )
     return {
         "flags": managed,
+        "flag_changes": flags.broadcaster,
         "role_access": RoleAccessService(RoleAccessStore(records), managed),
         "flag_cohorts": FlagCohorts(managed, server.questions.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.questions.questions.results),

@@ -3,7 +3,6 @@
 Source: insights.md section 12.
 """
 
-from collections.abc import AsyncGenerator
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from fanion.errors import Invalid
 from fanion.events.live.ring import LiveFilter
 from fanion.events.live.stream_service import LiveEvents, Subscription
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.rest.endpoints import Streamed, response_media_type
+from fanion.rest.endpoints import Streamed, no_pieces, response_media_type
 from fanion.wire.distinct_id import stored_distinct_id
 from fanion.wire.event_stream import MEDIA_TYPE
 
@@ -81,13 +80,6 @@ class LiveEventsApi(Controller):
         state["is_endless"] = True
         pieces = no_pieces() if state.get("is_head") else messages
         return Streamed(pieces, MEDIA_TYPE, headers=_HEADERS)
-
-
-async def no_pieces() -> AsyncGenerator[bytes]:
-    """Yield nothing, for a response whose body is not sent."""
-    pieces: tuple[bytes, ...] = ()
-    for piece in pieces:
-        yield piece
 
 
 def _require_once(request: ManagementRequest) -> None:

@@ -4,13 +4,13 @@ They are read with the project's secret key or with a member's personal key.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import unquote
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.errors import NotAuthenticated, NotFound, PermissionDenied, Unavailable
+from fanion.errors import AppError, NotAuthenticated, NotFound, PermissionDenied, Unavailable
 from fanion.flags.engine.definition import payload_of
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, PROJECTS_MAX, run_offloaded
 from fanion.flags.evaluation.compiled import CompiledFlags
@@ -43,6 +43,17 @@ class Grant:
     project_id: int
     hashed: str
     is_secret: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallerGrant:
+    """Access of the caller of a management request; it can end.
+
+    Attributes:
+        may_read: Raises an `AppError` if it has ended.
+    """
+
+    may_read: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +98,14 @@ class DefinitionReaders:
         is_secret = request.user_id is None
         return project, Grant(project.id, hash_key(key), is_secret)
 
-    async def grant_holds(self, grant: Grant) -> bool:
-        """Return whether the key still has access.
+    async def grant_holds(self, grant: Grant | CallerGrant) -> bool:
+        """Return whether the key or the caller still has access.
 
         Raises:
             RecordsUnavailable: The records store does not answer.
         """
+        if isinstance(grant, CallerGrant):
+            return await _caller_may_read(grant)
         project = await self.projects.by_id(grant.project_id)
         if project is None:
             return False
@@ -140,6 +153,16 @@ class DefinitionReaders:
         if token:
             return await self.projects.by_token(token, request)
         return await self.projects.by_id(int(named)) if _is_id(named) else None
+
+
+async def _caller_may_read(grant: CallerGrant) -> bool:
+    try:
+        await grant.may_read()
+    except Unavailable:
+        return True  # access is unknown until the store answers
+    except AppError:
+        return False
+    return True
 
 
 def _key_and_source(request: Request, query: Mapping[str, str]) -> tuple[str, str]:

@@ -46,6 +46,7 @@ _IDS: Mapping[str, str] = {
     "get /api/projects/{}/cohorts/{}/duplicate_as_static_cohort/": "duplicateCohort",
     "get /api/projects/{}/cohorts/{}/explain/": "explainCohort",
     "get /api/projects/{}/events/stream/": "streamEvents",
+    "get /api/projects/{}/feature_flags/changes/stream/": "streamFlagChanges",
     "get /api/projects/{}/feature_flags/evaluation_reasons/": "getEvaluationReasons",
     "post /api/projects/{}/feature_flags/evaluation_reasons/": "evaluateUnsavedFlag",
     "get /api/projects/{}/feature_flags/my_flags/": "listMyFlags",
