@@ -7,6 +7,8 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Respons
 
 # Streams end with the page. Aborted requests are those of a page that was left.
 ENDLESS = "/stream/"
+# Answered by a server that is starting.
+STARTING = (502, 503)
 ABORTED = "net::ERR_ABORTED"
 # Written for each failed response; those are checked one by one.
 FAILED_LOAD = "Failed to load resource:"
@@ -45,7 +47,7 @@ class Watch:
         self._expected.append((status, path))
 
     def expect_lost_requests(self) -> None:
-        """Accept from now on that the server may be down."""
+        """Accept from now on that the server may be down, or starting."""
         self._may_be_lost = True
 
     def begin_again(self) -> None:
@@ -80,7 +82,7 @@ class Watch:
             self.problems.append(f"request to another host: {request.url}")
 
     def _answered(self, response: Response) -> None:
-        if response.status < 400:
+        if response.status < 400 or (self._may_be_lost and response.status in STARTING):
             return
         for status, path in self._expected:
             if status == response.status and path in response.url:

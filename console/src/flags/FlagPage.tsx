@@ -14,6 +14,7 @@ import { type Flag, readRules } from "./model";
 import { useRuleNames } from "./names";
 import { flagQuery } from "./queries";
 import type { FlagTab } from "./search";
+import { useFlagChanges } from "./useFlagChanges";
 
 const route = getRouteApi("/signed-in/project/$projectId/flags/$flagId");
 
@@ -38,6 +39,7 @@ const OTHER_TABS: readonly (readonly [
 export default function FlagPage() {
   const { projectId, flagId } = route.useParams();
   const query = useQuery(flagQuery(projectId, Number(flagId)));
+  useFlagChanges(projectId);
   if (query.data === undefined) {
     return (
       <Page

@@ -11,9 +11,11 @@ import { FlagTable } from "./list/FlagTable";
 import { flagListQuery } from "./listQueries";
 import { useHost } from "./queries";
 import { snippet } from "./snippets";
+import { useFlagChanges } from "./useFlagChanges";
 
 export default function FlagsPage() {
   const projectId = useProjectId();
+  useFlagChanges(projectId);
   const list = useQuery(flagListQuery(projectId));
   return (
     <Page title={words.title} actions={<NewFlag />}>

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Eraser, Pause, Play, Radio } from "lucide-react";
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { preflightQuery, useProject, useProjectId } from "@/app/session";
 import { useShortcuts } from "@/lib/shortcuts";
 import { captureUrl, snippet } from "@/lib/snippets";
@@ -35,6 +35,10 @@ export default function LivePage() {
     // Events that arrive in between are in both rather than in neither.
     enabled: feed.hasOpened || feed.error !== null,
   });
+  const { refetch } = earlier;
+  useEffect(() => {
+    if (feed.gaps > 0) void refetch();
+  }, [feed.gaps, refetch]);
   const before = useMemo(() => {
     const live = new Set(feed.events.map((event) => event.id));
     const found = earlier.data?.pages.flatMap((page) => page.results) ?? [];

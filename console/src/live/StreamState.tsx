@@ -51,7 +51,7 @@ export function StreamState({ feed, isPaused, isHeld }: StreamStateProps) {
           {words.skipped(skipped.events)} {reasonOf(skipped.reason)}
         </p>
       )}
-      {connection === "ended" && error !== null && (
+      {error !== null && (connection === "ended" || error.code === "too_many_streams") && (
         <Notice tone="bad">{describeError(error)}</Notice>
       )}
     </div>

@@ -1,4 +1,5 @@
 import type { EventSourceMessage } from "eventsource-parser";
+import type { Connection } from "@/lib/connection";
 import type { ApiError } from "@/lib/errors";
 import { openStream } from "@/lib/stream";
 import {
@@ -14,14 +15,14 @@ export const EVENTS_MAX = 1000;
 const SAMPLE_SHOWN_MS = 3000;
 const RATE_MS = 10_000;
 
-export type Connection = "connecting" | "open" | "waiting" | "ended";
-
 /** events: the newest first; waiting: how many came since it is held */
 export interface FeedState {
   events: readonly LiveEvent[];
   waiting: number;
   connection: Connection;
   hasOpened: boolean;
+  /** How often the stream was opened again without an event to go on from. */
+  gaps: number;
   error: ApiError | null;
   sample: Sample | null;
   skipped: Skipped | null;
@@ -34,6 +35,7 @@ const NOTHING: FeedState = {
   waiting: 0,
   connection: "connecting",
   hasOpened: false,
+  gaps: 0,
   error: null,
   sample: null,
   skipped: null,
@@ -61,14 +63,16 @@ export class Feed {
   };
 
   /** Returns what ends it. */
-  follow(path: string, isWanted: (event: LiveEvent) => boolean): () => void {
-    const stop = openStream(path, {
-      onMessage: (message) => this.take(message, isWanted),
-      onState: (connection, error) => {
-        const hasOpened = this.state.hasOpened || connection === "open";
-        this.set({ connection, hasOpened, error: error ?? null });
-      },
-    });
+  follow(
+    path: string,
+    isWanted: (event: LiveEvent) => boolean,
+    options: { evenHidden: boolean },
+  ): () => void {
+    const handlers = {
+      onMessage: (message: EventSourceMessage) => this.take(message, isWanted),
+      onState: (connection: Connection, error?: ApiError) => this.note(connection, error),
+    };
+    const stop = openStream(path, handlers, options);
     const ticks = window.setInterval(() => this.measure(), 1000);
     return () => {
       stop();
@@ -96,12 +100,23 @@ export class Feed {
     else {
       const event = readEvent(message.data);
       if (event === null || this.seen.has(event.id) || !isWanted(event)) return;
-      this.note(event);
+      this.keep(event);
       if (this.frame === 0) this.frame = requestAnimationFrame(() => this.show());
     }
   }
 
-  private note(event: LiveEvent): void {
+  private note(connection: Connection, error: ApiError | undefined): void {
+    const isOpen = connection === "open";
+    const isGap = isOpen && this.state.hasOpened && this.seen.size === 0;
+    this.set({
+      connection,
+      hasOpened: this.state.hasOpened || isOpen,
+      gaps: this.state.gaps + Number(isGap),
+      error: error ?? null,
+    });
+  }
+
+  private keep(event: LiveEvent): void {
     this.seen.add(event.id);
     // An id that comes again does so at once: those that came first are forgotten.
     if (this.seen.size > 2 * EVENTS_MAX) {

@@ -15,14 +15,15 @@ interface Options {
   /** A filter of the browser's own, of what the stream brings. */
   isWanted?: (event: LiveEvent) => boolean;
   isHeld?: boolean;
-  isOff?: boolean;
+  /** Reads on while the page is hidden. */
+  evenHidden?: boolean;
 }
 
 const all = () => true;
 
 /** The stream of the project's events, while the component is drawn. A new filter begins anew. */
 export function useFeed(options: Options = {}): FeedState & { clear: () => void } {
-  const { filter = {}, isWanted = all, isHeld = false, isOff = false } = options;
+  const { filter = {}, isWanted = all, isHeld = false, evenHidden = false } = options;
   const projectId = useProjectId();
   const path = streamPath(projectId, filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is another stream.
@@ -30,9 +31,8 @@ export function useFeed(options: Options = {}): FeedState & { clear: () => void 
   const wanted = useRef(isWanted);
   wanted.current = isWanted;
   useEffect(() => {
-    if (isOff) return;
-    return feed.follow(path, (event) => wanted.current(event));
-  }, [feed, path, isOff]);
+    return feed.follow(path, (event) => wanted.current(event), { evenHidden });
+  }, [feed, path, evenHidden]);
   useEffect(() => feed.hold(isHeld), [feed, isHeld]);
   const state = useSyncExternalStore(feed.subscribe, feed.read);
   return { ...state, clear: () => feed.clear() };

@@ -20,5 +20,7 @@ export const words = {
   on: "On",
   off: "Off",
   answered: (status: number) => `The server answered with status ${status} and gave no reason.`,
+  tooManyStreams:
+    "Other windows of this browser show live events with other filters. Close one of them.",
   unreachable: "The server cannot be reached. Nothing was changed. Try again.",
 } as const;

@@ -1,0 +1,42 @@
+import { type Query, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { openStream } from "@/lib/stream";
+import { flagKeys } from "./queries";
+
+// Many changes at once, such as those of a script, are read together.
+const TOGETHER_MS = 1000;
+// What is read anew when any flag changes. Answers to what is typed are asked again by themselves.
+const CHANGED = ["list", "one", "overview", "activity"];
+
+/** Read flags again as soon as anybody has changed one, while the component is drawn. */
+export function useFlagChanges(projectId: string): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    let timer = 0;
+    let known: string | null = null;
+    // What is read when the screen opens is as new as the first version.
+    let olderThan = Date.now();
+    const readAgain = () => {
+      timer = 0;
+      void queries.invalidateQueries({
+        queryKey: flagKeys.all(projectId),
+        predicate: (query) =>
+          CHANGED.includes(String(query.queryKey[2])) && isOlder(query, olderThan),
+      });
+      olderThan = Number.POSITIVE_INFINITY;
+    };
+    const close = openStream(`/api/projects/${projectId}/feature_flags/changes/stream/`, {
+      onMessage: ({ id = "" }) => {
+        if (id !== known && timer === 0) timer = window.setTimeout(readAgain, TOGETHER_MS);
+        known = id;
+      },
+    });
+    return () => {
+      close();
+      window.clearTimeout(timer);
+    };
+  }, [queries, projectId]);
+}
+
+const isOlder = ({ state }: Query, moment: number): boolean =>
+  state.data !== undefined && state.dataUpdatedAt < moment;
