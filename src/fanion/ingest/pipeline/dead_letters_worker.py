@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from time import monotonic
 
 import structlog
 from prometheus_client import Counter
 
 from fanion.db.engine import RecordsUnavailable
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import DeadLetters, LetterGone, MarkedLetter
@@ -20,6 +22,9 @@ from fanion.ingest.pipeline.reader import BatchReader
 from fanion.runtime.failure_log import FailureLog
 
 EVERY_S = 1.0  # one read through an index
+# Reads in a row that are left out while an SQLite store does not change, so that no letter is
+# marked; the next one notices a store that fails.
+LEFT_OUT_MAX = 9
 
 
 class DeadLetterRetries:
@@ -52,6 +57,7 @@ class DeadLetterRetries:
         self._now = now
         self._failures = failures
         self._look_at = 0.0
+        self._unwritten = UnwrittenPolls(letters.records.write_mark, LEFT_OUT_MAX)
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._waits = FailureLog("retries_wait")
 
@@ -67,15 +73,18 @@ class DeadLetterRetries:
         if self._clock() < self._look_at:
             return
         try:
-            async with aclosing(self._letters.marked_letters()) as marked:
-                async for letter in marked:
-                    await self._retry(letter, span)
+            await self._unwritten.poll(partial(self._ingest_marked, span))
             self._waits.succeeded()
         except (RecordsUnavailable, EventStoreUnavailable, OSError) as error:
             self._failures.inc()
             self._waits.failed(str(error))
         finally:
             self._look_at = self._clock() + EVERY_S
+
+    async def _ingest_marked(self, span: Span) -> None:
+        async with aclosing(self._letters.marked_letters()) as marked:
+            async for letter in marked:
+                await self._retry(letter, span)
 
     async def _retry(self, letter: MarkedLetter, span: Span) -> None:
         try:
