@@ -11,8 +11,10 @@ from fanion.runtime.background import (
     Backoff,
     background_tasks,
     backoff_s,
+    common_moment,
     run_loop,
     wait_for_event,
+    wait_in_step,
 )
 
 INTERVAL_S = 3.0
@@ -150,6 +152,31 @@ async def test_an_event_wakes_a_loop_before_its_interval_is_over() -> None:
 
 async def test_waiting_for_an_event_ends_with_its_timeout() -> None:
     await asyncio.wait_for(wait_for_event(asyncio.Event(), 0.001), 60)
+
+
+@pytest.mark.parametrize(
+    ("now", "delay_s", "moment"),
+    [
+        (7.25, 1.0, 8.0),
+        (8.003, 1.0, 9.0),
+        (7.999, 1.0, 9.0),
+        (7.7, 5.0, 13.0),
+        (7.65, 0.4, 8.0),
+        (8.001, 0.4, 8.4),
+        (7.25, 0.05, 7.3),
+    ],
+)
+def test_loops_with_one_interval_go_on_at_the_same_moment(
+    now: float, delay_s: float, moment: float
+) -> None:
+    assert common_moment(now, delay_s) == pytest.approx(moment)
+
+
+async def test_a_wait_for_a_common_moment_ends_with_the_event() -> None:
+    event = asyncio.Event()
+    event.set()
+
+    await asyncio.wait_for(wait_in_step(event, 3_600.0), 60)
 
 
 def test_a_delay_is_doubled_with_each_failure_up_to_its_maximum() -> None:

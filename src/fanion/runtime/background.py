@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Never
+from typing import Final, Never
 
 import structlog
 
@@ -15,6 +15,10 @@ from fanion.runtime.failure_log import FailureLog
 FAILURE_BACKOFF_FIRST_S, FAILURE_BACKOFF_MAX_S = 5.0, 60.0
 
 _DOUBLINGS_MAX = 60  # more overflow a float in the end
+
+# Loops wait for moments that they have in common, so that an idle process wakes up once for several
+# of them: those that wait for a second or more for full seconds of the loop's clock.
+STEPS_S: Final = (1.0, 0.2)
 
 BackgroundTask = Callable[[], Awaitable[None]]
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
@@ -52,6 +56,24 @@ async def wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
             await event.wait()
 
 
+async def wait_in_step(event: asyncio.Event, timeout_s: float) -> None:
+    """Wait until the event is set, but at most to the common moment that is next to the timeout."""
+    now = asyncio.get_running_loop().time()
+    await wait_for_event(event, common_moment(now, timeout_s) - now)
+
+
+def common_moment(now: float, delay_s: float) -> float:
+    """Return when to go on after a delay, at most half a step earlier or later; see `STEPS_S`.
+
+    Args:
+        now: Seconds of a clock that only moves forward.
+    """
+    for step_s in STEPS_S:
+        if delay_s >= step_s:
+            return round((now + delay_s) / step_s) * step_s
+    return now + delay_s
+
+
 @asynccontextmanager
 async def background_tasks(*tasks: BackgroundTask) -> AsyncGenerator[None]:
     """Run tasks until the end of the block, then cancel and await them."""
@@ -72,7 +94,7 @@ async def run_loop(
     *,
     initial_delay_s: float = 0.0,
     wake: asyncio.Event | None = None,
-    wait: Wait = wait_for_event,
+    wait: Wait = wait_in_step,
     retry_s: float | None = None,
     failures: FailureLog | None = None,
 ) -> Never:
