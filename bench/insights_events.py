@@ -19,6 +19,7 @@ from typing import Final
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.storage.client import Lanes, engine_at, open_clients
+from fanion.events.storage.property_columns import ColumnLimits, PropertyColumns
 from fanion.events.storage.session_rows import SessionRows
 from fanion.insights.sessions.kept_sql import write_statement
 
@@ -28,6 +29,9 @@ EVENTS_A_YEAR: Final = 20_000_000
 PERSONS: Final = 500_000
 IN_A_SESSION: Final = 8
 STEP: Final = 1_000_000
+
+# The properties that questions use, which would get columns within a day of use.
+USED: Final = ("$browser", "$pathname", "$current_url", "$referring_domain", "plan")
 
 # Events, with their shares in percent.
 EVENTS: Final = (
@@ -134,26 +138,27 @@ def years_of(events: int) -> int:
 def make(folder: Path, events: int, project: int) -> None:
     """Make the events, unless the folder has them from an earlier run."""
     done = folder / f"made-{events}-{project}"
-    if done.exists():
-        return
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "parquet").mkdir(exist_ok=True)
     inserts, reads = open_clients(engine_at(f"chdb://{folder}/events"))
     jobs = Lanes("jobs")
     jobs.open((*reads, *inserts[1:]))
     try:
-        _fill(inserts[0], folder / "parquet", events, project)
-        asyncio.run(_keep_sessions(jobs))
+        if not done.exists():
+            _fill(inserts[0], folder / "parquet", events, project)
+        asyncio.run(_keep(jobs, project))
     finally:
         inserts[0].close()
         jobs.close()
     done.touch()
 
 
-async def _keep_sessions(jobs: Lanes) -> None:
-    """Write the rows of sessions, as a server does in the background."""
+async def _keep(jobs: Lanes, project: int) -> None:
+    """Write the rows of sessions and columns of properties, as a server does in the background."""
     rows = SessionRows(jobs, write_statement())
-    while await rows.step():
+    columns = PropertyColumns(jobs, ColumnLimits())
+    await columns.add_uses([(project, key, ColumnLimits().uses) for key in USED])
+    while await rows.step() or await columns.step():
         pass
 
 

@@ -49,6 +49,10 @@ async def test_each_property_has_a_type_and_its_events(shop: Tenant) -> None:
     assert await shop.get(f"/property_definitions/{ids[0]}/") == next(iter(definitions.values()))
 
 
+async def test_a_property_without_a_column_of_its_own_says_so(shop: Tenant) -> None:
+    assert {of["column_bytes"] for of in (await properties(shop)).values()} == {None}
+
+
 LISTS: dict[str, tuple[Json, list[str]]] = {
     "search": ({"search": "P PRI"}, ["price"]),
     "names": ({"properties": "plan,day,unknown"}, ["day", "plan"]),

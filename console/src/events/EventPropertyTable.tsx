@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
+import { Badge } from "@/ui/Badge";
 import { SearchInput } from "@/ui/Field";
 import { plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
@@ -16,7 +17,12 @@ const columns: readonly Column<PropertyDefinition>[] = [
   {
     id: "name",
     header: words.property.name,
-    cell: (row) => <Visible text={plainName(row.name)} />,
+    cell: (row) => (
+      <>
+        <Visible text={plainName(row.name)} />{" "}
+        {row.column_bytes !== null && <Badge>{words.property.ownColumn(row.column_bytes)}</Badge>}
+      </>
+    ),
     text: (row) => plainName(row.name),
     grow: true,
     sortable: true,

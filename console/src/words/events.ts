@@ -94,6 +94,8 @@ export const words = {
     events: "Events with it",
     share: "Share of sample",
     eventCount: (count: number) => (count >= 100 ? "100 or more" : formatNumber(count)),
+    ownColumn: (bytes: number) =>
+      bytes >= 1e5 ? `Own column, ${formatNumber(Math.round(bytes / 1e5) / 10)} MB` : "Own column",
     none: "No properties seen yet.",
     sample: (count: number, what: string) =>
       `Seen in the newest ${formatNumber(count)} ${what}; older ones may have more.`,

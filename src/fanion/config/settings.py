@@ -25,6 +25,7 @@ DAYS_MAX = 36_500
 # The default. Each process takes memory, and ingestion has only one interpreter in any case.
 PROCESSES = 4
 PROCESSES_MAX = 64
+PROPERTY_COLUMNS_MAX = 100
 QUESTIONS_MAX = 1_000
 # The values of these settings are never printed.
 MAY_HOLD_PASSWORD = frozenset({"database_url", "events_url", "smtp_url", "oidc_client_secret"})
@@ -84,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     questions_wait_s: float = 60.0
     question_s: int = 30
     question_memory_bytes: int = 1_000_000_000
+    property_columns: int = 20
     webhooks_allow_private: bool = False
     geoip_db: str = ""
     flags_snapshot: str = ""
@@ -130,6 +132,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"DELETED_COHORTS_KEPT_DAYS must be above 0, at most {DAYS_MAX}")
         if not 0 <= self.processes <= PROCESSES_MAX:
             raise ValueError(f"PROCESSES must be between 0 and {PROCESSES_MAX}")
+        if not 0 <= self.property_columns <= PROPERTY_COLUMNS_MAX:
+            raise ValueError(f"PROPERTY_COLUMNS must be between 0 and {PROPERTY_COLUMNS_MAX}")
         for name in (
             "questions_at_once",
             "questions_at_once_of_project",

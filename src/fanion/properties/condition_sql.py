@@ -13,7 +13,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, Final
 
-from fanion.properties.bindings import COLUMN, Bindings
+from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, OwnColumns
 from fanion.properties.dates import (
     DATE,
     MILLISECONDS_MIN,
@@ -38,7 +38,12 @@ _ANY_OBJECT: Final = "(SELECT count() > 0 FROM (SELECT 1 FROM {rows} AND ({check
 
 
 def property_condition(
-    leaf: Property, bindings: Bindings, now: datetime, *, events_of: str = ""
+    leaf: Property,
+    bindings: Bindings,
+    now: datetime,
+    *,
+    events_of: str = "",
+    columns: OwnColumns = NO_COLUMNS,
 ) -> str:
     """Return a comparison with a property of the row. An unknown operator never matches.
 
@@ -48,8 +53,9 @@ def property_condition(
         now: Relative dates count back from it.
         events_of: For rows of `events`, the condition on their project. The columns of all its
             events are asked whether the JSON text must be read.
+        columns: For rows of `events`, the properties with a column of their own.
     """
-    return _condition(leaf, _row_property(leaf, bindings, now, events_of), now)
+    return _condition(leaf, _row_property(leaf, bindings, events_of, columns), now)
 
 
 def value_condition(leaf: Property, text: str, bindings: Bindings, now: datetime) -> str:
@@ -96,7 +102,9 @@ def _condition(leaf: Property, compared: _Compared, now: datetime) -> str:
     return f"(NOT ({condition}))" if leaf.negation else f"({condition})"
 
 
-def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: str) -> _Compared:
+def _row_property(
+    leaf: Property, bindings: Bindings, events_of: str, columns: OwnColumns
+) -> _Compared:
     key = leaf.key
     json_args = f"properties, {bindings.text(key)}"
     kind = f"JSONType({json_args})"
@@ -108,7 +116,10 @@ def _row_property(leaf: Property, bindings: Bindings, now: datetime, events_of: 
     column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
     # Such a key is never escaped, so a search for it saves parsing the JSON of most rows.
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
-    is_set = f"(isNotNull({column}) OR ({is_written} AND JSONHas({json_args})))"
+    own = columns.text(key)
+    is_set = f"(isNotNull({own or column}) OR ({is_written} AND JSONHas({json_args})))"
+    if own is not None:
+        return _Compared(own, is_set, bindings)
     if _compares_scalars(leaf):
         return _Compared(f"toString({column})", is_set, bindings)
     text = _text_of_row(column, json_args, is_written, _reads_objects(leaf, bindings, events_of))
@@ -125,7 +136,22 @@ def _compares_scalars(leaf: Property) -> bool:
     return leaf.operator in ORDER and number_of(leaf.value) is not None
 
 
-def shown_text(key: str, bindings: Bindings, rows: str) -> str:
+def event_text(key: str, bindings: Bindings, columns: OwnColumns) -> str:
+    """Return a property of a row of `events` as text, empty when it is null or absent."""
+    if COLUMN.fullmatch(key):
+        own = columns.plain_text(key)
+        if own is not None:
+            return own
+        name = bindings.add(key.replace(".", "%2E"), "Identifier")
+        return f"ifNull(toString(attributes.{name}), '')"
+    path = f"properties, {bindings.text(key)}"
+    return (
+        f"multiIf(JSONType({path}) = 'Null', '', JSONType({path}) = 'String', "
+        f"JSONExtractString({path}), JSONExtractRaw({path}))"
+    )
+
+
+def shown_text(key: str, bindings: Bindings, rows: str, columns: OwnColumns = NO_COLUMNS) -> str:
     """Return a property of a row as conditions compare it, empty if there is no value.
 
     If no row has a non-empty object under the key, an empty object counts as no value.
@@ -134,7 +160,11 @@ def shown_text(key: str, bindings: Bindings, rows: str) -> str:
         key: A key that has a column.
         bindings: Those of the statement.
         rows: What follows FROM: the rows that the statement reads.
+        columns: For rows of `events`, the properties with a column of their own.
     """
+    own = columns.text(key)
+    if own is not None:
+        return f"ifNull({own}, '')"
     column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
     json_args = f"properties, {bindings.text(key)}"
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from fanion.db.engine import open_records
 from fanion.events.event import Erasure, Override
-from fanion.events.storage.client import Lanes, read_rows
+from fanion.events.storage.client import read_rows
 from fanion.events.storage.session_rows import SessionRows
 from fanion.events.storage.store import EventStore, open_events
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
+from fanion.insights.calculation.upkeep_worker import UpkeepWorker
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.kinds.service import Calculator, read_sent_query
 from fanion.insights.query import Scope
 from fanion.insights.sessions.kept_sql import write_statement
-from fanion.insights.sessions.kept_worker import SessionRowsWorker
 from fanion.insights.sql.compiler import SqlContext, Statement
 from fanion.insights.web_analytics.kept_service import find_kept_rows, rows_from_kept
 from fanion.insights.web_analytics.kept_sql import KeptRows
@@ -32,6 +32,7 @@ from fanion.insights.web_analytics.overview_sql import overview_statement
 from fanion.insights.web_analytics.query import WebOverviewQuery
 from fanion.projects.model import Project
 from tests.support.clickhouse.server import ClickHouse
+from tests.support.dying_lanes import DyingLanes, Killed
 from tests.support.events_engine import next_project
 from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, HistoryEvent
@@ -129,24 +130,6 @@ class Site:
     async def are_rows_used(self) -> bool:
         statements = Analysis(self.analyst.records, self.events).statements
         return await find_kept_rows(statements, self.project.id, [TODAY]) is not None
-
-
-class Killed(Exception):
-    pass
-
-
-class DyingLanes(Lanes):
-    """Lanes of a process that dies after some statements."""
-
-    def __init__(self, events: EventStore, statements: int) -> None:
-        super().__init__("dying")
-        self._jobs, self._left = events._jobs, statements
-
-    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        if not self._left:
-            raise Killed
-        self._left -= 1
-        return await self._jobs.run(work, *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -368,7 +351,9 @@ async def test_events_of_a_data_folder_from_before_are_filled_in(site: Site) -> 
 async def test_the_worker_fills_all_rows(site: Site) -> None:
     await site.add(view("s", HOUR))
     await site.erase(PERSONS[2])
-    worker = SessionRowsWorker(site.events.session_rows(write_statement()))
+    worker = UpkeepWorker(
+        site.events.session_rows(write_statement()).step, 60.0, "rows_not_written"
+    )
 
     assert await worker.work()
     assert not await site.are_rows_used()

@@ -246,6 +246,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "events": EventReading(events, partial(persons_of_events, records)),
         "live": server.live.events,
         "property_values": PropertyValues(events),
+        "columns": server.questions.columns,
         "definitions": DefinitionService(DefinitionStore(records), events),
         "persons": PersonChanges(
             records,

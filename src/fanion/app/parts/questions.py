@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Final
 
 from fanion.app.services import Services
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
@@ -15,7 +16,9 @@ from fanion.cohorts.service import CohortService, FlagChecks
 from fanion.cohorts.store import CohortStore
 from fanion.config import Settings
 from fanion.db.engine import Records
+from fanion.events.columns_worker import KnownColumns
 from fanion.events.storage.compiled_query import QuestionLimits
+from fanion.events.storage.property_columns import ColumnLimits
 from fanion.events.storage.store import SECONDS_MAX, EventStore
 from fanion.events.turns.places_store import SharedPlaces
 from fanion.flags.definitions.access_store import active_flags_using, guard_audience
@@ -32,6 +35,7 @@ from fanion.insights.calculation.copies_worker import CopyChecks
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.calculation.threads_worker import QuestionThreads
+from fanion.insights.calculation.upkeep_worker import UpkeepWorker
 from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards.refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards.service import DashboardService
@@ -44,9 +48,12 @@ from fanion.insights.questions.service import QuestionService
 from fanion.insights.saved.service import InsightService
 from fanion.insights.saved.store import InsightStore
 from fanion.insights.sessions.kept_sql import write_statement
-from fanion.insights.sessions.kept_worker import SessionRowsWorker
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.data_dir import events_folder
+
+# How often rows of sessions and columns of properties are brought up to date.
+ROWS_EVERY_S: Final = 60.0
+COLUMNS_EVERY_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +80,9 @@ class Questions:
     cohort_members: CohortMembers
     explanations: CohortExplanations
     calculator: Calculator
-    session_rows: SessionRowsWorker
+    columns: KnownColumns
+    session_rows: UpkeepWorker
+    property_columns: UpkeepWorker
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
@@ -82,11 +91,13 @@ class Questions:
         return {
             "question_threads": self.threads.run,
             "copies": self.copies.run,
+            "property_uses": self.columns.run,
             **shared,
             "cohorts": self.calculator.run,
             "dashboards": self.refresher.run,
             "alerts": self.alerter.run,
             "session_rows": self.session_rows.run,
+            "property_columns": self.property_columns.run,
         }
 
     async def close(self) -> None:
@@ -100,7 +111,9 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
     statements = _build_statements(settings, records, events, threads)
     copies = CopyChecks(statements.in_background(events.behind).with_time_limit(SECONDS_MAX))
-    statements = replace(statements, copies_share_keys=copies.share_keys)
+    upkeep = events.property_columns(ColumnLimits(settings.property_columns))
+    columns = KnownColumns(upkeep)
+    statements = replace(statements, copies_share_keys=copies.share_keys, columns=columns)
     behind = statements.in_background(events.behind)
     analysis = Analysis(records, events, statements)
     analysis_behind = Analysis(records, events, behind)
@@ -130,7 +143,11 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         cohort_members=CohortMembers(cohorts, events),
         explanations=CohortExplanations(cohorts, events, statements.members),
         calculator=calculator,
-        session_rows=SessionRowsWorker(events.session_rows(write_statement())),
+        columns=columns,
+        session_rows=UpkeepWorker(
+            events.session_rows(write_statement()).step, ROWS_EVERY_S, "session_rows_not_written"
+        ),
+        property_columns=UpkeepWorker(upkeep.step, COLUMNS_EVERY_S, "property_columns_not_kept"),
     )
 
 

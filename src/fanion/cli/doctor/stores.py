@@ -261,6 +261,8 @@ async def _check_events(
         findings.append(_compare_counts(counted, inspected))
     if inspected.session_rows:
         findings.append(Finding("session rows", True, inspected.session_rows))
+    if inspected.property_columns:
+        findings.append(Finding("property columns", True, inspected.property_columns))
     if folder is None:
         findings.append(_clock_finding("events clock", found_s, "the event store"))
     return findings

@@ -11,10 +11,12 @@ from uuid import UUID
 from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
+from msgspec import Meta
 from msgspec.structs import asdict
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
+from fanion.events.columns_worker import KnownColumns
 from fanion.events.definitions.model import read_names, read_words
 from fanion.events.definitions.properties import PropertyDefinition, PropertyType
 from fanion.events.definitions.property_store import (
@@ -29,6 +31,13 @@ from fanion.rest.unknown_fields import no_choice
 
 class PropertyDefinitionBody(PropertyDefinition, frozen=True, kw_only=True):
     is_numerical: bool
+    column_bytes: Annotated[
+        int | None,
+        Meta(
+            description="The size of the property's own column in the event store, which makes "
+            "questions faster; null without one."
+        ),
+    ]
 
 
 class PropertyDefinitionsApi(Controller):
@@ -41,6 +50,7 @@ class PropertyDefinitionsApi(Controller):
         self,
         request: ManagementRequest,
         records: NamedDependency[Records],
+        columns: NamedDependency[KnownColumns],
         search: FromQuery[str | None] = None,
         properties: FromQuery[str | None] = None,
         event_names: FromQuery[str | None] = None,
@@ -66,7 +76,8 @@ class PropertyDefinitionsApi(Controller):
             offset=page.offset,
         )
         definitions, count = await find_properties(records, request.project.id, query)
-        return page.with_results([_property_body(definition) for definition in definitions], count)
+        bodies = [_property_body(definition, columns) for definition in definitions]
+        return page.with_results(bodies, count)
 
     @get("/{definition_id:str}", summary="Retrieve a property definition")
     async def property_definition(
@@ -74,13 +85,18 @@ class PropertyDefinitionsApi(Controller):
         request: ManagementRequest,
         definition_id: FromPath[UUID],
         records: NamedDependency[Records],
+        columns: NamedDependency[KnownColumns],
     ) -> PropertyDefinitionBody:
         definition = await get_property(records, request.project.id, definition_id)
         if definition is None:
             raise NotFound
-        return _property_body(definition)
+        return _property_body(definition, columns)
 
 
-def _property_body(definition: PropertyDefinition) -> PropertyDefinitionBody:
-    is_numerical = definition.property_type is PropertyType.NUMERIC
-    return PropertyDefinitionBody(**asdict(definition), is_numerical=is_numerical)
+def _property_body(definition: PropertyDefinition, columns: KnownColumns) -> PropertyDefinitionBody:
+    column = columns.stored.get(definition.name)
+    return PropertyDefinitionBody(
+        **asdict(definition),
+        is_numerical=definition.property_type is PropertyType.NUMERIC,
+        column_bytes=None if column is None else column.size_bytes,
+    )

@@ -58,6 +58,13 @@ def event_tables(client: Client) -> Sequence[EventTable]:
     return [_table(client, *row) for row in rows]
 
 
+def system_table(name: str, tables: Sequence[EventTable]) -> str:
+    """Return a system table of the engine: the cluster's, if these tables lie on one."""
+    clusters = {quote_identifier(table.cluster) for table in tables if table.cluster}
+    own = f"system.{name}"
+    return f"clusterAllReplicas({clusters.pop()}, {own})" if clusters else own
+
+
 def _table(client: Client, database: str, name: str, engine: str) -> EventTable:
     behind = _DISTRIBUTED.match(engine)
     if behind is None:

@@ -20,6 +20,7 @@ from fanion.events.storage.migrate import check_schema, table_exists
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.session_rows import read_facts
 from fanion.events.storage.session_rows_sql import state_text
+from fanion.events.storage.stored_columns import columns_text, read_stored
 
 # Counts rows; an event may have more than one until parts are merged.
 _ACCEPTED = """
@@ -41,6 +42,7 @@ class Inspected:
         now: The engine's time.
         accepted: Number of events by project that were accepted in the given time.
         session_rows: The state of the rows of sessions; empty in a store without them.
+        property_columns: The properties with a column of their own; empty in a store without them.
     """
 
     version: str
@@ -48,6 +50,7 @@ class Inspected:
     now: datetime
     accepted: Mapping[int, int]
     session_rows: str
+    property_columns: str
 
 
 def inspect_event_store(
@@ -71,16 +74,22 @@ def inspect_event_store(
             is_marked = check_mark(client, installation, engine.where)
             [(now,)] = client.query("SELECT now64(6)", tz_mode="aware").result_rows
             counts = _accepted(client, *accepted) if is_marked else {}
-            session_rows = _session_rows(client)
+            kept = _session_rows(client), _property_columns(client)
         except (ClickHouseError, OSError) as error:
             raise open_error(engine, error) from None
-        return Inspected(engine_version(client), is_marked, now, counts, session_rows)
+        return Inspected(engine_version(client), is_marked, now, counts, *kept)
 
 
 def _session_rows(client: Client) -> str:
     if not table_exists(client, "session_rows_state"):
         return ""  # no server of this version has opened the store yet
     return state_text(*read_facts(client))
+
+
+def _property_columns(client: Client) -> str:
+    if not table_exists(client, "property_uses"):
+        return ""  # no server of this version has opened the store yet
+    return columns_text(read_stored(client).columns)
 
 
 def _accepted(client: Client, start: datetime, end: datetime) -> Mapping[int, int]:

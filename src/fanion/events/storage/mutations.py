@@ -9,12 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from clickhouse_connect.driver.binding import quote_identifier
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.client import Lanes
-from fanion.events.storage.event_tables import EventTable, event_tables
+from fanion.events.storage.event_tables import event_tables, system_table
 from fanion.events.storage.native_format import micros
 from fanion.events.storage.session_rows_sql import EMPTY
 from fanion.runtime.background import Backoff
@@ -110,20 +109,10 @@ def _send_deletes(client: Client, parameters: Mapping[str, Any], with_events: bo
 
 def _pending_mutations(client: Client) -> Sequence[Sequence[Any]]:
     tables = event_tables(client)
-    statement = _PENDING.replace("{mutations}", _mutations(tables))
+    statement = _PENDING.replace("{mutations}", system_table("mutations", tables))
     return client.query(
         statement, {"tables": [f"{t.database}.{t.name}" for t in tables]}
     ).result_rows
-
-
-def _mutations(tables: Sequence[EventTable]) -> str:
-    """Return the table of mutations: the cluster's, if these tables lie on one."""
-    clusters = {quote_identifier(table.cluster) for table in tables if table.cluster}
-    return (
-        f"clusterAllReplicas({clusters.pop()}, system.mutations)"
-        if clusters
-        else "system.mutations"
-    )
 
 
 # ── Squashing ────────────────────────────────────────────────────────────────────────────

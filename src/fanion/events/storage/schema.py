@@ -245,6 +245,21 @@ _SESSION_ROWS_STATE = """
   SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1
 """
 
+# How many questions have used which properties of events, by day.
+_PROPERTY_USES = """
+  CREATE TABLE IF NOT EXISTS property_uses (
+    day        Date,
+    project_id UInt64,
+    property   String,
+    uses       UInt64
+  )
+  ENGINE = SummingMergeTree
+  PARTITION BY toMonday(day)
+  ORDER BY (day, project_id, property)
+  TTL day + INTERVAL 40 DAY
+  SETTINGS ttl_only_drop_parts = 1
+"""
+
 # The schema of version 0.9.0, the first from which a store can be upgraded.
 BASELINE_VERSION: Final = 8
 BASELINE: Final = (
@@ -262,6 +277,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _SESSION_ROWS,
     _SESSION_TOUCHES,
     _SESSION_ROWS_STATE,
+    _PROPERTY_USES,
 )
 VERSION: Final = BASELINE_VERSION + len(MIGRATIONS)
 

@@ -50,6 +50,7 @@ from fanion.events.storage.marks import require_mark
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.property_columns import ColumnLimits, PropertyColumns
 from fanion.events.storage.reads import Reads
 from fanion.events.storage.session_rows import SessionRows
 from fanion.events.storage.timeline_query import Timeline
@@ -437,6 +438,10 @@ class EventStore:
             write_rows: As for `SessionRows`.
         """
         return SessionRows(self._jobs, write_rows)
+
+    def property_columns(self, limits: ColumnLimits) -> PropertyColumns:
+        """Return the columns of their own that properties of events have, and their upkeep."""
+        return PropertyColumns(self._jobs, limits)
 
     async def _ingested(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         return await self._ingests.run(read_rows, statement, parameters)

@@ -11,12 +11,17 @@ from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.events.storage.store import EventStore
-from fanion.insights.calculation.statements_service import IncompleteSession, Statements
+from fanion.insights.calculation.statements_service import (
+    IncompleteSession,
+    Statements,
+    UnreadableColumn,
+)
 from fanion.insights.dates.ranges import RangeClock
 from fanion.insights.parsing.conditions import project_conditions
 from fanion.insights.query import Entity, InsightQuery, cohorts_named
 from fanion.insights.sql.compiler import SqlContext, Statement
 from fanion.projects.model import Project
+from fanion.properties.bindings import NO_COLUMNS, is_odd_code
 
 _T = TypeVar("_T")
 _Query = TypeVar("_Query", bound=InsightQuery)
@@ -85,21 +90,36 @@ class Analysis:
         clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)
         whole = project.id in self.statements.long_sessions
         share_keys = self.statements.copies_share_keys(project.id)
-        context = SqlContext(project.id, query.scope, now, run, whole, share_keys)
+        known = self.statements.columns
+        columns = NO_COLUMNS if known is None else known.of_project(project.id)
+        context = SqlContext(project.id, query.scope, now, run, whole, share_keys, columns)
         shared = self.events, self.records, self.statements
         return query, Calculation(project, clock, context, *shared)
 
     async def complete(self, project: Project, calculate: Callable[[], Awaitable[_T]]) -> _T:
-        """Return what is calculated, from its beginning, with whole sessions where it needs them.
+        """Return what is calculated, from its beginning.
+
+        It is calculated again with whole sessions where it needs them, and without columns of
+        properties that it cannot read.
 
         Args:
             calculate: Calls `begin`.
         """
-        try:
-            return await calculate()
-        except IncompleteSession:
-            self.statements.long_sessions.add(project.id)
-            return await calculate()
+        while True:
+            try:
+                return await calculate()
+            except IncompleteSession:
+                self.statements.long_sessions.add(project.id)
+            except UnreadableColumn as error:
+                self._leave_out(project.id, error.code)
+
+    def _leave_out(self, project_id: int, code: int) -> None:
+        columns = self.statements.columns
+        assert columns is not None  # no statement reads any without them
+        if is_odd_code(code):
+            columns.refuse(project_id, code)
+        else:
+            columns.forget()
 
     async def first_event(self, project_id: int, entities: Collection[Entity]) -> datetime | None:
         """Return the time of the oldest of these events."""

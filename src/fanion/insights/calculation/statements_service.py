@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from fanion.errors import Invalid
+from fanion.events.columns_worker import KnownColumns
 from fanion.events.event import EventRejected, StatementFailed
 from fanion.events.storage.client import Rows
 from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
@@ -15,15 +16,30 @@ from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
 from fanion.insights.sql.compiler import Statement
+from fanion.properties.bindings import is_odd_code
 
 # The engine's error codes for too much time, and for too much memory or too many rows.
 _TIME: Final = frozenset({159, 160})
 _MEMORY: Final = frozenset({173, 241})
+# Its codes for a column that a table, or that of a shard, does not have.
+_NO_COLUMN: Final = frozenset({8, 10, 16, 47})
 _SIZE: Final = _MEMORY | {158, 307, 396}
 
 
 class IncompleteSession(Exception):
     """The error of a statement that would have cut a session off: it must read whole sessions."""
+
+
+class UnreadableColumn(Exception):
+    """The error of a statement that cannot read the column of a property.
+
+    Attributes:
+        code: The engine's.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 class QuestionStore(Protocol):
@@ -46,6 +62,7 @@ class Statements:
     raises Unavailable, EventStoreUnavailable or Invalid.
 
     Attributes:
+        columns: The columns of properties that statements may read; None for none.
         threads: Returns how many threads a statement may use now; 0 for the store's own number.
         long_sessions: The projects whose questions have met long sessions.
         copies_share_keys: Returns whether all copies of a project's events share their key.
@@ -57,6 +74,7 @@ class Statements:
     threads: Callable[[], int] = int
     long_sessions: set[int] = field(default_factory=set)
     copies_share_keys: Callable[[int], bool] = lambda _: False
+    columns: KnownColumns | None = None
 
     def in_background(self, turns: Turns) -> "Statements":
         """Return a copy for work that no client waits for.
@@ -75,6 +93,7 @@ class Statements:
 
         Raises:
             IncompleteSession: The statement does not read whole sessions, and met a long one.
+            UnreadableColumn: The statement cannot read the column of a property.
         """
         limits = replace(self.limits, threads=self.threads())
         try:
@@ -86,6 +105,8 @@ class Statements:
         except StatementFailed as error:
             if error.code == INCOMPLETE_SESSION:
                 raise IncompleteSession from None
+            if self._is_of_columns(error.code):
+                raise UnreadableColumn(error.code) from None
             if error.code in _MEMORY and statement.smaller is not None:
                 return await self.rows(project_id, statement.smaller)
             raise self._too_large(error) from None
@@ -104,6 +125,10 @@ class Statements:
         """
         async with self.turns.turn(project_id):
             return await self.events.ask(text, parameters, seconds_max)
+
+    def _is_of_columns(self, code: int) -> bool:
+        is_missing = code in _NO_COLUMN and self.columns is not None and self.columns.is_any_known
+        return is_missing or is_odd_code(code)
 
     def _too_large(self, error: StatementFailed) -> Exception:
         limits = self.limits

@@ -209,7 +209,7 @@ def _name(compiler: Compiler, paths_range: PathsRange) -> str:
     If names are cleaned or grouped, they have low cardinality, so that this is computed once for
     each distinct name of a block.
     """
-    url, screen = _text(compiler, "$current_url"), _text(compiler, "$screen_name")
+    url, screen = compiler.text("$current_url"), compiler.text("$screen_name")
     page = f"replaceRegexpOne({url}, '(.)/$', '\\\\1')"
     name = f"multiIf(event = '$pageview', {page}, event = '$screen', {screen}, event)"
     if not paths_range.cleaning and not paths_range.query.groupings:
@@ -221,11 +221,6 @@ def _name(compiler: Compiler, paths_range: PathsRange) -> str:
         alias = compiler.bindings.text(rule.alias)
         name = f"leftUTF8(replaceRegexpAll({name}, {regex}, {alias}), {NAME_CHARS_MAX})"
     return name
-
-
-def _text(compiler: Compiler, key: str) -> str:
-    name = compiler.bindings.add(key, "Identifier")
-    return f"ifNull(toString(attributes.{name}), '')"
 
 
 def _grouped(compiler: Compiler, paths_range: PathsRange) -> str:

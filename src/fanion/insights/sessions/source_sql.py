@@ -6,7 +6,7 @@ from typing import Final
 from fanion.events.storage.copies_sql import CountedOnce
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.sql import AROUND, SESSION_ID, Reach, Sessions
-from fanion.properties.bindings import Bindings, micros
+from fanion.properties.bindings import Bindings, OwnColumns, micros
 from fanion.properties.filters import Node
 
 _EVER: Final = DateRange(datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 1, 1, tzinfo=UTC))
@@ -31,13 +31,20 @@ class SessionSource:
     """
 
     def __init__(
-        self, bindings: Bindings, project: str, now: datetime, whole: bool, once: CountedOnce
+        self,
+        bindings: Bindings,
+        project: str,
+        now: datetime,
+        whole: bool,
+        once: CountedOnce,
+        columns: OwnColumns,
     ) -> None:
         self._bindings = bindings
         self._project = project
         self._now = now
         self._whole = whole
         self._once = once
+        self._columns = columns
         self._span: DateRange | None = None
         self._bounds: tuple[str, str] | None = None
 
@@ -70,7 +77,7 @@ class SessionSource:
         return f"transform({SESSION_ID}, tupleElement({known}, 1), tupleElement({known}, 2), '')"
 
     def _sessions(self) -> Sessions:
-        return Sessions(self._bindings, self._project, self.reach(), self._once)
+        return Sessions(self._bindings, self._project, self.reach(), self._once, self._columns)
 
     def reach(self) -> Reach:
         """Return the time range from which sessions are read."""

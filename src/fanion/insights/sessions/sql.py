@@ -22,7 +22,7 @@ from fanion.insights.sessions.fields import (
     URL_FIELDS,
     URL_PARTS,
 )
-from fanion.properties.bindings import Bindings
+from fanion.properties.bindings import NO_COLUMNS, Bindings, OwnColumns
 from fanion.properties.condition_sql import value_condition
 from fanion.properties.filters import ConditionGroup, Node, Property
 
@@ -161,11 +161,20 @@ class Sessions:
     Args:
         project: The condition on the project.
         once: The parts by which an event counts once.
+        columns: The properties of events with a column of their own.
     """
 
-    def __init__(self, bindings: Bindings, project: str, reach: Reach, once: CountedOnce) -> None:
+    def __init__(
+        self,
+        bindings: Bindings,
+        project: str,
+        reach: Reach,
+        once: CountedOnce,
+        columns: OwnColumns = NO_COLUMNS,
+    ) -> None:
         self.bindings = bindings
         self.once = once
+        self._own_columns = columns
         self._project = project
         self._reach = reach
         self._columns = {"session_id": SESSION_ID}
@@ -275,7 +284,7 @@ class Sessions:
 
     def _url(self, end: str) -> str:
         """Return SQL for the URL of the first or last page view, or event if there is no view."""
-        url, order = self.column("url", property_text("$current_url")), self._place()
+        url, order = self.column("url", self._property("$current_url")), self._place()
         is_entry = end == "entry_url"
         rank = f"NOT ({_PAGE_VIEW})" if is_entry else _PAGE_VIEW
         ranked = f"bitShiftLeft(toUInt256({rank}), 192) + {order}"
@@ -284,8 +293,13 @@ class Sessions:
 
     def _first(self, name: str) -> str:
         """Return SQL for a property of the first event, '' if it has none."""
-        own = self.column(f"`own {name}`", property_text(name))
+        own = self.column(f"`own {name}`", self._property(name))
         return self.aggregate(f"`first {name}`", f"argMin({own}, {self._place()})")
+
+    def _property(self, key: str) -> str:
+        """Return SQL for a property of a row of `events` as text, '' without one."""
+        own = self._own_columns.plain_text(key)
+        return f"ifNull(toString(attributes.`{key}`), '')" if own is None else own
 
     def _place(self) -> str:
         return self.column("place", _PLACE)
@@ -302,11 +316,6 @@ class Sessions:
         }
         parts = {part: self._first(name) for part, name in names.items()}
         return channel_sql(self.bindings, parts)
-
-
-def property_text(name: str) -> str:
-    """Return SQL for a property of a row of `events` as text, '' without one."""
-    return f"ifNull(toString(attributes.`{name}`), '')"
 
 
 def _named(expressions: Mapping[str, str]) -> str:

@@ -26,8 +26,8 @@ from fanion.insights.dates.intervals import DateRange
 from fanion.insights.query import Entity, Scope
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.source_sql import SessionSource
-from fanion.properties.bindings import COLUMN, Bindings, micros
-from fanion.properties.condition_sql import number_sql, shown_text
+from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, OwnColumns, micros
+from fanion.properties.condition_sql import event_text, number_sql, shown_text
 from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 
 # Placeholders in results for "no value" and for all values beyond the largest.
@@ -74,6 +74,7 @@ class SqlContext:
         run: The key under which `cohort_inputs` holds the members of the cohorts.
         whole_sessions: Whether all events of long sessions are read.
         copies_share_keys: Whether all copies of the project's events share their key.
+        columns: The properties of events with a column of their own.
     """
 
     project_id: int
@@ -82,6 +83,7 @@ class SqlContext:
     run: UUID
     whole_sessions: bool = False
     copies_share_keys: bool = False
+    columns: OwnColumns = NO_COLUMNS
 
 
 class Compiler:
@@ -99,7 +101,12 @@ class Compiler:
         self.project = f"project_id = {self.bindings.add(context.project_id, 'UInt64')}"
         self.once = CountedOnce(context.copies_share_keys)
         self.sessions = SessionSource(
-            self.bindings, self.project, context.now, context.whole_sessions, self.once
+            self.bindings,
+            self.project,
+            context.now,
+            context.whole_sessions,
+            self.once,
+            context.columns,
         )
 
     def statement(self, text: str) -> Statement:
@@ -163,7 +170,9 @@ class Compiler:
             members = self.members(node.cohort_id)
             return f"person_id {'NOT IN' if node.negation else 'IN'} ({members})"
         assert isinstance(node, Property)  # the parser refuses all others
-        return event_condition(node, self.bindings, self.project, self.context.now)
+        return event_condition(
+            node, self.bindings, self.project, self.context.now, self.context.columns
+        )
 
     def members(self, cohort_id: int) -> str:
         """Return a SELECT of the person ids of a cohort's members as events store them."""
@@ -213,7 +222,8 @@ class Compiler:
         if breakdown.type == "session":
             return self.sessions.text(breakdown.key)
         if breakdown.type != "group":
-            return self.shown_text(breakdown.key, f"events WHERE {self.project} AND {self._read()}")
+            rows = f"events WHERE {self.project} AND {self._read()}"
+            return self.shown_text(breakdown.key, rows, self.context.columns)
         assert breakdown.group_type_index is not None  # the parser requires it
         rows = group_rows(breakdown.group_type_index, self.bindings, self.project)
         known = _GROUP_TEXTS.format(text=self.shown_text(breakdown.key, rows), rows=rows)
@@ -222,24 +232,20 @@ class Compiler:
 
     def text(self, key: str) -> str:
         """Return SQL for an event property as text, empty when it is null or absent."""
-        if COLUMN.fullmatch(key):
-            name = self.bindings.add(key.replace(".", "%2E"), "Identifier")
-            return f"ifNull(toString(attributes.{name}), '')"
-        path = f"properties, {self.bindings.text(key)}"
-        return (
-            f"multiIf(JSONType({path}) = 'Null', '', JSONType({path}) = 'String', "
-            f"JSONExtractString({path}), JSONExtractRaw({path}))"
-        )
+        return event_text(key, self.bindings, self.context.columns)
 
-    def shown_text(self, key: str, rows: str) -> str:
+    def shown_text(self, key: str, rows: str, columns: OwnColumns = NO_COLUMNS) -> str:
         """Return SQL for a property as a breakdown value, empty when it is null or absent.
 
         Lists and objects become JSON.
 
         Args:
             rows: What follows FROM to read the rows that have the property.
+            columns: For rows of `events`, the properties with a column of their own.
         """
-        return shown_text(key, self.bindings, rows) if COLUMN.fullmatch(key) else self.text(key)
+        if not COLUMN.fullmatch(key):
+            return self.text(key)
+        return shown_text(key, self.bindings, rows, columns)
 
     def text_of_person(self, key: str) -> str:
         """Return SQL for a property of a row of `persons`, as a breakdown value."""

@@ -208,11 +208,15 @@ class RollingAverage:
         daily = replace(query, interval="day", shape="series", compare=False, smoothed=1)
         if not daily.formulas:
             daily = replace(daily, series=daily.series[:1])
-        daily, calculation = await self.analysis.begin(project, daily, span.end)
-        frame = Frame(span, cut_into_intervals(span, "day", calculation.zone))
-        numbers = await _numbers(calculation, daily, frame)
-        entries = trend_result(daily, [numbers], None, calculation.now)
-        return sum(entries[0]["data"]) / ROLLING_DAYS if entries else 0.0
+
+        async def calculate() -> float:
+            query, calculation = await self.analysis.begin(project, daily, span.end)
+            frame = Frame(span, cut_into_intervals(span, "day", calculation.zone))
+            numbers = await _numbers(calculation, query, frame)
+            entries = trend_result(query, [numbers], None, calculation.now)
+            return sum(entries[0]["data"]) / ROLLING_DAYS if entries else 0.0
+
+        return await self.analysis.complete(project, calculate)
 
 
 _FILTER = Part(

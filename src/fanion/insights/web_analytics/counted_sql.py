@@ -49,7 +49,8 @@ class CountedSessions:
         compiler.sessions.widen(span)
         since, until = bind.time(span.start), bind.time(span.end)
         reach = Reach.around(span, bind, compiler.context.whole_sessions)
-        self.sessions = Sessions(bind, compiler.project, reach, compiler.once)
+        columns = compiler.context.columns
+        self.sessions = Sessions(bind, compiler.project, reach, compiler.once, columns)
         began = f"started >= {since} AND started < {until}"
         now = compiler.context.now
         fulfils = "1" if of_sessions is None else self.sessions.condition(of_sessions, now)

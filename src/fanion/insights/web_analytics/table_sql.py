@@ -14,7 +14,7 @@ from fanion.events.storage.copies_sql import CountedOnce
 from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.parsing.path_cleaning import Cleaning
-from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions, property_text
+from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
 from fanion.insights.web_analytics.counted_sql import UNJUDGED, CountedSessions
 from fanion.insights.web_analytics.kept_sql import KeptRows
@@ -305,11 +305,11 @@ def _value_of_event(compiler: Compiler, table: Table) -> str:
         return "toString(event)"
     if table.breakdown == "Timezone":
         # JavaScript counts minutes to the west; people count hours to the east.
-        offset = f"toFloat64OrNull({property_text('$timezone_offset')})"
+        offset = f"toFloat64OrNull({compiler.text('$timezone_offset')})"
         return f"ifNull(toString((0 - {offset}) / 60), '')"
     if table.breakdown in LISTS:
-        return _listed([property_text(name) for name in LISTS[table.breakdown]])
-    text = property_text(_EVENT_PROPERTIES[table.breakdown])
+        return _listed([compiler.text(name) for name in LISTS[table.breakdown]])
+    text = compiler.text(_EVENT_PROPERTIES[table.breakdown])
     return clean_path(text, table.cleaning, compiler) if table.breakdown == "Page" else text
 
 
