@@ -237,3 +237,13 @@ async def test_properties_that_questions_use_are_counted_once_a_question(site: S
 async def uses(events: EventStore, statement: str, project_id: int) -> list[tuple[Any, ...]]:
     result = await events.ask(statement, {"id": project_id}, estimated=False)
     return list(zip(*result.columns, strict=True))
+
+
+async def test_columns_are_looked_up_and_uses_written_after_questions_only(site: Site) -> None:
+    known = KnownColumns(site.columns.columns)
+
+    await known.work()
+    assert not known.is_any_known
+    known.of_project(1)
+    await known.work()
+    assert set(known.stored) == set(KEYS)

@@ -85,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     questions_wait_s: float = 60.0
     question_s: int = 30
     question_memory_bytes: int = 1_000_000_000
-    property_columns: int = 20
+    property_columns: int = 10
     webhooks_allow_private: bool = False
     geoip_db: str = ""
     flags_snapshot: str = ""

@@ -1,5 +1,6 @@
 """The columns of their own of properties, as the questions of one server read and count them."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -37,9 +38,15 @@ class KnownColumns:
     _uses: dict[tuple[int, str], int] = field(default_factory=dict)
     _missing_until: float = 0.0
     _odd: dict[tuple[int, str], float] = field(default_factory=dict)
+    _is_asked: bool = False
+    _is_read: bool = False
+    _first_asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def of_project(self, project_id: int) -> OwnColumns:
         """Return the columns for the statements of one question, and count what these read."""
+        self._is_asked = True
+        if not self._is_read:
+            self._first_asked.set()
         now = self.monotonic()
         own = {
             key: column.name
@@ -85,8 +92,23 @@ class KnownColumns:
     async def run(self) -> Never:
         """Look up columns and write uses regularly, until cancelled."""
         await run_loop(
-            self.refresh, EVERY_S, "property_columns_not_read", _FAILURES, initial_delay_s=1.0
+            self.work,
+            EVERY_S,
+            "property_columns_not_read",
+            _FAILURES,
+            initial_delay_s=EVERY_S,
+            wake=self._first_asked,
         )
+
+    async def work(self) -> None:
+        """Do what `refresh` does if there were questions since.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        if self._is_asked:
+            self._is_asked = False
+            await self.refresh()
 
     async def refresh(self) -> None:
         """Write how often properties were used, and look up the columns.
@@ -97,5 +119,6 @@ class KnownColumns:
         uses, self._uses = self._uses, {}
         await self.columns.add_uses([(*use, number) for use, number in uses.items()])
         stored = await self.columns.stored()
+        self._is_read = True
         if self.monotonic() >= self._missing_until:
             self.stored = {column.key: column for column in stored}

@@ -93,7 +93,7 @@ class ColumnLimits:
         rejected_s: How long a property is not looked at again.
     """
 
-    columns: int = 20
+    columns: int = 10
     events: int = 500_000
     uses: int = 20
     use_days: int = 7
