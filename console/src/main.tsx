@@ -5,8 +5,9 @@ import { createRoot } from "react-dom/client";
 import "@/app/app.css";
 import { queryClient } from "@/app/queries";
 import { router } from "@/app/router";
+import { startReachability } from "@/lib/reachability";
+import { ApiError } from "@/lib/errors";
 import { startShortcuts } from "@/lib/shortcuts";
-import { isText, readStored, writeStored } from "@/lib/storage";
 import { startTheme } from "@/lib/theme";
 import "@/ui/controls";
 import { Toasts } from "@/ui/Toast";
@@ -16,11 +17,11 @@ const TOOLTIP_DELAY_MS = 400;
 const root = document.getElementById("root");
 
 setStyleNonce();
-reloadAfterUpgrade();
+startReachability();
 startTheme();
 startShortcuts();
 if (root !== null) {
-  createRoot(root).render(
+  createRoot(root, { onCaughtError: reportCaught }).render(
     <StrictMode>
       <QueryClientProvider client={queryClient}>
         <TooltipProvider delayDuration={TOOLTIP_DELAY_MS}>
@@ -32,20 +33,9 @@ if (root !== null) {
   );
 }
 
-// A page that fails again at once fails for another reason.
-const PAUSE_MS = 60_000;
-
-/** Reload the page when the server was upgraded, since its parts then have other names. Screens keep
- * the drafts of their users.
- */
-function reloadAfterUpgrade(): void {
-  window.addEventListener("vite:preloadError", (event) => {
-    const last = Number(readStored("reloaded", "0", isText));
-    if (Date.now() - last < PAUSE_MS) return;
-    event.preventDefault();
-    writeStored("reloaded", String(Date.now()));
-    location.reload();
-  });
+/** What a screen says itself, such as a lost connection, is no error of the program. */
+function reportCaught(error: unknown): void {
+  if (!(error instanceof ApiError)) console.error(error);
 }
 
 declare global {

@@ -4,7 +4,7 @@ These are the end of a session, a server that stops, and another user's change o
 """
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Request, Route, expect
 
 from fanion.accounts.sessions.cookies import PLAIN_NAME
 from tests.console.conftest import Visit
@@ -107,7 +107,7 @@ def test_a_server_that_stops_in_a_save_costs_nothing(
 
     with installation.stopped():
         save(console)
-        notice = console.page.get_by_text("The server cannot be reached.").first
+        notice = console.page.get_by_text("The server has not answered since").first
         expect(notice).to_be_visible()
     console.page.reload()
 
@@ -170,3 +170,167 @@ def test_of_two_changes_that_collide_one_is_chosen_side_by_side(
 
     expect(mine.page.get_by_text("Saved beta", exact=True).first).to_be_visible()
     assert shares(project, flag) == [40]
+
+
+def test_offline_a_screen_that_was_not_loaded_says_so_and_comes_with_the_connection(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open(project.at("cohorts"))
+    console.watch.expect_lost_requests()
+    forget_loaded_parts(console)
+
+    console.context.set_offline(True)
+    expect(page.get_by_text("You have been offline since")).to_be_visible()
+    page.get_by_role("link", name="Groups").click()
+
+    expect(page.get_by_role("heading", name="This screen could not be loaded")).to_be_visible()
+    expect(page.get_by_role("link", name="Feature flags")).to_be_visible()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="This screen could not be loaded")).to_be_visible()
+    console.expect_accessible()
+    console.context.set_offline(False)
+
+    expect(page.get_by_role("heading", name="Groups", level=1)).to_be_visible()
+    expect(page.get_by_text("You have been offline since")).to_have_count(0)
+
+
+def test_offline_the_part_of_a_screen_and_a_dialog_say_that_they_are_missing(
+    console: Console, project: Project
+) -> None:
+    flag, page = project.flag("beta"), console.page
+    open_flag(console, project, flag)
+    console.watch.expect_lost_requests()
+    forget_loaded_parts(console)
+
+    console.context.set_offline(True)
+    page.get_by_role("tab", name="Access").click()
+    expect(page.get_by_role("alert").filter(has_text="could not be loaded")).to_be_visible()
+    console.press("?")
+    console.expect_toast("The server cannot be reached.")
+    console.context.set_offline(False)
+
+    expect(page.get_by_text("Who can edit this flag")).to_be_visible()
+
+
+def test_an_upgraded_server_loads_the_page_again_with_its_draft(
+    console: Console, project: Project
+) -> None:
+    """A part with a former name is gone from the server, whose page names another script."""
+    flag, page = project.flag("beta", when(rollout=10)), console.page
+    open_flag(console, project, flag)
+    raise_share(console, 40)
+    forget_loaded_parts(console)
+    console.watch.expect_status(404, "/assets/")
+    page.evaluate(
+        """() => { document.querySelector('script[type=module][src]').src = '/former-0000.js' }"""
+    )
+    loads: list[Request] = []
+    page.on("request", lambda sent: loads.append(sent) if sent.is_navigation_request() else None)
+    page.route(
+        "**/assets/PersonsPage-*",
+        lambda route: route.continue_() if loads else route.fulfill(status=404),
+    )
+
+    page.get_by_role("link", name="Persons").click()
+
+    expect(page.get_by_role("heading", name="Persons", level=1)).to_be_visible()
+    assert len(loads) == 1
+    open_flag(console, project, flag)
+    expect(page.get_by_role("region", name="Unsaved changes")).to_be_visible()
+
+
+def test_a_save_whose_answer_is_lost_is_read_again_and_was_made(
+    console: Console, project: Project
+) -> None:
+    flag, page = project.flag("beta", when(rollout=10)), console.page
+    open_flag(console, project, flag)
+    raise_share(console, 40)
+    console.watch.expect_lost_requests()
+    page.route("**/feature_flags/*/", lose_answer_of_patch)
+
+    save(console)
+
+    expect(page.get_by_text("Saved beta", exact=True).first).to_be_visible()
+    expect(page.get_by_role("region", name="Unsaved changes")).to_have_count(0)
+    assert shares(project, flag) == [40]
+
+
+def test_a_save_that_never_arrived_is_said_to_be_not_made(
+    console: Console, project: Project
+) -> None:
+    flag, page = project.flag("beta", when(rollout=10)), console.page
+    open_flag(console, project, flag)
+    raise_share(console, 40)
+    console.watch.expect_lost_requests()
+    page.route("**/feature_flags/*/", lose_patch)
+
+    save(console)
+
+    dialog = page.get_by_role("dialog", name="Save changes")
+    expect(dialog).to_contain_text("The connection was lost before this was saved. Try again.")
+    page.unroute_all()
+    dialog.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved beta", exact=True).first).to_be_visible()
+    assert shares(project, flag) == [40]
+
+
+def test_a_switch_whose_answer_is_lost_shows_what_the_server_has(
+    console: Console, project: Project
+) -> None:
+    flag, page = project.flag("beta"), console.page
+    console.open(project.at("flags"))
+    console.watch.expect_lost_requests()
+    switch = page.get_by_role("switch", name="Switch beta")
+
+    page.route("**/feature_flags/*/", lose_answer_of_patch)
+    switch.click()
+    console.expect_toast("Switched off beta")
+    expect(switch).not_to_be_checked()
+    page.unroute_all()
+    page.route("**/feature_flags/*/", lose_patch)
+    switch.click()
+    console.expect_toast("The connection was lost before this was saved.")
+    expect(switch).not_to_be_checked()
+
+    assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
+
+
+def test_offline_nothing_is_sent_later(console: Console, project: Project) -> None:
+    flag, page = project.flag("beta"), console.page
+    console.open(project.at("flags"))
+    console.watch.expect_lost_requests()
+    console.context.set_offline(True)
+
+    page.get_by_role("switch", name="Switch beta").click()
+
+    console.expect_toast("You are offline, so nothing was changed.")
+    expect(page.get_by_role("switch", name="Switch beta")).to_be_checked()
+    console.context.set_offline(False)
+    console.expect_toast("Connected again")
+    console.settle()
+    assert project.get(f"/feature_flags/{flag['id']}/")["active"] is True
+
+
+def forget_loaded_parts(console: Console) -> None:
+    """Make the browser load parts of the console from the server again, as a new one would."""
+    session = console.context.new_cdp_session(console.page)
+    session.send("Network.clearBrowserCache")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    console.page.reload()
+    console.settle()
+
+
+def lose_answer_of_patch(route: Route) -> None:
+    """Let a PATCH reach the server, and break the connection before its answer."""
+    if route.request.method != "PATCH":
+        return route.continue_()
+    route.fetch()
+    return route.abort("connectionreset")
+
+
+def lose_patch(route: Route) -> None:
+    """Break the connection before a PATCH reaches the server."""
+    if route.request.method != "PATCH":
+        return route.continue_()
+    return route.abort("connectionreset")

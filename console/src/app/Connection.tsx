@@ -1,39 +1,38 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
-import { ApiError } from "@/lib/errors";
+import { useRouter } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { onReturn, useLostSince } from "@/lib/reachability";
+import { toast } from "@/ui/Toast";
 import { words } from "@/words/app";
+import { formatTime } from "@/words/format";
 
-/** A notice while the server does not respond. Drafts stay in their screens. */
+/** A notice while the server does not answer. When it does again, everything shown is read again. */
 export function Connection() {
-  const isLost = useLostConnection();
-  if (!isLost) return null;
+  const since = useLostSince();
+  useReadAgain();
+  if (since === null) return null;
+  const said = navigator.onLine ? words.lost : words.offline;
   return (
-    <p role="alert" className="bg-warn-soft px-4 py-2 text-center text-warn">
-      {words.unreachable}
+    <p
+      role="alert"
+      className="sticky top-12 z-30 bg-warn-soft px-4 py-2 text-center text-warn shadow-float"
+    >
+      {said(formatTime(new Date(since)))}
     </p>
   );
 }
 
-/** Return whether the last request got no response. */
-function useLostConnection(): boolean {
+function useReadAgain(): void {
   const queries = useQueryClient();
-  const [isLost, setLost] = useState(false);
-  useEffect(() => {
-    const note = (state: { status: string; error: unknown }) => {
-      if (state.status === "success") setLost(false);
-      else if (state.error instanceof ApiError) setLost(state.error.isUnreachable);
-    };
-    const ends = [
-      queries.getQueryCache().subscribe((event) => {
-        if (event.type === "updated") note(event.query.state);
+  const router = useRouter();
+  useEffect(
+    () =>
+      onReturn(() => {
+        toast({ text: words.connectedAgain });
+        void queries.invalidateQueries();
+        // Screens that could not be loaded are tried again.
+        void router.invalidate();
       }),
-      queries.getMutationCache().subscribe((event) => {
-        if (event.type === "updated") note(event.mutation.state);
-      }),
-    ];
-    return () => {
-      for (const end of ends) end();
-    };
-  }, [queries]);
-  return isLost;
+    [queries, router],
+  );
 }

@@ -1,10 +1,13 @@
 import type { ErrorComponentProps } from "@tanstack/react-router";
-import { Link } from "@tanstack/react-router";
+import { Link, useRouter } from "@tanstack/react-router";
 import { Compass } from "lucide-react";
-import { describeError } from "@/lib/errors";
+import { useEffect } from "react";
+import { onReturn } from "@/lib/reachability";
+import { ApiError, describeError } from "@/lib/errors";
+import { isUpgraded, reloadOnce } from "@/lib/parts";
 import { Button } from "@/ui/Button";
 import { LINK, Page } from "@/ui/Page";
-import { Empty, Skeleton } from "@/ui/States";
+import { Empty, Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/app";
 import { words as common } from "@/words/ui";
 
@@ -23,15 +26,33 @@ export function NotFound() {
   );
 }
 
-export function Crashed({ error, reset }: ErrorComponentProps) {
+export function Crashed({ error }: ErrorComponentProps) {
+  const router = useRouter();
+  const retry = () => void router.invalidate();
+  useEffect(() => onReturn(() => void router.invalidate()), [router]);
+  useEffect(() => {
+    if (isUpgraded(error)) reloadOnce();
+  }, [error]);
+  if (error instanceof ApiError) {
+    return (
+      <Page title={words.unloaded}>
+        {isUpgraded(error) ? (
+          <Failed error={error} retry={common.reload} onRetry={() => location.reload()} />
+        ) : (
+          <Failed error={error} onRetry={retry} />
+        )}
+      </Page>
+    );
+  }
   return (
     <Page title={words.crashed}>
       <p>{words.crashedHint}</p>
       <pre className="overflow-x-auto whitespace-pre-wrap rounded-md bg-sunken p-3">
         {describeError(error)}
       </pre>
-      <div>
-        <Button onClick={reset}>{common.retry}</Button>
+      <div className="flex gap-2">
+        <Button onClick={retry}>{common.retry}</Button>
+        <Button onClick={() => location.reload()}>{common.reload}</Button>
       </div>
     </Page>
   );

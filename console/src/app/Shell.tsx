@@ -1,6 +1,6 @@
 import { Outlet, useNavigate } from "@tanstack/react-router";
 import { Command, Menu as MenuIcon } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { type ComponentType, type ReactNode, useState } from "react";
 import { Connection } from "@/app/Connection";
 import { DESTINATIONS } from "@/app/navigation";
 import { ProjectSwitch } from "@/app/ProjectSwitch";
@@ -8,23 +8,22 @@ import { Sidebar } from "@/app/Sidebar";
 import { SignInDialogs } from "@/app/SignInDialogs";
 import { useProjectId } from "@/app/session";
 import { UserMenu } from "@/app/UserMenu";
+import { loadPart } from "@/lib/parts";
 import { focusFilter, useShortcuts } from "@/lib/shortcuts";
 import { Button, IconButton } from "@/ui/Button";
 import { Keys } from "@/ui/Kbd";
+import { toastError } from "@/ui/Toast";
 import { words } from "@/words/app";
 
-const CommandMenu = lazy(() => import("@/app/CommandMenu"));
-const ShortcutList = lazy(() => import("@/app/ShortcutList"));
+const loadCommandMenu = () => import("@/app/CommandMenu");
+const loadShortcutList = () => import("@/app/ShortcutList");
 
 /** The frame around every screen. */
 export function Shell() {
-  const [isMenuOpen, setMenuOpen] = useState(false);
+  const menu = useDialog(loadCommandMenu);
+  const shortcuts = useDialog(loadShortcutList);
   const [isNavigationOpen, setNavigationOpen] = useState(false);
-  const [areKeysShown, setKeysShown] = useState(false);
-  useGlobalShortcuts(
-    () => setMenuOpen(true),
-    () => setKeysShown(true),
-  );
+  useGlobalShortcuts(menu.open, shortcuts.open);
   return (
     <div className="flex min-h-dvh">
       <a
@@ -43,26 +42,43 @@ export function Shell() {
             className="md:hidden"
           />
           <ProjectSwitch />
-          <Button look="quiet" icon={Command} onClick={() => setMenuOpen(true)} className="ml-auto">
+          <Button look="quiet" icon={Command} onClick={menu.open} className="ml-auto">
             <span className="max-sm:sr-only">{words.find}</span>
             <span aria-hidden className="hidden md:inline">
               <Keys keys="mod+k" />
             </span>
           </Button>
-          <UserMenu onShortcuts={() => setKeysShown(true)} />
+          <UserMenu onShortcuts={shortcuts.open} />
         </header>
         <Connection />
         <main id="main" tabIndex={-1} className="grow outline-none">
           <Outlet />
         </main>
       </div>
-      <Suspense>
-        {isMenuOpen && <CommandMenu onClose={() => setMenuOpen(false)} />}
-        {areKeysShown && <ShortcutList onClose={() => setKeysShown(false)} />}
-      </Suspense>
+      {menu.dialog}
+      {shortcuts.dialog}
       <SignInDialogs />
     </div>
   );
+}
+
+type LoadDialog = () => Promise<{ default: ComponentType<{ onClose: () => void }> }>;
+
+/** A dialog that is loaded when it is opened. Where it cannot be, a message says so. */
+function useDialog(load: LoadDialog): { dialog: ReactNode; open: () => void } {
+  const [Content, setContent] = useState<ComponentType<{ onClose: () => void }> | null>(null);
+  const open = async () => {
+    try {
+      const { default: loaded } = await loadPart(load);
+      setContent(() => loaded);
+    } catch (error) {
+      toastError(error);
+    }
+  };
+  return {
+    dialog: Content && <Content onClose={() => setContent(null)} />,
+    open: () => void open(),
+  };
 }
 
 function useGlobalShortcuts(openMenu: () => void, showKeys: () => void): void {

@@ -12,7 +12,15 @@ function isWorthAgain(failures: number, error: unknown): boolean {
 /** Answers are kept for a screen that is opened again, and asked anew behind it. */
 export const queryClient = new QueryClient({
   defaultOptions: {
-    queries: { staleTime: 5_000, gcTime: 10 * 60_000, retry: isWorthAgain, retryDelay: 400 },
-    mutations: { retry: false },
+    // Requests are sent even if the browser believes to be offline: to pause them would say nothing,
+    // and would send a change hours later.
+    queries: {
+      staleTime: 5_000,
+      gcTime: 10 * 60_000,
+      retry: isWorthAgain,
+      retryDelay: 400,
+      networkMode: "always",
+    },
+    mutations: { retry: false, networkMode: "always" },
   },
 });

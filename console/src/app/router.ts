@@ -7,7 +7,7 @@ import {
   signedInRoute,
 } from "@/app/parents";
 import { queryClient } from "@/app/queries";
-import { NotFound, Opening } from "@/app/Screens";
+import { Crashed, NotFound, Opening } from "@/app/Screens";
 import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
 import { cohortsRoutes } from "@/cohorts/routes";
 import { eventsRoutes } from "@/events/routes";
@@ -74,6 +74,8 @@ export const router = createRouter({
   defaultPendingMs: 150,
   defaultPendingComponent: Opening,
   defaultNotFoundComponent: NotFound,
+  // In place of the screen alone: the navigation stays.
+  defaultErrorComponent: Crashed,
   scrollRestoration: true,
 });
 

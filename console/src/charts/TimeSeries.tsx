@@ -1,4 +1,4 @@
-import { lazy, Suspense } from "react";
+import { lazyPart } from "@/ui/lazyPart";
 import { words } from "@/words/charts";
 import { formatNumber } from "@/words/format";
 import { Figure, type FigureProps } from "./Figure";
@@ -25,7 +25,7 @@ export interface TimeSeriesProps
   height?: number;
 }
 
-const Plot = lazy(() => import("./Plot"));
+const Plot = lazyPart("plot", async () => (await import("./Plot")).default);
 const HEIGHT = 220;
 
 /** Lines over time. */
@@ -84,28 +84,20 @@ export function TimeSeries(props: TimeSeriesProps) {
             style={{ height }}
             onKeyDown={cursor.onKeyDown}
           >
-            <Suspense
-              fallback={
-                <p className="sr-only" aria-busy="true">
-                  {words.loading}
-                </p>
+            <Plot
+              times={times}
+              series={series}
+              interval={interval}
+              zone={zone}
+              isPartial={props.isPartial ?? false}
+              threshold={threshold}
+              height={height}
+              cursor={cursor.isSet ? cursor.index : null}
+              onCursor={(index) =>
+                cursor.setPosition(index === null ? null : { index, series: cursor.series })
               }
-            >
-              <Plot
-                times={times}
-                series={series}
-                interval={interval}
-                zone={zone}
-                isPartial={props.isPartial ?? false}
-                threshold={threshold}
-                height={height}
-                cursor={cursor.isSet ? cursor.index : null}
-                onCursor={(index) =>
-                  cursor.setPosition(index === null ? null : { index, series: cursor.series })
-                }
-                onOpen={onOpen && open}
-              />
-            </Suspense>
+              onOpen={onOpen && open}
+            />
           </div>
           <Legend
             series={series}

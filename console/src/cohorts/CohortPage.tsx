@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy } from "react";
 import { useProjectId } from "@/app/session";
 import { Badge, Notice } from "@/ui/Badge";
+import { lazyPart } from "@/ui/lazyPart";
 import { LINK, Page } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
@@ -17,16 +17,22 @@ import { type Cohort, cohortQuery } from "./queries";
 import type { CohortTab } from "./search";
 
 // Loaded with their tabs.
-const CriteriaTab = lazy(async () => ({ default: (await import("./CriteriaTab")).CriteriaTab }));
-const CohortExplanation = lazy(async () => ({
-  default: (await import("./CohortExplanation")).CohortExplanation,
-}));
-const CohortHistory = lazy(async () => ({
-  default: (await import("./CohortHistory")).CohortHistory,
-}));
-const CohortActivity = lazy(async () => ({
-  default: (await import("./CohortActivity")).CohortActivity,
-}));
+const CriteriaTab = lazyPart(
+  "cohort criteria",
+  async () => (await import("./CriteriaTab")).CriteriaTab,
+);
+const CohortExplanation = lazyPart(
+  "cohort explanation",
+  async () => (await import("./CohortExplanation")).CohortExplanation,
+);
+const CohortHistory = lazyPart(
+  "cohort history",
+  async () => (await import("./CohortHistory")).CohortHistory,
+);
+const CohortActivity = lazyPart(
+  "cohort activity",
+  async () => (await import("./CohortActivity")).CohortActivity,
+);
 
 const route = getRouteApi("/signed-in/project/$projectId/cohorts/$cohortId");
 

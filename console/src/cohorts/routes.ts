@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readCohortSearch, readCohortsSearch } from "./search";
 
@@ -6,20 +7,20 @@ const cohortsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "cohorts",
   validateSearch: readCohortsSearch,
-  component: lazyRouteComponent(() => import("./CohortsPage")),
+  component: lazyScreen(() => import("./CohortsPage")),
 });
 
 const newCohortRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "cohorts/new",
-  component: lazyRouteComponent(() => import("./NewCohortPage")),
+  component: lazyScreen(() => import("./NewCohortPage")),
 });
 
 const cohortRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "cohorts/$cohortId",
   validateSearch: readCohortSearch,
-  component: lazyRouteComponent(() => import("./CohortPage")),
+  component: lazyScreen(() => import("./CohortPage")),
 });
 
 export const cohortsRoutes = [cohortsRoute, newCohortRoute, cohortRoute] as const;

@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readEventsSearch, readPropertiesSearch } from "./search";
 
@@ -6,20 +7,20 @@ const eventsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "events",
   validateSearch: readEventsSearch,
-  component: lazyRouteComponent(() => import("./EventsPage")),
+  component: lazyScreen(() => import("./EventsPage")),
 });
 
 const eventRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "events/$definitionId",
-  component: lazyRouteComponent(() => import("./EventPage")),
+  component: lazyScreen(() => import("./EventPage")),
 });
 
 const propertiesRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "properties",
   validateSearch: readPropertiesSearch,
-  component: lazyRouteComponent(() => import("./PropertiesPage")),
+  component: lazyScreen(() => import("./PropertiesPage")),
 });
 
 export const eventsRoutes = [eventsRoute, eventRoute, propertiesRoute] as const;

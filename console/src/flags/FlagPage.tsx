@@ -1,9 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { type ComponentType, lazy, Suspense, useState } from "react";
+import { type ComponentType, useState } from "react";
 import { useCanEdit, useMe } from "@/app/session";
+import { lazyPart } from "@/ui/lazyPart";
 import { LINK, Page } from "@/ui/Page";
-import { Loaded, Skeleton } from "@/ui/States";
+import { Loaded } from "@/ui/States";
 import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/flagEditor";
 import { draftName } from "./editor/drafts";
@@ -19,12 +20,16 @@ import { useFlagChanges } from "./useFlagChanges";
 const route = getRouteApi("/signed-in/project/$projectId/flags/$flagId");
 
 // Loaded when they are opened first.
-const RolloutTab = lazy(async () => ({ default: (await import("./tabs/RolloutTab")).RolloutTab }));
-const UsageTab = lazy(async () => ({ default: (await import("./tabs/UsageTab")).UsageTab }));
-const ActivityTab = lazy(async () => ({
-  default: (await import("./tabs/ActivityTab")).ActivityTab,
-}));
-const AccessTab = lazy(async () => ({ default: (await import("./tabs/AccessTab")).AccessTab }));
+const RolloutTab = lazyPart(
+  "flag rollout",
+  async () => (await import("./tabs/RolloutTab")).RolloutTab,
+);
+const UsageTab = lazyPart("flag usage", async () => (await import("./tabs/UsageTab")).UsageTab);
+const ActivityTab = lazyPart(
+  "flag activity",
+  async () => (await import("./tabs/ActivityTab")).ActivityTab,
+);
+const AccessTab = lazyPart("flag access", async () => (await import("./tabs/AccessTab")).AccessTab);
 
 const OTHER_TABS: readonly (readonly [
   Exclude<FlagTab, "targeting">,
@@ -128,11 +133,7 @@ function FlagScreen({ flag }: { flag: Flag }) {
           ...OTHER_TABS.map(([id, Content]) => ({
             id,
             label: words.tabs[id],
-            content: (
-              <Suspense fallback={<Skeleton rows={5} />}>
-                <Content flag={flag} />
-              </Suspense>
-            ),
+            content: <Content flag={flag} />,
           })),
         ]}
       />

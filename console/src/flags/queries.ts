@@ -6,11 +6,11 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { preflightQuery } from "@/app/session";
-import { api, dataOf } from "@/lib/api";
+import { api, dataOf, settleLost } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
 import type { components } from "@/lib/schema";
 import { captureUrl } from "@/lib/snippets";
-import type { Flag, FlagBody } from "./model";
+import { type Flag, type FlagBody, isSame } from "./model";
 import type { FlagChanges, NewFlag, UnsavedEvaluation, UnsavedFlag } from "./requests";
 
 export { filtersToSend } from "./requests";
@@ -43,32 +43,63 @@ async function withVersion(
 export const flagQuery = (projectId: string, flagId: number) =>
   queryOptions({
     queryKey: flagKeys.one(projectId, flagId),
-    queryFn: ({ signal }) =>
-      withVersion(
-        api.GET("/api/projects/{project_id}/feature_flags/{id}/", {
-          params: { path: { project_id: projectId, id: flagId } },
-          signal,
-        }),
-      ),
+    queryFn: ({ signal }) => readFlag(projectId, flagId, signal),
   });
 
-/** With `version` in the changes, a newer flag is not changed, and `isConflict` tells so. */
-export function changeFlag(projectId: string, flagId: number, changes: FlagChanges): Promise<Flag> {
-  return withVersion(
-    api.PATCH("/api/projects/{project_id}/feature_flags/{id}/", {
+const readFlag = (projectId: string, flagId: number, signal?: AbortSignal): Promise<Flag> =>
+  withVersion(
+    api.GET("/api/projects/{project_id}/feature_flags/{id}/", {
       params: { path: { project_id: projectId, id: flagId } },
-      body: changes,
+      ...(signal && { signal }),
     }),
   );
+
+/** With `version` in the changes, a newer flag is not changed, and `isConflict` tells so. */
+export async function changeFlag(
+  projectId: string,
+  flagId: number,
+  changes: FlagChanges,
+): Promise<Flag> {
+  try {
+    return await withVersion(
+      api.PATCH("/api/projects/{project_id}/feature_flags/{id}/", {
+        params: { path: { project_id: projectId, id: flagId } },
+        body: changes,
+      }),
+    );
+  } catch (error) {
+    return settleLost(error, async () => {
+      const stored = await readFlag(projectId, flagId);
+      return hasChanges(stored, changes) ? stored : null;
+    });
+  }
 }
 
-export function createFlag(projectId: string, flag: NewFlag): Promise<Flag> {
-  return withVersion(
-    api.POST("/api/projects/{project_id}/feature_flags/", {
-      params: { path: { project_id: projectId } },
-      body: flag,
-    }),
-  );
+export async function createFlag(projectId: string, flag: NewFlag): Promise<Flag> {
+  try {
+    return await withVersion(
+      api.POST("/api/projects/{project_id}/feature_flags/", {
+        params: { path: { project_id: projectId } },
+        body: flag,
+      }),
+    );
+  } catch (error) {
+    return settleLost(error, async () => {
+      const params = { path: { project_id: projectId }, query: { search: flag.key } };
+      const listed = await dataOf(api.GET("/api/projects/{project_id}/feature_flags/", { params }));
+      const stored = listed.results.find((one) => one.key === flag.key);
+      return stored !== undefined && hasChanges(stored, flag)
+        ? readFlag(projectId, stored.id)
+        : null;
+    });
+  }
+}
+
+/** Return whether a flag has all these values, whoever gave them to it. */
+export function hasChanges(flag: FlagBody, changes: FlagChanges | NewFlag): boolean {
+  const { version: _, ...values }: FlagChanges & { version?: unknown } = changes;
+  const stored: Readonly<Record<string, unknown>> = { ...flag };
+  return Object.entries(values).every(([name, value]) => isSame(stored[name], value));
 }
 
 export const isConflict = (error: unknown): boolean =>

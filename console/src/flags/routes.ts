@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readFlagListSearch } from "./list/search";
 import { flagSearch } from "./search";
@@ -7,20 +8,20 @@ const flagsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "flags",
   validateSearch: readFlagListSearch,
-  component: lazyRouteComponent(() => import("./FlagsPage")),
+  component: lazyScreen(() => import("./FlagsPage")),
 });
 
 const newFlagRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "flags/new",
-  component: lazyRouteComponent(() => import("./NewFlagPage")),
+  component: lazyScreen(() => import("./NewFlagPage")),
 });
 
 const flagRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "flags/$flagId",
   validateSearch: flagSearch,
-  component: lazyRouteComponent(() => import("./FlagPage")),
+  component: lazyScreen(() => import("./FlagPage")),
 });
 
 export const flagsRoutes = [flagsRoute, newFlagRoute, flagRoute] as const;

@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readGroupSearch, readGroupsSearch } from "./search";
 
@@ -6,14 +7,14 @@ const groupsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "groups",
   validateSearch: readGroupsSearch,
-  component: lazyRouteComponent(() => import("./GroupsPage")),
+  component: lazyScreen(() => import("./GroupsPage")),
 });
 
 const groupRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "groups/$typeIndex/$groupKey",
   validateSearch: readGroupSearch,
-  component: lazyRouteComponent(() => import("./GroupPage")),
+  component: lazyScreen(() => import("./GroupPage")),
 });
 
 export const groupsRoutes = [groupsRoute, groupRoute] as const;

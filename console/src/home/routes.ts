@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readHomeSearch } from "./search";
 
@@ -6,7 +7,7 @@ const homeRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "/",
   validateSearch: readHomeSearch,
-  component: lazyRouteComponent(() => import("./HomePage")),
+  component: lazyScreen(() => import("./HomePage")),
 });
 
 export const homeRoutes = [homeRoute] as const;

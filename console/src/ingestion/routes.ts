@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readIngestionSearch } from "./search";
 
@@ -6,7 +7,7 @@ const ingestionRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "ingestion",
   validateSearch: readIngestionSearch,
-  component: lazyRouteComponent(() => import("./IngestionPage")),
+  component: lazyScreen(() => import("./IngestionPage")),
 });
 
 export const ingestionRoutes = [ingestionRoute] as const;

@@ -1,4 +1,5 @@
 import createClient from "openapi-fetch";
+import { connected, noteAnswer, noteLost } from "@/lib/reachability";
 import { ApiError, readError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
 import type { paths } from "@/lib/schema";
@@ -29,14 +30,45 @@ export function onSecondFactorNeeded(ask: Ask): void {
 // No form of another page can send it. Source: docs/sessions.md of the server
 const OWN_HEADER = ["X-Fanion-Console", "1"] as const;
 
+// Questions that are too long for an address.
+const READS = /\/(query|preview|preview_change|reach|evaluation_reasons)\/$/;
+
 async function exchange(request: Request): Promise<Response> {
   request.headers.set(...OWN_HEADER);
+  const isRead = request.method === "GET" || READS.test(new URL(request.url).pathname);
+  if (!isRead && !navigator.onLine) throw new ApiError(0, "offline", words.offline);
   try {
-    return await fetch(request);
+    const response = await fetch(request);
+    // A proxy answers for a server that does not.
+    if ([502, 504].includes(response.status)) throw new Error(response.statusText);
+    noteAnswer();
+    return response;
   } catch (error) {
     if (request.signal.aborted) throw error;
-    throw new ApiError(0, "unreachable", words.unreachable);
+    noteLost();
+    throw isRead
+      ? new ApiError(0, "unreachable", words.unreachable)
+      : new ApiError(0, NO_ANSWER, words.noAnswer);
   }
+}
+
+const NO_ANSWER = "no_answer";
+
+/** Return whether a change was sent and its answer did not come, so that its outcome is unknown. */
+export const isAnswerLost = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === NO_ANSWER;
+
+/** Find out what became of a change whose answer was lost, as soon as the server answers again.
+ *
+ * read: what is stored now, if it has the change; null: it does not have it
+ * throws: ApiError: for any other error, and where the change was not made
+ */
+export async function settleLost<T>(error: unknown, read: () => Promise<T | null>): Promise<T> {
+  if (!isAnswerLost(error)) throw error;
+  await connected();
+  const stored = await read();
+  if (stored === null) throw new ApiError(0, "not_saved", words.notSaved);
+  return stored;
 }
 
 /** An answer with a status of success, after signing in again where that is needed.

@@ -51,7 +51,7 @@ export async function readError(response: Response): Promise<ApiError> {
 
 /** Return what went wrong for a user, in the server's words if it gave any. */
 export function describeError(error: unknown): string {
-  if (error instanceof ApiError) return error.isUnreachable ? words.unreachable : error.detail;
+  if (error instanceof ApiError) return error.detail;
   return error instanceof Error ? error.message : String(error);
 }
 

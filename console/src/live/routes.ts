@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readLiveSearch } from "./search";
 
@@ -6,7 +7,7 @@ const liveRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "live",
   validateSearch: readLiveSearch,
-  component: lazyRouteComponent(() => import("./LivePage")),
+  component: lazyScreen(() => import("./LivePage")),
 });
 
 export const liveRoutes = [liveRoute] as const;

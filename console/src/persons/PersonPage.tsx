@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy } from "react";
 import { useProjectId } from "@/app/session";
 import { Badge } from "@/ui/Badge";
 import { Copyable } from "@/ui/Copy";
+import { lazyPart } from "@/ui/lazyPart";
 import { LINK, Page } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
@@ -19,10 +19,14 @@ import type { PersonTab } from "./search";
 import { Timeline } from "./Timeline";
 
 // Loaded with their tabs.
-const PersonActivity = lazy(async () => ({
-  default: (await import("./PersonActivity")).PersonActivity,
-}));
-const PersonFlags = lazy(async () => ({ default: (await import("./PersonFlags")).PersonFlags }));
+const PersonActivity = lazyPart(
+  "person activity",
+  async () => (await import("./PersonActivity")).PersonActivity,
+);
+const PersonFlags = lazyPart(
+  "person flags",
+  async () => (await import("./PersonFlags")).PersonFlags,
+);
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 

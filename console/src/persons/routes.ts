@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readPersonSearch, readPersonsSearch } from "./search";
 
@@ -6,14 +7,14 @@ const personsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "persons",
   validateSearch: readPersonsSearch,
-  component: lazyRouteComponent(() => import("./PersonsPage")),
+  component: lazyScreen(() => import("./PersonsPage")),
 });
 
 const personRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "persons/$personId",
   validateSearch: readPersonSearch,
-  component: lazyRouteComponent(() => import("./PersonPage")),
+  component: lazyScreen(() => import("./PersonPage")),
 });
 
 export const personsRoutes = [personsRoute, personRoute] as const;

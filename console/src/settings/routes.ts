@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { accountRoute, organizationRoute, projectRoute } from "@/app/parents";
 import { ACCOUNT_TABS, ORGANIZATION_TABS, PROJECT_TABS, tabIn } from "./search";
 
@@ -6,21 +7,21 @@ const accountPageRoute = createRoute({
   getParentRoute: () => accountRoute,
   path: "/",
   validateSearch: tabIn(ACCOUNT_TABS),
-  component: lazyRouteComponent(() => import("./account/AccountPage")),
+  component: lazyScreen(() => import("./account/AccountPage")),
 });
 
 const organizationPageRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: "/",
   validateSearch: tabIn(ORGANIZATION_TABS),
-  component: lazyRouteComponent(() => import("./organization/OrganizationPage")),
+  component: lazyScreen(() => import("./organization/OrganizationPage")),
 });
 
 const projectSettingsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "settings",
   validateSearch: tabIn(PROJECT_TABS),
-  component: lazyRouteComponent(() => import("./project/ProjectSettingsPage")),
+  component: lazyScreen(() => import("./project/ProjectSettingsPage")),
 });
 
 export const accountRoutes = [accountPageRoute] as const;

@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { rootRoute } from "@/app/parents";
 
 const loginRoute = createRoute({
@@ -6,7 +7,7 @@ const loginRoute = createRoute({
   path: "login",
   validateSearch: (search): { next?: string } =>
     typeof search.next === "string" ? { next: search.next } : {},
-  component: lazyRouteComponent(() => import("./LoginPage")),
+  component: lazyScreen(() => import("./LoginPage")),
 });
 
 export const signInRoutes = [loginRoute] as const;

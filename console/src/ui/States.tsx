@@ -26,8 +26,15 @@ export function Empty({ icon: Icon, title, children }: EmptyProps) {
   );
 }
 
+interface FailedProps {
+  error: unknown;
+  onRetry?: () => void;
+  /** The name of the button. */
+  retry?: string;
+}
+
 /** The error of a screen, or a part of it, that could not be loaded. */
-export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+export function Failed({ error, onRetry, retry = words.retry }: FailedProps) {
   return (
     <div
       role="alert"
@@ -40,7 +47,7 @@ export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => voi
       <p>{describeError(error)}</p>
       {onRetry && (
         <Button small onClick={onRetry}>
-          {words.retry}
+          {retry}
         </Button>
       )}
     </div>

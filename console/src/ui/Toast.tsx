@@ -1,7 +1,7 @@
 import { X } from "lucide-react";
 import { Toast as Radix } from "radix-ui";
 import { useSyncExternalStore } from "react";
-import { describeError } from "@/lib/errors";
+import { ApiError, describeError } from "@/lib/errors";
 import { Button, IconButton } from "@/ui/Button";
 import { classes, FLOATING } from "@/ui/classes";
 import { words } from "@/words/ui";
@@ -35,7 +35,10 @@ export function toast(text: ToastText): void {
 }
 
 export function toastError(error: unknown): void {
-  toast({ text: `${words.saveFailed}: ${describeError(error)}`, isError: true });
+  const said = describeError(error);
+  // Whether something was changed is not always known.
+  const isFailure = !(error instanceof ApiError && error.isUnreachable);
+  toast({ text: isFailure ? `${words.saveFailed}: ${said}` : said, isError: true });
 }
 
 function dismiss(id: number): void {

@@ -22,5 +22,10 @@ export const words = {
   answered: (status: number) => `The server answered with status ${status} and gave no reason.`,
   tooManyStreams:
     "Other windows of this browser show live events with other filters. Close one of them.",
-  unreachable: "The server cannot be reached. Nothing was changed. Try again.",
+  unreachable: "The server cannot be reached.",
+  offline: "You are offline, so nothing was changed.",
+  noAnswer: "The server did not answer, so it is not known whether this was saved.",
+  notSaved: "The connection was lost before this was saved. Try again.",
+  upgraded: "Fanion has been upgraded. Reload the page to go on.",
+  reload: "Reload",
 } as const;
