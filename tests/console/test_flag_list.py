@@ -150,11 +150,11 @@ def test_filters_search_and_sort_lie_in_the_address(console: Console, project: P
 
     page.get_by_label("Tag", exact=True).select_option("All tags")
     page.get_by_label("On or off", exact=True).select_option("On and off")
-    page.get_by_label("Stale or not", exact=True).select_option("Stale only")
+    page.get_by_label("Status", exact=True).select_option("Stale only")
     expect(switch(console, "beta")).to_have_count(0)
     assert keys(console) == ["gamma"]
 
-    page.get_by_label("Stale or not", exact=True).select_option("Stale or not")
+    page.get_by_label("Status", exact=True).select_option("Any status")
     page.get_by_role("columnheader", name="Flag").get_by_role("button").click()
     expect(switch(console, "beta")).to_have_count(1)
     assert keys(console) == ["alpha", "beta", "gamma"]
@@ -213,6 +213,38 @@ def test_many_flags_are_switched_tagged_and_deleted_and_all_is_taken_back(
     console.expect_toast("4 flags restored.")
     expect(switch(console, "off")).to_be_visible()
     assert [stored(project, flag)["deleted"] for flag in flags] == [False] * 3
+
+
+def test_many_flags_are_changed_only_after_a_question(console: Console, project: Project) -> None:
+    flags = [project.flag(f"f{number}", active=number > 0) for number in range(6)]
+    page = console.page
+    console.open(project.at("flags"))
+    page.get_by_label("Select all rows").check()
+    bulk = page.get_by_role("group", name="Selected flags")
+
+    bulk.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog", name="Delete 6 flags?")
+    expect(dialog).to_contain_text("5 of them are on.")
+    console.expect_accessible()
+    dialog.get_by_role("button", name="Cancel").click()
+    assert [stored(project, flag)["deleted"] for flag in flags] == [False] * 6
+
+    bulk.get_by_role("button", name="Switch off").click()
+    dialog = page.get_by_role("dialog", name="Switch off 6 flags?")
+    dialog.get_by_role("button", name="Switch off").click()
+    console.expect_toast("5 flags switched off.")
+    assert [stored(project, flag)["active"] for flag in flags] == [False] * 6
+
+
+def test_the_rules_of_a_flag_that_is_off_are_not_said_to_hold(
+    console: Console, project: Project
+) -> None:
+    flag = project.flag("dark", active=False)
+    console.open(project.at("flags"))
+
+    expect(row(console, "dark")).to_contain_text("Off. When on: Everyone")
+    console.open(project.at(f"flags/{flag['id']}"))
+    expect(console.page.get_by_text("When switched on: Everyone")).to_be_visible()
 
 
 def test_thousands_of_flags_are_searched_without_drawing_them_all(

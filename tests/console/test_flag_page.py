@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, expect
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
-from tests.console.screen import Console
+from tests.console.screen import Console, narrow
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -342,3 +342,19 @@ def test_visitors_without_a_person_are_named_beside_the_count(
     expect(condition(console, 2)).to_contain_text("matches 30 of 30 people")
     expect(condition(console, 2)).to_contain_text("visitors without a person profile")
     expect(condition(console, 1)).not_to_contain_text("visitors without a person profile")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_message_does_not_cover_what_saves(
+    console: Console, people: Project, open_flag: Open, width: int
+) -> None:
+    open_flag(people.flag(f"covered-{width}", when(rollout=10)))
+    page = console.page
+    page.set_viewport_size(narrow(width))
+    page.get_by_label("Rollout of condition 1", exact=True).fill("20")
+
+    page.get_by_role("switch").first.click()
+    console.expect_toast("Switched off")
+    page.get_by_role("button", name="Review and save").click(timeout=5_000)
+
+    expect(page.get_by_role("dialog", name="Save changes")).to_be_visible()

@@ -131,5 +131,5 @@ def test_what_fails_leads_to_where_it_is_mended(
     page = console.page
     expect(page.get_by_text("ValueError: <b>a store</b> was away")).to_be_visible()
     page.get_by_role("link", name="1 request could not be ingested").click()
-    expect(page.get_by_role("list", name="Dead letters")).to_be_visible()
+    expect(page.get_by_role("list", name="Failed requests")).to_be_visible()
     console.settle()

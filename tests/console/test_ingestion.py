@@ -38,7 +38,7 @@ def test_the_ledger_counts_and_explains(console: Console, project: Project) -> N
     console.open(project.at("ingestion"))
 
     page = console.page
-    for name, count in (("Stored", 2), ("Duplicates", 1), ("Dropped", 1), ("Dead letters", 0)):
+    for name, count in (("Stored", 2), ("Duplicates", 1), ("Dropped", 1), ("Failed requests", 0)):
         fact = page.locator("dl > div").filter(has=page.get_by_text(name, exact=True))
         expect(fact.get_by_role("definition")).to_contain_text(str(count))
     expect(page.get_by_role("slider", name="Events per minute")).to_be_visible()
@@ -75,7 +75,7 @@ def test_where_an_event_is(console: Console, project: Project) -> None:
         "nameless": "was not stored. The event has no name.",
         "bob": "1 event with this distinct id is stored.",
         twice: "was not stored. An event with this uuid is already stored.",
-        "cem": "became a dead letter: ValueError: a store was away",
+        "cem": "and failed: ValueError: a store was away",
         "nobody": "401: the key of the request is not this project's.",
     }
     for text, answer in answers.items():
@@ -83,7 +83,7 @@ def test_where_an_event_is(console: Console, project: Project) -> None:
         expect(page.get_by_text(answer)).to_be_visible()
 
     find(page, "cem")
-    page.get_by_role("button", name="Open the dead letter").click()
+    page.get_by_role("button", name="Open the failed request").click()
     expect(page.get_by_role("region", name="What was sent")).to_contain_text('"late"')
     console.expect_accessible()
 
@@ -96,10 +96,10 @@ def test_a_dead_letter_is_sent_again_with_few_clicks(console: Console, project: 
 
     with console.clicks_at_most(3):
         page.get_by_role("link", name="1 request could not be ingested").click()
-        letters = page.get_by_role("list", name="Dead letters")
+        letters = page.get_by_role("list", name="Failed requests")
         expect(letters).to_contain_text("ValueError: a store was away")
         page.get_by_role("button", name="Send again").click()
-        expect(page.get_by_text("No dead letters.")).to_be_visible()
+        expect(page.get_by_text("No failed requests.")).to_be_visible()
 
     until(lambda: is_stored(project, "late"), "the event is not stored")
 
@@ -115,7 +115,7 @@ def test_the_keyboard_alone_sends_it_again(console: Console, project: Project) -
         console.press("Enter")
         console.tab_to(page.get_by_role("button", name="Send again"))
         console.press("Enter")
-        expect(page.get_by_text("No dead letters.")).to_be_visible()
+        expect(page.get_by_text("No failed requests.")).to_be_visible()
 
 
 def test_one_that_fails_again_says_so_and_is_deleted(console: Console, project: Project) -> None:
@@ -125,7 +125,7 @@ def test_one_that_fails_again_says_so_and_is_deleted(console: Console, project: 
     console.open(project.at("ingestion"))
 
     page.get_by_role("button", name="Send all again").click()
-    letters = page.get_by_role("list", name="Dead letters").get_by_role("listitem")
+    letters = page.get_by_role("list", name="Failed requests").get_by_role("listitem")
     expect(letters.first).to_contain_text("It failed again.")
     expect(letters.first).to_contain_text("InvalidPayload")
     letters.first.get_by_role("button", name="Show its events").click()

@@ -104,6 +104,8 @@ def test_a_server_that_stops_in_a_save_costs_nothing(
     open_flag(console, project, flag)
     raise_share(console, 40)
     console.watch.expect_lost_requests()
+    console.watch.expect_status(503, "/_preflight/")
+    console.watch.expect_status(503, "/preview_change/")  # its process begins with the server
 
     with installation.stopped():
         save(console)

@@ -217,3 +217,23 @@ def test_a_viewer_changes_no_person(
 
     expect(page.get_by_role("button", name="Delete…")).to_be_disabled()
     expect(page.get_by_role("button", name="Add property")).to_be_disabled()
+
+
+LAYOUT_SHIFT = """() => new Promise(resolve => {
+  let sum = 0;
+  const observer = new PerformanceObserver(list => {
+    for (const shift of list.getEntries()) if (!shift.hadRecentInput) sum += shift.value;
+  });
+  observer.observe({ type: 'layout-shift', buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => resolve(sum))));
+})"""
+
+
+def test_the_list_of_persons_does_not_move_while_it_is_loaded(
+    console: Console, project: Project
+) -> None:
+    project.persons(**{f"u{number}": {"plan": "pro"} for number in range(60)})
+
+    console.open(project.at("persons"))
+
+    assert console.page.evaluate(LAYOUT_SHIFT) < 0.05

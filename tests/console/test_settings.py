@@ -351,3 +351,19 @@ def test_secret_key_is_shown_replaced_and_revoked_only_after_a_question(
     console.expect_toast("Secret key revoked")
     assert project.get("/secret_key/")["mask_value"] is None
     expect(page.get_by_text("This project has no secret key.")).to_be_visible()
+
+
+def test_key_for_local_evaluation_reads_flags_only(console: Console) -> None:
+    page = console.page
+    console.open("/account?tab=keys")
+    page.get_by_role("button", name="New key").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("shop server")
+    expect(dialog.get_by_label("Access")).to_contain_text("Local evaluation of flags")
+    console.expect_accessible()
+
+    dialog.get_by_role("button", name="New key").click()
+    page.get_by_role("dialog", name="Your new key").get_by_role("button", name="Done").click()
+
+    row = page.get_by_role("row").filter(has_text="shop server")
+    expect(row).to_contain_text("feature_flag:read")

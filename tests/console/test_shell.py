@@ -145,3 +145,17 @@ def test_unknown_address_says_so(console: Console, project: Project) -> None:
     console.open(project.at("nowhere"))
 
     expect(console.page.get_by_text("Page not found").first).to_be_visible()
+
+
+def test_unknown_project_offers_those_of_the_user(console: Console, project: Project) -> None:
+    page = console.page
+    console.watch.expect_status(404, "/api/projects/987654/")
+    console.open("/project/987654/flags")
+
+    expect(page.get_by_role("heading", name="Project not found").last).to_be_visible()
+    expect(page.get_by_role("link", name="Feature flags")).to_have_count(0)
+    console.expect_accessible()
+    page.locator(f"a[href$='/project/{project.id}']").click()
+
+    expect(page.get_by_role("link", name="Feature flags")).to_be_visible()
+    assert page.url == console.origin + project.at().rstrip("/")

@@ -165,9 +165,9 @@ def test_why_an_event_is_missing_is_found_and_it_is_sent_again(
             page.get_by_label("The event's uuid, or the distinct id it was sent with"), "ann"
         )
         device.console.press("Enter")
-        expect(page.get_by_text("became a dead letter: ValueError").first).to_be_visible()
+        expect(page.get_by_text("and failed: ValueError").first).to_be_visible()
         device.act(page.get_by_role("button", name="Send again", exact=True))
-        expect(page.get_by_text("No dead letters.")).to_be_visible()
+        expect(page.get_by_text("No failed requests.")).to_be_visible()
 
     [stored] = project.get("/events/", event="paid")["results"]
     assert stored["distinct_id"] == "ann"

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { Dialog } from "radix-ui";
 import { SECTIONS } from "@/app/navigation";
-import { useProjectId } from "@/app/session";
+import { useIsUnknownProject, useProjectId } from "@/app/session";
 import { IconButton } from "@/ui/Button";
 import { words } from "@/words/app";
 import { words as common } from "@/words/ui";
@@ -51,10 +51,11 @@ function Brand() {
 
 function Navigation({ onGone }: { onGone?: () => void }) {
   const projectId = useProjectId();
+  const sections = useIsUnknownProject() ? [] : SECTIONS;
   return (
     <nav aria-label={words.navigation} className="flex flex-col gap-3 px-2 pb-4">
       <Brand />
-      {SECTIONS.map((section) => (
+      {sections.map((section) => (
         <div key={section.label ?? ""}>
           {section.label && (
             <h2 className="px-2.5 pb-0.5 font-medium text-ink-3 text-sm">{section.label}</h2>

@@ -3,6 +3,7 @@ import { queryClient } from "@/app/queries";
 import { Crashed, NotFound, Opening } from "@/app/Screens";
 import { Shell } from "@/app/Shell";
 import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
+import { ProjectScreens } from "@/app/UnknownProject";
 import { ApiError } from "@/lib/errors";
 import { writeStored } from "@/lib/storage";
 
@@ -50,6 +51,7 @@ export const projectRoute = createRoute({
   getParentRoute: () => signedInRoute,
   path: "project/$projectId",
   beforeLoad: ({ params }) => writeStored(LAST_PROJECT, params.projectId),
+  component: ProjectScreens,
   notFoundComponent: NotFound,
 });
 

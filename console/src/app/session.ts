@@ -20,11 +20,14 @@ export const meQuery = queryOptions({
   staleTime: 60_000,
 });
 
+// A user with so many projects may have others, which are not listed.
+const PROJECTS_MAX = 100;
+
 export const projectsQuery = queryOptions({
   queryKey: ["projects"],
   queryFn: async ({ signal }) => {
     const page = await dataOf(
-      api.GET("/api/projects/", { params: { query: { limit: 100 } }, signal }),
+      api.GET("/api/projects/", { params: { query: { limit: PROJECTS_MAX } }, signal }),
     );
     return page.results;
   },
@@ -54,6 +57,14 @@ export const useProjects = (): Project[] => useQuery(projectsQuery).data ?? [];
 export function useProject(): Project | undefined {
   const id = useProjectId();
   return useProjects().find((one) => String(one.id) === id);
+}
+
+/** Return whether the address names a project that does not exist or is not one of the user's. */
+export function useIsUnknownProject(): boolean {
+  const shown = useParams({ strict: false, select: (params) => params.projectId });
+  const { data } = useQuery(projectsQuery);
+  if (shown === undefined || shown === "@current" || data === undefined) return false;
+  return data.length < PROJECTS_MAX && !data.some((project) => String(project.id) === shown);
 }
 
 /** The level of the user in the organization of the project in the address. */

@@ -1,9 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
 import { Notice } from "@/ui/Badge";
-import { Code } from "@/ui/Copy";
 import { Card, Facts } from "@/ui/Page";
-import { PropertiesTable, Visible } from "@/ui/properties";
+import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/cohorts";
@@ -12,19 +11,19 @@ import { type Cohort, explainQuery } from "./queries";
 
 const WORDS = words.explain;
 
-/** The criteria in English and as SQL, and what the last calculation cost. */
+/** The criteria in English, and what the last calculation cost. */
 export function CohortExplanation({ cohort }: { cohort: Cohort }) {
   const explained = useQuery(explainQuery(useProjectId(), cohort.id, cohort.last_calculation));
   return (
     <Loaded query={explained} rows={5}>
-      {({ sentence, sql, parameters, last_run: run, problem }) => (
+      {({ sentence, last_run: run, problem }) => (
         <div className="flex min-w-0 flex-col gap-4">
           {problem && (
             <Notice tone="warn">
               <Visible text={problem} />
             </Notice>
           )}
-          {sentence === null && sql === null && <p className="text-ink-2">{WORDS.none}</p>}
+          {sentence === null && <p className="text-ink-2">{WORDS.none}</p>}
           {sentence !== null && (
             <Card title={WORDS.english}>
               <p>
@@ -42,16 +41,6 @@ export function CohortExplanation({ cohort }: { cohort: Cohort }) {
                   [WORDS.members, formatNumber(run.members)],
                 ]}
               />
-            </Card>
-          )}
-          {sql !== null && (
-            <Card title={WORDS.sql}>
-              <Code text={sql} what={WORDS.sql} />
-            </Card>
-          )}
-          {Object.keys(parameters).length > 0 && (
-            <Card title={WORDS.parameters}>
-              <PropertiesTable label={WORDS.parameters} properties={parameters} />
             </Card>
           )}
         </div>

@@ -81,7 +81,7 @@ function Members({ cohort, isEditable }: { cohort: Cohort; isEditable: boolean }
       name="cohort-members"
       label={WORDS.label}
       columns={columns}
-      initiallyHidden={hidden.filter((id) => id !== "remove")}
+      initiallyHidden={["email", ...hidden.filter((id) => id !== "remove")]}
       rows={rows}
       rowId={({ id }) => id}
       hrefOf={({ id }) => `/project/${projectId}/persons/${id}`}

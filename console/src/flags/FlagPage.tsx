@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type ComponentType, useState } from "react";
 import { useCanEdit, useMe } from "@/app/session";
+import { ApiError } from "@/lib/errors";
 import { lazyPart } from "@/ui/lazyPart";
 import { LINK, Page } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
@@ -52,12 +53,15 @@ export default function FlagPage() {
         heading={<span className="sr-only">{words.back}</span>}
         back={<Back />}
       >
-        <Loaded query={query}>{() => null}</Loaded>
+        <Loaded query={{ ...query, error: explained(query.error) }}>{() => null}</Loaded>
       </Page>
     );
   }
   return <FlagScreen key={query.data.id} flag={query.data} />;
 }
+
+const explained = (error: unknown): unknown =>
+  error instanceof ApiError && error.status === 404 ? new Error(words.notFound) : error;
 
 function Back() {
   const { projectId } = route.useParams();

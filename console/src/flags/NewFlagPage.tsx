@@ -59,6 +59,8 @@ export default function NewFlagPage() {
     setTried(true);
     if (isReady) create.mutate(active);
   };
+  // The error of a field stands beside it.
+  const isOfField = ["name", "key"].some((attr) => errorOf(create.error, attr) !== undefined);
   return (
     <Page
       title={words.newTitle}
@@ -135,10 +137,13 @@ export default function NewFlagPage() {
           />
         </div>
       </div>
-      <div className="sticky bottom-0 z-20 -mx-4 flex flex-wrap items-center justify-end gap-3 border-line border-t bg-panel px-4 py-3 sm:mx-0 sm:rounded-t-lg sm:border-x">
+      <div
+        data-save-bar
+        className="sticky bottom-0 z-20 -mx-4 flex flex-wrap items-center justify-end gap-3 border-line border-t bg-panel px-4 py-3 sm:mx-0 sm:rounded-t-lg sm:border-x"
+      >
         <div className="min-w-0 grow" aria-live="polite">
           {hasTried && !isReady && <Problems problems={problems} />}
-          {create.error ? <ErrorNote error={create.error} /> : null}
+          {create.error && !isOfField ? <ErrorNote error={create.error} /> : null}
         </div>
         <Button disabled={!canEdit} isBusy={create.isPending} onClick={() => submit(true)}>
           {words.createOn}

@@ -1,7 +1,7 @@
 import createClient from "openapi-fetch";
-import { connected, noteAnswer, noteLost } from "@/lib/reachability";
 import { ApiError, readError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
+import { connected, noteAnswer, noteLost } from "@/lib/reachability";
 import type { paths } from "@/lib/schema";
 import { words } from "@/words/ui";
 

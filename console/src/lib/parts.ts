@@ -1,6 +1,6 @@
-import { noteAnswer, noteLost } from "@/lib/reachability";
 import { ApiError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
+import { noteAnswer, noteLost } from "@/lib/reachability";
 import { isText, readStored, writeStored } from "@/lib/storage";
 import { words } from "@/words/ui";
 
@@ -39,7 +39,8 @@ export function reloadOnce(): void {
 async function servedBuild(): Promise<"same" | "newer" | "none"> {
   const own = document.querySelector<HTMLScriptElement>("script[type=module][src]")?.src ?? "";
   try {
-    const response = await fetch(`${prefix}/`, { cache: "no-store" });
+    const headers = { Accept: "text/html" };
+    const response = await fetch(`${prefix}/`, { cache: "no-store", headers });
     const page = await response.text();
     // Something else may answer in place of the server, such as the page of a hotel's network.
     if (!response.ok || !page.includes("fanion-prefix")) return "none";

@@ -20,7 +20,6 @@ export function snippet(sdk: Sdk, token: string, url: string): string {
       return `<script src=${JSON.stringify(`${url}/array/${token}/array.js`)}></script>
 <script>
   posthog.init(${key}, { api_host: ${host} })
-  posthog.capture("signed up")
 </script>`;
     case "js":
       return `import posthog from "posthog-js"

@@ -45,26 +45,32 @@ export default function PersonsPage() {
     <Page title={words.title} description={words.description}>
       {persons.isError && <Failed error={persons.error} onRetry={() => void persons.refetch()} />}
       {persons.isPending && <Skeleton rows={8} />}
-      <div aria-busy={persons.isPlaceholderData || undefined} hidden={persons.isPending}>
-        <DataTable<Person>
-          name="persons"
-          label={words.title}
-          columns={columns}
-          initiallyHidden={hidden}
-          rows={rows}
-          rowId={(person) => person.id}
-          rowLabel={(person) => person.name}
-          hrefOf={(person) => `/project/${projectId}/persons/${person.id}`}
-          more={{
-            hasMore: persons.hasNextPage,
-            isLoading: persons.isFetchingNextPage,
-            load: () => void persons.fetchNextPage(),
-          }}
-          csv={{ fileName: words.csvName, all: (signal) => everyPerson(projectId, search, signal) }}
-          toolbar={<PersonsToolbar search={search} onChange={change} />}
-          empty={<NoMatch onClear={() => change({})} />}
-        />
-      </div>
+      {/* A table that is drawn hidden knows no height, and begins with a gap. */}
+      {!persons.isPending && (
+        <div aria-busy={persons.isPlaceholderData || undefined}>
+          <DataTable<Person>
+            name="persons"
+            label={words.title}
+            columns={columns}
+            initiallyHidden={hidden}
+            rows={rows}
+            rowId={(person) => person.id}
+            rowLabel={(person) => person.name}
+            hrefOf={(person) => `/project/${projectId}/persons/${person.id}`}
+            more={{
+              hasMore: persons.hasNextPage,
+              isLoading: persons.isFetchingNextPage,
+              load: () => void persons.fetchNextPage(),
+            }}
+            csv={{
+              fileName: words.csvName,
+              all: (signal) => everyPerson(projectId, search, signal),
+            }}
+            toolbar={<PersonsToolbar search={search} onChange={change} />}
+            empty={<NoMatch onClear={() => change({})} />}
+          />
+        </div>
+      )}
     </Page>
   );
 }

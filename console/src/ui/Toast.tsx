@@ -91,7 +91,10 @@ export function Toasts() {
           </Radix.Close>
         </Radix.Root>
       ))}
-      <Radix.Viewport className="fixed right-4 bottom-4 z-50 flex w-96 max-w-[calc(100vw-2rem)] flex-col gap-2" />
+      <Radix.Viewport
+        // Above the bar with the buttons that save, which stays at the bottom; on a phone that is tall.
+        className="fixed right-4 bottom-4 z-50 flex w-96 max-w-[calc(100vw-2rem)] flex-col gap-2 [body:has([data-save-bar])_&]:bottom-28 max-sm:[body:has([data-save-bar])_&]:top-14 max-sm:[body:has([data-save-bar])_&]:bottom-auto"
+      />
     </Radix.Provider>
   );
 }

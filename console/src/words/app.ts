@@ -22,6 +22,8 @@ export const words = {
   goTo: "Go to",
   find: "Search or run a command",
   filter: "Filter this screen",
+  unknownProject: "Project not found",
+  unknownProjectHint: "It was deleted, or you are not in its organization. Your projects:",
   notFound: "Page not found",
   notFoundHint: "The address may be mistyped, or the item may have been deleted.",
   toHome: "Go to Home",

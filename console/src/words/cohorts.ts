@@ -214,8 +214,6 @@ export const words = {
   },
   explain: {
     english: "In English",
-    sql: "As SQL",
-    parameters: "Values",
     lastRun: "Last calculation",
     started: "Started",
     took: "Duration",

@@ -91,7 +91,7 @@ export const words = {
     name: "Property",
     code: "Sent as",
     type: "Type",
-    events: "Events with it",
+    events: "Kinds of events with it",
     share: "Share of sample",
     eventCount: (count: number) => (count >= 100 ? "100 or more" : formatNumber(count)),
     ownColumn: (bytes: number) =>

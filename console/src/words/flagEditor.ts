@@ -31,6 +31,7 @@ export const words = {
   switchOf: (key: string) => key,
   isOn: "On",
   isOff: "Off",
+  whenOn: "When switched on: ",
   onFor: (count: number, isExact: boolean, isGroup: boolean) =>
     `for ${isExact ? "" : "about "}${subjects(count, isGroup)}`,
   offInsteadOf: (count: number, isExact: boolean, isGroup: boolean) =>
@@ -113,11 +114,11 @@ export const words = {
   },
 
   // Variants
-  variants: "What they get",
+  variants: "Values",
   variantsHint:
     "How people who get the flag are split among its values. The conditions above decide who gets it.",
   kind: "The flag is",
-  boolean: "true or false",
+  boolean: "on or off",
   multivariate: "one of several variants",
   variantTable: "Variants",
   key: "Key",

@@ -56,7 +56,7 @@ export const words = {
       `${counted(requests, "request has", "requests have")} arrived and will be stored in a moment.`,
     stored: (count: number) =>
       `${counted(count, "event was", "events were")} stored in the last day.`,
-    more: "Open the ledger",
+    more: "See everything that arrived",
   },
   today: {
     events: "Events today",

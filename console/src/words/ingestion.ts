@@ -7,7 +7,7 @@ export const words = {
   description: "What happened to every event that was accepted with status 200.",
   items,
   ledger: {
-    title: "Ledger",
+    title: "What arrived",
     span: "Time",
     spans: {
       "1h": "Last hour",
@@ -19,7 +19,7 @@ export const words = {
     stored: "Stored",
     duplicates: "Duplicates",
     dropped: "Dropped",
-    dead: "Dead letters",
+    dead: "Failed requests",
     note: (end: string, zone: string) => `By time of arrival, up to ${end} (${zone}).`,
     empty: "Nothing was sent in this period",
     emptyHint: "Only events sent with this project's key are counted here.",
@@ -52,8 +52,8 @@ export const words = {
   },
   names: {
     duplicate: "Duplicate",
-    dead_letter: "Dead letter",
-    discarded: "Discarded dead letter",
+    dead_letter: "Failed request",
+    discarded: "Discarded request",
     no_name: "No name",
     no_distinct_id: "No distinct id",
     diverted_event: "Event for another product",
@@ -72,7 +72,7 @@ export const words = {
     title: "Where is my event?",
     label: "The event's uuid, or the distinct id it was sent with",
     submit: "Find event",
-    searching: "Searching the event store, the ledger, the dead letters and the log…",
+    searching: "Searching stored, dropped, failed and waiting events…",
     stored: (event: string, person: string, time: string) =>
       `It is stored: “${event}” from ${person}, ${time}.`,
     storedOf: (count: number, hasMore: boolean) =>
@@ -84,8 +84,8 @@ export const words = {
       `${event} from ${time} was not stored. ${meaning}`,
     changed: (event: string, time: string, meaning: string) => `${event} from ${time}: ${meaning}`,
     inLetter: (time: string, error: string) =>
-      `A request from ${time} contains it and became a dead letter: ${error}`,
-    toLetter: "Open the dead letter",
+      `A request from ${time} contains it and failed: ${error}`,
+    toLetter: "Open the failed request",
     waits: (requests: number) =>
       `${counted(requests, "request is", "requests are")} waiting to be ingested and may contain it. This answer updates automatically.`,
     nowhere:
@@ -97,15 +97,15 @@ export const words = {
       "No response: the address is wrong, or something in the browser, such as an ad blocker, blocked the request.",
     ],
     limits:
-      "The ledger keeps the ten newest examples of each reason, and counts for 30 days. Only the ten newest dead letters were searched.",
+      "Only the ten newest examples of each reason and the ten newest failed requests were searched.",
     anEvent: "An event",
     named: (event: string) => `“${event}”`,
   },
   letters: {
-    title: "Dead letters",
+    title: "Failed requests",
     description: "Requests that were accepted but could not be ingested.",
-    none: "No dead letters.",
-    list: "Dead letters, newest first",
+    none: "No failed requests.",
+    list: "Failed requests, newest first",
     shown: (shown: number, all: number) =>
       `Showing the newest ${formatNumber(shown)} of ${formatNumber(all)}.`,
     error: "Error",
@@ -123,14 +123,14 @@ export const words = {
     bodyName: "what was sent",
     size: (bytes: number) => `${formatNumber(bytes)} bytes`,
     remove: "Delete",
-    removeTitle: "Delete this dead letter?",
+    removeTitle: "Delete this failed request?",
     removeHint: (count: number) =>
       `${items(count)} will be lost permanently and counted as discarded.`,
     removeWord: "delete",
-    removed: "Dead letter deleted",
-    sent: (count: number) => `${counted(count, "dead letter", "dead letters")} sent again`,
+    removed: "Failed request deleted",
+    sent: (count: number) => `${counted(count, "failed request", "failed requests")} sent again`,
     stillFails: "It failed again.",
     notEditable: "Requests are sent again as they arrived. They cannot be edited.",
-    viewer: "Viewers cannot send dead letters again or delete them.",
+    viewer: "Viewers cannot send failed requests again or delete them.",
   },
 } as const;

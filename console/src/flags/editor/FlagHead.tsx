@@ -58,6 +58,7 @@ export function FlagHead({ projectId, flag, names, canEdit }: FlagHeadProps) {
         />
       </div>
       <p className="text-lg">
+        {!flag.active && <span className="text-ink-2">{words.whenOn}</span>}
         {rules === null ? words.cannotTell : <Sentence parts={rulesParts(rules, names)} />}
       </p>
       <DescriptionField

@@ -16,6 +16,7 @@ interface SaveBarProps {
 export function SaveBar({ problems, changing, isOn, onReview, onDiscard }: SaveBarProps) {
   return (
     <section
+      data-save-bar
       aria-label={words.unsavedBar}
       className="sticky bottom-0 z-20 -mx-4 flex flex-wrap items-center gap-x-4 gap-y-2 border-line border-t bg-panel px-4 py-3 shadow-float sm:mx-0 sm:rounded-t-lg sm:border-x"
     >

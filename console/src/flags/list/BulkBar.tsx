@@ -1,6 +1,7 @@
 import { Power, PowerOff, Tag, Tags, Trash2, X } from "lucide-react";
 import { useState } from "react";
 import { Button, IconButton } from "@/ui/Button";
+import { FormDialog } from "@/ui/Dialog";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagList";
 import type { FlagBody } from "../model";
@@ -18,10 +19,18 @@ interface Props {
   onClear: () => void;
 }
 
+type Risk = "on" | "off" | "delete";
+
+/** More flags than these are changed only after a question. */
+const UNASKED_MAX = 5;
+
+const isRisk = (asked: string | null): asked is Risk =>
+  asked === "on" || asked === "off" || asked === "delete";
+
 /** The actions on all selected flags. */
 export function BulkBar({ projectId, flags, knownTags, onClear }: Props) {
   const [progress, setProgress] = useState<number | null>(null);
-  const [asks, setAsks] = useState<"add" | "remove" | null>(null);
+  const [asks, setAsks] = useState<"add" | "remove" | Risk | null>(null);
   const editable = flags.filter((flag) => flag.can_edit);
   const isOff = editable.length < flags.length || progress !== null;
 
@@ -34,13 +43,18 @@ export function BulkBar({ projectId, flags, knownTags, onClear }: Props) {
       setProgress(null);
     }
   };
+  const perform = (risk: Risk) => {
+    const act = risk === "delete" ? deleteAll : switchAll(risk === "on");
+    void run(act).then(risk === "delete" ? onClear : undefined);
+  };
+  const ask = (risk: Risk) => (editable.length > UNASKED_MAX ? setAsks(risk) : perform(risk));
   const own = new Set(flags.flatMap((flag) => flag.tags));
   return (
     <fieldset className="flex flex-wrap items-center gap-2" aria-label={TEXTS.group}>
-      <Button small icon={Power} disabled={isOff} onClick={() => void run(switchAll(true))}>
+      <Button small icon={Power} disabled={isOff} onClick={() => ask("on")}>
         {TEXTS.on}
       </Button>
-      <Button small icon={PowerOff} disabled={isOff} onClick={() => void run(switchAll(false))}>
+      <Button small icon={PowerOff} disabled={isOff} onClick={() => ask("off")}>
         {TEXTS.off}
       </Button>
       <Button small icon={Tag} disabled={isOff} onClick={() => setAsks("add")}>
@@ -54,13 +68,7 @@ export function BulkBar({ projectId, flags, knownTags, onClear }: Props) {
       >
         {TEXTS.untag}
       </Button>
-      <Button
-        small
-        look="danger"
-        icon={Trash2}
-        disabled={isOff}
-        onClick={() => void run(deleteAll).then(onClear)}
-      >
+      <Button small look="danger" icon={Trash2} disabled={isOff} onClick={() => ask("delete")}>
         {TEXTS.delete}
       </Button>
       <IconButton icon={X} label={TEXTS.clear} onClick={onClear} className="size-7" />
@@ -72,7 +80,15 @@ export function BulkBar({ projectId, flags, knownTags, onClear }: Props) {
           {TEXTS.running(progress, editable.length)}
         </span>
       )}
-      {asks !== null && (
+      {isRisk(asks) && (
+        <RiskDialog
+          risk={asks}
+          flags={editable}
+          onClose={() => setAsks(null)}
+          onConfirm={() => perform(asks)}
+        />
+      )}
+      {(asks === "add" || asks === "remove") && (
         <TagDialog
           isAdding={asks === "add"}
           count={editable.length}
@@ -84,3 +100,37 @@ export function BulkBar({ projectId, flags, knownTags, onClear }: Props) {
     </fieldset>
   );
 }
+
+interface RiskDialogProps {
+  risk: Risk;
+  flags: readonly FlagBody[];
+  onClose: () => void;
+  onConfirm: () => void;
+}
+
+/** Asks before many flags change, and says how many of them are on. */
+function RiskDialog({ risk, flags, onClose, onConfirm }: RiskDialogProps) {
+  const on = flags.filter((flag) => flag.active).length;
+  return (
+    <FormDialog
+      isOpen
+      isDanger={risk !== "on"}
+      onClose={onClose}
+      title={TEXTS.ask[risk](flags.length)}
+      description={risk === "on" ? TEXTS.areOff(flags.length - on) : TEXTS.areOn(on)}
+      submit={TEXTS[risk]}
+      onSubmit={onConfirm}
+    >
+      <ul className="max-h-48 overflow-y-auto font-mono text-sm">
+        {flags.slice(0, NAMED_MAX).map((flag) => (
+          <li key={flag.id}>
+            <bdi>{flag.key}</bdi>
+          </li>
+        ))}
+        {flags.length > NAMED_MAX && <li>{TEXTS.more(flags.length - NAMED_MAX)}</li>}
+      </ul>
+    </FormDialog>
+  );
+}
+
+const NAMED_MAX = 100;

@@ -46,8 +46,8 @@ export function flagColumns({ projectId, names }: Context): readonly Column<Flag
       grow: true,
       width: 214,
       wrap: true,
-      cell: ({ flag }) => <Sentence text={sentenceOf(flag, names)} />,
-      text: ({ flag }) => sentenceOf(flag, names),
+      cell: ({ flag }) => <Sentence text={whoGets(flag, names)} />,
+      text: ({ flag }) => whoGets(flag, names),
     },
     {
       id: "variants",
@@ -207,4 +207,10 @@ function TagsCell({ tags }: { tags: readonly string[] }) {
       ))}
     </span>
   );
+}
+
+/** The rules in a sentence, which begins with it where the flag is off. */
+function whoGets(flag: FlagListRow["flag"], names: Names): string {
+  const sentence = sentenceOf(flag, names);
+  return flag.active ? sentence : words.whenOn(sentence);
 }

@@ -9,6 +9,7 @@ import { keysQuery } from "../queries";
 
 const T = words.keys;
 type Scope = keyof typeof T.scopeNames;
+type Mode = keyof typeof T.modes;
 type Access = "none" | "read" | "write";
 type Expiry = keyof typeof T.expiries;
 
@@ -19,6 +20,10 @@ const EXPIRIES = (["never", "30", "90", "365"] as const).map((value) => ({
   label: T.expiries[value],
 }));
 const ACCESSES = (["none", "read", "write"] as const).map((value) => ({ value, label: T[value] }));
+const MODES = (["flags", "read", "all", "some"] as const).map((value) => ({
+  value,
+  label: T.modes[value],
+}));
 const DAY_MS = 86_400_000;
 
 interface NewKeyDialogProps {
@@ -29,10 +34,10 @@ interface NewKeyDialogProps {
 export function NewKeyDialog({ onClose, onMade }: NewKeyDialogProps) {
   const queries = useQueryClient();
   const [label, setLabel] = useState("");
-  const [mode, setMode] = useState<"all" | "some">("some");
+  const [mode, setMode] = useState<Mode>("flags");
   const [accesses, setAccesses] = useState<Partial<Record<Scope, Access>>>({});
   const [expiry, setExpiry] = useState<Expiry>("90");
-  const scopes = mode === "all" ? null : scopesOf(accesses);
+  const scopes = scopesOf(mode, accesses);
   const create = useMutation({
     mutationFn: () =>
       dataOf(
@@ -66,15 +71,7 @@ export function NewKeyDialog({ onClose, onMade }: NewKeyDialogProps) {
         error={ofField}
       />
       <SelectField label={T.expiry} value={expiry} options={EXPIRIES} onChange={setExpiry} />
-      <SelectField
-        label={T.access}
-        value={mode}
-        options={[
-          { value: "some", label: T.accessSome },
-          { value: "all", label: T.accessAll },
-        ]}
-        onChange={setMode}
-      />
+      <SelectField label={T.access} value={mode} options={MODES} onChange={setMode} />
       {mode === "some" && (
         <fieldset className="grid gap-1.5 rounded-md border border-line p-3">
           <legend className="px-1 font-medium">{T.scopes}</legend>
@@ -95,7 +92,11 @@ export function NewKeyDialog({ onClose, onMade }: NewKeyDialogProps) {
   );
 }
 
-function scopesOf(accesses: Partial<Record<Scope, Access>>): string[] {
+/** null: everything that the user may do */
+function scopesOf(mode: Mode, accesses: Partial<Record<Scope, Access>>): string[] | null {
+  if (mode === "all") return null;
+  if (mode === "flags") return ["feature_flag:read"];
+  if (mode === "read") return SCOPES.map((scope) => `${scope}:read`);
   return SCOPES.flatMap((scope) => {
     const access = accesses[scope] ?? "none";
     return access === "none" ? [] : [`${scope}:${access}`];

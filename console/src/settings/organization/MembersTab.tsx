@@ -164,8 +164,8 @@ function RemoveMemberDialog({ member, onClose }: { member: Member; onClose: () =
       isOpen
       isDanger
       onClose={onClose}
-      title={T.removeTitle(member.user.first_name)}
-      description={T.removeHint}
+      title={isOwn ? T.leaveTitle : T.removeTitle(member.user.first_name)}
+      description={isOwn ? T.leaveHint : T.removeHint}
       submit={isOwn ? T.leave : T.remove}
       onSubmit={() => remove.mutate()}
       isBusy={remove.isPending}

@@ -69,6 +69,8 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
     // All rows are laid out again whenever this is another function.
     getItemKey,
     overscan: OVERSCAN,
+    // Without it the first frame has a gap in place of the rows, and all below it moves.
+    initialRect: { width: window.innerWidth, height: window.innerHeight },
     rangeExtractor,
     scrollPaddingStart: ROW_HEIGHT,
   });
@@ -133,7 +135,10 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
       ref={box}
       data-box
       className="relative min-w-0 overflow-auto rounded-lg border border-line bg-panel"
-      style={{ maxHeight: props.maxHeight ?? "calc(100dvh - 13rem)", minHeight: "6rem" }}
+      style={{
+        maxHeight: props.maxHeight ?? "calc(100dvh - 13rem)",
+        minHeight: rows.length === 0 ? "6rem" : undefined,
+      }}
     >
       <table
         // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: keys walk through its rows, which makes it a grid.
