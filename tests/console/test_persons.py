@@ -156,6 +156,37 @@ def test_flags_now_say_why(console: Console, project: Project, ann: Json) -> Non
     expect(page.get_by_role("row", name="beta")).to_contain_text("No condition matches")
 
 
+def test_flags_are_those_of_the_browser_that_the_person_uses(
+    console: Console, project: Project
+) -> None:
+    anonymous = "018e0000-0000-7000-8000-000000000001"
+    project.flag("of-free", when(has("plan", "free")))
+    project.flag("of-ben", when(has("distinct_id", "ben")))
+    project.capture(
+        {"event": "viewed", "distinct_id": anonymous},
+        {
+            "event": "$identify",
+            "distinct_id": "ben",
+            "properties": {"$anon_distinct_id": anonymous},
+            "$set": {"plan": "pro", "email": "ben@example.com"},
+        },
+    )
+    console.open(project.at("persons"))
+    page = console.page
+    expect(page.get_by_role("row", name="ben@example.com")).to_contain_text("ben and 1 more")
+
+    console.open(project.at(f"persons/{project.person('ben')['id']}?tab=flags"))
+    expect(page.get_by_text("the id that this person used last")).to_be_visible()
+    expect(page.get_by_role("row", name="of-free")).to_contain_text("plan is pro")
+    expect(page.get_by_role("row", name="of-ben")).to_contain_text("true")
+    page.get_by_role("row", name="of-ben").click()
+
+    expect(page.get_by_label("Distinct id or e-mail address")).to_have_value("ben")
+    page.get_by_label("Distinct id or e-mail address").fill("ben@example.com")
+    expect(page.get_by_text("as ben", exact=False)).to_be_visible()
+    expect(page.get_by_role("region", name="Saved")).to_contain_text("true")
+
+
 def test_the_cohorts_and_ids_of_a_person_are_listed(
     console: Console, project: Project, ann: Json
 ) -> None:

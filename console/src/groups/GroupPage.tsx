@@ -114,6 +114,7 @@ function GroupFlags({ group }: { group: Group }) {
       projectId,
       group.group_key,
       type === undefined ? {} : { [type.group_type]: group.group_key },
+      null,
     ),
     enabled: type !== undefined,
   });
@@ -125,6 +126,7 @@ function GroupFlags({ group }: { group: Group }) {
           <FlagTable
             projectId={projectId}
             flags={found.filter((flag) => flag.groupTypeIndex === group.group_type_index)}
+            distinctId=""
             empty={words.flagsEmpty}
           />
         )}

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { Badge } from "@/ui/Badge";
 import { SearchInput } from "@/ui/Field";
-import { Visible } from "@/ui/properties";
+import { plainValue, Visible } from "@/ui/properties";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/persons";
 import type { FlagNow } from "./queries";
@@ -15,6 +15,14 @@ function reasonOf({ reason, condition }: Pick<FlagNow, "reason" | "condition">):
   const place = condition === null ? WORDS.aCondition : WORDS.condition(condition + 1);
   return WORDS.reasons[reason]?.(place) ?? reason;
 }
+
+const comparedText = ({ key, type, is_set, compared }: FlagNow["compared"][number]): string => {
+  if (type === "cohort") return WORDS.inCohort(key, compared === true);
+  return is_set === false ? WORDS.isUnset(key) : WORDS.isValue(key, plainValue(compared));
+};
+
+const whyOf = (flag: FlagNow): string =>
+  [reasonOf(flag), flag.compared.map(comparedText).join(", ")].filter(Boolean).join(": ");
 
 const COLUMNS: readonly Column<FlagNow>[] = [
   {
@@ -43,19 +51,21 @@ const COLUMNS: readonly Column<FlagNow>[] = [
     grow: true,
     wrap: true,
     sortable: true,
-    cell: reasonOf,
-    text: reasonOf,
+    cell: whyOf,
+    text: whyOf,
   },
 ];
 
 interface Props {
   projectId: string;
   flags: readonly FlagNow[];
+  /** The distinct id for which a flag that is opened is tried; empty for none. */
+  distinctId: string;
   empty: string;
 }
 
 /** Flags with their answers for a person, and why. */
-export function FlagTable({ projectId, flags, empty }: Props) {
+export function FlagTable({ projectId, flags, distinctId, empty }: Props) {
   const [text, setText] = useState("");
   const wanted = text.trim().toLowerCase();
   const rows = useMemo(
@@ -69,7 +79,9 @@ export function FlagTable({ projectId, flags, empty }: Props) {
       columns={COLUMNS}
       rows={rows}
       rowId={({ key }) => key}
-      hrefOf={({ id }) => `/project/${projectId}/flags/${id ?? ""}`}
+      hrefOf={({ id }) =>
+        `/project/${projectId}/flags/${id ?? ""}${distinctId && `?try=${encodeURIComponent(JSON.stringify(distinctId))}`}`
+      }
       toolbar={<SearchInput label={WORDS.search} value={text} onChange={setText} />}
       empty={empty}
     />

@@ -3,36 +3,67 @@ import { getRouteApi } from "@tanstack/react-router";
 import { RefreshCw } from "lucide-react";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
+import type { components } from "@/lib/schema";
 import { Button } from "@/ui/Button";
+import { Copyable } from "@/ui/Copy";
 import { SelectField } from "@/ui/Field";
 import { Loaded, Skeleton } from "@/ui/States";
+import { Time } from "@/ui/Time";
 import { words } from "@/words/persons";
 import { FlagTable } from "./FlagTable";
 import { GroupKeys } from "./GroupKeys";
-import { flagsNowQuery, type Person } from "./queries";
+import { currentClientQuery, flagsNowQuery, identifiedFirst, type Person } from "./queries";
 import type { PersonSearch } from "./search";
+
+type Client = components["schemas"]["PersonClient"];
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 const WORDS = words.flags;
 
 /** The flags of this person as an SDK would get them now, with the reasons. */
 export function PersonFlags({ person }: { person: Person }) {
-  const [first] = person.distinct_ids;
-  const { id = first } = route.useSearch();
-  if (id === undefined) return <p>{WORDS.noIds}</p>;
-  return <Evaluated key={id} person={person} distinctId={id} />;
+  const projectId = useProjectId();
+  const client = useQuery(currentClientQuery(projectId, person.id));
+  const { id } = route.useSearch();
+  if (person.distinct_ids.length === 0) return <p>{WORDS.noIds}</p>;
+  if (client.isPending) return <Skeleton rows={4} />;
+  const [likely = ""] = identifiedFirst(person.distinct_ids);
+  const distinctId = id ?? client.data?.distinct_id ?? likely;
+  return (
+    <Evaluated key={distinctId} person={person} distinctId={distinctId} client={client.data} />
+  );
 }
 
-function Evaluated({ person, distinctId }: { person: Person; distinctId: string }) {
+interface EvaluatedProps {
+  person: Person;
+  distinctId: string;
+  /** undefined where the events could not be read */
+  client: Client | undefined;
+}
+
+function Evaluated({ person, distinctId, client }: EvaluatedProps) {
   const projectId = useProjectId();
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const groups = useMemo(() => search.groups ?? {}, [search.groups]);
-  const flags = useQuery(flagsNowQuery(projectId, distinctId, groups));
+  const isCurrent = client?.distinct_id === distinctId;
+  const groups = useMemo(
+    () => search.groups ?? (isCurrent ? client.groups : {}),
+    [search.groups, isCurrent, client],
+  );
+  const deviceId = isCurrent ? client.device_id : null;
+  const flags = useQuery(flagsNowQuery(projectId, distinctId, groups, deviceId));
   const change = (next: PersonSearch) =>
     void navigate({ search: { ...search, ...next, tab: "flags" }, replace: true });
   return (
     <div className="flex min-w-0 flex-col gap-4">
+      <p className="text-ink-2">
+        {WORDS.as} <Copyable text={distinctId} what={words.distinctId} />{" "}
+        {isCurrent && client.seen_at !== null ? (
+          <>
+            {WORDS.usedNow} <Time at={client.seen_at} />
+          </>
+        ) : null}
+      </p>
       <p className="text-ink-2">{WORDS.hint}</p>
       <div className="flex flex-wrap items-end gap-3">
         {person.distinct_ids.length > 1 && (
@@ -52,7 +83,14 @@ function Evaluated({ person, distinctId }: { person: Person; distinctId: string 
       {flags.isPending && <Skeleton rows={4} />}
       {!flags.isPending && (
         <Loaded query={flags}>
-          {(rows) => <FlagTable projectId={projectId} flags={rows} empty={WORDS.empty} />}
+          {(rows) => (
+            <FlagTable
+              projectId={projectId}
+              flags={rows}
+              distinctId={distinctId}
+              empty={WORDS.empty}
+            />
+          )}
         </Loaded>
       )}
     </div>

@@ -14,7 +14,7 @@ import { PersonActions } from "./PersonActions";
 import { PersonCohorts } from "./PersonCohorts";
 import { PersonIds } from "./PersonIds";
 import { PersonProperties } from "./PersonProperties";
-import { fullNameOf, type Person, personQuery } from "./queries";
+import { fullNameOf, identifiedFirst, type Person, personQuery } from "./queries";
 import type { PersonTab } from "./search";
 import { Timeline } from "./Timeline";
 
@@ -61,7 +61,7 @@ export default function PersonPage() {
 }
 
 function Summary({ person }: { person: Person }) {
-  const [first] = person.distinct_ids;
+  const [first] = identifiedFirst(person.distinct_ids);
   const fullName = fullNameOf(person);
   return (
     <div className="-mt-3 flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1 text-ink-2">

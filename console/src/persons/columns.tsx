@@ -5,7 +5,7 @@ import type { Column } from "@/ui/table";
 import { formatDateTime } from "@/words/format";
 import { words } from "@/words/persons";
 import type { Person } from "./queries";
-import { emailOf } from "./queries";
+import { emailOf, identifiedFirst } from "./queries";
 
 const PROPERTIES_MAX = 60;
 
@@ -29,15 +29,15 @@ const FIRST: readonly Column<Person>[] = [
     id: "ids",
     header: words.columns.ids,
     grow: true,
-    cell: ({ distinct_ids: [first = "", ...rest] }) => (
+    cell: ({ distinct_ids: ids }) => (
       <span className="flex items-baseline gap-1.5">
-        <TwoLines text={first} />
-        {rest.length > 0 && (
-          <span className="shrink-0 text-ink-3">{words.moreIds(rest.length)}</span>
+        <TwoLines text={identifiedFirst(ids)[0] ?? ""} />
+        {ids.length > 1 && (
+          <span className="shrink-0 text-ink-3">{words.moreIds(ids.length - 1)}</span>
         )}
       </span>
     ),
-    text: (person) => person.distinct_ids.join(" "),
+    text: (person) => identifiedFirst(person.distinct_ids).join(" "),
   },
   {
     id: "identified",

@@ -184,6 +184,25 @@ export const personCohortsQuery = (projectId: string, personId: string) =>
     },
   });
 
+/** The identity with which the person's browser or app asks for flags now. */
+export const currentClientQuery = (projectId: string, personId: string) =>
+  queryOptions({
+    queryKey: ["persons", projectId, "client", personId],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/persons/{id}/current_client/", {
+          params: { path: { project_id: projectId, id: personId } },
+          signal,
+        }),
+      ),
+  });
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Return the ids with those first that a person was identified with: anonymous ids are UUIDs. */
+export const identifiedFirst = (ids: readonly string[]): string[] =>
+  [...ids].sort((one, other) => Number(UUID.test(one)) - Number(UUID.test(other)));
+
 export interface FlagNow {
   key: string;
   id: number | undefined;
@@ -191,6 +210,7 @@ export interface FlagNow {
   value: boolean | string;
   reason: string;
   condition: number | null;
+  compared: readonly components["schemas"]["ComparedProperty"][];
   /** null: the flag is of persons */
   groupTypeIndex: number | null;
 }
@@ -208,12 +228,18 @@ export const flagsNowQuery = (
   projectId: string,
   distinctId: string,
   groups: Record<string, string>,
+  deviceId: string | null,
 ) =>
   queryOptions({
-    queryKey: ["flags", projectId, "reasons", distinctId, groups],
+    queryKey: ["flags", projectId, "reasons", distinctId, groups, deviceId],
     queryFn: async ({ signal }): Promise<FlagNow[]> => {
       const path = { project_id: projectId };
-      const query = { distinct_id: distinctId, groups: JSON.stringify(groups) };
+      const query = {
+        distinct_id: distinctId,
+        groups: JSON.stringify(groups),
+        compared: true,
+        ...(deviceId !== null && { device_id: deviceId }),
+      };
       const [reasons, flags] = await Promise.all([
         dataOf(
           api.GET("/api/projects/{project_id}/feature_flags/evaluation_reasons/", {
@@ -236,6 +262,7 @@ export const flagsNowQuery = (
         value,
         reason: evaluation.reason,
         condition: evaluation.condition_index,
+        compared: evaluation.compared ?? [],
         groupTypeIndex: groupTypeOf(known.get(key)?.filters),
       }));
     },

@@ -185,6 +185,7 @@ export const words = {
   isSameAnswer: "The unsaved flag gives the same answer.",
   isOtherAnswer: "The unsaved flag gives a different answer.",
   unknownPerson: "No person has this id or address. Only the overrides apply.",
+  asId: "as",
   severalPersons: "Several people have this address. Enter a distinct id.",
   openPerson: "Open person",
   willBeNew: "It does not exist yet.",

@@ -196,6 +196,12 @@ export const words = {
     off: "false",
     disabled: "disabled",
     hint: "Evaluated now as for an SDK. Nothing is counted.",
+    as: "Evaluated for",
+    usedNow: "the id that this person used last,",
+    isValue: (name: string, value: string) => `${name} is ${value}`,
+    isUnset: (name: string) => `${name} is not set`,
+    inCohort: (id: string, isMember: boolean) =>
+      isMember ? `in cohort ${id}` : `not in cohort ${id}`,
     noIds: "Flags cannot be evaluated without a distinct id.",
     empty: "This project has no flags.",
     refresh: "Evaluate again",

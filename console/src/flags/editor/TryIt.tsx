@@ -137,6 +137,12 @@ function Who({
       >
         <bdi>{subject.person.name.slice(0, 80)}</bdi>
       </Link>
+      {subject.distinctId !== subject.person.name && (
+        <>
+          {" "}
+          {words.asId} <bdi className="font-mono">{subject.distinctId.slice(0, 80)}</bdi>
+        </>
+      )}
     </p>
   );
 }

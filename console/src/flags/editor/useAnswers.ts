@@ -10,6 +10,7 @@ import {
   type UnsavedReasons,
 } from "../queries";
 
+type Client = components["schemas"]["PersonClient"];
 type Person = Pick<components["schemas"]["PersonBody"], "id" | "name" | "distinct_ids">;
 
 export interface Asked {
@@ -27,6 +28,8 @@ export interface Subject {
   person: Person | null;
   /** Several people have the address. */
   isAmbiguous: boolean;
+  /** What the person's browser sends beside the id; null where an id was entered. */
+  client: Client | null;
 }
 
 /** Finds the person of a distinct id or an e-mail address; the text is tried as an id first. */
@@ -42,14 +45,21 @@ const subjectQuery = (projectId: string, who: string) =>
           }),
         );
       const [byId] = (await find({ distinct_id: who })).results;
-      if (byId !== undefined) return { distinctId: who, person: byId, isAmbiguous: false };
+      if (byId !== undefined) {
+        return { distinctId: who, person: byId, isAmbiguous: false, client: null };
+      }
       const found = who.includes("@") ? (await find({ email: who })).results : [];
       const [person] = found;
-      const distinctId = person?.distinct_ids[0];
-      if (found.length !== 1 || person === undefined || distinctId === undefined) {
-        return { distinctId: who, person: null, isAmbiguous: found.length > 1 };
+      if (found.length !== 1 || person === undefined || person.distinct_ids.length === 0) {
+        return { distinctId: who, person: null, isAmbiguous: found.length > 1, client: null };
       }
-      return { distinctId, person, isAmbiguous: false };
+      const client = await dataOf(
+        api.GET("/api/projects/{project_id}/persons/{id}/current_client/", {
+          params: { path: { project_id: projectId, id: person.id } },
+          signal,
+        }),
+      );
+      return { distinctId: client.distinct_id, person, isAmbiguous: false, client };
     },
     staleTime: 10_000,
   });
@@ -71,7 +81,11 @@ export function useAnswers(projectId: string, asked: Asked, unsaved: UnsavedFlag
     placeholderData: keepPreviousData,
   });
   const distinctId = settledWho === who ? subject.data?.distinctId : undefined;
-  const now = useMemo(() => JSON.stringify({ ...unsaved, ...evaluation(asked) }), [unsaved, asked]);
+  const client = settledWho === who ? (subject.data?.client ?? null) : null;
+  const now = useMemo(
+    () => JSON.stringify({ ...unsaved, ...evaluation(asked, client) }),
+    [unsaved, asked, client],
+  );
   const settled = useSettled(now);
   const body: UnsavedEvaluation = { ...JSON.parse(settled), distinct_id: distinctId ?? "" };
   const isReady = who !== "" && unsaved !== null && distinctId !== undefined;
@@ -89,13 +103,15 @@ export function useAnswers(projectId: string, asked: Asked, unsaved: UnsavedFlag
   };
 }
 
-function evaluation(asked: Asked): UnsavedEvaluation {
-  const groups = Object.fromEntries(Object.entries(asked.groups).filter(([, key]) => key !== ""));
+function evaluation(asked: Asked, client: Client | null): UnsavedEvaluation {
+  const entered = Object.entries(asked.groups).filter(([, key]) => key !== "");
+  const groups = { ...client?.groups, ...Object.fromEntries(entered) };
+  const deviceId = asked.deviceId || (client?.device_id ?? "");
   const has = (one: object) => Object.keys(one).length > 0;
   return {
     ...(has(asked.personProperties) && { person_properties: { ...asked.personProperties } }),
     ...(has(groups) && { groups }),
     ...(has(asked.groupProperties) && { group_properties: { ...asked.groupProperties } }),
-    ...(asked.deviceId !== "" && { device_id: asked.deviceId }),
+    ...(deviceId !== "" && { device_id: deviceId }),
   };
 }

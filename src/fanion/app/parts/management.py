@@ -179,7 +179,12 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
     managed = FlagService(flags.store, flags.bus, usage.last_evaluated)
     blast_radius = BlastRadius(records, events)
     previews = FlagPreviews(
-        UnsavedFlagStore(records), flags.evaluator.subjects, blast_radius, server.flag_changes
+        UnsavedFlagStore(records),
+        flags.evaluator.subjects,
+        blast_radius,
+        server.flag_changes,
+        flags.evaluator.flag_sets,
+        _timelines(server),
     )
     return {
         "flags": managed,
@@ -239,6 +244,11 @@ def _account_dependencies(server: Server) -> dict[str, object]:
     }
 
 
+def _timelines(server: Server) -> Timelines:
+    records = server.public.records
+    return Timelines(records, server.events, partial(cohorts_entered, records))
+
+
 def _data_dependencies(server: Server) -> dict[str, object]:
     records, events = server.public.records, server.events
     return {
@@ -257,7 +267,7 @@ def _data_dependencies(server: Server) -> dict[str, object]:
             server.ingestion.versions,
         ),
         "merges": PersonMerges(records, events, server.public.log, partial(is_ingested, records)),
-        "timelines": Timelines(records, events, partial(cohorts_entered, records)),
+        "timelines": _timelines(server),
         "ingestion": IngestionReports(
             server.ingestion.ledger, DeadLetters(records), server.public.backlogs
         ),

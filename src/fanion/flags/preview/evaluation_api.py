@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from litestar import Controller, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
 from fanion.cohorts.model import ImportQuery, MembersImport
@@ -26,7 +26,7 @@ from fanion.flags.engine.definition import grouped_filters
 from fanion.flags.engine.model import Decision, Subject, disabled
 from fanion.flags.evaluation.request import FlagRequest, id_text
 from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.preview.schemas import UnsavedEvaluation, UnsavedReasons
+from fanion.flags.preview.schemas import ComparedProperty, UnsavedEvaluation, UnsavedReasons
 from fanion.flags.preview.service import FlagPreviews
 from fanion.flags.sdk.local_evaluation import flag_summary
 from fanion.projects.request_api import ManagementRequest, scoped
@@ -39,9 +39,16 @@ _COHORT_NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}
 GroupsText = Annotated[str, Meta(description="JSON object as text: group type → group key.")]
 
 
-class EvaluationBody(Struct, kw_only=True):
+class EvaluationBody(Struct, kw_only=True, omit_defaults=True):
     reason: str
     condition_index: int | None
+    compared: Annotated[
+        list[ComparedProperty] | UnsetType,
+        Meta(
+            description="Only with `compared=true`: the comparisons of the condition that decided, "
+            "or those that failed."
+        ),
+    ] = UNSET
 
 
 class EvaluatedFlag(Struct, kw_only=True):
@@ -81,24 +88,31 @@ class FlagEvaluationApi(Controller):
         self,
         request: ManagementRequest,
         evaluation: NamedDependency[FlagEvaluation],
+        previews: NamedDependency[FlagPreviews],
         distinct_id: FromQuery[str | None] = None,
         groups: FromQuery[GroupsText] = "{}",
+        device_id: FromQuery[str | None] = None,
+        compared: FromQuery[bool] = False,
     ) -> dict[str, EvaluatedFlag]:
         """Returns a value and its reason by flag key, including disabled flags.
 
         Flags that cannot be computed now are omitted. `distinct_id` is the caller's own by default.
+        `device_id` is for flags that bucket by device. With `compared=true`, each reason has the
+        values that were compared; a scoped key then needs `person:read` too, and `group:read` for
+        `groups`.
         """
         if distinct_id is None:
             distinct_id = request.principal.user.distinct_id
         if not distinct_id:
             raise Invalid("distinct_id is required", attr="distinct_id")
-        flag_request = FlagRequest(
-            Subject(stored_distinct_id(distinct_id), groups=read_groups(groups))
+        subject = Subject(
+            stored_distinct_id(distinct_id), groups=read_groups(groups), device_id=device_id or None
         )
+        values = await previews.compared_values(request, subject) if compared else None
         _, result = await evaluation.evaluator.evaluate(
-            request.project.id, flag_request, with_inactive=True
+            request.project.id, FlagRequest(subject), with_inactive=True
         )
-        return {key: _evaluated(decision) for key, decision in result.decisions.items()}
+        return {key: _evaluated(decision, values) for key, decision in result.decisions.items()}
 
     @post(
         "/evaluation_reasons",
@@ -164,8 +178,14 @@ def read_groups(raw: str) -> Mapping[str, str]:
     return {name: id_text(key) for name, key in groups.items() if key is not None}
 
 
-def _evaluated(decision: Decision) -> EvaluatedFlag:
-    reason = EvaluationBody(reason=decision.reason.value, condition_index=decision.condition_index)
+def _evaluated(
+    decision: Decision, compared: Mapping[str, list[ComparedProperty]] | None
+) -> EvaluatedFlag:
+    reason = EvaluationBody(
+        reason=decision.reason.value,
+        condition_index=decision.condition_index,
+        compared=UNSET if compared is None else compared.get(decision.key, []),
+    )
     return EvaluatedFlag(value=decision.value, evaluation=reason)
 
 

@@ -18,6 +18,8 @@ from fanion.rest.validation import INTEGER_MAX, given_fields
 
 # Limit of a property's value in a response; a person may have half a megabyte of properties.
 COMPARED_CHARS_MAX = 500
+# Comparisons of a flag that are listed as the reason.
+COMPARED_MAX = 20
 
 _encode = msgspec.json.Encoder().encode
 
@@ -202,6 +204,23 @@ def explained_flag(row: FlagRow, explanation: Explanation) -> ExplainedFlag:
         is_held_out=explanation.is_held_out,
         conditions=[_evaluated_condition(condition) for condition in explanation.conditions],
     )
+
+
+def deciding_properties(explanation: Explanation) -> list[ComparedProperty]:
+    """Return the comparisons of the condition that decided, or those that no condition passed."""
+    decision, conditions = explanation.decision, explanation.conditions
+    if decision is None or not conditions:
+        return []
+    if decision.condition_index is not None:
+        leaves = [
+            leaf
+            for condition in conditions
+            if condition.index == decision.condition_index
+            for leaf in condition.leaves
+        ]
+    else:
+        leaves = [leaf for each in conditions for leaf in each.leaves if not leaf.matches]
+    return [_compared_property(leaf) for leaf in leaves[:COMPARED_MAX]]
 
 
 def _value(decision: Decision | None) -> bool | str | None:

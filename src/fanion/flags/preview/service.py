@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from fanion.errors import BodyTooLarge, Invalid
+from fanion.errors import BodyTooLarge, Invalid, NotFound
 from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.definitions import unsaved_store as storage
 from fanion.flags.definitions.access_store import access_of
@@ -22,18 +22,24 @@ from fanion.flags.engine.evaluate import NOTHING, find_needs
 from fanion.flags.engine.explain import explain
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.model import Subject
+from fanion.flags.evaluation.cache import FlagSets
 from fanion.flags.evaluation.request import id_text
 from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.flags.preview.change import Question, Version
 from fanion.flags.preview.change_client import ChangePreviews
 from fanion.flags.preview.schemas import (
+    ComparedProperty,
     ExplainedFlag,
     UnsavedEvaluation,
     UnsavedFlag,
     UnsavedReasons,
+    deciding_properties,
     explained_flag,
 )
 from fanion.flags.preview.unsaved_store import UnsavedFlagStore
+from fanion.persons.timeline.api import FUTURE
+from fanion.persons.timeline.current_client import CurrentClient
+from fanion.persons.timeline.service import Timelines
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.unknown_fields import shortened
 from fanion.wire.distinct_id import stored_distinct_id
@@ -52,6 +58,8 @@ class FlagPreviews:
     subjects: SubjectStore
     blast_radius: BlastRadius
     changes: ChangePreviews
+    flag_sets: FlagSets
+    timelines: Timelines
 
     async def unsaved_flag(
         self, request: ManagementRequest, data: UnsavedFlag
@@ -94,14 +102,34 @@ class FlagPreviews:
             unsaved=await self._explained(project_id, flag.unsaved, subject, now),
         )
 
+    async def compared_values(
+        self, request: ManagementRequest, subject: Subject
+    ) -> Mapping[str, list[ComparedProperty]]:
+        """Return what decided each saved flag for a subject, by flag key.
+
+        Raises:
+            PermissionDenied: A scope is missing: the answer contains stored properties.
+        """
+        request.principal.require_scope("person:read")
+        if subject.groups:
+            request.principal.require_scope("group:read")
+        project_id, now = request.project.id, request.app.state.now()
+        flag_set = await self.flag_sets.flag_set_of(project_id)
+        missing = find_needs(flag_set, subject)
+        if missing is not NOTHING:
+            read = await self.subjects.read_values(project_id, flag_set, subject, missing)
+            subject = replace(subject, **read)
+        return await asyncio.to_thread(_compared_values, flag_set, subject, now)
+
     async def _subject(self, request: ManagementRequest, data: UnsavedEvaluation) -> Subject:
         """Return the subject as a client would describe it."""
+        client = await self._client(request, data)
         return Subject(
-            await self._distinct_id(request, data),
+            client.distinct_id,
             sent=_object(data.person_properties),
             groups=_keys(_object(data.groups)),
             group_properties=_properties(_object(data.group_properties)),
-            device_id=data.device_id or None,
+            device_id=data.device_id or client.device_id,
         )
 
     async def _explained(
@@ -118,7 +146,12 @@ class FlagPreviews:
         explanation = await asyncio.to_thread(explain, flag_set, row.key, subject, now)
         return explained_flag(row, explanation)
 
-    async def _distinct_id(self, request: ManagementRequest, data: UnsavedEvaluation) -> str:
+    async def _client(self, request: ManagementRequest, data: UnsavedEvaluation) -> CurrentClient:
+        """Return the client of the person that the request names in one way, or of the caller.
+
+        Raises:
+            Invalid: There is no such person, or it is named in two ways.
+        """
         named = [
             name
             for name in ("distinct_id", "email", "person_id")
@@ -128,12 +161,25 @@ class FlagPreviews:
             raise Invalid(f"Send either {named[0]} or {named[1]}, not both.", attr=named[1])
         project_id = request.project.id
         if isinstance(data.distinct_id, str):
-            return stored_distinct_id(data.distinct_id)
+            return CurrentClient(distinct_id=stored_distinct_id(data.distinct_id))
+        person = data.person_id
         if isinstance(data.email, str):
-            return await self.store.distinct_id_of_email(project_id, data.email)
-        if data.person_id is not None and data.person_id is not UNSET:
-            return await self.store.distinct_id_of_person(project_id, data.person_id)
-        return request.principal.user.distinct_id
+            person = await self.store.person_of_email(project_id, data.email)
+        if person is None or person is UNSET:
+            return CurrentClient(distinct_id=request.principal.user.distinct_id)
+        try:
+            now = request.app.state.now()
+            return await self.timelines.current_client(project_id, person, now + FUTURE)
+        except NotFound:
+            raise Invalid("No person has this id.", code="does_not_exist", attr=named[0]) from None
+
+
+def _compared_values(
+    flag_set: FlagSet, subject: Subject, now: datetime
+) -> Mapping[str, list[ComparedProperty]]:
+    return {
+        key: deciding_properties(explain(flag_set, key, subject, now)) for key in flag_set.by_key
+    }
 
 
 def _switched_on(row: FlagRow, around: FlagDefinitions) -> FlagSet:

@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from msgspec import UNSET
-from sqlalchemy import Select, func, select
+from sqlalchemy import select
 
 from fanion.db.engine import Records
-from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.db.schema.tables import persons
 from fanion.errors import Invalid, NotFound
 from fanion.flags.definitions.model import FlagAccess
 from fanion.flags.definitions.schemas import StaleFlag, changed_columns, created_columns, flag_body
@@ -22,8 +22,6 @@ from fanion.flags.preview.schemas import UnsavedFlag as UnsavedFields
 from fanion.flags.preview.schemas import flag_changes, new_flag
 
 _person = persons.c
-_link = person_distinct_ids.c
-_override = person_overrides.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +59,24 @@ class UnsavedFlagStore:
             raise StaleFlag(flag_body(flag, access), flag.definition.version)
         return flag
 
-    async def distinct_id_of_email(self, project_id: int, email: str) -> str:
-        """Return the first distinct id of the person with this e-mail address.
+    async def person_of_email(self, project_id: int, email: str) -> UUID:
+        """Return the person with this e-mail address.
 
         Raises:
             Invalid: No person, or more than one, has the address.
         """
         has_email = (_person.project_id == project_id, _person.email == email.lower())
-        rows = await self.records.fetch(_first_ids().where(*has_email).limit(2))
+        rows = await self.records.fetch(select(_person.uuid).where(*has_email).limit(2))
         if len(rows) > 1:
             raise Invalid(
                 "Several persons have this e-mail address. Give a person_id or a distinct_id.",
                 code="not_unique",
                 attr="email",
             )
-        return _only_distinct_id(rows, "email", "No person has this e-mail address.")
-
-    async def distinct_id_of_person(self, project_id: int, person: UUID) -> str:
-        """Return the first distinct id of a person; for a merged person, that of the survivor.
-
-        Raises:
-            Invalid: There is no such person.
-        """
-        survivor = select(_override.new_person).where(
-            _override.project_id == project_id, _override.old_person == person
-        )
-        overrides = await self.records.fetch(survivor)
-        is_person = _person.uuid == (overrides[0].new_person if overrides else person)
-        rows = await self.records.fetch(
-            _first_ids().where(_person.project_id == project_id, is_person)
-        )
-        return _only_distinct_id(rows, "person_id", "No person has this id.")
+        if not rows:
+            raise Invalid("No person has this e-mail address.", code="does_not_exist", attr="email")
+        person: UUID = rows[0].uuid
+        return person
 
 
 def _columns(data: UnsavedFields, flag: StoredFlag | None, now: datetime) -> Mapping[str, Any]:
@@ -99,16 +84,3 @@ def _columns(data: UnsavedFields, flag: StoredFlag | None, now: datetime) -> Map
     if flag is None:
         return created_columns(new_flag(data), now)
     return changed_columns(flag_changes(data), flag)
-
-
-def _first_ids() -> Select[Any]:
-    """Select the first distinct id of each person."""
-    first = select(func.min(_link.distinct_id)).where(_link.person_id == _person.id)
-    return select(first.scalar_subquery().label("distinct_id"))
-
-
-def _only_distinct_id(rows: Any, attr: str, missing: str) -> str:
-    if not rows or rows[0].distinct_id is None:
-        raise Invalid(missing, code="does_not_exist", attr=attr)
-    distinct_id: str = rows[0].distinct_id
-    return distinct_id

@@ -79,6 +79,18 @@ class TimelineCohort(Struct, kw_only=True):
     is_static: bool
 
 
+class PersonClient(Struct, kw_only=True):
+    """The identity with which a person's client asks for flags."""
+
+    distinct_id: str
+    groups: Annotated[dict[str, str], Meta(description="Group type → group key.")]
+    device_id: Annotated[str | None, Meta(description="`$device_id` of the client.")]
+    seen_at: Annotated[
+        datetime | None,
+        Meta(description="Time of its newest event. Null without events: the id is then a guess."),
+    ]
+
+
 class TimelineEntry(Struct, kw_only=True):
     kind: Kind
     timestamp: Annotated[str, Meta(description="ISO 8601 with offset.")]
@@ -141,6 +153,32 @@ class TimelineApi(Controller):
         page = await timelines.timeline_page(request.project.id, person, query)
         results = await asyncio.to_thread(_entry_bodies, page.entries)
         return TimelineBody(next=_next_url(request, query, page), results=results)
+
+    @get(
+        "/{person_id:str}/current_client",
+        summary="Retrieve the identity with which a person's client asks for flags",
+    )
+    async def current_client(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        timelines: NamedDependency[Timelines],
+    ) -> PersonClient:
+        """Return the distinct id, groups and device id that the person's browser or app uses now.
+
+        They are those of its newest event, so that flags that are evaluated for them are the flags
+        that the client gets. The anonymous id of a browser that was identified since is replaced.
+        """
+        before = request.app.state.now() + FUTURE
+        client = await timelines.current_client(
+            request.project.id, read_person_id(person_id), before
+        )
+        return PersonClient(
+            distinct_id=client.distinct_id,
+            groups=dict(client.groups),
+            device_id=client.device_id,
+            seen_at=client.seen_at,
+        )
 
 
 def _timeline_query(

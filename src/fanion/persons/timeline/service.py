@@ -12,6 +12,13 @@ from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.events.event import PersonEvent, PersonEventQuery
 from fanion.events.storage.store import EventStore
+from fanion.persons.store import get_person
+from fanion.persons.timeline.current_client import (
+    EVENTS_MAX,
+    CurrentClient,
+    client_of_events,
+    client_of_ids,
+)
 from fanion.persons.timeline.model import (
     EnteredCohort,
     Entry,
@@ -104,6 +111,32 @@ class Timelines:
             last = whole[query.limit - 1]
             return TimelinePage(whole[: query.limit], (last.timestamp, last.position))
         return TimelinePage(whole, rest)
+
+    async def current_client(
+        self, project_id: int, person: UUID | int, before: datetime
+    ) -> CurrentClient:
+        """Return the client of a person as it would ask for flags now.
+
+        Args:
+            before: Exclusive time of its events.
+
+        Raises:
+            NotFound: The project has no such person, or the person has no distinct id.
+            EventStoreUnavailable: The events cannot be read.
+        """
+        async with self.records.read() as connection:
+            stored = await connection.run_sync(find_person, project_id, person)
+        if stored is None:
+            raise NotFound
+        query = PersonEventQuery(stored.uuid, stored.distinct_ids, before, EVENTS_MAX)
+        rows = await self.events.timeline(project_id, query)
+        client = await asyncio.to_thread(client_of_events, rows)
+        if client is None:
+            whole = await get_person(self.records, project_id, stored.id)
+            client = client_of_ids([] if whole is None else whole.distinct_ids)
+        if client is None:
+            raise NotFound
+        return client
 
     async def _read_events(
         self, project_id: int, person: TimelinePerson, query: TimelineQuery
