@@ -1,15 +1,20 @@
 """The activity log, as the API returns it."""
 
+from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
+from sqlalchemy import select
 
 from fanion.activity.model import ActivityRecord, Author, Change
 from fanion.activity.store import record_activity
-from fanion.db.schema.tables import projects
-from fanion.projects.model import Project
+from fanion.db.schema.tables import projects, users
+from fanion.projects.model import Level, Project
 from tests.support.application import Json, Tenant
-from tests.support.management import NOW
+from tests.support.management import NOW, add_member, invalid
+
+OWN_SCOPES = ("FeatureFlag", "Cohort")
 
 
 async def author_of(tenant: Tenant, project_id: int | None = None) -> Author:
@@ -166,3 +171,75 @@ async def test_an_entry_is_undone_with_its_change(tenant: Tenant) -> None:
             raise ZeroDivisionError
 
     assert (await activity(tenant))["total_count"] == 0
+
+
+SIGN_IN = Change(type="User", action="created", field="address", after="192.0.2.7")
+METHOD = Change(type="User", action="created", field="method", after="password")
+
+
+async def addresses(client: httpx.AsyncClient) -> dict[str, list[str]]:
+    """Return the fields of each sign-in that a client is shown, by the account's name."""
+    entries = (await client.get("/activity_log/", params={"scope": "User"})).json()["results"]
+    return {
+        entry["detail"]["name"]: [change["field"] for change in entry["detail"]["changes"]]
+        for entry in entries
+        if entry["activity"] == "logged_in"
+    }
+
+
+async def test_where_others_sign_in_is_for_administrators(tenant: Tenant) -> None:
+    people: list[Any] = []
+    for name, level in (("mia", Level.MEMBER), ("ada", Level.ADMIN)):
+        added = await add_member(tenant.server.records, name, level, tenant.organization_id)
+        people.append(added)
+        async with tenant.server.records.read() as connection:
+            uuid = await connection.scalar(select(users.c.uuid).where(users.c.id == added.user_id))
+        signed_in = {"scope": "User", "item_id": str(uuid), "activity": "logged_in", "name": name}
+        await note(tenant, **signed_in, changes=[METHOD, SIGN_IN])
+
+    path = f"/api/projects/{tenant.project_id}"
+    async with (
+        tenant.server.client(people[0].key, path) as member,
+        tenant.server.client(people[1].key, path) as admin,
+    ):
+        shown = [await addresses(client) for client in (member, admin)]
+
+    whole, cut = ["method", "address"], ["method"]
+    assert shown == [{"mia": whole, "ada": cut}, {"mia": whole, "ada": whole}]
+
+
+async def test_entries_are_filtered_by_author_kind_deed_name_and_time(tenant: Tenant) -> None:
+    start = tenant.server.clock.now()
+    await note(tenant, scope="FeatureFlag", name="dark-mode")
+    tenant.server.clock.move(hours=1)
+    await note(tenant, scope="Cohort", name="Big spenders", activity="deleted")
+
+    async def names(**query: Any) -> list[str]:
+        found = (await activity(tenant, **query))["results"]
+        return [entry["detail"]["name"] for entry in found if entry["scope"] in OWN_SCOPES]
+
+    assert await names(scopes="FeatureFlag,Cohort") == ["Big spenders", "dark-mode"]
+    assert await names(scopes="Cohort") == ["Big spenders"]
+    assert await names(activity="deleted") == ["Big spenders"]
+    assert await names(search="DARK-") == ["dark-mode"]
+    assert await names(search="%") == []
+    assert await names(since=(start + timedelta(minutes=1)).isoformat()) == ["Big spenders"]
+    assert await names(until=(start + timedelta(minutes=1)).isoformat()) == ["dark-mode"]
+    assert await names(user=tenant.owner["uuid"]) == ["Big spenders", "dark-mode"]
+    assert await names(user="system") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ({"user": "ann"}, "Enter the UUID of a user, or system."),
+        ({"since": "soon"}, "Enter a valid date or a relative one such as -4h."),
+    ],
+)
+async def test_filters_that_cannot_be_read_are_named(
+    tenant: Tenant, query: dict[str, str], detail: str
+) -> None:
+    answer = await tenant.api.get("/activity_log/", params=query)
+
+    (name,) = query
+    assert (answer.status_code, answer.json()) == (400, invalid("invalid_input", detail, name))

@@ -1,12 +1,24 @@
 """The activity log in the records store."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Text,
+    func,
+    insert,
+    or_,
+    select,
+    type_coerce,
+)
 
 from fanion.activity.model import (
     ActivityRecord,
@@ -26,6 +38,7 @@ NAME_CHARS_MAX = 400  # longer names of items are cut
 
 # The scope of entries about the account of a user, such as a sign-in.
 ACCOUNTS: Scope = "User"
+SYSTEM: Final = "system"
 
 _entry = activity_log.c
 
@@ -94,6 +107,49 @@ def record_in_organization(
         record_activity(connection, organization_record(author, change))
 
 
+@dataclass(frozen=True, slots=True)
+class ActivityFilters:
+    """What a list of entries is limited to, beside the item; None for no limit.
+
+    Attributes:
+        scopes: The kinds of items; empty for all.
+        user: The author; `SYSTEM` for entries without a user.
+        activity: What happened, for example `deleted`.
+        text: A part of the item's name or of a changed value.
+        since: Inclusive.
+        until: Exclusive.
+    """
+
+    scopes: Sequence[str] = ()
+    user: UUID | Literal["system"] | None = None
+    activity: str | None = None
+    text: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def conditions(self) -> list[ColumnElement[bool]]:
+        conditions: list[ColumnElement[bool]] = []
+        if self.scopes:
+            conditions.append(_entry.scope.in_(self.scopes))
+        if self.user == SYSTEM:
+            conditions.append(_entry.user_id.is_(None))
+        elif self.user is not None:
+            author = select(users.c.id).where(users.c.uuid == self.user).scalar_subquery()
+            conditions.append(_entry.user_id == author)
+        if self.activity is not None:
+            conditions.append(_entry.activity == self.activity)
+        if self.text:
+            # As it stands in JSON, without the quotes around it.
+            part = msgspec.json.encode(self.text).decode()[1:-1]
+            conditions.append(type_coerce(_entry.detail, Text).icontains(part, autoescape=True))
+        if self.since is not None:
+            conditions.append(_entry.created_at >= self.since)
+        if self.until is not None:
+            conditions.append(_entry.created_at < self.until)
+        return conditions
+
+
 async def page(
     records: Records,
     project_id: int,
@@ -102,6 +158,7 @@ async def page(
     scope: str | None = None,
     item_id: str | None = None,
     only_account: UUID | None = None,
+    filters: ActivityFilters | None = None,
 ) -> tuple[list[StoredActivity], int]:
     """Return one page of the entries, newest first, and the number of all that match.
 
@@ -112,6 +169,8 @@ async def page(
             the entries of all accounts.
     """
     conditions = _conditions(project_id, scope, item_id)
+    if filters is not None:
+        conditions += filters.conditions
     if only_account is not None:
         conditions.append(or_(_entry.scope != ACCOUNTS, _entry.item_id == str(only_account)))
     rows: Select[Any] = (

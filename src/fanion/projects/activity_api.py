@@ -3,9 +3,11 @@
 Source: flags.md, section 14; cohorts.md, section 24.
 """
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlencode
+from uuid import UUID
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
@@ -13,10 +15,12 @@ from litestar.params import FromQuery, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.activity.model import Change, Trigger
-from fanion.activity.store import StoredActivity, page
+from fanion.activity.store import ACCOUNTS, SYSTEM, ActivityFilters, StoredActivity, page
 from fanion.db.engine import Records
+from fanion.errors import Invalid
 from fanion.projects.model import Level
 from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.properties.values import parse_date_value
 from fanion.rest.pagination import NUMBER_CHARS_MAX
 from fanion.rest.posthog_fields import ACTIVITY_SCOPES
 from fanion.rest.unknown_fields import no_choice
@@ -24,6 +28,8 @@ from fanion.rest.unknown_fields import no_choice
 ENTRIES = 10
 ENTRIES_MAX = 1_000  # per page; larger limits are reduced to this one
 PAGE_MAX = 1_000_000
+# The fields of entries about accounts that say where somebody is.
+ADDRESSES = frozenset({"address", "addresses"})
 
 
 class ActivityUser(Struct, kw_only=True, omit_defaults=True):
@@ -72,13 +78,17 @@ async def activity_page(
     records: Records,
     scope: str | None = None,
     item_id: str | None = None,
+    filters: ActivityFilters | None = None,
 ) -> ActivityPage:
     """Return the entries that the request's `page` and `limit` ask for, newest first.
 
-    Viewers do not see what happens at the accounts of others: when and from where they sign in.
+    Viewers do not see what happens at the accounts of others. From where others sign in is seen by
+    administrators only.
     """
     principal, project = request.principal, request.project
-    is_viewer = principal.level_in(project.organization_id) < Level.MEMBER
+    level = principal.level_in(project.organization_id)
+    is_viewer = level < Level.MEMBER
+    own = None if level >= Level.ADMIN else str(principal.user.uuid)
     only_account = principal.user.uuid if is_viewer else None
     query = dict(request.page.query)
     number, limit = (
@@ -86,14 +96,25 @@ async def activity_page(
         _positive_number(query.get("limit"), ENTRIES),
     )
     entries, total = await page(
-        records, project.id, limit, (number - 1) * limit, scope, item_id, only_account
+        records, project.id, limit, (number - 1) * limit, scope, item_id, only_account, filters
     )
     return ActivityPage(
-        results=[_entry_response(entry) for entry in entries],
+        results=[_entry_response(_without_addresses(entry, own)) for entry in entries],
         next=_page_link(request, number + 1, limit) if number * limit < total else None,
         previous=_page_link(request, number - 1, limit) if number > 1 else None,
         total_count=total,
     )
+
+
+def _without_addresses(entry: StoredActivity, own: str | None) -> StoredActivity:
+    """Remove the addresses of clients from an entry about somebody else's account.
+
+    Args:
+        own: The id of the caller's account; None for an administrator, who sees all addresses.
+    """
+    if own is None or entry.scope != ACCOUNTS or entry.item_id == own or not entry.changes:
+        return entry
+    return replace(entry, changes=[each for each in entry.changes if each.field not in ADDRESSES])
 
 
 class ActivityApi(Controller):
@@ -108,14 +129,56 @@ class ActivityApi(Controller):
         records: NamedDependency[Records],
         kind: Annotated[str | None, QueryParameter(name="scope")] = None,
         item_id: FromQuery[str | None] = None,
+        scopes: FromQuery[str | None] = None,
+        user: FromQuery[str | None] = None,
+        activity: FromQuery[str | None] = None,
+        search: FromQuery[str | None] = None,
+        since: FromQuery[str | None] = None,
+        until: FromQuery[str | None] = None,
     ) -> ActivityPage:
         """Return the entries, newest first. `page` starts at 1, and `limit` is 10 by default.
 
-        `scope` and `item_id` filter the entries. Viewers see no sign-ins of others.
+        `scope` and `item_id` filter the entries; so do `scopes`, separated by commas, `user` (a
+        UUID, or `system` for the server itself), `activity`, `search` (a part of the name of the
+        item, or of a changed value), `since` and `until` (a date or a relative one such as `-7d`).
+        Viewers see no sign-ins of others, and only administrators the addresses of others.
         """
-        if kind and kind not in ACTIVITY_SCOPES:
-            raise no_choice(kind, ACTIVITY_SCOPES, "scope")
-        return await activity_page(request, records, kind, item_id)
+        kinds = tuple(filter(None, (scopes or "").split(",")))
+        for each in (*kinds, *([kind] if kind else [])):
+            if each not in ACTIVITY_SCOPES:
+                raise no_choice(each, ACTIVITY_SCOPES, "scopes" if each in kinds else "scope")
+        now = request.app.state.now()
+        filters = ActivityFilters(
+            scopes=kinds,
+            user=_read_user(user),
+            activity=activity or None,
+            text=search or None,
+            since=_read_time(since, now, "since"),
+            until=_read_time(until, now, "until"),
+        )
+        return await activity_page(request, records, kind, item_id, filters)
+
+
+def _read_user(text: str | None) -> UUID | Literal["system"] | None:
+    """Parse the author of entries, or raise Invalid."""
+    if not text:
+        return None
+    if text == SYSTEM:
+        return SYSTEM
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Invalid("Enter the UUID of a user, or system.", attr="user") from None
+
+
+def _read_time(text: str | None, now: datetime, name: str) -> datetime | None:
+    """Parse a time of the query, or raise Invalid. There a plus sign stands for a space."""
+    if not text:
+        return None
+    value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
+    if value is None:
+        raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)
+    return value if isinstance(value, datetime) else value.before(now)
 
 
 def _entry_response(entry: StoredActivity) -> ActivityEntry:

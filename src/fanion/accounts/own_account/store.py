@@ -31,7 +31,7 @@ class AccountChange:
     """A change of an account. Fields that are None stay as they are.
 
     Attributes:
-        by_user: The user who makes the change; None for the holder of a link.
+        by_user: The user who makes the change, also by a link; None for the operator.
         details: Circumstances, for the activity log.
     """
 

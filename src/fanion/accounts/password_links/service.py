@@ -68,7 +68,7 @@ class PasswordLinks:
         change = AccountChange(
             user_id=account.user_id,
             now=own.now(),
-            by_user=None,
+            by_user=account.user_id,
             password_hash=hashed,
             details={"method": "link", "address": address},
         )
