@@ -194,7 +194,12 @@ async def test_where_others_sign_in_is_for_administrators(tenant: Tenant) -> Non
         people.append(added)
         async with tenant.server.records.read() as connection:
             uuid = await connection.scalar(select(users.c.uuid).where(users.c.id == added.user_id))
-        signed_in = {"scope": "User", "item_id": str(uuid), "activity": "logged_in", "name": name}
+        signed_in: Json = {
+            "scope": "User",
+            "item_id": str(uuid),
+            "activity": "logged_in",
+            "name": name,
+        }
         await note(tenant, **signed_in, changes=[METHOD, SIGN_IN])
 
     path = f"/api/projects/{tenant.project_id}"

@@ -161,6 +161,7 @@ SCREENS = (
     _definition("event", "paid"),
     _in_project("properties", "properties"),
     _in_project("ingestion", "ingestion"),
+    _in_project("activity", "activity"),
     *(_in_project(f"settings-{tab}", f"settings?tab={tab}") for tab in PROJECT_TABS),
     *(_plain(f"account-{tab}", f"/account?tab={tab}") for tab in ACCOUNT_TABS),
     *(_plain(f"organization-{tab}", f"/organization?tab={tab}") for tab in ORGANIZATION_TABS),

@@ -49,6 +49,10 @@ const TEXT_SHOWN = 80;
 export function describeChange({ field, before, after }: Change): string {
   if (field === "active") return after === true ? words.turnedOn : words.turnedOff;
   if (field === "deleted") return after === true ? words.removed : words.restored;
+  if (field === "is_accepted" && after === true) return words.accepted;
+  if (field === "performed_rollback") {
+    return after === true ? words.rolledBack : words.notRolledBack;
+  }
   const name = words.fields[field] ?? field.replaceAll("_", " ");
   const [from, to] =
     field === "level" ? [levelOf(before), levelOf(after)] : [short(before), short(after)];

@@ -3,6 +3,7 @@ import {
   Boxes,
   CloudDownload,
   Flag,
+  History,
   House,
   ListTree,
   type LucideIcon,
@@ -27,6 +28,7 @@ export interface Destination {
     | "/project/$projectId/events"
     | "/project/$projectId/properties"
     | "/project/$projectId/ingestion"
+    | "/project/$projectId/activity"
     | "/project/$projectId/settings";
   label: string;
   icon: LucideIcon;
@@ -76,6 +78,7 @@ export const SECTIONS: readonly Section[] = [
         icon: CloudDownload,
         keys: "g i",
       },
+      { to: "/project/$projectId/activity", label: SCREENS.activity, icon: History, keys: "g a" },
       { to: "/project/$projectId/settings", label: SCREENS.settings, icon: Settings, keys: "g s" },
     ],
   },

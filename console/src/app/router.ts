@@ -1,4 +1,5 @@
 import { createRoute, createRouter, redirect } from "@tanstack/react-router";
+import { activityRoutes } from "@/activity/routes";
 import {
   accountRoute,
   organizationRoute,
@@ -61,6 +62,7 @@ const routeTree = rootRoute.addChildren([
       ...cohortsRoutes,
       ...eventsRoutes,
       ...ingestionRoutes,
+      ...activityRoutes,
       ...projectSettingsRoutes,
     ]),
   ]),

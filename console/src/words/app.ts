@@ -43,6 +43,7 @@ export const words = {
     events: "Events",
     properties: "Properties",
     ingestion: "Ingestion",
+    activity: "Activity",
     settings: "Project settings",
   },
   sections: { watch: "Overview", decide: "Release", people: "People", data: "Data" },

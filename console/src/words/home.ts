@@ -86,6 +86,7 @@ export const words = {
     all: "All flags",
   },
   work: {
+    all: "All activity",
     title: "Recent activity",
     none: "Nothing has been changed in this project yet.",
   },

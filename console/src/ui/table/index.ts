@@ -1,4 +1,4 @@
-export type { CsvSource } from "./CsvButton";
+export { CsvButton, type CsvSource } from "./CsvButton";
 export { type Column, type Plain, readSort, type Sort, writeSort } from "./columns";
 export { CSV_TYPE, type CsvRows, csvCell, csvLine, download } from "./csv";
 export { DataTable } from "./DataTable";

@@ -1,0 +1,133 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { useProject, useProjectId } from "@/app/session";
+import { useSettled } from "@/lib/hooks";
+import { SearchInput, SelectField, TextField } from "@/ui/Field";
+import { Card, Page } from "@/ui/Page";
+import { Loaded } from "@/ui/States";
+import { type Column, CsvButton } from "@/ui/table";
+import { words } from "@/words/activity";
+import { ActivityList } from "./ActivityList";
+import { type ActivityEntry, actorOf, deedsOf } from "./describe";
+import { itemHref } from "./itemHref";
+import { activityQuery, authorsQuery, ENTRIES, everyEntry } from "./queries";
+import type { ActivitySearch } from "./search";
+
+const route = getRouteApi("/signed-in/project/$projectId/activity");
+const T = words.screen;
+
+const COLUMNS: readonly Column<ActivityEntry>[] = (
+  [
+    ["time", T.time, (entry) => new Date(entry.created_at)],
+    ["who", T.who, actorOf],
+    ["email", T.email, (entry) => entry.user.email],
+    ["what", T.what, (entry) => deedsOf(entry).join("; ")],
+    ["kind", T.kind, (entry) => words.scopes[entry.scope] ?? entry.scope],
+    ["item", T.item, (entry) => entry.detail.name],
+    ["id", T.id, (entry) => entry.item_id],
+  ] satisfies [string, string, Column<ActivityEntry>["text"]][]
+).map(([id, header, text]) => ({ id, header, text, cell: () => null }));
+
+/** Everything that happened in a project and in its organization, newest first. */
+export default function ActivityPage() {
+  const projectId = useProjectId();
+  const zone = useProject()?.timezone ?? "UTC";
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const activity = useQuery(activityQuery(projectId, search, zone));
+  const csv = {
+    fileName: T.csvName,
+    all: (signal: AbortSignal) => everyEntry(projectId, search, zone, signal),
+  };
+  return (
+    <Page
+      title={T.title}
+      description={T.hint}
+      actions={<CsvButton source={csv} columns={COLUMNS} />}
+    >
+      <Filters />
+      <Card>
+        <Loaded query={activity} rows={8}>
+          {({ results, total_count: total }) => (
+            <ActivityList
+              entries={results}
+              showItem
+              hrefOf={(entry) => itemHref(projectId, entry)}
+              empty={T.none}
+              pages={{
+                page: search.page ?? 1,
+                pageSize: ENTRIES,
+                total,
+                onPage: (page) => void navigate({ search: { ...search, page } }),
+              }}
+            />
+          )}
+        </Loaded>
+      </Card>
+    </Page>
+  );
+}
+
+function Filters() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const authors = useQuery(authorsQuery).data ?? [];
+  const change = (next: { [K in keyof ActivitySearch]?: string }) => {
+    const { page: _, ...filters } = { ...search, ...next };
+    const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
+    void navigate({ search: given as ActivitySearch, replace: true });
+  };
+  const kinds = Object.entries(words.scopes).map(([value, label]) => ({ value, label }));
+  const deeds = Object.entries({ ...T.deeds, ...words.activities });
+  const users = authors.map(({ uuid, first_name: name, email }) => ({
+    value: uuid,
+    label: name || email,
+  }));
+  const any = { value: "", label: T.any };
+  return (
+    <div className="flex flex-wrap items-end gap-3">
+      <TextFilter text={search.q ?? ""} onChange={(q) => change({ q })} />
+      <SelectField
+        label={T.who}
+        value={search.who ?? ""}
+        options={[any, ...users, { value: "system", label: words.system }]}
+        onChange={(who) => change({ who })}
+      />
+      <SelectField
+        label={T.kind}
+        value={search.kind ?? ""}
+        options={[any, ...kinds]}
+        onChange={(kind) => change({ kind })}
+      />
+      <SelectField
+        label={T.what}
+        value={search.what ?? ""}
+        options={[any, ...deeds.map(([value, label]) => ({ value, label }))]}
+        onChange={(what) => change({ what })}
+      />
+      <TextField
+        label={T.from}
+        type="date"
+        value={search.from ?? ""}
+        onChange={(event) => change({ from: event.target.value })}
+      />
+      <TextField
+        label={T.to}
+        type="date"
+        value={search.to ?? ""}
+        onChange={(event) => change({ to: event.target.value })}
+      />
+    </div>
+  );
+}
+
+function TextFilter({ text, onChange }: { text: string; onChange: (text: string) => void }) {
+  const [typed, setTyped] = useState(text);
+  const settled = useSettled(typed);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was typed changes the address.
+  useEffect(() => {
+    if (settled !== text) onChange(settled);
+  }, [settled]);
+  return <SearchInput label={T.search} value={typed} onChange={setTyped} />;
+}

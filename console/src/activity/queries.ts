@@ -1,0 +1,82 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { api, dataOf } from "@/lib/api";
+import { fromLocal } from "@/ui/zonedTime";
+import type { ActivityEntry } from "./describe";
+import type { ActivitySearch } from "./search";
+
+export const ENTRIES = 50;
+const CSV_ENTRIES = 1_000;
+const MEMBERS_MAX = 1_000;
+
+/** zone: the project's, in which days begin */
+function readPage(
+  projectId: string,
+  search: ActivitySearch,
+  zone: string,
+  page: number,
+  limit: number,
+  signal: AbortSignal,
+) {
+  const { q, who, kind, what, from, to } = search;
+  const since = from && startOf(from, zone, 0);
+  const until = to && startOf(to, zone, 1);
+  const query = {
+    page,
+    limit,
+    ...(q && { search: q }),
+    ...(who && { user: who }),
+    ...(kind && { scopes: kind }),
+    ...(what && { activity: what }),
+    ...(since && { since }),
+    ...(until && { until }),
+  };
+  return dataOf(
+    api.GET("/api/projects/{project_id}/activity_log/", {
+      params: { path: { project_id: projectId }, query },
+      signal,
+    }),
+  );
+}
+
+/** Return when a day, or one that is some days later, begins in a time zone. */
+function startOf(day: string, zone: string, later: number): string | undefined {
+  const date = new Date(`${day}T00:00:00Z`);
+  date.setUTCDate(date.getUTCDate() + later);
+  return fromLocal(`${date.toISOString().slice(0, 10)}T00:00`, zone)?.toISOString();
+}
+
+export const activityQuery = (projectId: string, search: ActivitySearch, zone: string) =>
+  queryOptions({
+    queryKey: ["activity", projectId, search, zone],
+    queryFn: ({ signal }) => readPage(projectId, search, zone, search.page ?? 1, ENTRIES, signal),
+    placeholderData: keepPreviousData,
+  });
+
+/** Yields every entry that the filters leave, newest first. */
+export async function* everyEntry(
+  projectId: string,
+  search: ActivitySearch,
+  zone: string,
+  signal: AbortSignal,
+): AsyncGenerator<ActivityEntry> {
+  for (let page = 1; ; page += 1) {
+    const { results, next } = await readPage(projectId, search, zone, page, CSV_ENTRIES, signal);
+    yield* results;
+    if (next === null) return;
+  }
+}
+
+/** The members of the organization, who may be the authors of entries. */
+export const authorsQuery = queryOptions({
+  queryKey: ["activity", "authors"],
+  queryFn: async ({ signal }) => {
+    const page = await dataOf(
+      api.GET("/api/organizations/{organization}/members/", {
+        params: { path: { organization: "@current" }, query: { limit: MEMBERS_MAX } },
+        signal,
+      }),
+    );
+    return page.results.map(({ user }) => user);
+  },
+  staleTime: 60_000,
+});

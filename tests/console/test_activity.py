@@ -1,0 +1,54 @@
+"""The screen of everything that happened in a project and its organization."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import Visit
+from tests.console.installation import Installation
+from tests.console.project import Project
+from tests.console.screen import Console
+
+pytestmark = pytest.mark.long("drives Chromium")
+
+
+def test_activity_is_filtered_in_the_address_and_saved_as_a_file(
+    console: Console, project: Project
+) -> None:
+    flag = project.flag("dark-mode")
+    project.patch(f"/feature_flags/{flag['id']}/", active=False)
+    project.post("/cohorts/", name="By hand", is_static=True)
+    page = console.page
+    console.open(project.at())
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Activity").click()
+    entries = page.get_by_role("list", name="Activity").get_by_role("listitem")
+    expect(entries.filter(has_text="dark-mode")).to_have_count(2)
+
+    page.get_by_label("Kind").select_option("flag")
+    page.get_by_label("Name or value").fill("dark")
+    expect(page).to_have_url(f"{console.origin}{project.at('activity')}?kind=FeatureFlag&q=dark")
+    expect(entries.filter(has_text="By hand")).to_have_count(0)
+    page.get_by_label("What").select_option("changed")
+    expect(entries).to_have_count(1)
+    expect(entries).to_contain_text("switched it off")
+    page.reload()
+    expect(entries).to_have_count(1)
+    console.expect_accessible()
+    entries.get_by_role("button", name="Difference").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+
+    text = download.value.path().read_text()
+    assert "dark-mode" in text
+    assert "By hand" not in text
+
+
+def test_members_do_not_see_where_others_sign_in(
+    visit: Visit, installation: Installation, project: Project
+) -> None:
+    account = installation.member("Ivo")
+    installation.cookie(installation.owner, anew=True)  # the owner signs in
+    console = visit(account)
+    console.open(project.at("activity?kind=User"))
+    signed_in = console.page.get_by_role("listitem").filter(has_text="signed in")
+
+    expect(signed_in.first).to_contain_text("signed in (password)")
