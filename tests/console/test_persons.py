@@ -173,7 +173,7 @@ def test_flags_are_those_of_the_browser_that_the_person_uses(
     )
     console.open(project.at("persons"))
     page = console.page
-    expect(page.get_by_role("row", name="ben@example.com")).to_contain_text("ben and 1 more")
+    expect(page.get_by_role("row", name="ben@example.com")).to_contain_text("benand 1 more")
 
     console.open(project.at(f"persons/{project.person('ben')['id']}?tab=flags"))
     expect(page.get_by_text("the id that this person used last")).to_be_visible()
