@@ -109,7 +109,7 @@ def record_in_organization(
 
 @dataclass(frozen=True, slots=True)
 class ActivityFilters:
-    """What a list of entries is limited to, beside the item; None for no limit.
+    """The limits of a list of entries, beside the item; None for no limit.
 
     Attributes:
         scopes: The kinds of items; empty for all.

@@ -230,7 +230,7 @@ async def test_the_activity_says_how_the_password_was_changed(workspace: Workspa
     entry = entries[1]
     assert [entry.activity for entry in entries] == ["logged_in", "password_changed"]
 
-    assert (entry.name, entry.email) == (OWNER_EMAIL, None)
+    assert (entry.name, entry.email) == (OWNER_EMAIL, OWNER_EMAIL)
     details = {change.field: change.after for change in entry.changes or ()}
     assert details == {"method": "link", "address": "192.0.2.1"}
 

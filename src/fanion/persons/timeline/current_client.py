@@ -16,7 +16,7 @@ EVENTS_MAX = 100
 
 
 class CurrentClient(Struct, frozen=True, kw_only=True):
-    """What the client of a person sends with a request for flags.
+    """The identity that the client of a person sends with a request for flags.
 
     Attributes:
         groups: Group type → group key.
