@@ -1,4 +1,5 @@
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
+import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
 import { readActivitySearch } from "./search";
 
@@ -6,7 +7,7 @@ const activityRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "activity",
   validateSearch: readActivitySearch,
-  component: lazyRouteComponent(() => import("./ActivityPage")),
+  component: lazyScreen(() => import("./ActivityPage")),
 });
 
 export const activityRoutes = [activityRoute] as const;
