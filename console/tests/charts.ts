@@ -51,11 +51,15 @@ test("ticks are round and reach the highest value", () => {
   assert.deepEqual(ticks(0), [0, 1]);
 });
 
-test("after ten colours the same come again with dashes", () => {
+test("ten lines differ by their dashes as by their colours", () => {
   const series = { name: "a", values: [] };
 
+  assert.notDeepEqual(markOf(series, 1).dash, markOf(series, 2).dash);
   assert.deepEqual(markOf(series, 0), { token: "--series-1", dash: [] });
   assert.equal(markOf(series, 10).token, "--series-1");
-  assert.notDeepEqual(markOf(series, 10).dash, []);
+  assert.equal(
+    new Set(Array.from({ length: 10 }, (_, n) => String(markOf(series, n).dash))).size,
+    10,
+  );
   assert.equal(markOf({ ...series, color: 7 }, 0).token, "--series-7");
 });

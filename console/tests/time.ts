@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDate, readRelative, writeRelative } from "@/filters/dates";
+import { timesOf } from "@/ui/times";
 import { fromLocal, offsetName, toLocal } from "@/ui/zonedTime";
 
 const ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Apia"];
@@ -41,4 +42,17 @@ test("relative dates are read and written", () => {
   assert.equal(writeRelative({ count: 3, unit: "m" }), "-3m");
   assert.ok(isDate("2030-01-15T09:00:00Z"));
   assert.ok(!isDate("2030-99-15"));
+});
+
+test("times have the project's clocks, with the date whenever it is not today, and name them", () => {
+  const now = Date.parse("2030-01-15T23:30:00Z"); // half past midnight of the 16th in Berlin
+  const { at } = timesOf("Europe/Berlin", now, "Asia/Tokyo");
+  const near = timesOf("Europe/Berlin", now, "Europe/Paris").at;
+
+  assert.match(at("2030-01-15T23:10:09Z", { seconds: true }), /^0?0:10:09|^12:10:09/);
+  assert.match(at("2030-01-15T23:10:09Z"), /\(Europe\/Berlin\)$/);
+  assert.doesNotMatch(near("2030-01-15T23:10:09Z"), /Berlin/);
+  assert.match(near("2030-01-15T22:10:09Z"), /15.*2030/);
+  const besides = "2030-01-13T10:00:00Z";
+  assert.doesNotMatch(at("2030-01-13T12:00:00Z", { besides, named: false }), /2030|Berlin/);
 });

@@ -159,3 +159,52 @@ def test_unknown_project_offers_those_of_the_user(console: Console, project: Pro
 
     expect(page.get_by_role("link", name="Feature flags")).to_be_visible()
     assert page.url == console.origin + project.at().rstrip("/")
+
+
+def test_the_heading_of_each_screen_gets_the_focus(console: Console, project: Project) -> None:
+    page = console.page
+    console.open(project.at("flags"))
+
+    with console.keyboard_only():
+        console.press("g", "p")
+        expect(page.get_by_role("heading", level=1, name="Persons")).to_be_focused()
+        console.press("Tab")
+        expect(page.get_by_role("heading", level=1)).not_to_be_focused()
+
+
+def test_the_command_menu_gives_the_focus_back(console: Console, project: Project) -> None:
+    project.flag("beta")
+    page = console.page
+    console.open(project.at("flags"))
+    console.press("/")
+    field = page.locator("main [data-filter]")
+    expect(field).to_be_focused()
+
+    console.press("Control+k")
+    expect(page.get_by_role("combobox", name="Command menu")).to_be_focused()
+    console.press("Escape")
+
+    expect(field).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("dark mode", "dark-mode"),
+        ("turn off dark", "Switch off dark-mode"),
+        ("log out", "Sign out"),
+        ("theme dark", "Theme: Dark"),
+        ("new project", "New project"),
+    ],
+)
+def test_the_command_menu_understands_what_people_type(
+    console: Console, project: Project, typed: str, offered: str
+) -> None:
+    project.flag("dark-mode")
+    console.open(project.at())
+
+    console.press("Control+k")
+    expect(console.page.get_by_role("combobox", name="Command menu")).to_be_focused()
+    console.page.keyboard.type(typed)
+
+    expect(console.page.get_by_role("option").filter(has_text=offered).first).to_be_visible()

@@ -5,6 +5,7 @@ import { Dialog } from "radix-ui";
 import { useState } from "react";
 import { commandSources } from "@/app/commandSources";
 import { useCanEdit, useProjectId } from "@/app/session";
+import { useAppCommands } from "@/app/useAppCommands";
 import type { Command } from "@/lib/commands";
 import { useSettled } from "@/lib/hooks";
 import { prefix } from "@/lib/prefix";
@@ -17,6 +18,8 @@ const SETTLED_MS = 120;
 /** The command menu, which finds everything by name and runs commands. */
 export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
+  // It is opened by a key, so that nothing else knows where the focus was.
+  const [before] = useState(() => document.activeElement);
   const { commands, isSearching } = useCommands(useSettled(text, SETTLED_MS));
   const router = useRouter();
   const choose = async (command: Command) => {
@@ -33,6 +36,10 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-backdrop" />
         <Dialog.Content
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            if (before instanceof HTMLElement) before.focus();
+          }}
           aria-describedby={undefined}
           className={classes(
             FLOATING,
@@ -94,6 +101,7 @@ function Entry({ command, onChoose }: { command: Command; onChoose: () => void }
 function useCommands(text: string): { commands: Command[]; isSearching: boolean } {
   const projectId = useProjectId();
   const canEdit = useCanEdit();
+  const ofApp = useAppCommands();
   const sources = useQuery({
     queryKey: ["command sources"],
     queryFn: commandSources,
@@ -109,7 +117,7 @@ function useCommands(text: string): { commands: Command[]; isSearching: boolean 
     })),
   });
   return {
-    commands: answers.flatMap((answer) => answer.data ?? []),
+    commands: [...answers.flatMap((answer) => answer.data ?? []), ...ofApp],
     isSearching: sources.isPending || answers.some((answer) => answer.isFetching),
   };
 }

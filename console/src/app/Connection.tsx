@@ -3,11 +3,12 @@ import { useRouter } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { onReturn, useLostSince } from "@/lib/reachability";
 import { toast } from "@/ui/Toast";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/app";
-import { formatTime } from "@/words/format";
 
 /** A notice while the server does not answer. When it does again, everything shown is read again. */
 export function Connection() {
+  const times = useTimes();
   const since = useLostSince();
   useReadAgain();
   if (since === null) return null;
@@ -17,7 +18,7 @@ export function Connection() {
       role="alert"
       className="sticky top-12 z-30 bg-warn-soft px-4 py-2 text-center text-warn shadow-float"
     >
-      {said(formatTime(new Date(since)))}
+      {said(times.at(new Date(since), { seconds: true }))}
     </p>
   );
 }

@@ -6,13 +6,16 @@ import { DESTINATIONS } from "@/app/navigation";
 import { ProjectSwitch } from "@/app/ProjectSwitch";
 import { Sidebar } from "@/app/Sidebar";
 import { SignInDialogs } from "@/app/SignInDialogs";
-import { useProjectId } from "@/app/session";
+import { useProject, useProjectId } from "@/app/session";
 import { UserMenu } from "@/app/UserMenu";
+import { useRouteFocus } from "@/app/useRouteFocus";
 import { loadPart } from "@/lib/parts";
 import { focusFilter, useShortcuts } from "@/lib/shortcuts";
 import { Button, IconButton } from "@/ui/Button";
 import { Keys } from "@/ui/Kbd";
+import { TimesIn } from "@/ui/Time";
 import { toastError } from "@/ui/Toast";
+import { browserZone } from "@/ui/zonedTime";
 import { words } from "@/words/app";
 
 const loadCommandMenu = () => import("@/app/CommandMenu");
@@ -23,6 +26,8 @@ export function Shell() {
   const menu = useDialog(loadCommandMenu);
   const shortcuts = useDialog(loadShortcutList);
   const [isNavigationOpen, setNavigationOpen] = useState(false);
+  const project = useProject();
+  useRouteFocus();
   useGlobalShortcuts(menu.open, shortcuts.open);
   return (
     <div className="flex min-h-dvh">
@@ -50,10 +55,12 @@ export function Shell() {
           </Button>
           <UserMenu onShortcuts={shortcuts.open} />
         </header>
-        <Connection />
-        <main id="main" tabIndex={-1} className="grow outline-none">
-          <Outlet />
-        </main>
+        <TimesIn zone={project?.timezone ?? browserZone()}>
+          <Connection />
+          <main id="main" tabIndex={-1} className="grow outline-none">
+            <Outlet />
+          </main>
+        </TimesIn>
       </div>
       {menu.dialog}
       {shortcuts.dialog}

@@ -1,29 +1,18 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { BookOpen, Building2, CircleUser, Keyboard, LogOut } from "lucide-react";
 import { useMe } from "@/app/session";
-import { api, dataOf } from "@/lib/api";
+import { useSignOut } from "@/app/useSignOut";
 import { prefix } from "@/lib/prefix";
 import { chooseTheme, THEMES, useTheme } from "@/lib/theme";
 import { IconButton } from "@/ui/Button";
 import { Menu, MenuChoice, MenuItem, MenuLine } from "@/ui/Menu";
-import { toastError } from "@/ui/Toast";
 import { words } from "@/words/app";
 
 export function UserMenu({ onShortcuts }: { onShortcuts: () => void }) {
   const me = useMe();
   const navigate = useNavigate();
-  const queries = useQueryClient();
   const { chosen } = useTheme();
-  const signOut = async () => {
-    try {
-      await dataOf(api.POST("/api/logout/"));
-      queries.clear();
-      await navigate({ to: "/login" });
-    } catch (error) {
-      toastError(error);
-    }
-  };
+  const signOut = useSignOut();
   return (
     <Menu trigger={<IconButton icon={CircleUser} label={words.account} />}>
       <div className="px-2.5 py-1.5">

@@ -89,11 +89,24 @@ export function plotOptions(
         values: (_, splits) =>
           splits.map((at) => axisName(new Date(at * 1000), data.interval, data.zone)),
       },
-      { ...axis, size: AXIS_WIDTH, values: (_, splits) => splits.map(shortNumber) },
+      {
+        ...axis,
+        size: AXIS_WIDTH,
+        ...(areWhole(data.series) && { incrs: WHOLE_STEPS }),
+        values: (_, splits) => splits.map(shortNumber),
+      },
     ],
     hooks: { setCursor: [(plot) => plot.cursor.event && onMove(plot.cursor.idx ?? null)] },
   };
 }
+
+// Steps between the ticks of counts: 1, 2, 5, 10 and so on.
+const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) =>
+  [1, 2, 5].map((n) => n * 10 ** power),
+).flat();
+
+const areWhole = (series: readonly Series[]): boolean =>
+  series.every(({ values }) => values.every((value) => value === null || Number.isInteger(value)));
 
 /** Places of values without neighbours: no line shows them. */
 function alone(plot: uPlot, place: number): number[] {

@@ -24,18 +24,29 @@ const COLORS = 10;
 export interface Mark {
   /** The name of a custom property, such as `--series-3`. */
   token: string;
-  /** The dashes of the line, after ten colours. */
+  /** The dashes of the line, from the second series on. */
   dash: readonly number[];
 }
 
-const DASHES: readonly (readonly number[])[] = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+const DASHES: readonly (readonly number[])[] = [
+  [],
+  [8, 3],
+  [2, 3],
+  [8, 3, 2, 3],
+  [14, 4],
+  [4, 4],
+  [14, 3, 2, 3],
+  [8, 3, 2, 3, 2, 3],
+  [1, 5],
+  [14, 3, 5, 3],
+];
 
-/** Ten colours, then the same again with dashes. */
+/** A colour and, from the second series on, dashes: lines differ without their colours. */
 export function markOf(series: Series, place: number): Mark {
   const color = series.color ?? (place % COLORS) + 1;
   return {
     token: `--series-${color}`,
-    dash: DASHES[Math.floor(place / COLORS) % DASHES.length] ?? [],
+    dash: DASHES[place % DASHES.length] ?? [],
   };
 }
 

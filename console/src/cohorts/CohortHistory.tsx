@@ -3,9 +3,10 @@ import { useProjectId } from "@/app/session";
 import { Badge } from "@/ui/Badge";
 import { Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
+import { ClockTime } from "@/ui/Time";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/cohorts";
-import { formatDateTime, formatNumber } from "@/words/format";
+import { formatNumber } from "@/words/format";
 import { type Calculation, type Cohort, calculationsQuery } from "./queries";
 
 const WORDS = words.history;
@@ -16,7 +17,7 @@ const COLUMNS: readonly Column<Calculation>[] = [
     header: WORDS.started,
     width: 170,
     fixed: true,
-    cell: ({ started_at: at }) => formatDateTime(at),
+    cell: ({ started_at: at }) => <ClockTime at={at} />,
     text: ({ started_at: at }) => at,
   },
   {

@@ -4,7 +4,7 @@ import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
 import { words } from "@/words/cohorts";
-import { formatDateTime, formatNumber } from "@/words/format";
+import { formatNumber } from "@/words/format";
 import type { Cohort } from "./queries";
 
 const NAME: Column<Cohort> = {
@@ -46,7 +46,7 @@ const CALCULATED: Column<Cohort> = {
   header: words.columns.calculated,
   width: 140,
   cell: (cohort) => <Time at={cohort.last_calculation} />,
-  text: ({ last_calculation: at }) => (at === null ? null : formatDateTime(at)),
+  text: ({ last_calculation: at }) => (at === null ? null : new Date(at)),
 };
 
 const BY: Column<Cohort> = {
@@ -61,7 +61,7 @@ const CREATED: Column<Cohort> = {
   header: words.columns.created,
   width: 140,
   cell: (cohort) => <Time at={cohort.created_at} />,
-  text: ({ created_at: at }) => formatDateTime(at),
+  text: ({ created_at: at }) => new Date(at),
 };
 
 const kindOf = (cohort: Cohort): string =>

@@ -40,7 +40,12 @@ export const columns: readonly Column<EventItem>[] = [
     header: words.columns.spark,
     cell: (row) =>
       row.counts.length > 0 && (
-        <Sparkline label={words.sparkLabel(row.definition.name)} values={row.counts} width={96} />
+        <Sparkline
+          label={words.sparkLabel(row.definition.name)}
+          values={row.counts}
+          width={96}
+          isPartial
+        />
       ),
     text: (row) => row.counts.join(" "),
     width: 120,

@@ -10,8 +10,8 @@ import { TextField } from "@/ui/Field";
 import { Card, LINK, Page } from "@/ui/Page";
 import { ErrorNote } from "@/ui/States";
 import { toast } from "@/ui/Toast";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/flagEditor";
-import { formatDateTime } from "@/words/format";
 import { draftName, dropDraft, keepDraft, readDraft } from "./editor/drafts";
 import { changesOf, type Fields, newFields, suggestedKey } from "./editor/fields";
 import { JsonDialog } from "./editor/JsonDialog";
@@ -61,6 +61,7 @@ export default function NewFlagPage() {
   };
   // The error of a field stands beside it.
   const isOfField = ["name", "key"].some((attr) => errorOf(create.error, attr) !== undefined);
+  const times = useTimes();
   return (
     <Page
       title={words.newTitle}
@@ -74,7 +75,7 @@ export default function NewFlagPage() {
       {!canEdit && <p className="text-ink-2">{words.viewer}</p>}
       {form.keptAt !== null && (
         <Notice>
-          <span className="mr-3">{words.keptSince(formatDateTime(form.keptAt))}</span>
+          <span className="mr-3">{words.keptSince(times.at(form.keptAt))}</span>
           <Button small onClick={form.startAgain}>
             {words.startAgain}
           </Button>

@@ -47,6 +47,7 @@ const commandsOf =
     };
     const change: Command = {
       ...of,
+      keywords: [name, active ? TEXTS.turnOff(key) : TEXTS.turnOn(key)],
       id: `flag ${key} ${active ? "off" : "on"}`,
       title: active ? TEXTS.switchOff(key) : TEXTS.switchOn(key),
       icon: active ? PowerOff : Power,
@@ -67,7 +68,7 @@ async function found(sought: string, context: CommandContext): Promise<FlagBody[
   const list = queryClient.getQueryData<FlagList>(flagListQuery(context.projectId).queryKey);
   const flags =
     list !== undefined && list.flags.length === list.total
-      ? list.flags.filter((flag) => isNamed(flag, sought.toLowerCase()))
+      ? list.flags.filter((flag) => isNamed(flag, sought))
       : await searched(sought, context);
   const begins = (flag: FlagBody) => flag.key.toLowerCase().startsWith(sought.toLowerCase());
   return flags
@@ -75,13 +76,21 @@ async function found(sought: string, context: CommandContext): Promise<FlagBody[
     .slice(0, FLAGS_MAX);
 }
 
+/** Whether a flag has every word in its key or name: "dark mode" names `dark-mode`. */
 const isNamed = ({ key, name }: FlagBody, sought: string): boolean =>
-  key.toLowerCase().includes(sought) || name.toLowerCase().includes(sought);
+  wordsOf(sought).every((word) => `${key} ${name}`.toLowerCase().includes(word));
+
+const wordsOf = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/[\s_-]+/)
+    .filter(Boolean);
 
 async function searched(
-  search: string,
+  sought: string,
   { projectId, signal }: CommandContext,
 ): Promise<readonly FlagBody[]> {
+  const [search = sought] = wordsOf(sought).toSorted((a, b) => b.length - a.length);
   const page = await dataOf(
     api.GET("/api/projects/{project_id}/feature_flags/", {
       params: {
@@ -91,5 +100,5 @@ async function searched(
       signal,
     }),
   );
-  return page.results;
+  return page.results.filter((flag) => isNamed(flag, sought));
 }

@@ -6,8 +6,8 @@ import type { components } from "@/lib/schema";
 import { Dialog } from "@/ui/Dialog";
 import { PropertiesTable, plainName, Visible } from "@/ui/properties";
 import { Failed, Skeleton } from "@/ui/States";
+import { ClockTime } from "@/ui/Time";
 import { type Column, DataTable } from "@/ui/table";
-import { formatDateTime } from "@/words/format";
 import { words } from "@/words/groups";
 import { type Group, groupEventsQuery } from "./queries";
 
@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<Event>[] = [
     id: "time",
     header: WORDS.time,
     width: 180,
-    cell: ({ timestamp }) => formatDateTime(timestamp),
+    cell: ({ timestamp }) => <ClockTime at={timestamp} seconds />,
     text: ({ timestamp }) => timestamp,
   },
 ];
@@ -77,7 +77,7 @@ export function GroupEvents({ group }: { group: Group }) {
           isOpen
           onClose={() => void navigate({ search: { tab: "events" } })}
           title={plainName(opened.event)}
-          description={formatDateTime(opened.timestamp)}
+          description={<ClockTime at={opened.timestamp} seconds />}
           wide
         >
           <PropertiesTable label={WORDS.properties} properties={opened.properties} />

@@ -1,7 +1,6 @@
 import { PropertyValue, plainName, plainValue, Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
-import { formatDateTime } from "@/words/format";
 import { words } from "@/words/groups";
 import type { Group } from "./queries";
 
@@ -21,7 +20,7 @@ const CREATED: Column<Group> = {
   header: words.columns.created,
   width: 130,
   cell: (group) => <Time at={group.created_at} />,
-  text: (group) => formatDateTime(group.created_at),
+  text: (group) => new Date(group.created_at),
 };
 
 /** The key, then the properties that these groups have, the most frequent first. */

@@ -6,7 +6,7 @@ import { EventDetails, type LiveEvent, personName, useFeed } from "@/live";
 import { Button, LinkButton } from "@/ui/Button";
 import { Card } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
-import { formatTime } from "@/words/format";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/home";
 import { hasEventsQuery } from "./queries";
 
@@ -47,6 +47,7 @@ export function FirstEvent({ isFirst, onDone }: FirstEventProps) {
 }
 
 function Arrived({ event, onDone }: { event: LiveEvent; onDone: () => void }) {
+  const times = useTimes();
   const projectId = useProjectId();
   const navigate = useNavigate();
   const goHome = () => {
@@ -72,7 +73,9 @@ function Arrived({ event, onDone }: { event: LiveEvent; onDone: () => void }) {
           <Visible text={event.event} />
         </strong>{" "}
         <span className="text-ink-2">
-          <Visible text={words.waiting.of(personName(event), formatTime(event.timestamp))} />
+          <Visible
+            text={words.waiting.of(personName(event), times.at(event.timestamp, { seconds: true }))}
+          />
         </span>
       </p>
       <EventDetails event={event} />

@@ -5,7 +5,8 @@ import { useProjectId } from "@/app/session";
 import { captionOf, TimeSeries } from "@/charts";
 import { Card, LINK } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
-import { formatNumber, formatTime } from "@/words/format";
+import { useTimes } from "@/ui/times";
+import { formatNumber } from "@/words/format";
 import { words } from "@/words/home";
 import { eventsTodayQuery, type Hours, personsTodayQuery } from "./queries";
 
@@ -37,6 +38,7 @@ export function EventsToday() {
 }
 
 function HourChart({ hours }: { hours: Hours }) {
+  const clock = useTimes();
   const { times, values, zone, at } = hours;
   const series = useMemo(() => [{ name: words.today.series, values }], [values]);
   return (
@@ -48,7 +50,7 @@ function HourChart({ hours }: { hours: Hours }) {
       zone={zone}
       isPartial
       height={HEIGHT}
-      {...(at !== null && { note: words.today.age(formatTime(at)) })}
+      {...(at !== null && { note: words.today.age(clock.at(at)) })}
     />
   );
 }

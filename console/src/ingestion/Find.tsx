@@ -8,7 +8,7 @@ import { TextField } from "@/ui/Field";
 import { Card } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
 import { Failed } from "@/ui/States";
-import { formatDateTime } from "@/words/format";
+import { type Times, useTimes } from "@/ui/times";
 import { words } from "@/words/ingestion";
 import { type Trace, type Whereabouts, whereaboutsQuery } from "./findEvent";
 
@@ -62,6 +62,7 @@ export function Find({ text, onFind, onLetter }: FindProps) {
 }
 
 function Answer({ found, onLetter }: { found: Whereabouts; onLetter: (id: number) => void }) {
+  const times = useTimes();
   const { stored, dropped, changed, letters, waiting } = found;
   const hasTrace = stored.length + dropped.length + letters.length > 0;
   const mayWait = waiting !== null && waiting > 0 && stored.length === 0;
@@ -69,16 +70,18 @@ function Answer({ found, onLetter }: { found: Whereabouts; onLetter: (id: number
     <div className="flex flex-col gap-2">
       {stored.length > 0 ? <Stored found={found} /> : <p>{words.find.notStored}</p>}
       {dropped.map((trace, place) => (
-        <Sentence key={keyOf(trace, place)}>{sentenceOf(trace, words.find.dropped)}</Sentence>
+        <Sentence key={keyOf(trace, place)}>
+          {sentenceOf(trace, times, words.find.dropped)}
+        </Sentence>
       ))}
       {changed.map((trace, place) => (
-        <Sentence key={keyOf(trace, place)}>{sentenceOf(trace, words.find.changed)}</Sentence>
+        <Sentence key={keyOf(trace, place)}>
+          {sentenceOf(trace, times, words.find.changed)}
+        </Sentence>
       ))}
       {letters.map((letter) => (
         <div key={letter.id} className="flex flex-wrap items-center gap-2">
-          <Sentence>
-            {words.find.inLetter(formatDateTime(letter.received_at), letter.error)}
-          </Sentence>
+          <Sentence>{words.find.inLetter(times.at(letter.received_at), letter.error)}</Sentence>
           <Button small onClick={() => onLetter(letter.id)}>
             {words.find.toLetter}
           </Button>
@@ -101,12 +104,13 @@ function Answer({ found, onLetter }: { found: Whereabouts; onLetter: (id: number
 }
 
 function Stored({ found }: { found: Whereabouts }) {
+  const times = useTimes();
   const { stored, hasMore } = found;
   const [first] = stored;
   if (found.isUuid && stored.length === 1 && first !== undefined) {
     return (
       <>
-        <Sentence>{storedSentence(first)}</Sentence>
+        <Sentence>{storedSentence(first, times)}</Sentence>
         <EventDetails event={first} />
       </>
     );
@@ -118,7 +122,7 @@ function Stored({ found }: { found: Whereabouts }) {
         {stored.map((event) => (
           <li key={event.id}>
             <Visible
-              text={`${words.find.named(event.event)}, ${formatDateTime(event.timestamp)}`}
+              text={`${words.find.named(event.event)}, ${times.at(event.timestamp, TO_SECOND)}`}
             />
           </li>
         ))}
@@ -127,15 +131,18 @@ function Stored({ found }: { found: Whereabouts }) {
   );
 }
 
-const storedSentence = (event: LiveEvent): string =>
-  words.find.stored(event.event, personName(event), formatDateTime(event.timestamp));
+const TO_SECOND = { seconds: true };
+
+const storedSentence = (event: LiveEvent, times: Times): string =>
+  words.find.stored(event.event, personName(event), times.at(event.timestamp, TO_SECOND));
 
 function sentenceOf(
   trace: Trace,
+  times: Times,
   say: (event: string, time: string, meaning: string) => string,
 ): string {
   const event = trace.event ? words.find.named(trace.event) : words.find.anEvent;
-  return say(event, formatDateTime(trace.received_at), trace.meaning);
+  return say(event, times.at(trace.received_at), trace.meaning);
 }
 
 function Sentence({ children }: { children: string }): ReactNode {

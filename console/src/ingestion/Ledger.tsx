@@ -5,7 +5,8 @@ import { Bars, captionOf } from "@/charts";
 import { Select } from "@/ui/Field";
 import { Card } from "@/ui/Page";
 import { Empty, Loaded } from "@/ui/States";
-import { formatDateTime, formatNumber, formatRelative } from "@/words/format";
+import { useTimes } from "@/ui/times";
+import { formatNumber, formatRelative } from "@/words/format";
 import { words } from "@/words/ingestion";
 import { INTERVALS, ledgerSeries } from "./buckets";
 import { type Report, reportQuery } from "./queries";
@@ -60,6 +61,7 @@ export function Ledger({ span, onSpan }: LedgerProps) {
 
 function LedgerChart({ report, span }: { report: Report; span: Span }) {
   const zone = useProject()?.timezone ?? "UTC";
+  const clock = useTimes();
   const interval = INTERVALS[span];
   const { times, series } = useMemo(
     () => ledgerSeries(report, interval, zone),
@@ -82,7 +84,7 @@ function LedgerChart({ report, span }: { report: Report; span: Span }) {
         zone={zone}
         isPartial
         fileName="ledger"
-        note={words.ledger.note(formatDateTime(report.end), zone)}
+        note={words.ledger.note(clock.at(report.end))}
       />
       <dl className="grid gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
         {legend.map(([name, count, meaning]) => (

@@ -4,7 +4,7 @@ import { Button, LinkButton } from "@/ui/Button";
 import { Copyable, CopyButton } from "@/ui/Copy";
 import { Facts } from "@/ui/Page";
 import { PropertiesTable } from "@/ui/properties";
-import { formatExact } from "@/words/format";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/live";
 import type { LiveEvent } from "./liveEvent";
 import { personOfQuery } from "./queries";
@@ -17,6 +17,7 @@ interface EventDetailsProps {
 
 /** All that is known of an event. */
 export function EventDetails({ event, onFilter }: EventDetailsProps) {
+  const times = useTimes();
   return (
     <div className="flex flex-col gap-4">
       <div className="flex flex-wrap items-center gap-2">
@@ -38,7 +39,7 @@ export function EventDetails({ event, onFilter }: EventDetailsProps) {
       </div>
       <Facts
         facts={[
-          [words.facts.time, formatExact(event.timestamp)],
+          [words.facts.time, times.exact(event.timestamp)],
           [
             words.facts.distinctId,
             <Copyable key="distinct" text={event.distinct_id} what={words.facts.distinctId} />,

@@ -2,7 +2,7 @@ import { ChevronRight } from "lucide-react";
 import { memo } from "react";
 import { classes } from "@/ui/classes";
 import { plainName, Visible } from "@/ui/properties";
-import { formatExact, formatTime } from "@/words/format";
+import { ClockTime } from "@/ui/Time";
 import { words } from "@/words/live";
 import { EventDetails } from "./EventDetails";
 import { type LiveEvent, personName, placeOf } from "./liveEvent";
@@ -28,9 +28,7 @@ export const EventRow = memo(function EventRow(props: EventRowProps) {
         onClick={() => onToggle(event.id)}
       >
         <td className={classes(CELL, "text-ink-2 tabular-nums")}>
-          <time dateTime={event.timestamp} title={formatExact(event.timestamp)}>
-            {formatTime(event.timestamp)}
-          </time>
+          <ClockTime at={event.timestamp} seconds />
         </td>
         <td className={CELL}>
           <button

@@ -45,7 +45,7 @@ export function EventTable(props: EventTableProps) {
       >
         {/* A narrow window has no room for the last, which details span all the same. */}
         <colgroup>
-          <col className="w-24" />
+          <col className="w-32 md:w-64" />
           <col />
           <col />
           <col className="w-0 md:w-auto" />

@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import { Badge, Notice } from "@/ui/Badge";
 import { plainName, plainValue, SafeText, Visible } from "@/ui/properties";
-import { formatDateTime, formatNumber } from "@/words/format";
+import { ClockTime } from "@/ui/Time";
+import { formatNumber } from "@/words/format";
 import { words } from "@/words/persons";
 import type { MergePreview } from "./queries";
 
@@ -84,7 +85,9 @@ function Persons({ preview }: { preview: MergePreview }) {
               {person.events === null ? WORDS.eventsUnknown : formatNumber(person.events)}
             </td>
             <td className={CELL}>{formatNumber(person.distinct_ids_count)}</td>
-            <td className={`${CELL} whitespace-nowrap`}>{formatDateTime(person.created_at)}</td>
+            <td className={`${CELL} whitespace-nowrap`}>
+              <ClockTime at={person.created_at} />
+            </td>
           </tr>
         ))}
       </tbody>

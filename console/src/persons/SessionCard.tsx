@@ -1,4 +1,5 @@
-import { formatDateTime, formatDuration } from "@/words/format";
+import { ClockTime } from "@/ui/Time";
+import { formatDuration } from "@/words/format";
 import { words } from "@/words/persons";
 import { type Session, secondsOf } from "./sessions";
 import { TimelineRow } from "./TimelineRow";
@@ -20,7 +21,7 @@ export function SessionCard({ session, openId, onOpen }: Props) {
     <section className="min-w-0 rounded-lg border border-line bg-panel">
       <header className="flex flex-wrap items-baseline gap-x-3 border-line border-b px-4 py-2">
         <h2 className="font-semibold">{id === null ? WORDS.noSession : WORDS.session}</h2>
-        {oldest && <span className="text-ink-2">{formatDateTime(oldest.timestamp)}</span>}
+        {oldest && <ClockTime at={oldest.timestamp} className="text-ink-2" />}
         {id !== null && seconds >= 1 && (
           <span className="text-ink-2">{WORDS.duration(formatDuration(seconds))}</span>
         )}
@@ -32,6 +33,7 @@ export function SessionCard({ session, openId, onOpen }: Props) {
             // An event is listed once as such, and once more for what it changed.
             key={`${entry.timestamp} ${entry.kind} ${entry.event?.id ?? entry.cohort?.id}`}
             entry={entry}
+            from={oldest?.timestamp ?? entry.timestamp}
             isOpen={entry.kind === "event" && entry.event?.id === openId}
             onOpen={onOpen}
           />

@@ -7,7 +7,7 @@ import type { components } from "@/lib/schema";
 import { LINK } from "@/ui/Page";
 import { PropertiesTable, plainName, plainValue, SafeText, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
-import { formatDateTime } from "@/words/format";
+import { ClockTime } from "@/ui/Time";
 import { words } from "@/words/persons";
 import { eventQuery } from "./queries";
 import type { TimelineEntry } from "./sessions";
@@ -18,6 +18,8 @@ const ROW = "flex min-w-0 items-start gap-2 px-4 py-1.5";
 
 interface Props {
   entry: TimelineEntry;
+  /** The instant whose date stands above the row. */
+  from: string;
   isOpen: boolean;
   onOpen: (id: string | undefined) => void;
 }
@@ -27,21 +29,24 @@ export function TimelineRow(props: Props) {
   return (
     <li className="border-line border-b last:border-b-0">
       {entry.kind === "event" && <EventRow {...props} />}
-      {entry.kind === "properties" && <ChangesRow entry={entry} />}
-      {entry.kind === "cohort" && <CohortRow entry={entry} />}
+      {entry.kind === "properties" && <ChangesRow {...props} />}
+      {entry.kind === "cohort" && <CohortRow {...props} />}
     </li>
   );
 }
 
-function At({ entry }: { entry: TimelineEntry }) {
+function At({ entry, from }: Pick<Props, "entry" | "from">) {
   return (
-    <time dateTime={entry.timestamp} className="shrink-0 text-ink-3 text-sm">
-      {formatDateTime(entry.timestamp)}
-    </time>
+    <ClockTime
+      at={entry.timestamp}
+      seconds
+      besides={from}
+      className="shrink-0 text-ink-3 text-sm tabular-nums"
+    />
   );
 }
 
-function EventRow({ entry: { event, ...entry }, isOpen, onOpen }: Props) {
+function EventRow({ entry: { event, ...entry }, from, isOpen, onOpen }: Props) {
   const id = useId();
   if (event === null) return null;
   const Icon = isOpen ? ChevronDown : ChevronRight;
@@ -69,7 +74,7 @@ function EventRow({ entry: { event, ...entry }, isOpen, onOpen }: Props) {
             {WORDS.by} <Visible text={event.distinct_id} />
           </span>
         </span>
-        <At entry={{ ...entry, event }} />
+        <At entry={{ ...entry, event }} from={from} />
       </button>
       {isOpen && (
         <div id={id} className="border-line border-t bg-canvas px-4 py-3">
@@ -89,7 +94,7 @@ function EventProperties({ eventId }: { eventId: string }) {
   );
 }
 
-function ChangesRow({ entry }: { entry: TimelineEntry }) {
+function ChangesRow({ entry, from }: Props) {
   const changes = entry.changes ?? [];
   const left = entry.changes_count - Math.min(changes.length, CHANGES_SHOWN);
   return (
@@ -106,12 +111,12 @@ function ChangesRow({ entry }: { entry: TimelineEntry }) {
           {left > 0 && <li>{WORDS.moreChanges(left)}</li>}
         </ul>
       </div>
-      <At entry={entry} />
+      <At entry={entry} from={from} />
     </div>
   );
 }
 
-function CohortRow({ entry }: { entry: TimelineEntry }) {
+function CohortRow({ entry, from }: Props) {
   const projectId = useProjectId();
   const { cohort } = entry;
   if (cohort === null) return null;
@@ -128,7 +133,7 @@ function CohortRow({ entry }: { entry: TimelineEntry }) {
           <Visible text={cohort.name || words.cohorts.untitled} />
         </Link>
       </span>
-      <At entry={entry} />
+      <At entry={entry} from={from} />
     </div>
   );
 }

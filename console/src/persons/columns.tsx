@@ -2,7 +2,6 @@ import { Badge } from "@/ui/Badge";
 import { PropertyValue, plainName, Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import type { Column } from "@/ui/table";
-import { formatDateTime } from "@/words/format";
 import { words } from "@/words/persons";
 import type { Person } from "./queries";
 import { emailOf, identifiedFirst } from "./queries";
@@ -55,7 +54,7 @@ const FIRST: readonly Column<Person>[] = [
     header: words.columns.created,
     width: 130,
     cell: (person) => <Time at={person.created_at} />,
-    text: (person) => formatDateTime(person.created_at),
+    text: (person) => new Date(person.created_at),
   },
 ];
 

@@ -22,7 +22,9 @@ export function Page({ title, heading, back, description, actions, children }: P
       <header className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
         <div className="min-w-0">
           {back && <div className="mb-1 text-sm">{back}</div>}
-          <h1 className="font-semibold text-xl">{heading ?? title}</h1>
+          <h1 tabIndex={-1} className="font-semibold text-xl outline-none">
+            {heading ?? title}
+          </h1>
           {description && <p className="mt-0.5 max-w-3xl text-ink-2">{description}</p>}
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}

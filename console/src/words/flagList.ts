@@ -104,6 +104,8 @@ export const words = {
     group: "Feature flags",
     newFlag: "New feature flag",
     open: (key: string) => `Open ${key}`,
+    turnOff: (key: string) => `Turn off ${key}`,
+    turnOn: (key: string) => `Turn on ${key}`,
     switchOff: (key: string) => `Switch off ${key}`,
     switchOn: (key: string) => `Switch on ${key}`,
     why: (key: string) => `Why did someone get this value of ${key}?`,

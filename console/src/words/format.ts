@@ -2,19 +2,30 @@ const language = navigator.language;
 const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
 const compact = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
 const date = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
-const dateTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
-const exact = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "long" });
-const time = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
+const LENGTHS = {
+  time: { timeStyle: "short" },
+  timeToSecond: { timeStyle: "medium" },
+  dateAndTime: { dateStyle: "medium", timeStyle: "short" },
+  dateAndTimeToSecond: { dateStyle: "medium", timeStyle: "medium" },
+  exact: { dateStyle: "full", timeStyle: "long" },
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>;
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 export const formatNumber = (value: number): string => number.format(value);
 /** 12,345 as 12.3K: where there is little room. */
 export const formatCompact = (value: number): string => compact.format(value);
 export const formatDate = (value: string | Date): string => date.format(new Date(value));
-export const formatDateTime = (value: string | Date): string => dateTime.format(new Date(value));
-/** Formats a time with weekday, seconds and time zone. */
-export const formatExact = (value: string | Date): string => exact.format(new Date(value));
-export const formatTime = (value: string | Date): string => time.format(new Date(value));
+const zoned = new Map<string, Intl.DateTimeFormat>();
+
+/** Format an instant on the clocks of a time zone. exact: with weekday, seconds and the zone */
+export function formatZoned(value: Date, zone: string, length: keyof typeof LENGTHS): string {
+  const key = `${zone} ${length}`;
+  const known = zoned.get(key);
+  if (known !== undefined) return known.format(value);
+  const made = new Intl.DateTimeFormat(language, { ...LENGTHS[length], timeZone: zone });
+  zoned.set(key, made);
+  return made.format(value);
+}
 
 /** share: 0 to 100 */
 export const formatShare = (share: number): string => `${number.format(share)}%`;

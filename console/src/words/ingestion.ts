@@ -20,7 +20,7 @@ export const words = {
     duplicates: "Duplicates",
     dropped: "Dropped",
     dead: "Failed requests",
-    note: (end: string, zone: string) => `By time of arrival, up to ${end} (${zone}).`,
+    note: (end: string) => `By time of arrival, up to ${end}.`,
     empty: "Nothing was sent in this period",
     emptyHint: "Only events sent with this project's key are counted here.",
   },

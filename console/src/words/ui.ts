@@ -17,6 +17,7 @@ export const words = {
   optional: "optional",
   notifications: "Notifications",
   never: "never",
+  inZone: (time: string, zone: string) => `${time} (${zone})`,
   on: "On",
   off: "Off",
   answered: (status: number) => `The server answered with status ${status} and gave no reason.`,

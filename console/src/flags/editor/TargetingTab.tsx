@@ -5,8 +5,8 @@ import { useShortcuts } from "@/lib/shortcuts";
 import { Notice } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
 import { toast } from "@/ui/Toast";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/flagEditor";
-import { formatDateTime } from "@/words/format";
 import { type Flag, readRules } from "../model";
 import { flagQuery, isConflict, type UnsavedFlag, useChangeFlag } from "../queries";
 import { TRY_IT } from "../search";
@@ -130,13 +130,14 @@ function useUnsaved(flag: Flag, editor: FlagEditor, isReady: boolean): UnsavedFl
 type PartProps = TargetingTabProps & { editor: FlagEditor };
 
 function Notes({ editor, onDialog, onDiscard }: PartProps & { onDiscard: () => void }) {
+  const times = useTimes();
   const { keptAt, theirs, hasTaken, isDirty } = editor;
   if (!isDirty) return null;
   return (
     <>
       {keptAt !== null && (
         <Notice>
-          <span className="mr-3">{words.keptSince(formatDateTime(keptAt))}</span>
+          <span className="mr-3">{words.keptSince(times.at(keptAt))}</span>
           <Button small onClick={onDiscard}>
             {words.discard}
           </Button>

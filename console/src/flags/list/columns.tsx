@@ -158,7 +158,9 @@ function CallsCell({ row }: { row: FlagListRow }) {
       className="inline-flex items-center gap-2 tabular-nums"
       title={words.evaluated(evaluations)}
     >
-      {calls > 0 && <Sparkline label={words.callsPerDay(flag.key)} values={overview.calls} />}
+      {calls > 0 && (
+        <Sparkline label={words.callsPerDay(flag.key)} values={overview.calls} isPartial />
+      )}
       {calls > 0 ? formatNumber(calls) : <span className="text-ink-3">{words.noCalls}</span>}
     </span>
   );

@@ -5,8 +5,8 @@ import { FormDialog } from "@/ui/Dialog";
 import { JsonDiff } from "@/ui/JsonDiff";
 import { Loaded, Skeleton } from "@/ui/States";
 import { toast } from "@/ui/Toast";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/flagActivity";
-import { formatDateTime } from "@/words/format";
 import { refresh } from "../changes";
 import { type Flag, isObject, readRules } from "../model";
 import {
@@ -34,7 +34,7 @@ interface Props {
 /** Shows what changes and for how many people, and saves it. */
 export function RestoreDialog({ flag, entry, onClose }: Props) {
   const projectId = useProjectId();
-  const when = formatDateTime(entry.created_at);
+  const when = useTimes().at(entry.created_at);
   const history = useQuery(activityQuery(projectId, flag.id, 1, ENTRIES_MAX));
   const later = history.data?.results.slice(0, Math.max(0, placeOf(entry, history.data.results)));
   const changes = changesBack(flag, later ?? []);

@@ -9,7 +9,6 @@ import { Loaded } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/flagRollout";
-import { formatDateTime } from "@/words/format";
 import type { Flag } from "../model";
 import { flagKeys } from "../queries";
 import { ScheduleDialog } from "./ScheduleDialog";
@@ -95,7 +94,7 @@ function Entry({ flag, change }: { flag: Flag; change: ScheduledChange }) {
             <span className={isExecuted(step) ? "text-ink-3" : "font-medium"}>
               {stepText(step)}
             </span>
-            <span className="text-ink-2 text-sm" title={formatDateTime(step.scheduled_at)}>
+            <span className="text-ink-2 text-sm">
               {isExecuted(step) && `${TEXTS.done} `}
               <Time at={step.executed_at ?? step.scheduled_at} />
             </span>

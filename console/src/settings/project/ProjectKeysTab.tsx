@@ -10,8 +10,9 @@ import { SelectField } from "@/ui/Field";
 import { Menu, MenuItem } from "@/ui/Menu";
 import { Card } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
+import { ClockTime } from "@/ui/Time";
 import { toast, toastError } from "@/ui/Toast";
-import { formatDateTime } from "@/words/format";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/settings";
 import { SecretDialog } from "../SecretDialog";
 import { useReplaced } from "./projectChange";
@@ -56,7 +57,7 @@ function ProjectKeyCard({ project }: { project: Project }) {
             {project.former_api_tokens.map((former) => (
               <li key={former.api_token}>
                 <code>{former.api_token}</code> · {T.validUntil}{" "}
-                {formatDateTime(former.valid_until)}
+                <ClockTime at={former.valid_until} />
               </li>
             ))}
           </ul>
@@ -128,6 +129,7 @@ const secretKeyQuery = (projectId: string) =>
   });
 
 function SecretKeyCard({ project }: { project: Project }) {
+  const times = useTimes();
   const projectId = String(project.id);
   const isAdmin = useIsAdmin();
   const state = useQuery(secretKeyQuery(projectId));
@@ -179,7 +181,7 @@ function SecretKeyCard({ project }: { project: Project }) {
           ) : (
             <p>
               <code>{shown}</code>
-              {createdAt !== null && ` · ${T.secretMade} ${formatDateTime(createdAt)}`}
+              {createdAt !== null && ` · ${T.secretMade} ${times.at(createdAt)}`}
             </p>
           )
         }
