@@ -36,10 +36,11 @@ test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.instal
 	$(PYTEST) -n 2 -m "not long or quick" $(TESTS) $(OR_NONE)
 
 # `make test`, then the rest: a few minutes of it with both cores for servers of a cluster. Random
-# tests run again, some with three times as many examples (tests/support/examples.py).
+# tests run again, some with three times as many examples (tests/support/examples.py). Of the long
+# ones many wait, for a browser or for a server that was killed: three processes.
 test-all: test $(addprefix $(GENERATORS)/,$(addsuffix /.installed,python java go))
 	$(PYTEST) -n 2 -m "hypothesis and (not long or quick)" --hypothesis-profile=many $(TESTS) $(OR_NONE)
-	$(PYTEST) -n 2 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
+	$(PYTEST) -n 3 -m "long and not quick and not cluster" $(TESTS) $(OR_NONE)
 	$(PYTEST) -m "long and cluster" $(TESTS) $(OR_NONE)
 
 # The console alone, in Chromium. Three processes, since each waits for its browser now and then.
