@@ -84,6 +84,7 @@ def test_key_is_made_shown_once_and_revoked(console: Console) -> None:
     console.open("/account?tab=keys")
     page.get_by_role("button", name="New key").click()
     page.get_by_label("Name").fill("build server")
+    page.get_by_label("Access").select_option("Choose scopes…")
     page.get_by_label("Feature flags").select_option("read")
     page.get_by_role("dialog").get_by_role("button", name="New key").click()
 
