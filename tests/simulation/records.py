@@ -126,6 +126,9 @@ class SimulatedRecords(Records):
         self.link = Link(network, RecordsUnavailable)
         self._database = database
 
+    def write_mark(self) -> tuple[int, int] | None:
+        return None
+
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[AsyncConnection]:
         await self.link.request()

@@ -65,7 +65,11 @@ QUESTIONS = {
     for name in ("user_blast_radius", "evaluation_reasons", "reach", "preview_change")
 }
 # Operations that other tests cover.
-ELSEWHERE = {"GET /feature_flags/stream/", "GET /feature_flags/{key}/remote_config/"}
+ELSEWHERE = {
+    "GET /feature_flags/stream/",
+    "GET /feature_flags/changes/stream/",
+    "GET /feature_flags/{key}/remote_config/",
+}
 
 # What the organization allows all members → who may edit, and who may share, the test's flag.
 EDITORS: dict[int | None, tuple[set[str], set[str]]] = {
