@@ -23,12 +23,14 @@ export function useFlagChanges(projectId: string): void {
         predicate: (query) =>
           CHANGED.includes(String(query.queryKey[2])) && isOlder(query, olderThan),
       });
-      olderThan = Number.POSITIVE_INFINITY;
     };
     const close = openStream(`/api/projects/${projectId}/feature_flags/changes/stream/`, {
       onMessage: ({ id = "" }) => {
-        if (id !== known && timer === 0) timer = window.setTimeout(readAgain, TOGETHER_MS);
+        if (id === known) return;
+        // After the first version, each is of a change that nothing has been read since.
+        if (known !== null) olderThan = Number.POSITIVE_INFINITY;
         known = id;
+        if (timer === 0) timer = window.setTimeout(readAgain, TOGETHER_MS);
       },
     });
     return () => {
