@@ -94,7 +94,7 @@ function SecondFactorCard() {
         error={enforce.error}
       >
         {without.length > 0 && (
-          <ul className="max-h-48 overflow-y-auto">
+          <ul>
             {without.map(({ user }) => (
               <li key={user.uuid}>
                 <bdi>{user.first_name}</bdi> (<bdi>{user.email}</bdi>)
