@@ -6,7 +6,7 @@ Source: capture.md section 8.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 from uuid import UUID
@@ -18,22 +18,19 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid, NotFound
-from fanion.events.event import Event, EventQuery, EventRejected
+from fanion.events.event import FUTURE, Event, EventQuery, EventRejected
 from fanion.events.event_body import EventBody, PersonOfEvent, event_body
 from fanion.events.storage.store import EventStore
 from fanion.events.values_service import PropertyValues
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.validation import read_conditions
+from fanion.properties.validation import read_conditions, read_time_parameter
 from fanion.properties.value_counts import PropertyValue, read_value_search
-from fanion.properties.values import parse_date_value
 from fanion.rest.pagination import read_limit
 from fanion.wire.distinct_id import stored_distinct_id
 
 # Decoding more than this takes over a millisecond or two, too long for the event loop.
 DECODED_ON_LOOP_BYTES_MAX = 256 * 1024
 EVENT_NAMES_MAX = 100
-# Clocks differ a little; an event of the present moment must not be missing.
-FUTURE = timedelta(seconds=5)
 
 
 class EventPage(Struct, kw_only=True):
@@ -90,8 +87,8 @@ class EventsApi(Controller):
             event=event,
             distinct_id=None if distinct_id is None else stored_distinct_id(distinct_id),
             person_id=None if person_id is None else _parse_uuid(person_id, "person_id"),
-            after=_parse_time(after, "after", now),
-            before=_parse_time(before, "before", now) or now + FUTURE,
+            after=read_time_parameter(after, "after", now),
+            before=read_time_parameter(before, "before", now) or now + FUTURE,
             limit=read_limit(limit),
             ascending=_is_ascending(order_by),
             properties=read_conditions(properties, "events and persons"),
@@ -204,16 +201,6 @@ def _is_ascending(order_by: str | None) -> bool:
         return order[:1] == ["timestamp"]
     except msgspec.MsgspecError:
         raise Invalid('Must be ["timestamp"] or ["-timestamp"].', attr="orderBy") from None
-
-
-def _parse_time(text: str | None, name: str, now: datetime) -> datetime | None:
-    if not text:
-        return None
-    # In a query string, a plus sign stands for a space.
-    value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
-    if value is None:
-        raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)
-    return value if isinstance(value, datetime) else value.before(now)
 
 
 def _parse_uuid(text: str, name: str) -> UUID:

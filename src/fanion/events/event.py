@@ -15,6 +15,8 @@ from fanion.properties.filters import Property
 NO_PERSON = UUID(int=0)
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAYS = 30
+# Clocks differ a little; lists that end now must not miss an event of the present moment.
+FUTURE: Final = timedelta(seconds=5)
 
 
 class Event(Struct, frozen=True, gc=False):

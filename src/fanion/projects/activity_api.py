@@ -20,7 +20,7 @@ from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.projects.model import Level
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.values import parse_date_value
+from fanion.properties.validation import read_time_parameter
 from fanion.rest.pagination import NUMBER_CHARS_MAX
 from fanion.rest.posthog_fields import ACTIVITY_SCOPES
 from fanion.rest.unknown_fields import no_choice
@@ -153,8 +153,8 @@ class ActivityApi(Controller):
             user=_read_user(user),
             activity=activity or None,
             text=search or None,
-            since=_read_time(since, now, "since"),
-            until=_read_time(until, now, "until"),
+            since=read_time_parameter(since, "since", now),
+            until=read_time_parameter(until, "until", now),
         )
         return await activity_page(request, records, kind, item_id, filters)
 
@@ -169,16 +169,6 @@ def _read_user(text: str | None) -> UUID | Literal["system"] | None:
         return UUID(text)
     except ValueError:
         raise Invalid("Enter the UUID of a user, or system.", attr="user") from None
-
-
-def _read_time(text: str | None, now: datetime, name: str) -> datetime | None:
-    """Parse a time of the query, or raise Invalid. There a plus sign stands for a space."""
-    if not text:
-        return None
-    value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
-    if value is None:
-        raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)
-    return value if isinstance(value, datetime) else value.before(now)
 
 
 def _entry_response(entry: StoredActivity) -> ActivityEntry:

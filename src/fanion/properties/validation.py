@@ -1,11 +1,12 @@
 """Validation of conditions that SQL compares, in lists, insights and cohorts.
 
-Also reads the `properties` in the URL of a list.
+Also reads the `properties` and the times in the URL of a list.
 
 Source: capture.md section 8; cohorts.md section 5; insights.md section 2b; "Strictness".
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +21,7 @@ from fanion.properties.operators import (
     ValueKind,
     is_value_of,
 )
+from fanion.properties.values import parse_date_value
 from fanion.rest.body_reader import is_deep
 from fanion.rest.unknown_fields import require_known, shortened, suggestion
 
@@ -129,3 +131,18 @@ def _check_value(operator: str, kind: ValueKind, value: Any, at: str) -> None:
             code="invalid_value",
             attr=at,
         )
+
+
+def read_time_parameter(text: str | None, name: str, now: datetime) -> datetime | None:
+    """Parse a time of a query string: absolute, or relative to now. Empty text is None.
+
+    Raises:
+        Invalid: The text is no time.
+    """
+    if not text:
+        return None
+    # In a query string a plus sign stands for a space.
+    value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
+    if value is None:
+        raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)
+    return value if isinstance(value, datetime) else value.before(now)

@@ -6,6 +6,8 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 from typing import Final
 
 MEDIA_TYPE: Final = "text/event-stream"
+# Compression would hold messages back, and so would a proxy's buffer.
+HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 # A comment, which clients ignore.
 HEARTBEAT: Final = b":\n\n"
 # Proxies cut connections that are silent for 60 s, some for 30.

@@ -16,12 +16,10 @@ from fanion.events.live.stream_service import LiveEvents, Subscription
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, no_pieces, response_media_type
 from fanion.wire.distinct_id import stored_distinct_id
-from fanion.wire.event_stream import MEDIA_TYPE
+from fanion.wire.event_stream import HEADERS, MEDIA_TYPE
 
 # Names and distinct ids are cut to this length when they are captured.
 TEXT_CHARS_MAX: Final = 200
-# Compression would hold messages back, and so would a proxy's buffer.
-_HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 class LiveEventsApi(Controller):
@@ -79,7 +77,7 @@ class LiveEventsApi(Controller):
         state = request.scope["state"]
         state["is_endless"] = True
         pieces = no_pieces() if state.get("is_head") else messages
-        return Streamed(pieces, MEDIA_TYPE, headers=_HEADERS)
+        return Streamed(pieces, MEDIA_TYPE, headers=HEADERS)
 
 
 def _require_once(request: ManagementRequest) -> None:

@@ -37,7 +37,6 @@ from fanion.flags.preview.schemas import (
     explained_flag,
 )
 from fanion.flags.preview.unsaved_store import UnsavedFlagStore
-from fanion.persons.timeline.api import FUTURE
 from fanion.persons.timeline.current_client import CurrentClient
 from fanion.persons.timeline.service import Timelines
 from fanion.projects.request_api import ManagementRequest
@@ -169,7 +168,7 @@ class FlagPreviews:
             return CurrentClient(distinct_id=request.principal.user.distinct_id)
         try:
             now = request.app.state.now()
-            return await self.timelines.current_client(project_id, person, now + FUTURE)
+            return await self.timelines.current_client(project_id, person, now)
         except NotFound:
             raise Invalid("No person has this id.", code="does_not_exist", attr=named[0]) from None
 

@@ -1,7 +1,5 @@
 """The stream of flag changes for members, over HTTP."""
 
-from typing import Final
-
 from litestar import Controller, get
 from litestar.di import NamedDependency
 
@@ -9,10 +7,7 @@ from fanion.flags.sdk.endpoints import CallerGrant
 from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import Streamed, no_pieces, response_media_type
-from fanion.wire.event_stream import MEDIA_TYPE
-
-# Compression would hold messages back, and so would a proxy's buffer.
-_HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+from fanion.wire.event_stream import HEADERS, MEDIA_TYPE
 
 
 class FlagChangesApi(Controller):
@@ -39,4 +34,4 @@ class FlagChangesApi(Controller):
 
         messages = flag_changes.messages(request.project.id, CallerGrant(may_read))
         request.scope["state"]["is_endless"] = True
-        return Streamed(no_pieces() if request.is_head else messages, MEDIA_TYPE, headers=_HEADERS)
+        return Streamed(no_pieces() if request.is_head else messages, MEDIA_TYPE, headers=HEADERS)

@@ -11,7 +11,7 @@ from litestar.params import QueryParameter
 from msgspec import Meta, Struct
 
 from fanion.accept_log.port import Backlog
-from fanion.errors import Invalid, NotFound
+from fanion.errors import NotFound
 from fanion.events.turns.turns_service import Turns
 from fanion.ingest.ledger.dead_letters_store import DeadLetter, DeadLetterFilter, DeadLetters
 from fanion.ingest.ledger.model import Example
@@ -26,7 +26,7 @@ from fanion.ingest.ledger.store import (
     totals_of,
 )
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.values import Ago, parse_date_value
+from fanion.properties.validation import read_time_parameter
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 
@@ -156,8 +156,8 @@ class IngestionApi(Controller):
         except `waiting`.
         """
         now: datetime = request.app.state.now()
-        until = _parse_time(end, "to", now) or now
-        since = _parse_time(start, "from", now) or until - SPAN
+        until = max(read_time_parameter(end, "to", now) or now, EARLIEST)
+        since = max(read_time_parameter(start, "from", now) or until - SPAN, EARLIEST)
         project_id = request.project.id
         async with turns.turn(project_id):
             counts = await ingestion.ledger.counts(since, until, project_id)
@@ -287,12 +287,3 @@ def _skipped_changes_body(reason: Reason, examples: list[Example]) -> SkippedCha
     return SkippedChangesBody(
         reason=reason.reason, meaning=reason.meaning, count=reason.items, examples=examples
     )
-
-
-def _parse_time(text: str | None, name: str, now: datetime) -> datetime | None:
-    if not text:
-        return None
-    moment = parse_date_value(text)
-    if moment is None:
-        raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)
-    return max(moment.before(now) if isinstance(moment, Ago) else moment, EARLIEST)

@@ -5,7 +5,7 @@ Source: insights.md section 12.
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -16,21 +16,20 @@ from litestar.params import FromPath, FromQuery
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
+from fanion.events.event import FUTURE
 from fanion.persons.api import read_person_id
 from fanion.persons.shown_values import CUT, ShownValues
 from fanion.persons.timeline.model import Entry, Kind, called_flag, read_kinds, read_position
 from fanion.persons.timeline.property_history import Operation
 from fanion.persons.timeline.service import TimelinePage, TimelineQuery, Timelines
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.values import parse_date_value
+from fanion.properties.validation import read_time_parameter
 from fanion.rest.pagination import read_limit
 
 # A larger limit is reduced to this.
 ENTRIES_MAX = 500
 # Changes of one event that are listed.
 CHANGES_MAX = 100
-# Events a little in the future are included, as in the list of events, because clocks differ.
-FUTURE = timedelta(seconds=5)
 # The scope that a key needs for each kind, besides that of persons.
 SCOPES: dict[Kind, str] = {
     "event": "event:read",
@@ -169,9 +168,8 @@ class TimelineApi(Controller):
         They are those of its newest event, so that flags that are evaluated for them are the flags
         that the client gets. The anonymous id of a browser that was identified since is replaced.
         """
-        before = request.app.state.now() + FUTURE
         client = await timelines.current_client(
-            request.project.id, read_person_id(person_id), before
+            request.project.id, read_person_id(person_id), request.app.state.now()
         )
         return PersonClient(
             distinct_id=client.distinct_id,
@@ -193,18 +191,10 @@ def _timeline_query(
         raise Invalid("Use cursor together with before, as in a next link.", attr="cursor")
     return TimelineQuery(
         kinds,
-        _parse_before(before, now) if before else now + FUTURE,
+        read_time_parameter(before, "before", now) or now + FUTURE,
         min(read_limit(limit), ENTRIES_MAX) or 1,
         read_position(cursor) if cursor else None,
     )
-
-
-def _parse_before(text: str, now: datetime) -> datetime:
-    # In a query string a plus sign stands for a space.
-    value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
-    if value is None:
-        raise Invalid("Enter a valid date or a relative one such as -4h.", attr="before")
-    return value if isinstance(value, datetime) else value.before(now)
 
 
 def _next_url(request: ManagementRequest, query: TimelineQuery, page: TimelinePage) -> str | None:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
-from fanion.events.event import PersonEvent, PersonEventQuery
+from fanion.events.event import FUTURE, PersonEvent, PersonEventQuery
 from fanion.events.storage.store import EventStore
 from fanion.persons.store import get_person
 from fanion.persons.timeline.current_client import (
@@ -113,12 +113,9 @@ class Timelines:
         return TimelinePage(whole, rest)
 
     async def current_client(
-        self, project_id: int, person: UUID | int, before: datetime
+        self, project_id: int, person: UUID | int, now: datetime
     ) -> CurrentClient:
         """Return the client of a person as it would ask for flags now.
-
-        Args:
-            before: Exclusive time of its events.
 
         Raises:
             NotFound: The project has no such person, or the person has no distinct id.
@@ -128,7 +125,7 @@ class Timelines:
             stored = await connection.run_sync(find_person, project_id, person)
         if stored is None:
             raise NotFound
-        query = PersonEventQuery(stored.uuid, stored.distinct_ids, before, EVENTS_MAX)
+        query = PersonEventQuery(stored.uuid, stored.distinct_ids, now + FUTURE, EVENTS_MAX)
         rows = await self.events.timeline(project_id, query)
         client = await asyncio.to_thread(client_of_events, rows)
         if client is None:
