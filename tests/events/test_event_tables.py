@@ -31,3 +31,4 @@ def test_rows_of_other_hosts_are_changed_on_the_cluster() -> None:
     table = EventTable("fanion", "events_local", "two`s", is_remote=True)
 
     assert table.altered == "`fanion`.`events_local` ON CLUSTER `two\\`s`"
+    assert table.on_hosts == "ON CLUSTER `two\\`s`"

@@ -49,7 +49,12 @@ class EventTable:
     def altered(self) -> str:
         """Return what follows ALTER TABLE."""
         table = f"{quote_identifier(self.database)}.{quote_identifier(self.name)}"
-        return f"{table} ON CLUSTER {quote_identifier(self.cluster)}" if self.is_remote else table
+        return f"{table} {self.on_hosts}".rstrip()
+
+    @property
+    def on_hosts(self) -> str:
+        """Return the clause by which a statement runs on all hosts with rows; empty for one."""
+        return f"ON CLUSTER {quote_identifier(self.cluster)}" if self.is_remote else ""
 
 
 def event_tables(client: Client) -> Sequence[EventTable]:

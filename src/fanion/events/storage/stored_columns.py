@@ -44,7 +44,7 @@ _PENDING: Final = """
      AND position(command, 'MATERIALIZE COLUMN property_') > 0
 """
 _KILL: Final = """
-  KILL MUTATION
+  KILL MUTATION {on_hosts}
  WHERE database = {database:String}
    AND table = {table:String}
    AND mutation_id = {mutation_id:String}
@@ -154,4 +154,4 @@ def pending_fills(client: Client) -> Sequence[Sequence[Any]]:
 
 def kill_mutation(client: Client, rows: EventTable, mutation_id: str) -> None:
     bound = {"database": rows.database, "table": rows.name, "mutation_id": mutation_id}
-    client.command(_KILL, bound)
+    client.command(_KILL.replace("{on_hosts}", rows.on_hosts), bound)
