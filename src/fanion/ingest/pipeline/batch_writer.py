@@ -125,7 +125,8 @@ class BatchWriter:
 
     async def adapt_limit(self, entries: Sequence[LogEntry]) -> None:
         """Adapt the limit for transactions to the last one, which has stored these entries."""
-        await asyncio.to_thread(self._limit.adapt, self._transaction_s, entries)
+        if self._limit.may_change(self._transaction_s, entries):
+            await asyncio.to_thread(self._limit.adapt, self._transaction_s, entries)
 
     async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, span: Span) -> None:
         """Write a dead letter as its own batch, without retrying. No position moves.

@@ -35,6 +35,21 @@ class TransactionLimit:
     is_fixed: bool = True
     objects: int = OBJECTS_MAX
 
+    def may_change(self, seconds: float, entries: Sequence[LogEntry]) -> bool:
+        """Return whether `adapt` may change the limit; most batches are too small for that.
+
+        Args:
+            seconds: How long others could not write.
+            entries: The entries that were stored.
+        """
+        if self.is_fixed or TRANSACTION_S / 2 <= seconds <= TRANSACTION_S:
+            return False
+        if seconds > TRANSACTION_S:
+            return self.objects > OBJECTS_MIN
+        # Each object has at least two bytes.
+        size = sum(len(entry.envelope.body) for entry in entries)
+        return self.objects < OBJECTS_MAX and size > self.objects
+
     def adapt(self, seconds: float, entries: Sequence[LogEntry]) -> None:
         """Adapt the limit to a transaction; 0.2 ms per MB.
 
@@ -42,7 +57,7 @@ class TransactionLimit:
             seconds: How long others could not write.
             entries: The entries that it stored.
         """
-        if self.is_fixed or TRANSACTION_S / 2 <= seconds <= TRANSACTION_S:
+        if not self.may_change(seconds, entries):
             return
         stored = sum(entry.envelope.body.count(b"{") for entry in entries)
         if seconds > TRANSACTION_S:
