@@ -33,7 +33,7 @@ if (root !== null) {
   );
 }
 
-/** What a screen says itself, such as a lost connection, is no error of the program. */
+/** Errors that a screen shows itself, such as a lost connection, are not bugs. */
 function reportCaught(error: unknown): void {
   if (!(error instanceof ApiError)) console.error(error);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ActivityEntry, actorOf, deedsOf, describeChange } from "@/activity/describe";
+import { type ActivityEntry, actionsOf, actorOf, describeChange } from "@/activity/describe";
 import { plainName } from "@/ui/properties/names";
 import { cut, textParts, webAddress } from "@/ui/properties/safeText";
 
@@ -81,7 +81,7 @@ test("a sign-in is told with its circumstances, an unknown activity by its name"
     },
   });
 
-  assert.deepEqual(deedsOf(entry("logged_in")), ["signed in (password, 203.0.113.4)"]);
-  assert.deepEqual(deedsOf(entry("gone_fishing")), ["gone fishing · account"]);
+  assert.deepEqual(actionsOf(entry("logged_in")), ["signed in (password, 203.0.113.4)"]);
+  assert.deepEqual(actionsOf(entry("gone_fishing")), ["gone fishing · account"]);
   assert.equal(actorOf(entry("logged_in")), "Ann");
 });

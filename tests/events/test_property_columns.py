@@ -15,7 +15,7 @@ from fanion.events.event import Erasure, Event
 from fanion.events.storage.inspection import inspect_event_store
 from fanion.events.storage.property_columns import ColumnLimits, PropertyColumns
 from fanion.events.storage.store import EventStore, open_events
-from fanion.properties.bindings import ODD, column_of
+from fanion.properties.bindings import NESTED, column_of
 from tests.support.dying_lanes import DyingLanes, Killed
 
 # Every property that a question has used gets a column.
@@ -81,14 +81,14 @@ async def test_a_column_holds_the_text_of_a_property(store: EventStore) -> None:
     absent = len(before)
     again = [{"p": value, "n": absent + 1 + n} for n, value in enumerate(values)]
     await add_events(store, *before, {"n": absent})
-    columns = store.property_columns(replace(LIMITS, odd_share=1.0))
+    columns = store.property_columns(replace(LIMITS, nested_share=1.0))
     await use(columns, p=1)
 
     await keep(columns)
     await add_events(store, *again)
 
     texts = ["a", "", None, "1", "2.5", "true", "\0", "\0", "\0", "\0", "\0", "[1]", "\0"]
-    assert ODD == r"'\0'"
+    assert NESTED == r"'\0'"
     assert await held(store, "p") == [*texts, None, *texts]
 
 
@@ -124,10 +124,10 @@ async def test_a_property_of_any_other_name_gets_no_column(store: EventStore, ke
 async def test_a_property_that_does_not_fit_gets_no_column(store: EventStore) -> None:
     await add_events(
         store,
-        *({"many": str(n), "long": "x" * (n + 5), "odd": [n], "few": n % 2} for n in range(50)),
+        *({"many": str(n), "long": "x" * (n + 5), "nested": [n], "few": n % 2} for n in range(50)),
     )
     columns = store.property_columns(replace(LIMITS, columns=9, values=20, value_bytes=30))
-    await use(columns, many=9, long=8, odd=7, unknown=6, few=5)
+    await use(columns, many=9, long=8, nested=7, unknown=6, few=5)
 
     await keep(columns)
 

@@ -27,10 +27,10 @@ from tests.support.clickhouse.server import ClickHouse
 from tests.support.examples import examples
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, histories
 
-LIMITS: Final = ColumnLimits(columns=9, events=1, uses=1, odd_share=1.0)
+LIMITS: Final = ColumnLimits(columns=9, events=1, uses=1, nested_share=1.0)
 KEYS: Final = ("plan", "n", "$current_url", "$browser", "utm_source", "p")
 VALUES: Final = ("free", "Free", "", None, 0, 1, 2.5, True, "2.5", "[1]", "{}", "\0", "2024-04-01")
-ODD: Final[Sequence[Any]] = ([], [1], ["a", None], [1.0], [{}], {}, {"x": 1}, {"x": None})
+NESTED: Final[Sequence[Any]] = ([], [1], ["a", None], [1.0], [{}], {}, {"x": 1}, {"x": None})
 OPERATORS: Final = (
     *("exact", "is_not", "icontains", "not_icontains", "regex", "not_regex", "is_set"),
     *("is_not_set", "gt", "lte", "starts_with", "ends_with", "between", "is_date_before"),
@@ -180,7 +180,7 @@ async def test_answers_are_those_without_columns(
 
 
 @settings(max_examples=examples(15))
-@given(histories(), held(*VALUES, *ODD), questions())
+@given(histories(), held(*VALUES, *NESTED), questions())
 async def test_answers_about_lists_and_objects_are_those_without_columns(
     site: Site, history: History, values: Sequence[Mapping[str, Any]], query: InsightQuery
 ) -> None:

@@ -4,7 +4,7 @@ import { JsonDiff } from "@/ui/JsonDiff";
 import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/activity";
-import { type ActivityEntry, actorOf, deedsOf, headlineOf } from "./describe";
+import { type ActivityEntry, actionsOf, actorOf, headlineOf } from "./describe";
 
 export interface ActivityListProps {
   entries: readonly ActivityEntry[];
@@ -53,8 +53,8 @@ function Entry({
 }: ActivityListProps & { entry: ActivityEntry }) {
   const [isOpen, setIsOpen] = useState(false);
   const changes = entry.detail.changes ?? [];
-  const deeds = deedsOf(entry);
-  const headline = (deeds.length === 1 ? deeds[0] : undefined) ?? headlineOf(entry);
+  const actions = actionsOf(entry);
+  const headline = (actions.length === 1 ? actions[0] : undefined) ?? headlineOf(entry);
   const hasRestore =
     onRestore !== undefined &&
     (canRestore?.(entry) ?? (entry.activity === "updated" && changes.length > 0));
@@ -72,11 +72,11 @@ function Entry({
               <Item entry={entry} href={hrefOf?.(entry)} />
             </>
           )}
-          {deeds.length > 1 && (
+          {actions.length > 1 && (
             <ul className="ms-4 list-disc marker:text-ink-3">
-              {deeds.map((deed) => (
-                <li key={deed}>
-                  <Visible text={deed} />
+              {actions.map((action) => (
+                <li key={action}>
+                  <Visible text={action} />
                 </li>
               ))}
             </ul>

@@ -9,7 +9,7 @@ import { Loaded } from "@/ui/States";
 import { type Column, CsvButton } from "@/ui/table";
 import { words } from "@/words/activity";
 import { ActivityList } from "./ActivityList";
-import { type ActivityEntry, actorOf, deedsOf } from "./describe";
+import { type ActivityEntry, actionsOf, actorOf } from "./describe";
 import { itemHref } from "./itemHref";
 import { activityQuery, authorsQuery, ENTRIES, everyEntry } from "./queries";
 import type { ActivitySearch } from "./search";
@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<ActivityEntry>[] = (
     ["time", T.time, (entry) => new Date(entry.created_at)],
     ["who", T.who, actorOf],
     ["email", T.email, (entry) => entry.user.email],
-    ["what", T.what, (entry) => deedsOf(entry).join("; ")],
+    ["what", T.what, (entry) => actionsOf(entry).join("; ")],
     ["kind", T.kind, (entry) => words.scopes[entry.scope] ?? entry.scope],
     ["item", T.item, (entry) => entry.detail.name],
     ["id", T.id, (entry) => entry.item_id],
@@ -79,7 +79,7 @@ function Filters() {
     void navigate({ search: given as ActivitySearch, replace: true });
   };
   const kinds = Object.entries(words.scopes).map(([value, label]) => ({ value, label }));
-  const deeds = Object.entries({ ...T.deeds, ...words.activities });
+  const actions = Object.entries({ ...T.actions, ...words.activities });
   const users = authors.map(({ uuid, first_name: name, email }) => ({
     value: uuid,
     label: name || email,
@@ -103,7 +103,7 @@ function Filters() {
       <SelectField
         label={T.what}
         value={search.what ?? ""}
-        options={[any, ...deeds.map(([value, label]) => ({ value, label }))]}
+        options={[any, ...actions.map(([value, label]) => ({ value, label }))]}
         onChange={(what) => change({ what })}
       />
       <TextField

@@ -14,7 +14,7 @@ export function actorOf({ user, detail }: ActivityEntry): string {
 }
 
 /** Return the changes of an entry, one line each, or one line for the whole entry. */
-export function deedsOf(entry: ActivityEntry): string[] {
+export function actionsOf(entry: ActivityEntry): string[] {
   const changes = entry.detail.changes ?? [];
   if (entry.activity !== "updated" || changes.length === 0) return [headlineOf(entry)];
   return changes.map(describeChange);
@@ -30,10 +30,10 @@ export function headlineOf({ activity, scope, detail }: ActivityEntry): string {
     case "imported":
       return words[activity](what);
   }
-  const deed = words.activities[activity];
-  if (deed === undefined) return words.did(activity, what);
+  const action = words.activities[activity];
+  if (action === undefined) return words.did(activity, what);
   const values = scope === "User" ? circumstancesOf(detail.changes ?? []) : "";
-  return values === "" ? deed : words.circumstances(deed, values);
+  return values === "" ? action : words.circumstances(action, values);
 }
 
 /** Return the details of an entry, such as the method and the address of a sign-in. */

@@ -1,3 +1,3 @@
 export { ActivityList, type ActivityListProps, type ActivityPages } from "./ActivityList";
-export { type ActivityEntry, actorOf, deedsOf, describeChange } from "./describe";
+export { type ActivityEntry, actionsOf, actorOf, describeChange } from "./describe";
 export { itemHref } from "./itemHref";

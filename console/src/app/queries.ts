@@ -12,7 +12,7 @@ function isWorthAgain(failures: number, error: unknown): boolean {
 /** Answers are kept for a screen that is opened again, and asked anew behind it. */
 export const queryClient = new QueryClient({
   defaultOptions: {
-    // Requests are sent even if the browser believes to be offline: to pause them would say nothing,
+    // Requests are sent even if the browser thinks it is offline: pausing them would report nothing,
     // and would send a change hours later.
     queries: {
       staleTime: 5_000,

@@ -95,7 +95,7 @@ export async function createFlag(projectId: string, flag: NewFlag): Promise<Flag
   }
 }
 
-/** Return whether a flag has all these values, whoever gave them to it. */
+/** Return whether the stored flag already has these values; somebody else may have saved them. */
 export function hasChanges(flag: FlagBody, changes: FlagChanges | NewFlag): boolean {
   const { version: _, ...values }: FlagChanges & { version?: unknown } = changes;
   const stored: Readonly<Record<string, unknown>> = { ...flag };

@@ -5,7 +5,7 @@ import { flagKeys } from "./queries";
 
 // Many changes at once, such as those of a script, are read together.
 const TOGETHER_MS = 1000;
-// What is read anew when any flag changes. Answers to what is typed are asked again by themselves.
+// Queries to refetch when any flag changes. Previews of unsaved edits refetch on their own.
 const CHANGED = ["list", "one", "overview", "activity"];
 
 /** Read flags again as soon as anybody has changed one, while the component is drawn. */

@@ -6,17 +6,17 @@ import { prefix } from "@/lib/prefix";
 const PAUSE_FIRST_MS = 1_000;
 const PAUSE_MAX_MS = 15_000;
 const BEAT_MS = 10_000;
-/** A page whose timers stood still for so long was asleep. */
+/** A page whose timers stopped for this long was suspended. */
 const ASLEEP_MS = 60_000;
 
-/** Since when the server has not answered; null while it does. */
+/** When the server stopped answering; null while it answers. */
 let lostSince: number | null = null;
 let wait: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();
 const waiting: (() => void)[] = [];
 const returns = new Set<() => void>();
 
-/** Note that a request got no answer. The server is then asked again and again until it answers. */
+/** Record that a request got no answer, and poll the server until it answers. */
 export function noteLost(): void {
   if (lostSince !== null) return;
   set(Date.now());
@@ -35,7 +35,7 @@ export function noteAnswer(): void {
 export const connected = (): Promise<void> =>
   lostSince === null ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve));
 
-/** Since when the server has not answered, in milliseconds; null while it does. */
+/** Return when the server stopped answering, in milliseconds; null while it answers. */
 export const useLostSince = (): number | null => useSyncExternalStore(subscribe, () => lostSince);
 
 /** Call the listener when what is shown may be old: the server answers again, or the computer was

@@ -7,7 +7,7 @@ import { words } from "@/words/ui";
 // A browser opens six connections to a server over HTTP/1.1: half of them are for requests.
 const STREAMS_MAX = 3;
 
-/** What the tabs of a browser tell each other about one stream. */
+/** A note that the tabs of a browser exchange about a stream. */
 type Note =
   | { kind: "joined" }
   | { kind: "state"; state: Connection; error: PlainError | null }
@@ -84,7 +84,7 @@ async function share(
   await unlessAborted(navigator.locks.request(name, { signal }, lead));
 }
 
-/** Hand on what the tab that holds the connection has told. */
+/** Pass a note of the tab that holds the connection to the handlers of this tab. */
 function follow(note: Note, handlers: StreamHandlers): void {
   if (note.kind === "message") handlers.onMessage(note.message);
   if (note.kind !== "state") return;
@@ -112,7 +112,7 @@ function leading(
   channel.onmessage = ({ data }: MessageEvent<Note>) => {
     if (data.kind !== "joined") return;
     tell(now);
-    // A stream of versions begins with the present one.
+    // A stream of versions begins with the current one.
     if (last !== null) tell(last);
   };
   return {

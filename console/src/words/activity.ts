@@ -77,7 +77,7 @@ const levels = { 1: "member", 8: "administrator", 15: "owner", 0: "viewer" } as 
 export const words = {
   levels: levels as Readonly<Record<string, string>>,
   activities: activities as Readonly<Record<string, string>>,
-  circumstances: (deed: string, values: string) => `${deed} (${values})`,
+  circumstances: (action: string, values: string) => `${action} (${values})`,
   scopes: scopes as Readonly<Record<string, string>>,
   fields: fields as Readonly<Record<string, string>>,
   list: "Activity",
@@ -97,7 +97,7 @@ export const words = {
     from: "From",
     to: "To",
     csvName: "activity.csv",
-    deeds: {
+    actions: {
       created: "created",
       updated: "changed",
       deleted: "deleted",
@@ -118,7 +118,7 @@ export const words = {
   did: (activity: string, what: string) => `${activity.replaceAll("_", " ")} · ${what}`,
   accepted: "accepted the invite",
   rolledBack: "marked it as rolled back",
-  notRolledBack: "cleared the mark of a rollback",
+  notRolledBack: "cleared the rollback mark",
   turnedOn: "switched it on",
   turnedOff: "switched it off",
   restored: "restored it",

@@ -52,9 +52,9 @@ export const words = {
   },
   sections: { watch: "Overview", decide: "Release", people: "People", data: "Data" },
   lost: (since: string) =>
-    `The server has not answered since ${since}. You see what was known then; what you have typed is kept.`,
+    `The server has not answered since ${since}. You're seeing the last known data. What you've typed is kept.`,
   offline: (since: string) =>
-    `You have been offline since ${since}. You see what was known then; what you have typed is kept.`,
+    `You've been offline since ${since}. You're seeing the last known data. What you've typed is kept.`,
   connectedAgain: "Connected again. This screen is up to date.",
   signedOut: "Your session has ended",
   signedOutHint: "Sign in again to continue where you left off.",

@@ -91,11 +91,13 @@ export const words = {
     name: "Property",
     code: "Sent as",
     type: "Type",
-    events: "Kinds of events with it",
+    events: "Events with this property",
     share: "Share of sample",
     eventCount: (count: number) => (count >= 100 ? "100 or more" : formatNumber(count)),
     ownColumn: (bytes: number) =>
-      bytes >= 1e5 ? `Own column, ${formatNumber(Math.round(bytes / 1e5) / 10)} MB` : "Own column",
+      bytes >= 1e5
+        ? `Dedicated column, ${formatNumber(Math.round(bytes / 1e5) / 10)} MB`
+        : "Dedicated column",
     none: "No properties seen yet.",
     sample: (count: number, what: string) =>
       `Seen in the newest ${formatNumber(count)} ${what}; older ones may have more.`,

@@ -106,7 +106,7 @@ export const words = {
     never: "Never reached",
     neverHint: "Everyone it matches is already covered above.",
     visitors: "It also matches visitors without a person profile, who cannot be counted.",
-    onlyVisitors: "Matches everyone. Nobody has been counted, because there are no persons yet.",
+    onlyVisitors: "Matches everyone, but there are no persons to count yet.",
     nobodyYet: (isGroup: boolean) => `There are no ${isGroup ? "groups" : "persons"} yet to count.`,
     unknown: "Cannot be counted: it depends on another flag.",
     incomplete: "Complete its properties to see the count.",

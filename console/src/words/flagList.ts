@@ -78,7 +78,7 @@ export const words = {
     },
     areOn: (count: number) =>
       count === 0
-        ? "None of them is on, so nobody gets a different value."
+        ? "None of these flags are on, so no one gets a different value."
         : `${formatNumber(count)} of them ${count === 1 ? "is" : "are"} on. Everyone who gets one of these now gets false.`,
     areOff: (count: number) =>
       `${formatNumber(count)} of them ${count === 1 ? "is" : "are"} off. Everyone their conditions include gets a new value.`,

@@ -29,7 +29,7 @@ export const words = {
     verdicts: {
       unused: "Yes: nothing uses it.",
       same: "Almost: everyone gets the same value.",
-      recent: "Not yet: everyone gets the same value, but has for less than 30 days.",
+      recent: "Not yet: everyone has had the same value for less than 30 days.",
       off: "Not yet: it is off, but applications still check it.",
       needed: "No: it still makes a difference.",
       young: "Too early to tell: it is younger than 30 days.",
@@ -37,7 +37,7 @@ export const words = {
     advice: {
       unused: "Search your code once more for its key, then delete the flag.",
       same: "Put the value that everyone gets into your code, release that, and wait until the calls stop.",
-      recent: "Wait until you are sure that nobody has to go back to another value.",
+      recent: "Wait until you're sure you won't need to roll back.",
       off: "Remove it from your code, release that, and wait until the calls stop.",
       needed: "",
       young: "",

@@ -202,7 +202,7 @@ export const words = {
       n === 0
         ? "Every member has a second factor."
         : `${n} of ${counted(all, "member has", "members have")} no second factor.`,
-    ownMissing: "You have none yourself, and would lock yourself out.",
+    ownMissing: "You don't have one yet, so you would lock yourself out.",
     oidc: "OpenID Connect",
     oidcOn: "Members can sign in with your provider.",
     oidcOff:

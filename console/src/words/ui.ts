@@ -25,7 +25,7 @@ export const words = {
     "Other windows of this browser show live events with other filters. Close one of them.",
   unreachable: "The server cannot be reached.",
   offline: "You are offline, so nothing was changed.",
-  noAnswer: "The server did not answer, so it is not known whether this was saved.",
+  noAnswer: "The server did not answer. This may or may not have been saved.",
   notSaved: "The connection was lost before this was saved. Try again.",
   upgraded: "Fanion has been upgraded. Reload the page to go on.",
   reload: "Reload",

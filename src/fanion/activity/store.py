@@ -109,7 +109,7 @@ def record_in_organization(
 
 @dataclass(frozen=True, slots=True)
 class ActivityFilters:
-    """The limits of a list of entries, beside the item; None for no limit.
+    """The filters of a list of entries; None for no filter.
 
     Attributes:
         scopes: The kinds of items; empty for all.

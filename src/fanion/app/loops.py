@@ -57,7 +57,7 @@ LOOPS: Final = (
     Loop("erasures", Role.JOBS, Runs.ONE, "finishes deletions of persons"),
     Loop("squash", Role.JOBS, Runs.ONE, "writes merged persons into their events"),
     Loop("session_rows", Role.JOBS, Runs.ONE, "calculates a row for each session"),
-    Loop("property_columns", Role.JOBS, Runs.ONE, "gives used properties columns of their own"),
+    Loop("property_columns", Role.JOBS, Runs.ONE, "gives used properties dedicated columns"),
     Loop("waiting_identities", Role.JOBS, Runs.ONE, "sweeps identities without a person"),
     Loop("flag_enrichment", Role.JOBS, Runs.ONE, "finds flags whose feature was used"),
     Loop("ledger", Role.JOBS, Runs.ONE, "sums up the minutes of the ingestion report"),

@@ -26,7 +26,7 @@ READERS_MAX = 4  # for SQLite; more threads than that only wait for the interpre
 CONNECTIONS_MAX = 10
 CONNECTION_WAIT_S = 5.0
 # In SQLite the writers queue for one connection, and as long as the machine is busy the queue moves
-# slowly. A person who saves something had rather wait than be refused.
+# slowly. A user who saves something would rather wait than be refused.
 WRITER_WAIT_S = 15.0
 CONNECT_S = 5.0
 BUSY_S = 5.0  # SQLite's wait while another process, such as the command line, writes

@@ -1,4 +1,4 @@
-"""The columns of their own of properties, as the questions of one server read and count them."""
+"""The dedicated columns that the questions of one server read, and how often they do."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,18 +9,18 @@ from typing import Final, Never
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.property_columns import PropertyColumns
 from fanion.events.storage.stored_columns import StoredColumn
-from fanion.properties.bindings import OwnColumns, code_of
+from fanion.properties.bindings import DedicatedColumns, code_of
 from fanion.runtime.background import run_loop
 
 EVERY_S: Final = 60.0
 _FAILURES: Final = (EventStoreUnavailable, EventRejected, StatementFailed)
 # After a statement has met a list or an object under a property.
-ODD_S: Final = 3600.0
+NESTED_S: Final = 3600.0
 # After a statement has met a store without a column that this server knew.
 MISSING_S: Final = 600.0
-# How many properties of projects are counted between two writes, and remembered as odd.
+# How many properties of projects are counted between two writes, and known to have lists.
 USED_MAX: Final = 1_000
-ODD_MAX: Final = 10_000
+NESTED_MAX: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -37,12 +37,12 @@ class KnownColumns:
     stored: Mapping[str, StoredColumn] = field(default_factory=dict)
     _uses: dict[tuple[int, str], int] = field(default_factory=dict)
     _missing_until: float = 0.0
-    _odd: dict[tuple[int, str], float] = field(default_factory=dict)
+    _nested: dict[tuple[int, str], float] = field(default_factory=dict)
     _is_asked: bool = False
     _is_read: bool = False
     _first_asked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def of_project(self, project_id: int) -> OwnColumns:
+    def of_project(self, project_id: int) -> DedicatedColumns:
         """Return the columns for the statements of one question, and count what these read."""
         self._is_asked = True
         if not self._is_read:
@@ -51,7 +51,7 @@ class KnownColumns:
         own = {
             key: column.name
             for key, column in self.stored.items()
-            if column.is_filled and self._odd.get((project_id, key), now) <= now
+            if column.is_filled and self._nested.get((project_id, key), now) <= now
         }
         used: set[str] = set()
 
@@ -60,7 +60,7 @@ class KnownColumns:
                 used.add(key)
                 self._count(project_id, key)
 
-        return OwnColumns(own, note)
+        return DedicatedColumns(own, note)
 
     def _count(self, project_id: int, key: str) -> None:
         use = (project_id, key)
@@ -73,11 +73,11 @@ class KnownColumns:
         Args:
             code: That of the error by which a statement has ended.
         """
-        if len(self._odd) >= ODD_MAX:
-            self._odd.clear()
+        if len(self._nested) >= NESTED_MAX:
+            self._nested.clear()
         for key in self.stored:
             if code_of(key) == code:
-                self._odd[project_id, key] = self.monotonic() + ODD_S
+                self._nested[project_id, key] = self.monotonic() + NESTED_S
 
     def forget(self) -> None:
         """Read no columns for a while, because the store does not have one of them any more."""

@@ -82,8 +82,8 @@ async def activity_page(
 ) -> ActivityPage:
     """Return the entries that the request's `page` and `limit` ask for, newest first.
 
-    Viewers do not see what happens at the accounts of others. From where others sign in is seen by
-    administrators only.
+    Viewers do not see what happens at the accounts of others. Only administrators see the addresses
+    from which others sign in.
     """
     principal, project = request.principal, request.project
     level = principal.level_in(project.organization_id)

@@ -2,9 +2,9 @@
 
 No value is written into the statement's text.
 
-A property of events that questions use often has a column of its own, with the text that conditions
-and breakdowns compare: null for a property that is null or missing, and ODD for a list or an
-object, which has no single text. A statement that meets ODD ends with an error that names the
+A property of events that questions use often has a dedicated column, with the text that conditions
+and breakdowns compare: null for a property that is null or missing, and NESTED for a list or an
+object, which has no single text. A statement that meets NESTED ends with an error that names the
 property, and is calculated again without the column, so an answer never depends on columns.
 
 Source: docs/decisions/0027-property-columns.md.
@@ -22,7 +22,7 @@ COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
 
 # A change of what a column holds needs another prefix: columns with any other are removed.
 PREFIX: Final = "property_1_"
-ODD: Final = r"'\0'"
+NESTED: Final = r"'\0'"
 # Errors of `throwIf` have codes from here on; the engine's own codes are below 10,000.
 _CODES_FROM: Final = 100_000
 
@@ -82,12 +82,12 @@ def column_of(key: str) -> str:
 
 
 def code_of(key: str) -> int:
-    """Return the code of the error by which a statement ends that meets ODD."""
+    """Return the code of the error by which a statement ends that meets NESTED."""
     return _CODES_FROM + int.from_bytes(_digest(key)[:3])
 
 
-def is_odd_code(code: int) -> bool:
-    """Return whether an error means that a statement has met ODD."""
+def is_nested_code(code: int) -> bool:
+    """Return whether an error means that a statement has met NESTED."""
     return code >= _CODES_FROM
 
 
@@ -108,8 +108,8 @@ def stored_text(key: str) -> str:
     )
     is_list = f"startsWith(toString({column}), '[') AND dynamicType({column}) != 'String'"
     return (
-        f"multiIf(isNull({column}), if({is_object}, {ODD}, NULL), "
-        f"({is_list}) OR toString({column}) = {ODD}, {ODD}, toString({column}))"
+        f"multiIf(isNull({column}), if({is_object}, {NESTED}, NULL), "
+        f"({is_list}) OR toString({column}) = {NESTED}, {NESTED}, toString({column}))"
     )
 
 
@@ -118,7 +118,7 @@ def _ignore(key: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnColumns:
+class DedicatedColumns:
     """The columns that the statements of one question may read.
 
     Attributes:
@@ -139,8 +139,8 @@ class OwnColumns:
         column = self.keys.get(key)
         if column is None:
             return None
-        is_odd = f"ifNull({column} = {ODD}, 0)"
-        return f"if(throwIf({is_odd}, 'odd', toInt32({code_of(key)})), NULL, {column})"
+        is_nested = f"ifNull({column} = {NESTED}, 0)"
+        return f"if(throwIf({is_nested}, 'nested', toInt32({code_of(key)})), NULL, {column})"
 
     def plain_text(self, key: str) -> str | None:
         """Return SQL for the text of an event's property, empty when it is null or absent.
@@ -152,4 +152,4 @@ class OwnColumns:
         return None if text is None else f"ifNull(CAST({text}, 'Nullable(String)'), '')"
 
 
-NO_COLUMNS: Final = OwnColumns()
+NO_COLUMNS: Final = DedicatedColumns()

@@ -13,7 +13,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, Final
 
-from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, OwnColumns
+from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, DedicatedColumns
 from fanion.properties.dates import (
     DATE,
     MILLISECONDS_MIN,
@@ -43,7 +43,7 @@ def property_condition(
     now: datetime,
     *,
     events_of: str = "",
-    columns: OwnColumns = NO_COLUMNS,
+    columns: DedicatedColumns = NO_COLUMNS,
 ) -> str:
     """Return a comparison with a property of the row. An unknown operator never matches.
 
@@ -53,7 +53,7 @@ def property_condition(
         now: Relative dates count back from it.
         events_of: For rows of `events`, the condition on their project. The columns of all its
             events are asked whether the JSON text must be read.
-        columns: For rows of `events`, the properties with a column of their own.
+        columns: For rows of `events`, the properties with a dedicated column.
     """
     return _condition(leaf, _row_property(leaf, bindings, events_of, columns), now)
 
@@ -103,7 +103,7 @@ def _condition(leaf: Property, compared: _Compared, now: datetime) -> str:
 
 
 def _row_property(
-    leaf: Property, bindings: Bindings, events_of: str, columns: OwnColumns
+    leaf: Property, bindings: Bindings, events_of: str, columns: DedicatedColumns
 ) -> _Compared:
     key = leaf.key
     json_args = f"properties, {bindings.text(key)}"
@@ -136,7 +136,7 @@ def _compares_scalars(leaf: Property) -> bool:
     return leaf.operator in ORDER and number_of(leaf.value) is not None
 
 
-def event_text(key: str, bindings: Bindings, columns: OwnColumns) -> str:
+def event_text(key: str, bindings: Bindings, columns: DedicatedColumns) -> str:
     """Return a property of a row of `events` as text, empty when it is null or absent."""
     if COLUMN.fullmatch(key):
         own = columns.plain_text(key)
@@ -151,7 +151,9 @@ def event_text(key: str, bindings: Bindings, columns: OwnColumns) -> str:
     )
 
 
-def shown_text(key: str, bindings: Bindings, rows: str, columns: OwnColumns = NO_COLUMNS) -> str:
+def shown_text(
+    key: str, bindings: Bindings, rows: str, columns: DedicatedColumns = NO_COLUMNS
+) -> str:
     """Return a property of a row as conditions compare it, empty if there is no value.
 
     If no row has a non-empty object under the key, an empty object counts as no value.
@@ -160,7 +162,7 @@ def shown_text(key: str, bindings: Bindings, rows: str, columns: OwnColumns = NO
         key: A key that has a column.
         bindings: Those of the statement.
         rows: What follows FROM: the rows that the statement reads.
-        columns: For rows of `events`, the properties with a column of their own.
+        columns: For rows of `events`, the properties with a dedicated column.
     """
     own = columns.text(key)
     if own is not None:

@@ -18,9 +18,9 @@ from fanion.events.event import Erasure, Override
 from fanion.events.storage.client import read_rows
 from fanion.events.storage.session_rows import SessionRows
 from fanion.events.storage.store import EventStore, open_events
+from fanion.insights.calculation.maintenance_worker import MaintenanceWorker
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
-from fanion.insights.calculation.upkeep_worker import UpkeepWorker
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.kinds.service import Calculator, read_sent_query
 from fanion.insights.query import Scope
@@ -351,7 +351,7 @@ async def test_events_of_a_data_folder_from_before_are_filled_in(site: Site) -> 
 async def test_the_worker_fills_all_rows(site: Site) -> None:
     await site.add(view("s", HOUR))
     await site.erase(PERSONS[2])
-    worker = UpkeepWorker(
+    worker = MaintenanceWorker(
         site.events.session_rows(write_statement()).step, 60.0, "rows_not_written"
     )
 

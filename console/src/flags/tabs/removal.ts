@@ -48,7 +48,7 @@ function verdictOf(isOn: boolean, isYoung: boolean, isUsed: boolean, otherwise: 
   return otherwise;
 }
 
-/** Return whether the rules give everyone the same value, whoever they are. */
+/** Return whether every user gets the same value from these rules. */
 export function isSameForAll(flag: Pick<Flag, "active" | "filters">): boolean {
   if (!flag.active) return true;
   const rules = readRules(flag.filters);

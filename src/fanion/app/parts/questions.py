@@ -32,10 +32,10 @@ from fanion.insights.alerts.service import AlertService
 from fanion.insights.alerts.store import AlertStore
 from fanion.insights.alerts.worker import AlertWorker
 from fanion.insights.calculation.copies_worker import CopyChecks
+from fanion.insights.calculation.maintenance_worker import MaintenanceWorker
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.calculation.threads_worker import QuestionThreads
-from fanion.insights.calculation.upkeep_worker import UpkeepWorker
 from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards.refresh_worker import DashboardRefreshWorker
 from fanion.insights.dashboards.service import DashboardService
@@ -81,8 +81,8 @@ class Questions:
     explanations: CohortExplanations
     calculator: Calculator
     columns: KnownColumns
-    session_rows: UpkeepWorker
-    property_columns: UpkeepWorker
+    session_rows: MaintenanceWorker
+    property_columns: MaintenanceWorker
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
@@ -111,8 +111,8 @@ def build_questions(public: Services, events: EventStore) -> Questions:
     threads = QuestionThreads(lambda: hot.answered, lambda: hot.ingested.count)
     statements = _build_statements(settings, records, events, threads)
     copies = CopyChecks(statements.in_background(events.behind).with_time_limit(SECONDS_MAX))
-    upkeep = events.property_columns(ColumnLimits(settings.property_columns))
-    columns = KnownColumns(upkeep)
+    maintained = events.property_columns(ColumnLimits(settings.property_columns))
+    columns = KnownColumns(maintained)
     statements = replace(statements, copies_share_keys=copies.share_keys, columns=columns)
     behind = statements.in_background(events.behind)
     analysis = Analysis(records, events, statements)
@@ -144,10 +144,12 @@ def build_questions(public: Services, events: EventStore) -> Questions:
         explanations=CohortExplanations(cohorts, events, statements.members),
         calculator=calculator,
         columns=columns,
-        session_rows=UpkeepWorker(
+        session_rows=MaintenanceWorker(
             events.session_rows(write_statement()).step, ROWS_EVERY_S, "session_rows_not_written"
         ),
-        property_columns=UpkeepWorker(upkeep.step, COLUMNS_EVERY_S, "property_columns_not_kept"),
+        property_columns=MaintenanceWorker(
+            maintained.step, COLUMNS_EVERY_S, "property_columns_not_kept"
+        ),
     )
 
 

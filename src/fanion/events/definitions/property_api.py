@@ -34,8 +34,8 @@ class PropertyDefinitionBody(PropertyDefinition, frozen=True, kw_only=True):
     column_bytes: Annotated[
         int | None,
         Meta(
-            description="The size of the property's own column in the event store, which makes "
-            "questions faster; null without one."
+            description="The size of the dedicated column in the event store that makes questions "
+            "about the property faster; null without one."
         ),
     ]
 

@@ -7,7 +7,7 @@ into one of them. A condition on a group selects the groups that have it now.
 from datetime import datetime
 from typing import Final
 
-from fanion.properties.bindings import NO_COLUMNS, Bindings, OwnColumns
+from fanion.properties.bindings import NO_COLUMNS, Bindings, DedicatedColumns
 from fanion.properties.condition_sql import holds_without, property_condition
 from fanion.properties.filters import Property
 
@@ -29,14 +29,14 @@ def event_condition(
     bindings: Bindings,
     project: str,
     now: datetime,
-    columns: OwnColumns = NO_COLUMNS,
+    columns: DedicatedColumns = NO_COLUMNS,
 ) -> str:
     """Compile one comparison with a property of the event, of its person or of one of its groups.
 
     Args:
         project: The condition that a row of any table belongs to the project.
         now: The moment from which relative dates count back.
-        columns: The properties of events with a column of their own.
+        columns: The properties of events with a dedicated column.
     """
     if leaf.type == "event":
         return property_condition(leaf, bindings, now, events_of=project, columns=columns)

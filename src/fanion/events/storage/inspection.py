@@ -42,7 +42,7 @@ class Inspected:
         now: The engine's time.
         accepted: Number of events by project that were accepted in the given time.
         session_rows: The state of the rows of sessions; empty in a store without them.
-        property_columns: The properties with a column of their own; empty in a store without them.
+        property_columns: The properties with a dedicated column; empty in a store without them.
     """
 
     version: str

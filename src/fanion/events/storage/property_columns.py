@@ -1,4 +1,4 @@
-"""The upkeep of columns of their own for properties of events, in short steps.
+"""The maintenance of dedicated columns for properties of events, in short steps.
 
 A property that questions use often gets a column, which the engine fills for new events by itself
 and for older ones in a mutation for each partition. A part without the column is read right all the
@@ -89,7 +89,7 @@ class ColumnLimits:
         sample: How many events are looked at.
         values: The most values in the sample. A column of more is not read faster than the JSON.
         value_bytes: The longest value in the sample.
-        odd_share: The largest share of values that are lists or objects.
+        nested_share: The largest share of values that are lists or objects.
         rejected_s: How long a property is not looked at again.
     """
 
@@ -102,12 +102,12 @@ class ColumnLimits:
     sample: int = 100_000
     values: int = 5_000
     value_bytes: int = 1_000
-    odd_share: float = 0.001
+    nested_share: float = 0.001
     rejected_s: float = 86_400.0
 
 
 class PropertyColumns:
-    """The upkeep of columns, in short steps, each of which may be interrupted.
+    """The maintenance of dedicated columns, in short steps, each of which may be interrupted.
 
     Args:
         lanes: Threads for jobs.
@@ -218,10 +218,10 @@ class PropertyColumns:
         key, limits = candidate.key, self._limits
         bound = {"project_id": candidate.project_id, "limit": limits.sample}
         statement = _SAMPLE.replace("{text}", stored_text(key))
-        [(values, odd, different, longest)] = await self._lanes.run(read_rows, statement, bound)
+        [(values, nested, different, longest)] = await self._lanes.run(read_rows, statement, bound)
         is_fit = (
             values > 0
-            and odd <= limits.odd_share * values
+            and nested <= limits.nested_share * values
             and different <= limits.values
             and (longest or 0) <= limits.value_bytes
         )
@@ -273,7 +273,7 @@ def _unwanted(
     unused = [column.name for column in stored.columns if column.key not in used]
     kept = [column for column in _by_use(stored, uses) if column.key in used]
     beyond = [column.name for column in kept[: max(0, len(kept) - limits.columns)]]
-    return [*stored.strange, *unused, *beyond]
+    return [*stored.outdated, *unused, *beyond]
 
 
 def _by_use(stored: StoredColumns, uses: Sequence[PropertyUse]) -> Sequence[StoredColumn]:

@@ -1,4 +1,4 @@
-"""The upkeep of the rows of sessions: each is calculated again when its session has new events.
+"""The maintenance of the rows of sessions: new events of a session replace its row.
 
 After a mutation, which may have erased any event or changed any person, all rows are deleted and
 filled again, some days at a time.
@@ -74,7 +74,7 @@ _FORGET_ALL: Final = "TRUNCATE TABLE session_touches"
 
 
 class SessionRows:
-    """The upkeep of the rows of sessions, in short steps, each of which may be interrupted.
+    """The maintenance of the rows of sessions, in short steps, each of which may be interrupted.
 
     Args:
         lanes: Threads for jobs.

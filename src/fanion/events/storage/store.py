@@ -432,7 +432,7 @@ class EventStore:
         await erase(self._jobs, erasure)
 
     def session_rows(self, write_rows: str) -> SessionRows:
-        """Return the upkeep of the rows of sessions.
+        """Return the maintenance of the rows of sessions.
 
         Args:
             write_rows: As for `SessionRows`.
@@ -440,7 +440,7 @@ class EventStore:
         return SessionRows(self._jobs, write_rows)
 
     def property_columns(self, limits: ColumnLimits) -> PropertyColumns:
-        """Return the columns of their own that properties of events have, and their upkeep."""
+        """Return the dedicated columns of properties, and their maintenance."""
         return PropertyColumns(self._jobs, limits)
 
     async def _ingested(self, statement: str, parameters: Mapping[str, Any]) -> Rows:

@@ -1,4 +1,4 @@
-"""The columns of their own that properties of events have, as the engine tells about them.
+"""The dedicated columns of properties, as the system tables of the engine list them.
 
 Source: docs/decisions/0027-property-columns.md.
 """
@@ -73,14 +73,14 @@ class StoredColumns:
 
     Attributes:
         tables: The tables that have the columns, those with the rows first.
-        strange: The names of columns that this version does not use.
+        outdated: The names of columns that this version does not use.
         events: The number of rows.
         unfilled: The partitions with a part that lacks columns, and these columns.
     """
 
     tables: Sequence[EventTable]
     columns: Sequence[StoredColumn]
-    strange: Sequence[str]
+    outdated: Sequence[str]
     events: int
     unfilled: Sequence[tuple[str, Sequence[str]]]
 

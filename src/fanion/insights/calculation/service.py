@@ -21,7 +21,7 @@ from fanion.insights.parsing.conditions import project_conditions
 from fanion.insights.query import Entity, InsightQuery, cohorts_named
 from fanion.insights.sql.compiler import SqlContext, Statement
 from fanion.projects.model import Project
-from fanion.properties.bindings import NO_COLUMNS, is_odd_code
+from fanion.properties.bindings import NO_COLUMNS, is_nested_code
 
 _T = TypeVar("_T")
 _Query = TypeVar("_Query", bound=InsightQuery)
@@ -116,7 +116,7 @@ class Analysis:
     def _leave_out(self, project_id: int, code: int) -> None:
         columns = self.statements.columns
         assert columns is not None  # no statement reads any without them
-        if is_odd_code(code):
+        if is_nested_code(code):
             columns.refuse(project_id, code)
         else:
             columns.forget()

@@ -16,7 +16,7 @@ from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
 from fanion.insights.sql.compiler import Statement
-from fanion.properties.bindings import is_odd_code
+from fanion.properties.bindings import is_nested_code
 
 # The engine's error codes for too much time, and for too much memory or too many rows.
 _TIME: Final = frozenset({159, 160})
@@ -128,7 +128,7 @@ class Statements:
 
     def _is_of_columns(self, code: int) -> bool:
         is_missing = code in _NO_COLUMN and self.columns is not None and self.columns.is_any_known
-        return is_missing or is_odd_code(code)
+        return is_missing or is_nested_code(code)
 
     def _too_large(self, error: StatementFailed) -> Exception:
         limits = self.limits

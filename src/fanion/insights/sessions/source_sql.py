@@ -6,7 +6,7 @@ from typing import Final
 from fanion.events.storage.copies_sql import CountedOnce
 from fanion.insights.dates.intervals import DateRange
 from fanion.insights.sessions.sql import AROUND, SESSION_ID, Reach, Sessions
-from fanion.properties.bindings import Bindings, OwnColumns, micros
+from fanion.properties.bindings import Bindings, DedicatedColumns, micros
 from fanion.properties.filters import Node
 
 _EVER: Final = DateRange(datetime(1900, 1, 1, tzinfo=UTC), datetime(2299, 1, 1, tzinfo=UTC))
@@ -37,7 +37,7 @@ class SessionSource:
         now: datetime,
         whole: bool,
         once: CountedOnce,
-        columns: OwnColumns,
+        columns: DedicatedColumns,
     ) -> None:
         self._bindings = bindings
         self._project = project

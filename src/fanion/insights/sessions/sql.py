@@ -22,7 +22,7 @@ from fanion.insights.sessions.fields import (
     URL_FIELDS,
     URL_PARTS,
 )
-from fanion.properties.bindings import NO_COLUMNS, Bindings, OwnColumns
+from fanion.properties.bindings import NO_COLUMNS, Bindings, DedicatedColumns
 from fanion.properties.condition_sql import value_condition
 from fanion.properties.filters import ConditionGroup, Node, Property
 
@@ -161,7 +161,7 @@ class Sessions:
     Args:
         project: The condition on the project.
         once: The parts by which an event counts once.
-        columns: The properties of events with a column of their own.
+        columns: The properties of events with a dedicated column.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Sessions:
         project: str,
         reach: Reach,
         once: CountedOnce,
-        columns: OwnColumns = NO_COLUMNS,
+        columns: DedicatedColumns = NO_COLUMNS,
     ) -> None:
         self.bindings = bindings
         self.once = once

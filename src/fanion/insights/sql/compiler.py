@@ -26,7 +26,7 @@ from fanion.insights.dates.intervals import DateRange
 from fanion.insights.query import Entity, Scope
 from fanion.insights.sessions.fields import is_of_sessions
 from fanion.insights.sessions.source_sql import SessionSource
-from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, OwnColumns, micros
+from fanion.properties.bindings import COLUMN, NO_COLUMNS, Bindings, DedicatedColumns, micros
 from fanion.properties.condition_sql import event_text, number_sql, shown_text
 from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 
@@ -74,7 +74,7 @@ class SqlContext:
         run: The key under which `cohort_inputs` holds the members of the cohorts.
         whole_sessions: Whether all events of long sessions are read.
         copies_share_keys: Whether all copies of the project's events share their key.
-        columns: The properties of events with a column of their own.
+        columns: The properties of events with a dedicated column.
     """
 
     project_id: int
@@ -83,7 +83,7 @@ class SqlContext:
     run: UUID
     whole_sessions: bool = False
     copies_share_keys: bool = False
-    columns: OwnColumns = NO_COLUMNS
+    columns: DedicatedColumns = NO_COLUMNS
 
 
 class Compiler:
@@ -234,14 +234,14 @@ class Compiler:
         """Return SQL for an event property as text, empty when it is null or absent."""
         return event_text(key, self.bindings, self.context.columns)
 
-    def shown_text(self, key: str, rows: str, columns: OwnColumns = NO_COLUMNS) -> str:
+    def shown_text(self, key: str, rows: str, columns: DedicatedColumns = NO_COLUMNS) -> str:
         """Return SQL for a property as a breakdown value, empty when it is null or absent.
 
         Lists and objects become JSON.
 
         Args:
             rows: What follows FROM to read the rows that have the property.
-            columns: For rows of `events`, the properties with a column of their own.
+            columns: For rows of `events`, the properties with a dedicated column.
         """
         if not COLUMN.fullmatch(key):
             return self.text(key)

@@ -1,4 +1,4 @@
-"""The client of a person as it would ask for flags now, known from the person's newest events."""
+"""The identity with which a person's client requests flags, taken from the newest events."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The worker that brings something derived from events up to date, in short steps."""
+"""The worker that keeps data derived from events up to date, in short steps."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,8 +16,8 @@ _FAILURES: Final = (EventStoreUnavailable, EventRejected, StatementFailed)
 
 
 @dataclass(slots=True)
-class UpkeepWorker:
-    """The worker of one upkeep.
+class MaintenanceWorker:
+    """The worker of one maintenance task.
 
     Attributes:
         step: Does the next step, and returns whether there is more to do at once.
@@ -30,7 +30,7 @@ class UpkeepWorker:
     failure: str
 
     async def run(self) -> Never:
-        """Do what is to be done regularly, until cancelled."""
+        """Run steps regularly, until cancelled."""
         await run_loop(
             self.work, self.every_s, self.failure, _FAILURES, initial_delay_s=self.every_s
         )
