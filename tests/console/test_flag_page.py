@@ -330,7 +330,9 @@ def test_a_flag_for_everyone_does_not_count_nobody_before_there_are_persons(
     flag = project.flag("for-all")
     console.open(project.at(f"flags/{flag['id']}"))
 
-    expect(condition(console, 1)).to_contain_text("Matches everyone.")
+    expect(condition(console, 1)).to_contain_text(
+        "Matches everyone, but there are no persons to count yet."
+    )
     expect(console.page.get_by_text("0 people")).to_have_count(0)
 
 

@@ -182,7 +182,7 @@ def test_offline_a_screen_that_was_not_loaded_says_so_and_comes_with_the_connect
     forget_loaded_parts(console)
 
     console.context.set_offline(True)
-    expect(page.get_by_text("You have been offline since")).to_be_visible()
+    expect(page.get_by_text("You've been offline since")).to_be_visible()
     page.get_by_role("link", name="Groups").click()
 
     expect(page.get_by_role("heading", name="This screen could not be loaded")).to_be_visible()
@@ -193,7 +193,7 @@ def test_offline_a_screen_that_was_not_loaded_says_so_and_comes_with_the_connect
     console.context.set_offline(False)
 
     expect(page.get_by_role("heading", name="Groups", level=1)).to_be_visible()
-    expect(page.get_by_text("You have been offline since")).to_have_count(0)
+    expect(page.get_by_text("You've been offline since")).to_have_count(0)
 
 
 def test_offline_the_part_of_a_screen_and_a_dialog_say_that_they_are_missing(
