@@ -135,6 +135,11 @@ class Console:
             problems += [f"{theme}: {line}" for line in violations(self.page, rules)]
         assert not problems, "\n".join(["axe found:", *problems])
 
+    def choose(self, field: Locator, option: str) -> None:
+        """Choose an option of a select, by the option's whole text."""
+        field.click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
     def press(self, *keys: str) -> None:
         """Press keys such as "Control+k", "Enter", "g", "f", one after another."""
         for key in keys:
@@ -188,6 +193,14 @@ class Console:
         for size in sizes:
             self.page.set_viewport_size(size)
             self.expect_to_fit()
+
+    @contextmanager
+    def by_touch(self) -> Iterator[None]:
+        """Make the screen one that is pressed with fingers."""
+        devtools = self.context.new_cdp_session(self.page)
+        devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        yield
+        devtools.detach()
 
     @contextmanager
     def reduced_motion(self) -> Iterator[None]:

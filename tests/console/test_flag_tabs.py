@@ -44,7 +44,7 @@ def test_a_rollout_is_scheduled_in_steps_cancelled_and_scheduled_again(
 
     console.page.get_by_role("button", name="Schedule change").click()
     dialog = console.page.get_by_role("dialog")
-    dialog.get_by_label("Condition").select_option("2: 5% of everyone")
+    console.choose(dialog.get_by_label("Condition"), "2: 5% of everyone")
     dialog.get_by_label("Rollout percentage of step 1").fill("25")
     dialog.get_by_role("button", name="Add step").click()
     dialog.get_by_label("Rollout percentage of step 2").fill("150")
@@ -183,7 +183,7 @@ def test_a_flag_is_given_to_a_role_and_taken_away_again(
     name = f"QA {project.id}"
     who = page.get_by_role("row").filter(has_text=ada.email.partition("-")[0].title())
     expect(who.first).to_contain_text("all members can edit flags")
-    page.get_by_label("Role", exact=True).select_option(name)
+    console.choose(page.get_by_label("Role", exact=True), name)
     page.get_by_role("button", name="Give").click()
     take = page.get_by_role("button", name=f"Remove access from {name}")
     expect(take).to_be_visible()

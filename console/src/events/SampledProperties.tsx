@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useProjectId } from "@/app/session";
-import { Select } from "@/ui/Field";
 import { plainName, Visible } from "@/ui/properties";
+import { Select } from "@/ui/Select";
 import { Loaded } from "@/ui/States";
 import { type Column, DataTable, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/events";

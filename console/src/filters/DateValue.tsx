@@ -1,6 +1,6 @@
 import { useId } from "react";
-import { AS_HIGH, CONTROL, classes } from "@/ui/classes";
-import { Select } from "@/ui/Field";
+import { CONTROL } from "@/ui/classes";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/filters";
 import { readRelative, UNITS, writeRelative } from "./dates";
 
@@ -28,7 +28,7 @@ export function DateValue({ value, onChange, problem, disabled }: Props) {
             value={value}
             disabled={disabled}
             onChange={(event) => onChange(event.target.value)}
-            className={classes(CONTROL, AS_HIGH)}
+            className={CONTROL}
           />
         </div>
       ) : (
@@ -46,12 +46,11 @@ export function DateValue({ value, onChange, problem, disabled }: Props) {
               onChange={(event) =>
                 onChange(writeRelative({ ...relative, count: event.target.valueAsNumber || 0 }))
               }
-              className={classes(CONTROL, AS_HIGH)}
+              className={CONTROL}
             />
           </div>
           <div className="max-w-full">
             <Select
-              className={AS_HIGH}
               aria-label={words.unit}
               value={relative.unit}
               options={UNITS.map((unit) => ({ value: unit, label: words.unitNames[unit] }))}
@@ -63,7 +62,6 @@ export function DateValue({ value, onChange, problem, disabled }: Props) {
       )}
       <div className="max-w-full">
         <Select
-          className={AS_HIGH}
           aria-label={words.dateKind}
           value={relative === null ? "fixed" : "relative"}
           options={[

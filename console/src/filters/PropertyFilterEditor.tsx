@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
-import { AS_HIGH } from "@/ui/classes";
 import { Combobox } from "@/ui/combobox";
-import { Checkbox, Select } from "@/ui/Field";
+import { Checkbox } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/filters";
 import { flagOptions, nameOptions } from "./api";
 import { filterProblems } from "./check";
@@ -55,7 +55,6 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       {kinds.length > 1 && (
         <div className="max-w-full">
           <Select
-            className={AS_HIGH}
             aria-label={words.kind}
             value={kindValue(filter.type, filter.group_type_index)}
             options={kinds}
@@ -95,7 +94,6 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       {operators.length > 1 && (
         <div className="max-w-full">
           <Select
-            className={AS_HIGH}
             aria-label={words.operator}
             value={shownOperator(filter)}
             options={operators.map((operator) => ({

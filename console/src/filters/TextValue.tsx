@@ -1,5 +1,5 @@
 import { useId } from "react";
-import { AS_HIGH, CONTROL, classes } from "@/ui/classes";
+import { CONTROL, classes } from "@/ui/classes";
 
 interface Props {
   label: string;
@@ -28,7 +28,7 @@ export function TextValue(props: Props) {
         disabled={props.disabled}
         spellCheck={false}
         onChange={(event) => props.onChange(event.target.value)}
-        className={classes(CONTROL, AS_HIGH, props.mono && "font-mono text-[0.9em]")}
+        className={classes(CONTROL, props.mono && "font-mono text-[0.9em]")}
       />
       {message !== undefined && (
         <p id={id} className={`mt-1 text-sm ${props.problem ? "text-bad" : "text-ink-3"}`}>

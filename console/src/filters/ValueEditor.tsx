@@ -1,7 +1,6 @@
 import { useProjectId } from "@/app/session";
-import { AS_HIGH } from "@/ui/classes";
 import { Combobox } from "@/ui/combobox";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/filters";
 import { cohortOptions, valueOptions } from "./api";
 import { DateValue } from "./DateValue";
@@ -176,7 +175,6 @@ function FlagValue(props: {
       <span className="self-center text-ink-2">{words.operators.flag_evaluates_to}</span>
       <div className="max-w-full">
         <Select
-          className={AS_HIGH}
           aria-label={words.flagValue}
           value={variant === null ? String(props.value ?? true) : `variant:${variant}`}
           options={options}

@@ -6,7 +6,7 @@ import { useProjectId } from "@/app/session";
 import type { components } from "@/lib/schema";
 import { Button } from "@/ui/Button";
 import { Copyable } from "@/ui/Copy";
-import { SelectField } from "@/ui/Field";
+import { SelectField } from "@/ui/Select";
 import { Loaded, Skeleton } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/persons";

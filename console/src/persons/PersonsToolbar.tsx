@@ -3,7 +3,8 @@ import { useState } from "react";
 import { isComplete, type PropertyFilter, PropertyFilterList } from "@/filters";
 import { useTyped } from "@/lib/hooks";
 import { Button } from "@/ui/Button";
-import { SearchInput, Select } from "@/ui/Field";
+import { SearchInput } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/persons";
 import type { PersonsSearch } from "./search";
 

@@ -1,8 +1,9 @@
 import { useState } from "react";
 import { errorOf } from "@/lib/errors";
 import { FormDialog } from "@/ui/Dialog";
-import { SelectField, TextAreaField, TextField } from "@/ui/Field";
+import { TextAreaField, TextField } from "@/ui/Field";
 import { JsonEditor } from "@/ui/JsonEditor";
+import { SelectField } from "@/ui/Select";
 import { words } from "@/words/persons";
 import type { Person } from "./queries";
 import { usePropertyChanges } from "./usePropertyChanges";

@@ -4,7 +4,7 @@ import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { Button } from "@/ui/Button";
 import { Combobox } from "@/ui/combobox";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/persons";
 import { type Person, timelineQuery } from "./queries";

@@ -4,13 +4,13 @@ import { type ComponentProps, type ReactNode, useId } from "react";
 import { CONTROL, classes } from "@/ui/classes";
 import { words } from "@/words/ui";
 
-interface FieldParts {
+export interface FieldParts {
   id: string;
   "aria-describedby": string | undefined;
   "aria-invalid": true | undefined;
 }
 
-interface FieldProps {
+export interface FieldProps {
   label: ReactNode;
   /** One sentence that says what belongs here. */
   hint?: ReactNode;
@@ -74,58 +74,6 @@ export function TextAreaField({
   return (
     <Field {...{ label, hint, error }} {...pick({ isOptional, className })}>
       {(parts) => <textarea rows={3} {...area} {...parts} className={CONTROL} />}
-    </Field>
-  );
-}
-
-export interface Option<T extends string> {
-  value: T;
-  label: string;
-  isDisabled?: boolean;
-}
-
-interface SelectProps<T extends string>
-  extends Omit<ComponentProps<"select">, "value" | "onChange" | "children"> {
-  value: T;
-  options: readonly Option<T>[];
-  onChange: (value: T) => void;
-}
-
-/** The browser's own list: works with every keyboard and screen reader. Needs a label. */
-export function Select<T extends string>({
-  value,
-  options,
-  onChange,
-  className,
-  ...rest
-}: SelectProps<T>) {
-  const choose = (text: string) => {
-    const chosen = options.find((one) => one.value === text);
-    if (chosen !== undefined) onChange(chosen.value);
-  };
-  return (
-    <select
-      {...rest}
-      value={value}
-      onChange={(event) => choose(event.target.value)}
-      className={classes(CONTROL, "pr-7", className)}
-    >
-      {options.map((one) => (
-        <option key={one.value} value={one.value} disabled={one.isDisabled}>
-          {one.label}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-type SelectFieldProps<T extends string> = Omit<FieldProps, "children"> & SelectProps<T>;
-
-export function SelectField<T extends string>(props: SelectFieldProps<T>) {
-  const { label, hint, error, isOptional, className, ...select } = props;
-  return (
-    <Field {...{ label, hint, error }} {...pick({ isOptional, className })}>
-      {(parts) => <Select {...select} {...parts} />}
     </Field>
   );
 }
@@ -226,7 +174,7 @@ export function SearchInput({
 }
 
 /** Return the object without undefined values, as exact optional properties require. */
-function pick<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+export function pick<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>;
   };

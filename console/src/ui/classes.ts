@@ -3,9 +3,9 @@ export function classes(...names: (string | false | null | undefined)[]): string
   return names.filter(Boolean).join(" ");
 }
 
-// The classes of every control that takes text.
+// The classes of every control that takes text: in a row all are of one height.
 export const CONTROL =
-  "w-full rounded-md border border-line-strong bg-panel px-2.5 py-1.5 text-ink disabled:bg-sunken disabled:text-ink-3 aria-invalid:border-bad";
+  "not-[textarea]:h-[2.25rem] w-full rounded-md border border-line-strong bg-panel px-2.5 py-1.5 text-ink disabled:bg-sunken disabled:text-ink-3 aria-invalid:border-bad";
 
 // The classes of everything that floats above the page.
 export const FLOATING = "z-50 rounded-lg border border-line bg-panel text-ink shadow-float";
@@ -19,6 +19,3 @@ export const MENU_ITEM =
 export function overlayContainer(trigger: Element | null): HTMLElement | null {
   return trigger?.closest<HTMLElement>('[role="dialog"], main, header, nav') ?? null;
 }
-
-/** Fields of a condition stand beside each other, and are as high as each other. */
-export const AS_HIGH = "h-[2.25rem]";

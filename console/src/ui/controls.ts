@@ -5,5 +5,6 @@ import "@/ui/combobox";
 import "@/ui/Copy";
 import "@/ui/DateTimeInput";
 import "@/ui/Popover";
+import "@/ui/Select";
 import "@/ui/Tabs";
 import "@/ui/Time";

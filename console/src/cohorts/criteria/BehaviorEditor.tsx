@@ -3,7 +3,7 @@ import { useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { PropertyFilterList } from "@/filters";
 import { Combobox } from "@/ui/combobox";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/cohorts";
 import { CountField, EventWindow, NumberInput, Span } from "./fields";
 import { type Behavior, eventFiltersOf, hasEventFilters, type Leaf } from "./model";

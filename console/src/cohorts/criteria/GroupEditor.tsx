@@ -1,6 +1,6 @@
 import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "@/ui/Button";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/cohorts";
 import { LeafEditor } from "./LeafEditor";
 import { type Criterion, emptyLeaf, type Group, isGroup, type Leaf } from "./model";

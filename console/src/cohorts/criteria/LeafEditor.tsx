@@ -2,7 +2,7 @@ import { X } from "lucide-react";
 import { PropertyFilterEditor, readFilter } from "@/filters";
 import { IconButton } from "@/ui/Button";
 import { Code } from "@/ui/Copy";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/cohorts";
 import { BehaviorEditor } from "./BehaviorEditor";
 import { BEHAVIORS, kindOf, type Leaf, type LeafKind, withKind } from "./model";

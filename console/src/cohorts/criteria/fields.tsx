@@ -1,5 +1,5 @@
 import { CONTROL, classes } from "@/ui/classes";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/cohorts";
 import { COUNT_OPERATORS, type Leaf, UNITS } from "./model";
 

@@ -3,7 +3,7 @@ import type { KeyboardEvent, PointerEvent } from "react";
 import { type FilterKind, PropertyFilterList } from "@/filters";
 import { IconButton } from "@/ui/Button";
 import { classes } from "@/ui/classes";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/flagEditor";
 import { type Condition, changedCondition } from "../model";
 import { ShareInput } from "./NumberInput";

@@ -2,8 +2,8 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import { ApiError } from "@/lib/errors";
 import { Button } from "@/ui/Button";
-import { Select } from "@/ui/Field";
 import { Card } from "@/ui/Page";
+import { Select } from "@/ui/Select";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagEditor";
 import {

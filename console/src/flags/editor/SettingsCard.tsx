@@ -1,7 +1,8 @@
 import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 import { errorOf } from "@/lib/errors";
-import { Checkbox, SelectField, TextField } from "@/ui/Field";
+import { Checkbox, TextField } from "@/ui/Field";
+import { SelectField } from "@/ui/Select";
 import { words } from "@/words/flagEditor";
 import type { Fields } from "./fields";
 

@@ -60,7 +60,7 @@ export function TagList({ tags, canEdit, onChange }: TagListProps) {
             onChange={(event) => setTyped(event.target.value)}
             onKeyDown={onKeyDown}
             onBlur={add}
-            className={`${CONTROL} !w-32 !py-0.5`}
+            className={`${CONTROL} !h-auto !w-32 !py-0.5`}
           />
         ))}
     </div>

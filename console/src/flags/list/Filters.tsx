@@ -1,4 +1,5 @@
-import { type Option, SearchInput, Select } from "@/ui/Field";
+import { SearchInput } from "@/ui/Field";
+import { type Option, Select } from "@/ui/Select";
 import { words } from "@/words/flagList";
 import type { FlagBody } from "../model";
 import type { FlagListSearch } from "./search";

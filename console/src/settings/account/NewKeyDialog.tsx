@@ -3,7 +3,8 @@ import { useState } from "react";
 import { api, dataOf } from "@/lib/api";
 import { errorOf } from "@/lib/errors";
 import { FormDialog } from "@/ui/Dialog";
-import { Select, SelectField, TextField } from "@/ui/Field";
+import { TextField } from "@/ui/Field";
+import { Select, SelectField } from "@/ui/Select";
 import { words } from "@/words/settings";
 import { keysQuery } from "../queries";
 

@@ -3,7 +3,7 @@ import { Trash2, X } from "lucide-react";
 import { useState } from "react";
 import { IconButton } from "@/ui/Button";
 import { FormDialog } from "@/ui/Dialog";
-import { Select } from "@/ui/Field";
+import { Select } from "@/ui/Select";
 import { words } from "@/words/settings";
 import { membersQuery, type Role } from "../queries";
 import {

@@ -1,9 +1,7 @@
 import { ChevronsUpDown, X } from "lucide-react";
-import { Popover } from "radix-ui";
 import { useId, useRef } from "react";
-import { classes, FLOATING } from "@/ui/classes";
 import { words } from "@/words/inputs";
-import { OptionList } from "./OptionList";
+import { OptionPopover } from "./OptionPopover";
 import { type ComboboxProps, useCombobox } from "./useCombobox";
 
 /** A field that completes what is typed out of a list; with one value, or several as chips. */
@@ -21,8 +19,16 @@ export function Combobox(props: ComboboxProps) {
       <label htmlFor={id} className={props.hideLabel ? "sr-only" : "font-medium"}>
         {label}
       </label>
-      <Popover.Root open={box.isOpen} onOpenChange={box.setOpen}>
-        <Popover.Anchor
+      <OptionPopover
+        id={`${id}-list`}
+        label={label}
+        isOpen={box.isOpen}
+        onOpenChange={box.setOpen}
+        list={box}
+        mono={props.mono ?? false}
+      >
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: the input in it has the keys. */}
+        <div
           className={`flex min-h-[2.25rem] min-w-0 flex-wrap items-center gap-1 rounded-md border bg-panel py-1 ps-2 pe-1.5 focus-within:outline-2 focus-within:outline-focus focus-within:outline-offset-1 ${error ? "border-bad" : "border-line-strong"} ${disabled ? "opacity-60" : ""}`}
           onMouseDown={(event) => {
             if (event.target !== input.current) event.preventDefault();
@@ -72,33 +78,8 @@ export function Combobox(props: ComboboxProps) {
             </button>
           )}
           <ChevronsUpDown size={14} aria-hidden className="shrink-0 text-ink-3" />
-        </Popover.Anchor>
-        <Popover.Portal>
-          <Popover.Content
-            role="region"
-            aria-label={words.optionsOf(label)}
-            align="start"
-            sideOffset={4}
-            onOpenAutoFocus={(event) => event.preventDefault()}
-            onCloseAutoFocus={(event) => event.preventDefault()}
-            onInteractOutside={(event) => {
-              if (
-                event.target instanceof Node &&
-                input.current?.parentElement?.contains(event.target)
-              )
-                event.preventDefault();
-            }}
-            // A dialog below holds the wheel back on all that is not inside of it.
-            onWheel={(event) => event.stopPropagation()}
-            className={classes(
-              FLOATING,
-              "min-w-(--radix-popover-trigger-width) max-w-[min(32rem,92vw)] overflow-hidden",
-            )}
-          >
-            <OptionList id={`${id}-list`} label={label} box={box} mono={props.mono ?? false} />
-          </Popover.Content>
-        </Popover.Portal>
-      </Popover.Root>
+        </div>
+      </OptionPopover>
       {hint && (
         <p id={`${id}-hint`} className="text-sm text-ink-3">
           {hint}

@@ -1,51 +1,68 @@
 import { Check } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { useEffect } from "react";
 import { words } from "@/words/inputs";
-import type { ComboboxState } from "./useCombobox";
+import type { ComboboxOption } from "./options";
+
+export interface OptionRow extends ComboboxOption {
+  /** Whether the row is one of the options, or the text that was typed. */
+  kind: "option" | "free";
+}
+
+/** What a list draws of its field, and does to it. */
+export interface OptionListState {
+  rows: readonly OptionRow[];
+  isMultiple: boolean;
+  isLoading: boolean;
+  isError: boolean;
+  activeIndex: number | null;
+  activeId: string | undefined;
+  idOf: (index: number) => string;
+  isChosen: (value: string) => boolean;
+  activate: (index: number) => void;
+  choose: (value: string) => void;
+}
 
 /** The list below the field. The focus stays in the field; the active option is named by its id. */
 export function OptionList(props: {
   id: string;
   label: string;
-  box: ComboboxState;
+  list: OptionListState;
   mono: boolean;
 }) {
-  const { box } = props;
-  const list = useRef<HTMLDivElement>(null);
+  const { list } = props;
 
   useEffect(() => {
-    if (box.activeId === undefined) return;
-    document.getElementById(box.activeId)?.scrollIntoView({ block: "nearest" });
-  }, [box.activeId]);
+    if (list.activeId === undefined) return;
+    document.getElementById(list.activeId)?.scrollIntoView({ block: "nearest" });
+  }, [list.activeId]);
 
   return (
     <>
       <div
-        ref={list}
         id={props.id}
         role="listbox"
         aria-label={props.label}
-        aria-multiselectable={box.isMultiple || undefined}
-        aria-busy={box.isLoading}
+        aria-multiselectable={list.isMultiple || undefined}
+        aria-busy={list.isLoading}
         className="max-h-72 overflow-y-auto p-1"
       >
-        {box.rows.map((row, index) => (
+        {list.rows.map((row, index) => (
           // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active option.
           // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled in the field.
           <div
             key={`${row.kind}:${row.value}`}
-            id={box.idOf(index)}
+            id={list.idOf(index)}
             role="option"
-            aria-selected={box.isChosen(row.value)}
-            className={`flex items-start gap-2 rounded px-2 py-1 ${index === box.activeIndex ? "bg-sunken" : ""}`}
+            aria-selected={list.isChosen(row.value)}
+            className={`flex items-start gap-2 rounded px-2 py-1 ${index === list.activeIndex ? "bg-sunken" : ""}`}
             onMouseDown={(event) => event.preventDefault()}
-            onMouseMove={() => box.activate(index)}
-            onClick={() => box.choose(row.value)}
+            onMouseMove={() => list.activate(index)}
+            onClick={() => list.choose(row.value)}
           >
             <Check
               size={14}
               aria-hidden
-              className={`mt-1 shrink-0 ${box.isChosen(row.value) ? "text-accent-text" : "opacity-0"}`}
+              className={`mt-1 shrink-0 ${list.isChosen(row.value) ? "text-accent-text" : "opacity-0"}`}
             />
             <span className="min-w-0 flex-1">
               <bdi className={`line-clamp-2 ${props.mono ? "font-mono text-[0.9em]" : ""}`}>
@@ -61,17 +78,17 @@ export function OptionList(props: {
           </div>
         ))}
       </div>
-      <State box={box} />
+      <State list={list} />
     </>
   );
 }
 
-function State({ box }: { box: ComboboxState }) {
-  const isEmpty = box.rows.length === 0;
-  const text = box.isError
+function State({ list }: { list: OptionListState }) {
+  const isEmpty = list.rows.length === 0;
+  const text = list.isError
     ? words.optionsFailed
     : isEmpty
-      ? box.isLoading
+      ? list.isLoading
         ? words.loading
         : words.noOptions
       : "";
@@ -79,7 +96,7 @@ function State({ box }: { box: ComboboxState }) {
     <p
       role="status"
       className={
-        text === "" ? "sr-only" : `px-3 pb-2 text-sm ${box.isError ? "text-bad" : "text-ink-3"}`
+        text === "" ? "sr-only" : `px-3 pb-2 text-sm ${list.isError ? "text-bad" : "text-ink-3"}`
       }
     >
       {text}

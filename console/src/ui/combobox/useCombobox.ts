@@ -1,4 +1,5 @@
 import { type ChangeEvent, type ClipboardEvent, type KeyboardEvent, useState } from "react";
+import type { OptionRow } from "./OptionList";
 import { type ComboboxOption, type OptionSource, useOptions } from "./options";
 
 interface CommonProps {
@@ -35,12 +36,6 @@ interface MultipleProps extends CommonProps {
 }
 
 export type ComboboxProps = SingleProps | MultipleProps;
-
-export interface OptionRow extends ComboboxOption {
-  kind: "option" | "free";
-}
-
-export type ComboboxState = ReturnType<typeof useCombobox>;
 
 /** State and keys of a combobox. */
 export function useCombobox(props: ComboboxProps, listId: string) {

@@ -25,7 +25,12 @@ export function useRowKeys({ count, active, pageRows, move, select }: Options) {
     const { target, key } = event;
     if (!(target instanceof HTMLElement) || event.metaKey || event.ctrlKey || event.altKey) return;
     if (!event.currentTarget.contains(target)) return;
-    if (target.closest("input:not([type=checkbox]), select, textarea, [contenteditable]")) return;
+    if (
+      target.closest(
+        "input:not([type=checkbox]), select, textarea, [contenteditable], [role=combobox]",
+      )
+    )
+      return;
     const step = steps[key];
     if (step !== undefined && count > 0) {
       event.preventDefault();
