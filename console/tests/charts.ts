@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { colorsByValue } from "@/charts/palette";
 import { labelled, ticks } from "@/charts/scale";
 import { markOf } from "@/charts/series";
 import { axisName, captionOf, type Interval } from "@/charts/time";
@@ -49,6 +50,10 @@ test("ticks are round and reach the highest value", () => {
   assert.deepEqual(ticks(3), [0, 1, 2, 3]);
   assert.deepEqual(ticks(773), [0, 200, 400, 600, 800]);
   assert.deepEqual(ticks(0), [0, 1]);
+  assert.deepEqual(ticks(9), [0, 5, 10]);
+  for (let most = 1; most < 2000; most += 1) {
+    assert.ok(ticks(most).every(Number.isInteger), String(most));
+  }
 });
 
 test("ten lines differ by their dashes as by their colours", () => {
@@ -62,4 +67,27 @@ test("ten lines differ by their dashes as by their colours", () => {
     10,
   );
   assert.equal(markOf({ ...series, color: 7 }, 0).token, "--series-7");
+});
+
+test("a value has the same colour whatever its rank, and no two of a chart share one", () => {
+  const values = ["control", "variant-a", "variant-b", "blue", "green", "red"];
+  const colors = colorsByValue(values);
+
+  assert.deepEqual(colorsByValue(values.toReversed()), colors);
+  assert.equal(new Set(colors.values()).size, values.length);
+  assert.equal(new Set(colorsByValue(Array.from("abcdefghijkl")).values()).size, 10);
+});
+
+test("a variant has the same colour in a chart that shows only some of the variants", () => {
+  const variants = ["blue", "green", "red"];
+  const colors = colorsByValue(variants);
+
+  const shown = colorsByValue(["red", "gone", "false"], variants);
+
+  assert.equal(shown.get("red"), colors.get("red"));
+  assert.equal(new Set(shown.values()).size, 5);
+});
+
+test("on is green and off grey in every chart", () => {
+  assert.deepEqual(Object.fromEntries(colorsByValue(["false", "true"])), { true: 3, false: 8 });
 });

@@ -1,11 +1,11 @@
 import { words } from "@/words/charts";
-import { isHatched, type SeriesColor } from "./series";
+import { colorsByValue } from "./palette";
+import { isHatched } from "./series";
 
 export interface Share {
   name: string;
   /** The size of the part, in any unit. */
   value: number;
-  color?: SeriesColor;
 }
 
 export interface ShareBarProps {
@@ -16,15 +16,15 @@ export interface ShareBarProps {
   legend?: boolean;
 }
 
-const COLORS = 10;
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 
 /** The parts of a whole, side by side. */
 export function ShareBar({ label, shares, legend = false }: ShareBarProps) {
   const whole = shares.reduce((sum, one) => sum + one.value, 0);
-  const parts = shares.map((one, place) => ({
+  const colors = colorsByValue(shares.map((one) => one.name));
+  const parts = shares.map((one) => ({
     ...one,
-    token: `--series-${one.color ?? (place % COLORS) + 1}`,
+    token: `--series-${colors.get(one.name)}`,
     text: words.share(one.name, percent.format(whole === 0 ? 0 : one.value / whole)),
   }));
   const spoken = parts.map((part) => part.text).join(", ");

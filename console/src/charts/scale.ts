@@ -1,11 +1,11 @@
 import type { Interval } from "./time";
 
-/** Round numbers from 0 to at least the highest, some four of them. */
+/** Round whole numbers from 0 to at least the highest, some four of them. */
 export function ticks(most: number): number[] {
-  const raw = Math.max(most, 1) / 4;
+  const raw = Math.max(most, 4) / 4;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const nice = [1, 2, 2.5, 5, 10].find((one) => one * power >= raw) ?? 10;
-  const step = most <= 4 ? 1 : nice * power;
+  const steps = [1, 2, 2.5, 5, 10].map((one) => one * power).filter(Number.isInteger);
+  const step = steps.find((one) => one >= raw) ?? 10 * power;
   const count = Math.max(1, Math.ceil(most / step));
   return Array.from({ length: count + 1 }, (_, place) => place * step);
 }

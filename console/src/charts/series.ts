@@ -7,6 +7,8 @@ export interface Series {
   color?: SeriesColor;
   /** The key passed to `onOpen`; by default the name. */
   key?: string;
+  /** Of the period before the one of the times: a dotted line. */
+  isPrevious?: boolean;
 }
 
 export type SeriesColor = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
@@ -31,7 +33,7 @@ export interface Mark {
 const DASHES: readonly (readonly number[])[] = [
   [],
   [8, 3],
-  [2, 3],
+  [5, 2],
   [8, 3, 2, 3],
   [14, 4],
   [4, 4],
@@ -41,12 +43,14 @@ const DASHES: readonly (readonly number[])[] = [
   [14, 3, 5, 3],
 ];
 
+const DOTS = [2, 4];
+
 /** A colour and, from the second series on, dashes: lines differ without their colours. */
 export function markOf(series: Series, place: number): Mark {
   const color = series.color ?? (place % COLORS) + 1;
   return {
     token: `--series-${color}`,
-    dash: DASHES[place % DASHES.length] ?? [],
+    dash: series.isPrevious ? DOTS : (DASHES[place % DASHES.length] ?? []),
   };
 }
 
