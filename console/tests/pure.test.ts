@@ -3,6 +3,7 @@ import "./charts";
 import "./csv";
 import "./filters";
 import "./json";
+import "./ranges";
 import "./search";
 import "./text";
 import "./time";

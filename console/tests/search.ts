@@ -8,7 +8,7 @@ import { readPersonSearch, readPersonsSearch } from "@/persons/search";
 test("parameters of an address that have no meaning are ignored", () => {
   assert.deepEqual(readCohortSearch({ tab: "none", q: "", page: 1, other: 1 }), {});
   assert.deepEqual(readPropertiesSearch({ of: "team", group: "0", q: null }), {});
-  assert.deepEqual(readIngestionSearch({ span: "2h", find: true, letter: "7" }), {});
+  assert.deepEqual(readIngestionSearch({ find: true, letter: "7" }), {});
   assert.deepEqual(readPersonSearch({ groups: { company: "" }, merge: "a" }), {});
   assert.deepEqual(readPersonsSearch({ in: "email", filters: [{ key: "plan" }] }), {});
 });

@@ -48,9 +48,10 @@ def test_the_ledger_counts_and_explains(console: Console, project: Project) -> N
     expect(page.get_by_role("list", name="Examples: No distinct id")).to_contain_text(
         "<i>nobody's</i>"
     )
-    console.choose(page.get_by_role("combobox", name="Time"), "Last 30 days")
+    page.get_by_role("button", name="Period: Last hour").click()
+    page.get_by_role("button", name="Last 30 days").click()
     expect(page.get_by_role("slider", name="Events per day")).to_be_visible()
-    assert page.url.endswith("?span=30d")
+    assert page.url.endswith("?from=-30d")
     console.settle()
     console.expect_accessible()
     with console.at_width(360):

@@ -3,8 +3,10 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useProject, useProjectId } from "@/app/session";
 import { useSettled } from "@/lib/hooks";
-import { SearchInput, TextField } from "@/ui/Field";
+import { DateRangeField } from "@/ui/DateRange";
+import { SearchInput } from "@/ui/Field";
 import { Card, Page } from "@/ui/Page";
+import { readRange, withRange } from "@/ui/ranges";
 import { SelectField } from "@/ui/Select";
 import { Loaded } from "@/ui/States";
 import { type Column, CsvButton } from "@/ui/table";
@@ -47,7 +49,7 @@ export default function ActivityPage() {
       description={T.hint}
       actions={<CsvButton source={csv} columns={COLUMNS} />}
     >
-      <Filters />
+      <Filters zone={zone} />
       <Card>
         <Loaded query={activity} rows={8}>
           {({ results, total_count: total }) => (
@@ -70,12 +72,16 @@ export default function ActivityPage() {
   );
 }
 
-function Filters() {
+const PRESETS = ["", "dStart", "-7d", "-30d", "mStart", "-1mStart -1mEnd"] as const;
+
+const withoutPage = ({ page: _, ...search }: ActivitySearch): ActivitySearch => search;
+
+function Filters({ zone }: { zone: string }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const authors = useQuery(authorsQuery).data ?? [];
-  const change = (next: { [K in keyof ActivitySearch]?: string }) => {
-    const { page: _, ...filters } = { ...search, ...next };
+  const change = (next: { [K in "q" | "who" | "kind" | "what"]?: string }) => {
+    const filters = withoutPage({ ...search, ...next });
     const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
     void navigate({ search: given as ActivitySearch, replace: true });
   };
@@ -107,17 +113,11 @@ function Filters() {
         options={[any, ...actions.map(([value, label]) => ({ value, label }))]}
         onChange={(what) => change({ what })}
       />
-      <TextField
-        label={T.from}
-        type="date"
-        value={search.from ?? ""}
-        onChange={(event) => change({ from: event.target.value })}
-      />
-      <TextField
-        label={T.to}
-        type="date"
-        value={search.to ?? ""}
-        onChange={(event) => change({ to: event.target.value })}
+      <DateRangeField
+        value={readRange(search, {})}
+        zone={zone}
+        presets={PRESETS}
+        onChange={(range) => void navigate({ search: withRange(withoutPage(search), range) })}
       />
     </div>
   );

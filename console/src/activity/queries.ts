@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
-import { fromLocal } from "@/ui/zonedTime";
+import { instantsOf, readRange } from "@/ui/ranges";
 import type { ActivityEntry } from "./describe";
 import type { ActivitySearch } from "./search";
 
@@ -17,9 +17,8 @@ function readPage(
   limit: number,
   signal: AbortSignal,
 ) {
-  const { q, who, kind, what, from, to } = search;
-  const since = from && startOf(from, zone, 0);
-  const until = to && startOf(to, zone, 1);
+  const { q, who, kind, what } = search;
+  const { since, until } = instantsOf(readRange(search, {}).range, zone, new Date());
   const query = {
     page,
     limit,
@@ -27,8 +26,8 @@ function readPage(
     ...(who && { user: who }),
     ...(kind && { scopes: kind }),
     ...(what && { activity: what }),
-    ...(since && { since }),
-    ...(until && { until }),
+    ...(since && { since: since.toISOString() }),
+    ...(until && { until: until.toISOString() }),
   };
   return dataOf(
     api.GET("/api/projects/{project_id}/activity_log/", {
@@ -36,13 +35,6 @@ function readPage(
       signal,
     }),
   );
-}
-
-/** Return when a day, or one that is some days later, begins in a time zone. */
-function startOf(day: string, zone: string, later: number): string | undefined {
-  const date = new Date(`${day}T00:00:00Z`);
-  date.setUTCDate(date.getUTCDate() + later);
-  return fromLocal(`${date.toISOString().slice(0, 10)}T00:00`, zone)?.toISOString();
 }
 
 export const activityQuery = (projectId: string, search: ActivitySearch, zone: string) =>

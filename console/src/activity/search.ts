@@ -1,7 +1,8 @@
 import { type Given, pageOf, present, textOf } from "@/lib/searchParams";
+import { type RangeSearch, readRangeSearch } from "@/ui/ranges";
 
 /** The filters of the activity, in the address. */
-export interface ActivitySearch {
+export interface ActivitySearch extends RangeSearch {
   /** A part of a name or of a changed value. */
   q?: string;
   /** The id of a user, or `system`. */
@@ -10,9 +11,6 @@ export interface ActivitySearch {
   kind?: string;
   /** What happened, such as deleted. */
   what?: string;
-  /** Days, inclusive: 2026-05-01. */
-  from?: string;
-  to?: string;
   page?: number;
 }
 
@@ -22,13 +20,6 @@ export const readActivitySearch = (given: Given): ActivitySearch =>
     who: textOf(given.who),
     kind: textOf(given.kind),
     what: textOf(given.what),
-    from: dayOf(given.from),
-    to: dayOf(given.to),
+    ...readRangeSearch(given),
     page: pageOf(given.page),
   });
-
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-
-function dayOf(given: unknown): string | undefined {
-  return typeof given === "string" && DAY.test(given) ? given : undefined;
-}

@@ -8,11 +8,12 @@ import { formatNumber } from "@/words/format";
 import { words } from "@/words/home";
 
 const EVERY_MS = 2000;
+const LAST_DAY = { from: "-24h" };
 
 /** What arrived and was not stored, with the reason, for users whose event does not appear. */
 export function Refused() {
   const projectId = useProjectId();
-  const report = useQuery(reportQuery(projectId, "24h", EVERY_MS));
+  const report = useQuery(reportQuery(projectId, LAST_DAY, "UTC", EVERY_MS));
   return (
     <Card
       title={words.refused.title}
@@ -21,7 +22,7 @@ export function Refused() {
         <Link
           to="/project/$projectId/ingestion"
           params={{ projectId }}
-          search={{ span: "24h" }}
+          search={LAST_DAY}
           className={LINK}
         >
           {words.refused.more}

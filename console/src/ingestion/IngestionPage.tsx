@@ -29,7 +29,7 @@ export default function IngestionPage() {
         onLetter={(letter) => change({ letter })}
       />
       <DeadLetters openId={search.letter} onOpen={(letter) => change({ letter })} />
-      <Ledger span={search.span ?? "1h"} onSpan={(span) => change({ span })} />
+      <Ledger search={search} onChange={({ from, to }) => change({ from, to })} />
     </Page>
   );
 }

@@ -2,42 +2,38 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useProject, useProjectId } from "@/app/session";
 import { Bars, captionOf } from "@/charts";
+import { DateRangeField } from "@/ui/DateRange";
 import { Card } from "@/ui/Page";
-import { Select } from "@/ui/Select";
+import { type RangeSearch, readRange } from "@/ui/ranges";
 import { Empty, Loaded } from "@/ui/States";
 import { useTimes } from "@/ui/times";
 import { formatNumber, formatRelative } from "@/words/format";
 import { words } from "@/words/ingestion";
-import { INTERVALS, ledgerSeries } from "./buckets";
+import { ledgerSeries } from "./buckets";
 import { type Report, reportQuery } from "./queries";
 import { Reasons } from "./Reasons";
-import { SPANS, type Span } from "./search";
 
 interface LedgerProps {
-  span: Span;
-  onSpan: (span: Span) => void;
+  search: RangeSearch;
+  onChange: (search: RangeSearch) => void;
 }
 
+const USUAL = { from: "-1h" };
+const PRESETS = ["-1h", "-24h", "-7d", "-30d"] as const;
+
 /** What happened to the events of a period, as a chart and by reason. */
-export function Ledger({ span, onSpan }: LedgerProps) {
+export function Ledger({ search, onChange }: LedgerProps) {
+  const zone = useProject()?.timezone ?? "UTC";
+  const value = readRange(search, USUAL);
   const report = useQuery({
-    ...reportQuery(useProjectId(), span),
+    ...reportQuery(useProjectId(), value.range, zone),
     placeholderData: keepPreviousData,
   });
   return (
     <>
       <Card
         title={words.ledger.title}
-        actions={
-          <div className="w-44">
-            <Select
-              aria-label={words.ledger.span}
-              value={span}
-              onChange={onSpan}
-              options={SPANS.map((value) => ({ value, label: words.ledger.spans[value] }))}
-            />
-          </div>
-        }
+        actions={<DateRangeField value={value} zone={zone} presets={PRESETS} onChange={onChange} />}
       >
         <Loaded query={report} rows={6}>
           {(found) => (
@@ -48,7 +44,7 @@ export function Ledger({ span, onSpan }: LedgerProps) {
                   <p>{words.ledger.emptyHint}</p>
                 </Empty>
               ) : (
-                <LedgerChart report={found} span={span} />
+                <LedgerChart report={found} zone={zone} />
               )}
             </div>
           )}
@@ -59,13 +55,11 @@ export function Ledger({ span, onSpan }: LedgerProps) {
   );
 }
 
-function LedgerChart({ report, span }: { report: Report; span: Span }) {
-  const zone = useProject()?.timezone ?? "UTC";
+function LedgerChart({ report, zone }: { report: Report; zone: string }) {
   const clock = useTimes();
-  const interval = INTERVALS[span];
-  const { times, series } = useMemo(
-    () => ledgerSeries(report, interval, zone),
-    [report, interval, zone],
+  const { times, series, interval, isPartial } = useMemo(
+    () => ledgerSeries(report, zone),
+    [report, zone],
   );
   const { totals } = report;
   const legend = [
@@ -77,12 +71,12 @@ function LedgerChart({ report, span }: { report: Report; span: Span }) {
   return (
     <>
       <Bars
-        caption={captionOf(words.ledger.caption, times, interval, { zone, isPartial: true })}
+        caption={captionOf(words.ledger.caption, times, interval, { zone, isPartial })}
         times={times}
         series={series}
         interval={interval}
         zone={zone}
-        isPartial
+        isPartial={isPartial}
         fileName="ledger"
         note={words.ledger.note(clock.at(report.end))}
       />

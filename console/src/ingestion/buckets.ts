@@ -2,18 +2,12 @@ import type { Interval, Series } from "@/charts";
 import { fromLocal, toLocal } from "@/ui/zonedTime";
 import { words } from "@/words/ingestion";
 import type { Report } from "./queries";
-import type { Span } from "./search";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const MINUTES_SHOWN_MS = 3 * HOUR_MS;
+const HOURS_SHOWN_MS = 8 * 24 * HOUR_MS;
 
-// The server counts by minute, and by hour what is older than a day.
-export const INTERVALS: Record<Span, Interval> = {
-  "1h": "minute",
-  "24h": "hour",
-  "7d": "hour",
-  "30d": "day",
-};
 const SERIES = [
   ["stored", words.ledger.stored, 3],
   ["duplicates", words.ledger.duplicates, 8],
@@ -24,10 +18,11 @@ const SERIES = [
 /** Counts of each interval of the report's time, those without events too. */
 export function ledgerSeries(
   report: Report,
-  interval: Interval,
   zone: string,
-): { times: Date[]; series: Series[] } {
-  const times = timesOf(new Date(report.start), new Date(report.end), interval, zone);
+): { times: Date[]; series: Series[]; interval: Interval; isPartial: boolean } {
+  const [start, end] = [new Date(report.start), new Date(report.end)];
+  const interval = intervalOf(end.getTime() - start.getTime());
+  const times = timesOf(start, end, interval, zone);
   const places = new Map(times.map((time, place) => [time.getTime(), place]));
   const series = SERIES.map(([name, label, color]) => {
     const values = times.map(() => 0);
@@ -37,7 +32,15 @@ export function ledgerSeries(
     }
     return { name: label, values, color };
   });
-  return { times, series };
+  const last = times.at(-1) ?? start;
+  const isPartial = next(last, interval, zone).getTime() > end.getTime() + MINUTE_MS;
+  return { times, series, interval, isPartial };
+}
+
+/** The server counts by minute, and by hour what is older than a day. */
+function intervalOf(lengthMs: number): Interval {
+  if (lengthMs <= MINUTES_SHOWN_MS) return "minute";
+  return lengthMs <= HOURS_SHOWN_MS ? "hour" : "day";
 }
 
 function timesOf(start: Date, end: Date, interval: Interval, zone: string): Date[] {

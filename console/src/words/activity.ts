@@ -94,8 +94,6 @@ export const words = {
     kind: "Kind",
     item: "Item",
     id: "ID",
-    from: "From",
-    to: "To",
     csvName: "activity.csv",
     actions: {
       created: "created",

@@ -8,13 +8,6 @@ export const words = {
   items,
   ledger: {
     title: "What arrived",
-    span: "Time",
-    spans: {
-      "1h": "Last hour",
-      "24h": "Last 24 hours",
-      "7d": "Last 7 days",
-      "30d": "Last 30 days",
-    },
     caption: "Events",
     stored: "Stored",
     duplicates: "Duplicates",
