@@ -10,6 +10,7 @@ import type { Command } from "@/lib/commands";
 import { useSettled } from "@/lib/hooks";
 import { prefix } from "@/lib/prefix";
 import { classes, FLOATING } from "@/ui/classes";
+import { useFocusBack } from "@/ui/focus";
 import { toastError } from "@/ui/Toast";
 import { words } from "@/words/app";
 
@@ -18,8 +19,7 @@ const SETTLED_MS = 120;
 /** The command menu, which finds everything by name and runs commands. */
 export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
-  // It is opened by a key, so that nothing else knows where the focus was.
-  const [before] = useState(() => document.activeElement);
+  const giveFocusBack = useFocusBack();
   const { commands, isSearching } = useCommands(useSettled(text, SETTLED_MS));
   const router = useRouter();
   const choose = async (command: Command) => {
@@ -36,10 +36,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-backdrop" />
         <Dialog.Content
-          onCloseAutoFocus={(event) => {
-            event.preventDefault();
-            if (before instanceof HTMLElement) before.focus();
-          }}
+          onCloseAutoFocus={giveFocusBack}
           aria-describedby={undefined}
           className={classes(
             FLOATING,

@@ -4,6 +4,7 @@ import { Dialog } from "radix-ui";
 import { SECTIONS } from "@/app/navigation";
 import { useIsUnknownProject, useProjectId } from "@/app/session";
 import { IconButton } from "@/ui/Button";
+import { focusSheet, useFocusBack } from "@/ui/focus";
 import { words } from "@/words/app";
 import { words as common } from "@/words/ui";
 
@@ -20,21 +21,31 @@ export function Sidebar({ isOpen, onClose }: SidebarProps) {
         <Navigation />
       </div>
       <Dialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-        <Dialog.Portal>
-          <Dialog.Overlay className="fixed inset-0 z-40 bg-backdrop" />
-          <Dialog.Content
-            aria-describedby={undefined}
-            className="fixed inset-y-0 left-0 z-50 w-64 overflow-y-auto border-line border-r bg-panel"
-          >
-            <Dialog.Title className="sr-only">{words.navigation}</Dialog.Title>
-            <Dialog.Close asChild>
-              <IconButton icon={X} label={common.close} className="absolute top-2 right-2" />
-            </Dialog.Close>
-            <Navigation onGone={onClose} />
-          </Dialog.Content>
-        </Dialog.Portal>
+        {isOpen && <Sheet onClose={onClose} />}
       </Dialog.Root>
     </>
+  );
+}
+
+/** The navigation of a narrow screen. */
+function Sheet({ onClose }: { onClose: () => void }) {
+  const giveFocusBack = useFocusBack();
+  return (
+    <Dialog.Portal>
+      <Dialog.Overlay className="fixed inset-0 z-40 bg-backdrop" />
+      <Dialog.Content
+        aria-describedby={undefined}
+        onOpenAutoFocus={focusSheet}
+        onCloseAutoFocus={giveFocusBack}
+        className="outline-none fixed inset-y-0 left-0 z-50 w-64 overflow-y-auto border-line border-r bg-panel"
+      >
+        <Dialog.Title className="sr-only">{words.navigation}</Dialog.Title>
+        <Dialog.Close asChild>
+          <IconButton icon={X} label={common.close} className="absolute top-2 right-2" />
+        </Dialog.Close>
+        <Navigation onGone={onClose} />
+      </Dialog.Content>
+    </Dialog.Portal>
   );
 }
 

@@ -3,6 +3,7 @@ import { Dialog as Radix } from "radix-ui";
 import type { FormEvent, ReactNode } from "react";
 import { Button, IconButton } from "@/ui/Button";
 import { classes, FLOATING } from "@/ui/classes";
+import { useFocusBack } from "@/ui/focus";
 import { ErrorNote } from "@/ui/States";
 import { words } from "@/words/ui";
 
@@ -16,39 +17,54 @@ interface DialogProps {
   children: ReactNode;
 }
 
-export function Dialog({ isOpen, onClose, title, description, wide, children }: DialogProps) {
+export function Dialog({ isOpen, onClose, ...content }: DialogProps) {
   return (
     <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-      <Radix.Portal>
-        <Radix.Overlay className="fixed inset-0 z-40 bg-backdrop" />
-        <Radix.Content
-          {...(description ? {} : { "aria-describedby": undefined })}
-          onOpenAutoFocus={focusFirstField}
-          className={classes(
-            FLOATING,
-            "fixed inset-x-0 top-[8vh] mx-auto outline-none max-h-[84vh] w-[calc(100vw-1.5rem)] overflow-y-auto p-5",
-            wide ? "max-w-3xl" : "max-w-lg",
-          )}
-        >
-          <div className="mb-4 flex items-start justify-between gap-4">
-            <div>
-              <Radix.Title className="font-semibold text-lg">{title}</Radix.Title>
-              {description && (
-                <Radix.Description className="mt-1 text-ink-2">{description}</Radix.Description>
-              )}
-            </div>
-            <Radix.Close asChild>
-              <IconButton icon={X} label={words.close} className="-mt-1 -mr-2" />
-            </Radix.Close>
-          </div>
-          {children}
-        </Radix.Content>
-      </Radix.Portal>
+      {isOpen && <Content {...content} />}
     </Radix.Root>
   );
 }
 
-const FIELD = "input, select, textarea";
+function Content({ title, description, wide, children }: Omit<DialogProps, "isOpen" | "onClose">) {
+  const giveFocusBack = useFocusBack();
+  return (
+    <Radix.Portal>
+      <Radix.Overlay className="fixed inset-0 z-40 bg-backdrop" />
+      <Radix.Content
+        {...(description ? {} : { "aria-describedby": undefined })}
+        onOpenAutoFocus={focusFirstField}
+        onCloseAutoFocus={giveFocusBack}
+        className={classes(
+          FLOATING,
+          "fixed inset-x-0 top-[8vh] mx-auto outline-none max-h-[84vh] w-[calc(100vw-1.5rem)] overflow-y-auto p-5",
+          wide ? "max-w-3xl" : "max-w-lg",
+        )}
+      >
+        <DialogHead title={title} description={description} />
+        {children}
+      </Radix.Content>
+    </Radix.Portal>
+  );
+}
+
+/** The title of a dialog or a drawer, and the button that closes it. */
+export function DialogHead({ title, description }: Pick<DialogProps, "title" | "description">) {
+  return (
+    <div className="mb-4 flex items-start justify-between gap-4">
+      <div className="min-w-0">
+        <Radix.Title className="font-semibold text-lg">{title}</Radix.Title>
+        {description && (
+          <Radix.Description className="mt-1 text-ink-2">{description}</Radix.Description>
+        )}
+      </div>
+      <Radix.Close asChild>
+        <IconButton icon={X} label={words.close} className="-mt-1 -mr-2" />
+      </Radix.Close>
+    </div>
+  );
+}
+
+const FIELD = "input, select, textarea, [role=combobox]";
 // Marks the button of a dialog that only shows what will be done, so that it gets the focus.
 const CONFIRMS = "data-confirms";
 

@@ -16,6 +16,7 @@ import { BodyRow, Gap } from "./BodyRow";
 import { type Column, type Sort, WIDTH, widthOf } from "./columns";
 import { HeaderRow } from "./HeaderRow";
 import type { More, Selection } from "./types";
+import { useUsedRow } from "./usedRow";
 import { useRowKeys } from "./useRowKeys";
 
 interface Props<Row extends object> {
@@ -45,6 +46,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
   const box = useRef<HTMLDivElement>(null);
   const help = useId();
   const [active, setActive] = useState(0);
+  const usedRow = useUsedRow(props.label);
   const activeIndex = Math.min(active, Math.max(0, rows.length - 1));
 
   const rangeExtractor = useCallback(
@@ -89,14 +91,15 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
     loadMore();
   }, [isNearEnd, loadMore, rows]);
 
+  const move = (index: number) => {
+    setActive(index);
+    virtualizer.scrollToIndex(index);
+    focusRow(box.current, index);
+  };
   const onKeyDown = useRowKeys({
     count: rows.length,
     active: activeIndex,
-    move: (index) => {
-      setActive(index);
-      virtualizer.scrollToIndex(index);
-      focusRow(box.current, index);
-    },
+    move,
     pageRows: Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / ROW_HEIGHT) - 2),
     select: selection
       ? (index) => {
@@ -105,6 +108,26 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
         }
       : undefined,
   });
+
+  const { note } = usedRow;
+  const latestRows = useRef(rows);
+  latestRows.current = rows;
+  const activate = useCallback(
+    (index: number) => {
+      setActive(index);
+      const row = latestRows.current[index];
+      if (row !== undefined) note(latestRowId.current(row));
+    },
+    [note],
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the row is there.
+  useEffect(() => {
+    const { former } = usedRow;
+    const index = rows.findIndex((row) => rowId(row) === former);
+    if (former === undefined || index < 0) return;
+    usedRow.forget();
+    move(index);
+  }, [rows, usedRow.former]);
 
   // Moves the focus from anywhere on the screen to the row that had it last.
   const toActive = () => {
@@ -187,7 +210,7 @@ export function TableGrid<Row extends object>(props: Props<Row>) {
                 label={props.rowLabel}
                 measure={virtualizer.measureElement}
                 isActive={item.index === activeIndex}
-                onActive={setActive}
+                onActive={activate}
                 onOpen={props.onOpen}
                 hrefOf={props.hrefOf}
                 isSelected={selection?.selected.has(rowId(row))}
