@@ -82,7 +82,7 @@ export function Facts({
   facts: readonly (readonly [name: ReactNode, value: ReactNode, key?: string])[];
 }) {
   return (
-    <dl className="grid grid-cols-[fit-content(45%)_1fr] gap-x-4 gap-y-1.5">
+    <dl className="grid grid-cols-[fit-content(45%)_1fr] items-baseline gap-x-4 gap-y-1.5">
       {facts.map(([name, value, key]) => (
         <div key={key ?? String(name)} className="contents">
           <dt className="min-w-28 text-ink-2">{name}</dt>
