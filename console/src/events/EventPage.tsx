@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { Radio } from "lucide-react";
-import { useState } from "react";
 import { ActivityList } from "@/activity";
 import { useProjectId } from "@/app/session";
 import { LinkButton } from "@/ui/Button";
@@ -17,13 +16,12 @@ import { EventVolume } from "./EventVolume";
 import { activityQuery, type Definition, definitionQuery } from "./queries";
 import { RemoveDefinition } from "./RemoveDefinition";
 
+const route = getRouteApi("/signed-in/project/$projectId/events/$definitionId");
 const ENTRIES = 10;
 
 export default function EventPage() {
   const projectId = useProjectId();
-  const { definitionId } = useParams({
-    from: "/signed-in/project/$projectId/events/$definitionId",
-  });
+  const { definitionId } = route.useParams();
   const definition = useQuery(definitionQuery(projectId, definitionId));
   const name = definition.data?.name ?? words.eventTitle;
   return (
@@ -67,7 +65,7 @@ function Parts({ definition }: { definition: Definition }) {
   return (
     <>
       <div className="grid items-start gap-4 lg:grid-cols-3">
-        <EventVolume definition={definition} />
+        <EventVolume event={definition.name} />
         <EventAbout definition={definition} />
       </div>
       <div className="grid items-start gap-4 lg:grid-cols-2">
@@ -82,7 +80,11 @@ function Parts({ definition }: { definition: Definition }) {
 }
 
 function Changes({ definition }: { definition: Definition }) {
-  const [page, setPage] = useState(1);
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { page = 1 } = search;
+  const onPage = (next: number) =>
+    void navigate({ search: { ...search, page: next }, resetScroll: false });
   const activity = useQuery(activityQuery(useProjectId(), definition.id, page));
   return (
     <Card title={words.activity.title}>
@@ -91,7 +93,7 @@ function Changes({ definition }: { definition: Definition }) {
           <ActivityList
             entries={results}
             empty={words.activity.none}
-            pages={{ page, pageSize: ENTRIES, total, onPage: setPage }}
+            pages={{ page, pageSize: ENTRIES, total, onPage }}
           />
         )}
       </Loaded>

@@ -1,25 +1,60 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
-import { useProjectId } from "@/app/session";
-import { captionOf, TimeSeries } from "@/charts";
-import type { components } from "@/lib/schema";
+import { getRouteApi } from "@tanstack/react-router";
+import { useProject, useProjectId } from "@/app/session";
+import type { Behind } from "@/charts/behind";
+import { type Trend, TrendChart, type TrendFilters, trendQuery } from "@/insights";
+import { DateRangeField } from "@/ui/DateRange";
 import { Card } from "@/ui/Page";
+import { datesOf, type Period, readRange, withRange } from "@/ui/ranges";
 import { Loaded } from "@/ui/States";
-import { fromLocal } from "@/ui/zonedTime";
 import { words } from "@/words/events";
-import { type Definition, volumeQuery } from "./queries";
 
-type Volume = components["schemas"]["VolumeBody"];
+const route = getRouteApi("/signed-in/project/$projectId/events/$definitionId");
+const USUAL = { from: "-30d" };
+const PRESETS = ["-7d", "-30d", "-90d", "mStart", "-1mStart -1mEnd", "-12m"] as const;
 
-export function EventVolume({ definition }: { definition: Definition }) {
-  const volume = useQuery(volumeQuery(useProjectId(), definition.id));
+/** How often an event happened, by day, with the persons behind each number. */
+export function EventVolume({ event }: { event: string }) {
+  const project = useProject();
+  const { behind, ...search } = route.useSearch();
+  const navigate = route.useNavigate();
+  const period = readRange(search, USUAL);
+  const filters = volumeFilters(event, period);
+  const volume = useQuery(trendQuery(useProjectId(), filters));
+  const onBehind = (next: Behind | undefined) =>
+    void navigate({
+      search: next === undefined ? search : { ...search, behind: next },
+      resetScroll: false,
+    });
   return (
-    <Card title={words.volume.title} className="lg:col-span-2">
+    <Card
+      title={words.volume.title}
+      className="lg:col-span-2"
+      actions={
+        <DateRangeField
+          value={period}
+          zone={project?.timezone ?? "UTC"}
+          presets={PRESETS}
+          canCompare
+          onChange={(range) =>
+            void navigate({ search: withRange(search, range), resetScroll: false })
+          }
+        />
+      }
+    >
       <Loaded query={volume} rows={6}>
         {(found) => (
           <>
-            <p className="mb-2 text-ink-2">{words.volume.total(found.total)}</p>
-            <Chart name={definition.name} volume={found} />
+            <p className="mb-2 text-ink-2">{words.volume.total(totalOf(found))}</p>
+            <TrendChart
+              what={words.volume.caption(event)}
+              filters={filters}
+              trend={found}
+              fileName="volume"
+              since={project?.created_at}
+              behind={behind}
+              onBehind={onBehind}
+            />
           </>
         )}
       </Loaded>
@@ -27,25 +62,16 @@ export function EventVolume({ definition }: { definition: Definition }) {
   );
 }
 
-function Chart({ name, volume }: { name: string; volume: Volume }) {
-  const { days, timezone: zone } = volume;
-  const times = useMemo(
-    () => days.flatMap(({ day }) => fromLocal(`${day}T00:00`, zone) ?? []),
-    [days, zone],
-  );
-  const series = useMemo(
-    () => [{ name: words.volume.series, values: days.map(({ count }) => count) }],
-    [days],
-  );
-  return (
-    <TimeSeries
-      caption={captionOf(words.volume.caption(name), times, "day", { zone, isPartial: true })}
-      times={times}
-      series={series}
-      interval="day"
-      zone={zone}
-      isPartial
-      fileName="volume"
-    />
-  );
-}
+const volumeFilters = (event: string, { range, isCompared }: Period): TrendFilters => ({
+  insight: "TRENDS",
+  events: [{ id: event }],
+  interval: "day",
+  ...datesOf(range),
+  ...(isCompared && { compare: true }),
+});
+
+const totalOf = ({ series }: Trend): number =>
+  series
+    .filter((one) => !one.isPrevious)
+    .flatMap((one) => one.values)
+    .reduce((sum, one) => sum + one, 0);

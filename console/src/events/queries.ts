@@ -92,19 +92,6 @@ export const definitionMarksQuery = (projectId: string, id: string) =>
       ),
   });
 
-export const volumeQuery = (projectId: string, id: string) =>
-  queryOptions({
-    queryKey: [...eventsKey(projectId), id, "volume"],
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET("/api/projects/{project_id}/event_definitions/{id}/volume/", {
-          params: { path: one(projectId, id) },
-          signal,
-        }),
-      ),
-    staleTime: SLOW_MS,
-  });
-
 export const activityQuery = (projectId: string, id: string, page: number) =>
   queryOptions({
     queryKey: [...eventsKey(projectId), id, "activity", page],

@@ -1,7 +1,7 @@
 import { createRoute } from "@tanstack/react-router";
 import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
-import { readEventsSearch, readPropertiesSearch } from "./search";
+import { readEventSearch, readEventsSearch, readPropertiesSearch } from "./search";
 
 const eventsRoute = createRoute({
   getParentRoute: () => projectRoute,
@@ -13,6 +13,7 @@ const eventsRoute = createRoute({
 const eventRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "events/$definitionId",
+  validateSearch: readEventSearch,
   component: lazyScreen(() => import("./EventPage")),
 });
 

@@ -1,4 +1,6 @@
-import { choiceOf, type Given, present, textOf } from "@/lib/searchParams";
+import { type Behind, readBehind } from "@/charts/behind";
+import { choiceOf, type Given, pageOf, present, textOf } from "@/lib/searchParams";
+import { type RangeSearch, readRangeSearch } from "@/ui/ranges";
 
 export const KINDS = ["all", "custom", "system"] as const;
 export const MARKS = ["all", "verified", "hidden", "every"] as const;
@@ -13,6 +15,14 @@ export interface EventsSearch {
   mark?: Mark;
   /** A column, with a minus for descending. */
   sort?: string;
+}
+
+/** The period of an event's volume is the last 30 days by default. */
+export interface EventSearch extends RangeSearch {
+  /** The number of the volume whose persons are shown. */
+  behind?: Behind;
+  /** The page of the changes. */
+  page?: number;
 }
 
 export interface PropertiesSearch {
@@ -38,6 +48,11 @@ export const readEventsSearch = (given: Given): EventsSearch =>
     mark: choiceOf(MARKS, given.mark),
     sort: textOf(given.sort),
   });
+
+export const readEventSearch = (given: Given): EventSearch => ({
+  ...readRangeSearch(given),
+  ...present<EventSearch>({ behind: readBehind(given.behind), page: pageOf(given.page) }),
+});
 
 export const readPropertiesSearch = (given: Given): PropertiesSearch =>
   present<PropertiesSearch>({

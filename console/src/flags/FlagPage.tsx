@@ -82,13 +82,16 @@ function FlagScreen({ flag }: { flag: Flag }) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
   const canEdit = isEditor && flag.can_edit;
   const head = useHeadChange(projectId, flag);
-  const go = (change: { tab?: FlagTab; try?: string }) =>
+  const go = (change: { tab?: FlagTab; try?: string }) => {
+    // A page and a number belong to the tab that they are on.
+    const { page: _, behind: __, ...kept } = search;
     void navigate({
       to: ".",
-      search: { ...search, ...change },
+      search: { ...(change.tab === undefined ? search : kept), ...change },
       replace: change.try !== undefined,
       resetScroll: false,
     });
+  };
   const remove = () => {
     head.mutate({ change: { deleted: true }, said: words.removed(flag.key) });
     void navigate({ to: "/project/$projectId/flags", params: { projectId } });

@@ -35,9 +35,8 @@ export const words = {
   live: "Watch live",
   volume: {
     title: "Volume",
-    total: (count: number) => `${counted(count, "event", "events")} in the last 30 days`,
+    total: (count: number) => `${counted(count, "event", "events")} in this period`,
     caption: (name: string) => `“${name}”`,
-    series: "Events",
   },
   facts: {
     title: "About",

@@ -1,9 +1,7 @@
 import { counted, formatNumber } from "@/words/format";
 
 export const words = {
-  over: "Over the last",
-  range: "Range",
-  ranges: { "-7d": "7 days", "-30d": "30 days", "-90d": "90 days" },
+  over: "Over time",
   evaluations: {
     title: "Evaluations by servers",
     hint: "How often this server evaluated the flag for an application, by value. A busy server estimates.",
@@ -12,7 +10,7 @@ export const words = {
   },
   calls: {
     title: "Calls",
-    hint: "$feature_flag_called events, which SDKs send when an application checks the flag.",
+    hint: () => "$feature_flag_called events, which SDKs send when an application checks the flag.",
     none: "No application reported a call in this period.",
     what: (key: string) => `Calls of ${key}`,
   },

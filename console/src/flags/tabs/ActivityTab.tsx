@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { type ActivityEntry, ActivityList } from "@/activity";
 import { useProjectId } from "@/app/session";
@@ -9,13 +10,18 @@ import type { Flag } from "../model";
 import { activityQuery } from "../queries";
 import { RestoreDialog } from "./RestoreDialog";
 
+const route = getRouteApi("/signed-in/project/$projectId/flags/$flagId");
 const PAGE_SIZE = 20;
 
 /** The changes of the flag and their authors; earlier versions can be restored. */
 export function ActivityTab({ flag }: { flag: Flag }) {
   const projectId = useProjectId();
-  const [page, setPage] = useState(1);
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { page = 1 } = search;
   const [restored, setRestored] = useState<ActivityEntry | null>(null);
+  const onPage = (next: number) =>
+    void navigate({ search: { ...search, page: next }, resetScroll: false });
   const activity = useQuery(activityQuery(projectId, flag.id, page, PAGE_SIZE));
   return (
     <Card title={words.title} description={words.hint}>
@@ -24,7 +30,7 @@ export function ActivityTab({ flag }: { flag: Flag }) {
           <ActivityList
             entries={results}
             empty={words.empty}
-            pages={{ page, pageSize: PAGE_SIZE, total, onPage: setPage }}
+            pages={{ page, pageSize: PAGE_SIZE, total, onPage }}
             {...(flag.can_edit && { onRestore: setRestored })}
             // The newest is what the flag is.
             canRestore={(entry) => page > 1 || entry !== results[0]}

@@ -13,6 +13,7 @@ import { type Evidence, evidenceOf, type Verdict } from "./removal";
 import { usageQuery } from "./usageQueries";
 
 const TEXTS = words.removal;
+const LAST_MONTH = { from: "-30d" };
 const TONES: Record<Verdict, Tone> = {
   unused: "good",
   same: "warn",
@@ -26,7 +27,7 @@ const TONES: Record<Verdict, Tone> = {
 export function RemovalCard({ flag }: { flag: Flag }) {
   const projectId = useProjectId();
   const now = useNow();
-  const usage = useQuery(usageQuery(projectId, flag.id, "-30d"));
+  const usage = useQuery(usageQuery(projectId, flag.id, LAST_MONTH));
   const overview = useQuery(overviewQuery(projectId));
   return (
     <Card title={TEXTS.title}>

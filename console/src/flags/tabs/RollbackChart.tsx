@@ -1,11 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useProjectId } from "@/app/session";
+import { DailyChart, type TrendFilters, trendQuery } from "@/insights";
 import { Loaded } from "@/ui/States";
 import { words } from "@/words/flagRollout";
 import { formatNumber } from "@/words/format";
-import { DailyChart } from "./DailyChart";
 import { averageOf } from "./rollback";
-import { type TrendFilters, trendQuery } from "./usageQueries";
 
 const TEXTS = words.rollback;
 

@@ -1,9 +1,8 @@
+import type { Trend, TrendFilters } from "@/insights";
 import type { components } from "@/lib/schema";
 import { words } from "@/words/flagRollout";
 import { isObject, isObjects } from "../model";
 import type { FlagChanges } from "../queries";
-import type { Trend } from "./trend";
-import type { TrendFilters } from "./usageQueries";
 
 type Sent = NonNullable<FlagChanges["rollback_conditions"]>;
 type Written = components["schemas"]["RollbackCondition"];

@@ -1,22 +1,15 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import type { FetchOptions } from "openapi-fetch";
+import type { TrendFilters } from "@/insights";
 import { api, dataOf } from "@/lib/api";
-import type { components, paths } from "@/lib/schema";
+import type { components } from "@/lib/schema";
+import { type DateRange, datesOf, type Period } from "@/ui/ranges";
 import { flagKeys } from "../queries";
-import { readTrend } from "./trend";
 
 export type Usage = components["schemas"]["UsageBody"];
 export type ByValue = components["schemas"]["ByValue"];
-type Trend = paths["/api/projects/{project_id}/insights/trend/"];
-/** A question for numbers over time. */
-export type TrendFilters = NonNullable<FetchOptions<Trend["post"]>["body"]>;
-
-export const RANGES = ["-7d", "-30d", "-90d"] as const;
-export type Range = (typeof RANGES)[number];
-
 const FRESH_MS = 30_000;
 
-export const usageQuery = (projectId: string, flagId: number, range: Range) =>
+export const usageQuery = (projectId: string, flagId: number, range: DateRange) =>
   queryOptions({
     queryKey: [...flagKeys.all(projectId), "usage", flagId, range],
     queryFn: ({ signal }) =>
@@ -24,7 +17,7 @@ export const usageQuery = (projectId: string, flagId: number, range: Range) =>
         api.GET("/api/projects/{project_id}/feature_flags/{id}/usage/", {
           params: {
             path: { project_id: projectId, id: flagId },
-            query: { date_from: range },
+            query: datesOf(range),
           },
           signal,
         }),
@@ -33,35 +26,30 @@ export const usageQuery = (projectId: string, flagId: number, range: Range) =>
     placeholderData: keepPreviousData,
   });
 
-/** A trend of the project's events, by day. */
-export const trendQuery = (projectId: string, filters: TrendFilters) =>
-  queryOptions({
-    queryKey: ["trend", projectId, JSON.stringify(filters)],
-    queryFn: async ({ signal }) =>
-      readTrend(
-        await dataOf(
-          api.POST("/api/projects/{project_id}/insights/trend/", {
-            params: { path: { project_id: projectId } },
-            body: filters,
-            signal,
-          }),
-        ),
-      ),
-    staleTime: FRESH_MS,
-    placeholderData: keepPreviousData,
-  });
-
 /** The property in which SDKs send a flag's value with every event. */
 export const propertyOf = (key: string): string => `$feature/${key}`;
 
-export const eventsTrend = (key: string, range: Range): TrendFilters => ({
-  insight: "TRENDS",
+/** Events that carry the flag's value, by value. */
+export const eventsTrend = (key: string, period: Period): TrendFilters => ({
+  ...byValue(propertyOf(key), period),
   events: [{ id: null }],
   properties: [{ type: "event", key: propertyOf(key), operator: "is_set" }],
-  breakdown: propertyOf(key),
+});
+
+/** Calls that SDKs report, by the value that the application got. */
+export const callsTrend = (key: string, period: Period): TrendFilters => ({
+  ...byValue("$feature_flag_response", period),
+  events: [{ id: "$feature_flag_called" }],
+  properties: [{ type: "event", key: "$feature_flag", operator: "exact", value: key }],
+});
+
+const byValue = (breakdown: string, { range, isCompared }: Period): TrendFilters => ({
+  insight: "TRENDS",
+  breakdown,
   breakdown_type: "event",
-  date_from: range,
   interval: "day",
+  ...datesOf(range),
+  ...(isCompared && { compare: true }),
 });
 
 export const dashboardQuery = (projectId: string, dashboardId: number) =>

@@ -1,0 +1,25 @@
+import { Drawer } from "@/ui/Drawer";
+import { lazyPart } from "@/ui/lazyPart";
+import { words } from "@/words/insights";
+import type { ActorsTableProps } from "./ActorsTable";
+
+const ActorsTable = lazyPart<ActorsTableProps>(
+  "actors",
+  async () => (await import("./ActorsTable")).default,
+  8,
+);
+
+interface Props extends ActorsTableProps {
+  /** The number in words: of what, when, how much. */
+  description: string;
+  onClose: () => void;
+}
+
+/** Who is behind a number: persons to open, to save as a cohort, or as a file. */
+export function ActorsDrawer({ description, onClose, ...table }: Props) {
+  return (
+    <Drawer title={words.persons} description={<bdi>{description}</bdi>} onClose={onClose}>
+      <ActorsTable {...table} />
+    </Drawer>
+  );
+}
