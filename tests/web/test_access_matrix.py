@@ -47,6 +47,7 @@ OBJECTS = {
     "problems": "activity_log",
     "property_definitions": "property_definition",
     "query": "query",
+    "contents": "project",
     "reset_token": "project",
     "secret_key": "project",
     "webhooks": "webhook",
@@ -90,8 +91,10 @@ OWN = {
 GET_CHANGES = {"GET /api/projects/{project_id}/cohorts/{id}/duplicate_as_static_cohort/"}
 # Endpoints for administrators only, each with a valid body.
 ADMINISTRATORS_ONLY: dict[str, Json] = {
-    "POST /api/projects/": {"name": "Second"},
+    # No project is created, since the only one of an organization cannot be deleted.
+    "POST /api/projects/": {"name": "Second", "timezone": "Nowhere"},
     "PATCH /api/projects/{project_id}/": {},
+    "DELETE /api/projects/{project_id}/": {},
     "PATCH /api/projects/{project_id}/reset_token/": {},
     "POST /api/projects/{project_id}/secret_key/": {},
     "DELETE /api/projects/{project_id}/secret_key/": {},
@@ -165,6 +168,7 @@ NEEDS_FRESH_SIGN_IN = {
     "POST /api/users/@me/two_factor_disable/",
     "POST /api/personal_api_keys/",
     "DELETE /api/personal_api_keys/{key_id}/",
+    "DELETE /api/projects/{project_id}/",
     "PATCH /api/projects/{project_id}/reset_token/",
     "POST /api/projects/{project_id}/secret_key/",
     "DELETE /api/projects/{project_id}/secret_key/",

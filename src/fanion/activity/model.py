@@ -145,6 +145,7 @@ class OrganizationChange:
         "OrganizationMembership",
         "OrganizationInvite",
         "Organization",
+        "Project",
         "User",
     ]
     before: ItemState | None

@@ -11,7 +11,7 @@ from uuid import UUID
 from zoneinfo import available_timezones
 
 import msgspec
-from litestar import Controller, get, patch, post
+from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -19,6 +19,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.errors import Invalid
 from fanion.projects.account_filters import check_account_filters
 from fanion.projects.cache import Projects
+from fanion.projects.deletion.model import DeletedProject, ProjectContents
+from fanion.projects.deletion.service import ProjectDeletions
 from fanion.projects.model import (
     FORMER_VALID_S,
     Level,
@@ -204,6 +206,28 @@ class ProjectsApi(Controller):
         return project_body(
             await projects.change_project(request.project.id, changes, now, user.id), now
         )
+
+    @get("/{project_id:str}/contents", summary="Count what a project holds")
+    async def contents(
+        self, request: ManagementRequest, deletions: NamedDependency[ProjectDeletions]
+    ) -> ProjectContents:
+        """Return the counts of what is deleted with a project."""
+        return await deletions.count_contents(request.project.id)
+
+    @delete("/{project_id:str}", status_code=202, summary="Delete a project", **FRESH)
+    async def delete_project(
+        self, request: ManagementRequest, deletions: NamedDependency[ProjectDeletions]
+    ) -> DeletedProject:
+        """Delete a project permanently, with everything in it. Requires an administrator.
+
+        The project is gone when this is answered, and its keys are refused. What it held is deleted
+        in the background, also after a restart. The only project of an organization cannot be
+        deleted: `last_project`.
+        """
+        project = request.project
+        request.principal.require_level(project.organization_id, Level.ADMIN)
+        contents = await deletions.delete_project(request.author)
+        return DeletedProject(id=project.id, name=project.name, deleted=contents)
 
     @patch("/{project_id:str}/reset_token", summary="Rotate the project API key", **FRESH)
     async def reset_token(

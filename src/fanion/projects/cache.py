@@ -164,6 +164,11 @@ class Projects:
         self._forget_reads()
         self._replace_cached(project_id, None)
 
+    def forget_deleted(self, project_id: int) -> None:
+        """Forget a project that this process has deleted, and tell everybody who keeps it."""
+        self.forget(project_id)
+        self._bus.publish(Topic.PROJECT, project_id)
+
     async def create_project(
         self,
         organization_id: UUID,
@@ -311,8 +316,8 @@ class Projects:
             self.known |= dict.fromkeys(project.tokens(self._now()), project)
             if project.former_tokens:
                 self._with_former.add(project_id)
-            if old is not None and old != project:
-                self._bus.publish(Topic.PROJECT_LOADED, project_id)
+        if old is not None and old != project:
+            self._bus.publish(Topic.PROJECT_LOADED, project_id)
 
 
 def _could_be_a_token(text: str) -> bool:

@@ -50,11 +50,13 @@ class Organization:
 
     Attributes:
         enforce_2fa: Whether members need a second factor.
+        activity_kept_days: How long entries of the activity log are kept; None for ever.
     """
 
     id: UUID
     name: str
     enforce_2fa: bool = False
+    activity_kept_days: int | None = None
 
 
 class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -86,9 +86,12 @@ _PAGE = (
 )
 _COUNT = select(func.count()).select_from(projects).where(_OF_ORGANIZATIONS)
 _organization = organizations.c
-_ORGANIZATION = select(_organization.id, _organization.name, _organization.enforce_2fa).where(
-    _organization.id == bindparam("organization")
-)
+_ORGANIZATION = select(
+    _organization.id,
+    _organization.name,
+    _organization.enforce_2fa,
+    _organization.activity_kept_days,
+).where(_organization.id == bindparam("organization"))
 
 
 class ProjectStore:
@@ -129,7 +132,7 @@ class ProjectStore:
         if not rows:
             return None
         [row] = rows
-        return Organization(row.id, row.name, bool(row.enforce_2fa))
+        return Organization(row.id, row.name, bool(row.enforce_2fa), row.activity_kept_days)
 
     async def create_project(
         self,

@@ -21,6 +21,7 @@ from fanion.projects.api import ProjectsApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi
 from fanion.projects.cache import Projects
+from fanion.projects.deletion.service import ProjectDeletions
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.body_reader import Body
 from fanion.server.asgi_bridge import AsgiApp
@@ -46,6 +47,7 @@ class Management:
     Attributes:
         controllers: Those of the other domains; `fanion.rest` says how they are written.
         dependencies: Injected into handlers by name.
+        deletions: Deletes projects; None in an application that answers no such request.
         base_url: The address at which clients reach this server.
         upload_folder: Where large fields of forms are kept.
     """
@@ -56,6 +58,7 @@ class Management:
     now: Callable[[], datetime]
     controllers: Sequence[type[Controller]] = ()
     dependencies: Mapping[str, object] = field(default_factory=dict)
+    deletions: ProjectDeletions | None = None
     body_bytes_max: int = BODY_BYTES_MAX
     upload_bytes_max: int = UPLOAD_BYTES_MAX
     upload_folder: str | None = None
@@ -187,6 +190,7 @@ def _build_application(config: Management, openapi: OpenAPIConfig | None) -> Lit
     provided = {
         "projects": config.projects,
         "authentication": config.authentication,
+        "deletions": config.deletions,
         **config.dependencies,
     }
     app = ManagementApplication(

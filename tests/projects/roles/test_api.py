@@ -260,6 +260,7 @@ async def test_an_organization_lists_its_members(team: Team) -> None:
         "name": "Team",
         "membership_level": 8,
         "enforce_2fa": False,
+        "activity_kept_days": None,
     }
     assert members["results"] == [
         {"user": summary(team.owner), "level": 15, **JOINED},

@@ -1,10 +1,11 @@
-"""Builder of the workers that change flags by schedule or rule, and deliver webhooks."""
+"""Builder of the workers that change flags by schedule or rule, deliver webhooks, and tidy up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from fanion.activity.retention_worker import ActivityRetention
 from fanion.app.services import Services
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
@@ -32,11 +33,13 @@ class Automation:
     deliverer: Deliverer
     enrichment: Enrichment
     sweep: BackgroundTask
+    activity: ActivityRetention
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
         return {
             "waiting_identities": self.sweep,
+            "old_activity": self.activity.run,
             "flag_enrichment": self.enrichment.run,
             "scheduled_changes": self.scheduler.run,
             "rollbacks": self.rollbacks.run,
@@ -60,4 +63,5 @@ def build_automation(public: Services, events: EventStore, behind: Analysis) -> 
         deliverer=Deliverer(records, sender, public.context.metrics, now),
         enrichment=Enrichment(records, events, now),
         sweep=partial(run_sweep, records, now),
+        activity=ActivityRetention(records, now),
     )

@@ -1,4 +1,4 @@
-"""Builder of ingestion, and of the workers that delete persons from all stores."""
+"""Builder of ingestion, and of the workers that delete persons and projects from all stores."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,6 +21,7 @@ from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import IngestStore
+from fanion.ingest.project_deletion_worker import ProjectDeletionWorker
 from fanion.ingest.squash_worker import SquashWorker
 from fanion.persons.state.versions_store import Versions
 from fanion.runtime.background import BackgroundTask
@@ -43,6 +44,7 @@ class Ingestion:
     consumers: tuple[Consumer, ...]
     ledger: Ledger
     erasing: ErasureWorker
+    project_deletion: ProjectDeletionWorker
     squashing: SquashWorker
     mirroring: MirrorWorker
     group_mirror: GroupMirror
@@ -62,6 +64,7 @@ class Ingestion:
             "group_mirror": self.group_mirror.run,
             "mirror": self.mirroring.run,
             "erasures": self.erasing.run,
+            "project_deletions": self.project_deletion.run,
             "squash": self.squashing.run,
             "ledger": self.ledger.run,
         }
@@ -93,6 +96,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         consumers=consumers,
         ledger=Ledger(records, now),
         erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s),
+        project_deletion=ProjectDeletionWorker(records, events, public.log, now),
         squashing=SquashWorker(records, events),
         mirroring=MirrorWorker(records, events),
         group_mirror=GroupMirror(

@@ -66,6 +66,7 @@ from fanion.persons.timeline.service import Timelines
 from fanion.persons.values_api import PersonValuesApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.keys_api import SecretKeysApi
+from fanion.projects.deletion.service import ProjectDeletions
 from fanion.projects.invites.api import InvitesApi
 from fanion.projects.invites.service import InviteService
 from fanion.projects.invites.store import InviteStore
@@ -164,6 +165,13 @@ def _management_config(server: Server) -> Management:
             **_account_dependencies(server),
             "records": public.records,
         },
+        deletions=ProjectDeletions(
+            public.records,
+            flags.projects,
+            flags.secret_keys,
+            server.events.count_events,
+            server.ingestion.project_deletion.wake,
+        ),
         body_bytes_max=settings.body_bytes_max,
         upload_folder=str(settings.data),
         upload_bytes_max=settings.upload_bytes_max,

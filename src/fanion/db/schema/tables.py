@@ -43,6 +43,8 @@ organizations = Table(
     Column("created_at", UtcDateTime, nullable=False),
     # Whether members must have a second factor; null for no.
     Column("enforce_2fa", Boolean, nullable=True),
+    # How long entries of the activity log are kept; null for ever.
+    Column("activity_kept_days", Integer, nullable=True),
 )
 
 users = Table(
@@ -96,6 +98,18 @@ projects = Table(
 )
 
 # Replaced project keys, which are accepted until `valid_until`.
+# A row stays for ever, so that late events of the project are left out.
+project_deletions = Table(
+    "project_deletions",
+    metadata,
+    Column("project_id", ID, primary_key=True, autoincrement=False),
+    Column("organization_id", Uuid, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("requested_at", UtcDateTime, nullable=False),
+    Column("swept_at", UtcDateTime, nullable=True),
+    Column("finished_at", UtcDateTime, nullable=True),
+)
+
 former_project_tokens = Table(
     "former_project_tokens",
     metadata,

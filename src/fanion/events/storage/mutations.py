@@ -47,8 +47,8 @@ ALTER TABLE person_overrides
 _PENDING = """
   SELECT table, any(latest_fail_reason)
     FROM {mutations}
-   WHERE ((database, table) IN ((currentDatabase(), 'persons'),
-                                (currentDatabase(), 'person_overrides'))
+   WHERE (database = currentDatabase()
+              AND table IN ('persons', 'person_overrides', 'groups', 'property_uses')
           OR concat(database, '.', table) IN {tables:Array(String)})
      AND NOT is_done
 GROUP BY table

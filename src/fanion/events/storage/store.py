@@ -50,6 +50,7 @@ from fanion.events.storage.marks import require_mark
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
+from fanion.events.storage.project_rows import COUNT, erase_project
 from fanion.events.storage.property_columns import ColumnLimits, PropertyColumns
 from fanion.events.storage.reads import Reads
 from fanion.events.storage.session_rows import SessionRows
@@ -430,6 +431,25 @@ class EventStore:
             EventStoreUnavailable: The event store failed.
         """
         await erase(self._jobs, erasure)
+
+    async def count_events(self, project_id: int) -> int:
+        """Count the events of a project; copies of one that are not merged yet count, too.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        [(number,)] = await self._probes.run(read_rows, COUNT, {"project_id": project_id})
+        return int(number)
+
+    async def erase_project(self, project_id: int) -> None:
+        """Delete everything of a project, and return when no part has any of the rows.
+
+        May be repeated.
+
+        Raises:
+            EventStoreUnavailable: The event store failed.
+        """
+        await erase_project(self._jobs, project_id)
 
     def session_rows(self, write_rows: str) -> SessionRows:
         """Return the maintenance of the rows of sessions.

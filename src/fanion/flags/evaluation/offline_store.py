@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -59,6 +59,7 @@ _HOLDING = "SELECT project FROM kept WHERE instr(project, CAST(? AS BLOB)) > 0"
 _DEFINITIONS = (
     "SELECT definitions, taken_at FROM kept JOIN taken USING (project_id) WHERE project_id = ?"
 )
+_DELETE = "DELETE FROM kept WHERE project_id = ?"
 _OLDEST = "SELECT min(taken_at) FROM taken"
 _PROJECTS = "SELECT project FROM kept ORDER BY project_id"
 
@@ -111,7 +112,7 @@ class OfflineFlagStore:
         self._changed[project_id] = OfflineCopy(definitions, self._now())
 
     def project_changed(self, project_id: int) -> None:
-        """Queue the project, which is written at the next interval if its flags are stored."""
+        """Queue the project for the next interval: it is written, or deleted if it is gone."""
         self._changed_projects.add(project_id)
 
     async def get_copy(self, project_id: int) -> OfflineCopy | None:
@@ -197,9 +198,9 @@ class OfflineFlagStore:
         try:
             copies = [(await project_of(project_id), each) for project_id, each in changed.items()]
             known = [(project, each) for project, each in copies if project is not None]
-            projects = [await project_of(project_id) for project_id in project_ids]
+            projects = {project_id: await project_of(project_id) for project_id in project_ids}
             if known or projects:
-                put = partial(_put_rows, known, [project for project in projects if project])
+                put = partial(_put_rows, known, projects)
                 await asyncio.to_thread(self._write_change, put)
                 self._unkept.succeeded()
         except Exception as error:
@@ -240,14 +241,22 @@ class OfflineFlagStore:
 
 def _put_rows(
     known: Sequence[tuple[Project, OfflineCopy]],
-    projects: Sequence[Project],
+    projects: Mapping[int, Project | None],
     file: sqlite3.Connection,
 ) -> None:
-    for project, copy in known:
-        put_row(file, project, copy)
-    file.executemany(
-        _CHANGE, [(project.api_token, _encode(project), project.id) for project in projects]
-    )
+    """Write changed flags and projects, and delete projects that are gone.
+
+    Args:
+        projects: By id; None for deleted ones.
+    """
+    for of_flags, copy in known:
+        put_row(file, of_flags, copy)
+    for project_id, project in projects.items():
+        if project is not None:
+            file.execute(_CHANGE, (project.api_token, _encode(project), project_id))
+        else:
+            file.execute(_DELETE, (project_id,))
+    file.execute(_DELETE_TAKEN)
 
 
 def _time(seconds: float) -> datetime:

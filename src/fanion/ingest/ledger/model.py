@@ -6,7 +6,7 @@ which the event counts as stored.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -191,6 +191,14 @@ def joined_tallies(*tallies: Tally) -> Tally:
         for kind, newer in tally.examples.items():
             examples[kind] = newest_examples(newer, examples.get(kind, ()))
     return Tally(counts, examples)
+
+
+def without_projects(tally: Tally, project_ids: Collection[int]) -> Tally:
+    """Return the tally without some projects."""
+    return Tally(
+        Counter({key: items for key, items in tally.counts.items() if key[0] not in project_ids}),
+        {key: some for key, some in tally.examples.items() if key[0] not in project_ids},
+    )
 
 
 def newest_examples(newer: Sequence[Example], older: Sequence[Example]) -> list[Example]:

@@ -14,7 +14,7 @@ from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 from fanion.ingest.event import Drop
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
-from fanion.ingest.ledger.model import Tally
+from fanion.ingest.ledger.model import Tally, without_projects
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.changes_store import BatchChanges
 from fanion.ingest.pipeline.events_writer import event_blocks, insert_token, insertion, mirror_batch
@@ -300,9 +300,11 @@ def _resolutions(batch: PreparedBatch, states: Mapping[int, ProjectState]) -> li
 
 
 def _tally(batch: PreparedBatch, resolutions: Sequence[Resolution]) -> Tally:
-    return batch.ledger(
+    tally = batch.ledger(
         {
             resolution.project_id: [event.received_at for event in resolution.arrived]
             for resolution in resolutions
         }
     )
+    deleted = {resolution.project_id for resolution in resolutions if resolution.is_deleted}
+    return without_projects(tally, deleted) if deleted else tally

@@ -73,7 +73,8 @@ class ProjectState:
         types: Group type → index.
         groups: By index and key.
         version_floor: The version above which new persons start; it rises with every deletion.
-        erasures: The deletions that may concern the events.
+        erasures: The deletions of persons that may concern the events.
+        is_deleted: Whether the project itself was deleted, so that no event is stored.
     """
 
     persons: Mapping[str, PersonState]
@@ -82,6 +83,7 @@ class ProjectState:
     properties: ProjectProperties = field(default_factory=lambda: ProjectProperties({}))
     version_floor: int = 0
     erasures: Sequence[Erasure] = ()
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ class Resolution:
 
     Attributes:
         arrived: The events that are stored.
+        is_deleted: Whether the project was deleted.
         types: Group type → index, including the new types.
         new_types: The types to write before an event that carries their indices is stored.
     """
@@ -212,7 +215,8 @@ class Resolution:
         samples: ProjectSamples | None = None,
     ) -> None:
         self.project_id = project_id
-        self.arrived = without_erased(arrived, state.erasures)
+        self.is_deleted = state.is_deleted
+        self.arrived = () if state.is_deleted else without_erased(arrived, state.erasures)
         self._erased = len(arrived) - len(self.arrived)
         self._known = state
         self._samples = samples

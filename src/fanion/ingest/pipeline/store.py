@@ -46,6 +46,7 @@ from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.state.conflicts_store import PersonsChanged, changed_persons
 from fanion.persons.state.store import load_states, overridden
 from fanion.persons.state.versions_store import Versions
+from fanion.projects.deletion.store import deleted_projects
 from fanion.properties.size import ByteBudget
 
 # The limit for properties of persons and groups that a batch reads. Small events can name large
@@ -307,6 +308,7 @@ def _load_states(
     floors = load_floors(connection, list(batch.arrived))
     recent.clear_if_deleted(floors)
     erasures = load_erasures(connection, list(floors)) if floors else {}
+    deleted = deleted_projects(connection, list(floors)) if floors else ()
     states: dict[int, ProjectState] = {}
     for project_id, events in batch.arrived.items():
         persons, unread = recent.find_persons(project_id, names[project_id])
@@ -320,5 +322,6 @@ def _load_states(
             load_properties(connection, project_id, batch.names(project_id), properties),
             floors.get(project_id, 0),
             erasures.get(project_id, ()),
+            project_id in deleted,
         )
     return states

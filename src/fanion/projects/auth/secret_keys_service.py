@@ -115,7 +115,7 @@ class SecretKeys:
         reset = SecretKeyReset(project_id, hashed, mask(text), former_valid_s, now, user_id)
         async with self._store.records.write() as connection:
             await connection.run_sync(replace_key, reset)
-        self._invalidate(project_id)
+        self.keys_changed(project_id)
         return text
 
     async def revoke_key(self, project_id: int, user_id: int | None = None) -> bool:
@@ -126,9 +126,10 @@ class SecretKeys:
         """
         async with self._store.records.write() as connection:
             was_there = await connection.run_sync(remove_keys, project_id, self._now(), user_id)
-        self._invalidate(project_id)
+        self.keys_changed(project_id)
         return was_there
 
-    def _invalidate(self, project_id: int) -> None:
+    def keys_changed(self, project_id: int) -> None:
+        """Forget cached keys, because this process has changed or deleted keys of a project."""
         self._keys.invalidate_all()
         self._bus.publish(Topic.SECRET_KEYS, project_id)

@@ -20,6 +20,11 @@ from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_RESOURCE_ACCESS,
 )
+from fanion.rest.validation import given_fields
+
+NAME_CHARS_MAX = 200  # as of a project
+# With fewer days, traces of what an administrator does could be removed too soon.
+ACTIVITY_KEPT_DAYS_MIN, ACTIVITY_KEPT_DAYS_MAX = 30, 36_500
 
 OrganizationName = Annotated[
     str, Meta(description="An organization's id, or `@current` for the caller's own.")
@@ -27,11 +32,23 @@ OrganizationName = Annotated[
 Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")]
 
 
-class OrganizationChanges(Struct, kw_only=True, forbid_unknown_fields=True):
+KeptDays = Annotated[
+    int,
+    Meta(
+        ge=ACTIVITY_KEPT_DAYS_MIN,
+        le=ACTIVITY_KEPT_DAYS_MAX,
+        description="How many days entries of the activity log are kept; null for ever.",
+    ),
+]
+
+
+class OrganizationChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)] | UnsetType = UNSET
     enforce_2fa: Annotated[
         bool | UnsetType,
         Meta(description="Whether members who sign in with a password need a second factor."),
     ] = UNSET
+    activity_kept_days: KeptDays | UnsetType | None = UNSET
 
 
 class OrganizationSummary(Struct, kw_only=True):
@@ -39,6 +56,7 @@ class OrganizationSummary(Struct, kw_only=True):
     name: str
     membership_level: Annotated[int, Meta(description=LEVELS)]
     enforce_2fa: Annotated[bool, Meta(description="Whether members need a second factor.")]
+    activity_kept_days: KeptDays | None
 
 
 class ResourceAccessCreation(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -85,12 +103,14 @@ class OrganizationsApi(Controller):
         set one up, until they have it. The caller needs one first: `own_second_factor_missing`.
         Personal API keys stay valid, and users who sign in by
         OpenID Connect use the factors of the provider.
+
+        Entries of the activity log older than `activity_kept_days` are deleted within an hour, in
+        all projects of the organization.
         """
         resolved = await organizations.find_administered(request.principal, organization)
-        if data.enforce_2fa is not UNSET:
-            resolved = await organizations.enforce_second_factor(
-                request.author_in(resolved), resolved, data.enforce_2fa
-            )
+        if changes := given_fields(data):
+            by = request.author_in(resolved)
+            resolved = await organizations.change_organization(by, changes)
         return _organization_summary(resolved, request)
 
     @get("/resource_access", summary="List the default access levels of an organization")
@@ -178,4 +198,5 @@ def _organization_summary(
         name=organization.name,
         membership_level=request.principal.levels[organization.id],
         enforce_2fa=organization.enforce_2fa,
+        activity_kept_days=organization.activity_kept_days,
     )

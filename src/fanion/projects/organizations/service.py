@@ -1,7 +1,8 @@
 """The organizations of a caller, and changes of their settings, each in one transaction."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 
@@ -14,8 +15,8 @@ from fanion.projects.organizations.model import ResourceAccess
 from fanion.projects.organizations.store import (
     OrganizationStore,
     add_setting,
+    change_organization,
     delete_setting,
-    set_enforced,
     set_setting,
 )
 
@@ -63,13 +64,12 @@ class OrganizationService:
         principal.require_level(organization.id, Level.ADMIN)
         return organization
 
-    async def enforce_second_factor(
-        self, by: OrganizationAuthor, organization: Organization, is_enforced: bool
+    async def change_organization(
+        self, by: OrganizationAuthor, changes: Mapping[str, Any]
     ) -> Organization:
-        """Set whether members need a second factor."""
+        """Change an organization, as `change_organization` of the store does."""
         async with self.store.records.write() as connection:
-            await connection.run_sync(set_enforced, by, organization, is_enforced)
-        return replace(organization, enforce_2fa=is_enforced)
+            return await connection.run_sync(change_organization, by, changes)
 
     async def create_setting(self, by: OrganizationAuthor, level: int) -> ResourceAccess:
         """Create a setting, or raise Invalid with code `unique` if there is one already."""

@@ -1,6 +1,6 @@
 """The settings of an organization, and what members may change, in the records store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -50,20 +50,37 @@ def manager_of(connection: Connection, organization_id: UUID, user_id: int) -> M
     return Manager(user_id, level)
 
 
-def set_enforced(
-    connection: Connection, by: OrganizationAuthor, organization: Organization, is_enforced: bool
-) -> None:
-    if is_enforced:
+def change_organization(
+    connection: Connection, by: OrganizationAuthor, changes: Mapping[str, Any]
+) -> Organization:
+    """Change an organization and return it.
+
+    Args:
+        changes: New values of `name`, `enforce_2fa` and `activity_kept_days`.
+
+    Raises:
+        Invalid: The author would be locked out.
+    """
+    if changes.get("enforce_2fa"):
         _require_own_factor(connection, by.user_id)
-    this, enforced = organizations.c.id == organization.id, organizations.c.enforce_2fa
-    before = connection.scalar(select(enforced).where(this).with_for_update())
-    connection.execute(update(organizations).where(this).values(enforce_2fa=is_enforced))
-    change = OrganizationChange(
-        scope="Organization",
-        before=_organization_state(organization, bool(before)),
-        after=_organization_state(organization, is_enforced),
-    )
+    this = organizations.c.id == by.organization_id
+    connection.execute(select(organizations.c.id).where(this).with_for_update())
+    before = _read_organization(connection, by.organization_id)
+    connection.execute(update(organizations).where(this).values(**changes))
+    after = _read_organization(connection, by.organization_id)
+    former, latest = _organization_state(before), _organization_state(after)
+    change = OrganizationChange(scope="Organization", before=former, after=latest)
     record_in_organization(connection, by, change)
+    return after
+
+
+def _read_organization(connection: Connection, organization_id: UUID) -> Organization:
+    row = connection.execute(
+        select(
+            organizations.c.name, organizations.c.enforce_2fa, organizations.c.activity_kept_days
+        ).where(organizations.c.id == organization_id)
+    ).one()
+    return Organization(organization_id, row.name, bool(row.enforce_2fa), row.activity_kept_days)
 
 
 def _require_own_factor(connection: Connection, user_id: int | None) -> None:
@@ -85,8 +102,13 @@ def _require_own_factor(connection: Connection, user_id: int | None) -> None:
         )
 
 
-def _organization_state(organization: Organization, is_enforced: bool) -> ItemState:
-    return ItemState(str(organization.id), organization.name, {"enforce_2fa": is_enforced})
+def _organization_state(organization: Organization) -> ItemState:
+    fields = {
+        "name": organization.name,
+        "enforce_2fa": organization.enforce_2fa,
+        "activity_kept_days": organization.activity_kept_days,
+    }
+    return ItemState(str(organization.id), organization.name, fields)
 
 
 _access = resource_access.c
