@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ActivityEntry, actionsOf, actorOf, describeChange } from "@/activity/describe";
+import { type ActivityEntry, actionsOf, actorOf, hasDifference } from "@/activity/describe";
+import { describeChange } from "@/activity/describeChange";
+import { cleanedPath } from "@/settings/project/pathCleaning";
 import { plainName } from "@/ui/properties/names";
 import { cut, textParts, webAddress } from "@/ui/properties/safeText";
 
@@ -63,6 +65,41 @@ test("changes are told in words", () => {
   );
 });
 
+test("changes with a meaning of their own are told as people tell them", () => {
+  const sentences: [string, unknown, unknown, string][] = [
+    ["is_accepted", false, true, "accepted the invite"],
+    ["performed_rollback", true, false, "cleared the rollback mark"],
+    ["dashboards", [], [4], "added it to a dashboard"],
+    ["tiles", [{ id: 1 }], [], "removed an insight from it"],
+    ["members", ["a@x.y"], ["a@x.y", "b@x.y"], "added b@x.y"],
+    ["members", ["a@x.y"], ["b@x.y"], "added b@x.y; removed a@x.y"],
+    ["role_access", null, { id: "1", name: "Engineers" }, "let the role “Engineers” edit it"],
+    [
+      "scheduled_change",
+      null,
+      { id: 1, payload: { operation: "update_status", value: false } },
+      "scheduled a change: switch it off",
+    ],
+    [
+      "scheduled_change",
+      { id: 1, payload: { operation: "update_rollout_percentage", value: 50 } },
+      null,
+      "cancelled a scheduled change: change its rollout",
+    ],
+    ["secret_key", null, "phs_...abcd", "created a secret key"],
+    ["secret_key", "phs_...abcd", null, "revoked the secret key"],
+    ["access_level", 37, 21, "let members only view flags"],
+    ["enforce_2fa", false, true, "required a second factor of all members"],
+    ["activity_kept_days", null, 90, "set activity to be kept for 90 days"],
+    ["activity_kept_days", 90, null, "set activity to be kept forever"],
+    ["week_start_day", 0, 1, "set weeks to start on Monday"],
+  ];
+
+  for (const [field, before, after, said] of sentences) {
+    assert.equal(describeChange({ type: "X", action: "changed", field, before, after }), said);
+  }
+});
+
 test("a sign-in is told with its circumstances, an unknown activity by its name", () => {
   const entry = (activity: string): ActivityEntry => ({
     user: { first_name: "Ann", email: "ann@example.com" },
@@ -84,4 +121,51 @@ test("a sign-in is told with its circumstances, an unknown activity by its name"
   assert.deepEqual(actionsOf(entry("logged_in")), ["signed in (password, 203.0.113.4)"]);
   assert.deepEqual(actionsOf(entry("gone_fishing")), ["gone fishing · account"]);
   assert.equal(actorOf(entry("logged_in")), "Ann");
+  assert.equal(hasDifference(entry("logged_in")), false);
+});
+
+const projectEntry = (activity: string, fields: Record<string, unknown>): ActivityEntry => ({
+  user: { first_name: "Ann", email: "ann@example.com" },
+  activity,
+  scope: "Project",
+  item_id: "3",
+  detail: {
+    name: "Shop",
+    changes: Object.entries(fields).map(([field, after]) => ({
+      type: "Project",
+      action: "created",
+      field,
+      before: null,
+      after,
+    })),
+    short_id: null,
+    trigger: null,
+    type: null,
+  },
+  created_at: "2026-05-01T10:00:00Z",
+});
+
+test("a deleted project is told with what went", () => {
+  assert.deepEqual(actionsOf(projectEntry("deleted", { events: 61_800, persons: 1 })), [
+    "deleted the project, with 61,800 events, 1 person",
+  ]);
+});
+
+test("a switch that was never on is not told", () => {
+  const entry = projectEntry("updated", { performed_rollback: false, name: "Shop" });
+
+  assert.deepEqual(actionsOf(entry), ["set the name to “Shop”"]);
+});
+
+test("paths are cleaned by one rule after the other, as on the server", () => {
+  const rules = [
+    { regex: "/users/[0-9]+", alias: "/users/<id>" },
+    { regex: "(?i)/ORDERS/([0-9])[0-9]*", alias: "/orders/\\1…" },
+    { regex: "(?P<x>a)", alias: "b" },
+  ];
+
+  assert.deepEqual(cleanedPath("/users/42/orders/789", rules), {
+    text: "/users/<id>/orders/7…",
+    skipped: [2],
+  });
 });

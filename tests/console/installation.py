@@ -53,13 +53,15 @@ class Installation:
         made = answer.json()
         return Project(self.server, self.keys.personal_api_key, made["id"], made["api_token"])
 
-    def member(self, name: str, level: Level = Level.MEMBER) -> Account:
+    def member(
+        self, name: str, level: Level = Level.MEMBER, domain: str = "example.com"
+    ) -> Account:
         """Create a user of the organization.
 
         Args:
             name: Also the first part of the address.
         """
-        account = Account(f"{name.lower()}-{next(self._numbers)}@example.com")
+        account = Account(f"{name.lower()}-{next(self._numbers)}@{domain}")
         with self.client() as client:
             invited = client.post(
                 "/api/organizations/@current/invites/",

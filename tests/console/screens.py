@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from tests.console.screen import Console
 from tests.console.showcase import Showcase
 
-PROJECT_TABS = ("general", "keys", "ingestion", "testAccounts", "webhooks")
+PROJECT_TABS = ("general", "keys", "ingestion", "testAccounts", "paths", "webhooks")
 ACCOUNT_TABS = ("profile", "password", "factor", "sessions", "keys")
 FLAG_TABS = ("rollout", "usage", "activity", "access")
 PERSON_TABS = ("properties", "cohorts", "flags", "ids", "activity")
-ORGANIZATION_TABS = ("members", "invites", "roles", "signIn")
+ORGANIZATION_TABS = ("members", "invites", "roles", "signIn", "general")
 Prepare = Callable[[Console], None]
 
 

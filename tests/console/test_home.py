@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from fanion.projects.model import Level
 from tests.console.conftest import Visit
 from tests.console.dead_letters import put_aside
 from tests.console.installation import Installation
@@ -46,6 +47,35 @@ def test_the_first_event_turns_up_and_a_refused_one_is_explained(
     page.get_by_role("button", name="Go to Home").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Home")
     console.settle()
+
+
+def test_the_first_project_is_asked_for_its_name_zone_and_owner_once(
+    visit: Visit, installation: Installation
+) -> None:
+    project = installation.project("Default project")
+    account = installation.member("Admin", Level.ADMIN, "fanion.local")
+    console = visit(account, anew=True)
+    page = console.page
+    console.open(project.at())
+    expect(page.get_by_role("heading", level=1)).to_have_text("Welcome to Fanion")
+    console.expect_accessible()
+
+    zone = page.evaluate("() => Intl.DateTimeFormat().resolvedOptions().timeZone")
+    page.get_by_label("Project name").fill("Shop of Nina")
+    page.get_by_label("Your name").fill("Nina")
+    page.get_by_label("Your e-mail address").fill("nina@example.com")
+    page.get_by_label("Current password").fill(account.password)
+    page.get_by_role("button", name="Continue").click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("Send your first event")
+    expect(page.get_by_role("button", name="Project: Shop of Nina")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Send your first event")
+    stored = project.get("/")
+    assert (stored["name"], stored["timezone"]) == ("Shop of Nina", zone)
+    console.open("/account")
+    expect(page.get_by_label("First name")).to_have_value("Nina")
+    expect(page.get_by_label("E-mail address")).to_have_value("nina@example.com")
 
 
 def test_every_snippet_has_the_key_and_the_address(console: Console, project: Project) -> None:

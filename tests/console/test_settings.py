@@ -318,12 +318,102 @@ def test_the_selected_of_many_tabs_is_in_sight_in_a_narrow_window(
 
 def test_new_project_opens_and_is_in_the_switch(console: Console, project: Project) -> None:
     page = console.page
-    console.open(project.at("settings"))
-    page.get_by_role("button", name="New project").click()
-    page.get_by_role("dialog").get_by_label("Name").fill("Second shop")
-    page.get_by_role("button", name="Create project").click()
+    console.open(project.at("flags"))
+    page.get_by_role("button", name="Project: ").click()
+    page.get_by_role("menuitem", name="New project").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("Second shop")
+    zone = page.evaluate("() => Intl.DateTimeFormat().resolvedOptions().timeZone")
+    expect(dialog.get_by_text(zone).first).to_be_attached()
+    console.expect_accessible()
+    dialog.get_by_role("button", name="Create project").click()
 
     expect(page.get_by_role("button", name="Project: Second shop")).to_be_visible()
+
+
+def test_project_is_deleted_with_its_name_typed_and_its_contents_told(
+    console: Console, installation: Installation
+) -> None:
+    doomed = installation.project("Doomed shop")
+    doomed.events("paid", "ann", "bob")
+    doomed.flag("dark-mode")
+    page = console.page
+    console.open(doomed.at("settings"))
+
+    page.get_by_role("button", name="Project actions").click()
+    page.get_by_role("menuitem", name="Delete project").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("list", name="What is deleted")).to_contain_text("2 events")
+    submit = dialog.get_by_role("button", name="Delete project")
+    expect(submit).to_be_disabled()
+    console.expect_accessible()
+    dialog.get_by_role("textbox").fill("Doomed shop")
+    submit.click()
+
+    console.expect_toast("Deleted Doomed shop")
+    entry = page.get_by_role("list", name="Activity").get_by_role("listitem").first
+    expect(entry).to_contain_text("deleted the project, with 2 events, 2 persons, 1 flag")
+    expect(entry).to_contain_text("Doomed shop")
+    page.get_by_role("button", name="Project: ").click()
+    expect(page.get_by_role("menuitemradio", name="Doomed shop")).to_have_count(0)
+
+
+def test_first_day_of_the_week_and_rules_for_paths_are_saved(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open(project.at("settings"))
+    console.choose(page.get_by_label("First day of the week"), "Monday")
+    page.get_by_role("button", name="Save").click()
+    console.expect_toast("Saved")
+
+    page.get_by_role("tab", name="Page paths").click()
+    page.get_by_role("button", name="Add rule").click()
+    page.get_by_label("Pattern 1").fill("/users/[0-9]+")
+    page.get_by_label("Replacement 1").fill("/users/<id>")
+    expect(page.get_by_role("status", name="It becomes")).to_have_text("/users/<id>/orders/7")
+    page.get_by_role("button", name="Add rule").click()
+    page.get_by_label("Pattern 2").fill("[")
+    expect(page.get_by_text("Only the server can apply rule 2")).to_be_visible()
+    console.expect_accessible()
+    console.watch.expect_status(400, "/api/projects/")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Rule 2 could not be saved:")).to_be_visible()
+    page.get_by_role("button", name="Remove rule 2").click()
+    page.get_by_role("button", name="Save").click()
+    console.expect_toast("Rules saved")
+
+    stored = project.get("/")
+    assert stored["week_start_day"] == 1
+    [rule] = stored["path_cleaning_filters"]
+    assert (rule["regex"], rule["alias"]) == ("/users/[0-9]+", "/users/<id>")
+
+
+def test_name_of_the_organization_and_the_time_that_activity_is_kept_are_saved(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    console.open("/organization?tab=general")
+    name = page.get_by_label("Organization name")
+    former = name.input_value()
+    name.fill("Shop Inc.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Shop Inc.")
+
+    console.choose(page.get_by_label("Keep activity for"), "365 days")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("older than 365 days is deleted within an hour")
+    console.expect_accessible()
+    dialog.get_by_role("button", name="Delete older activity").click()
+    console.expect_toast("Saved")
+    console.open(project.at("activity"))
+    expect(page.get_by_text("It is kept for 365 days.")).to_be_visible()
+
+    console.open("/organization?tab=general")
+    console.choose(page.get_by_label("Keep activity for"), "forever")
+    name.fill(former)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(former)
 
 
 def test_secret_key_is_shown_replaced_and_revoked_only_after_a_question(

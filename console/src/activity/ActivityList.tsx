@@ -4,7 +4,7 @@ import { JsonDiff } from "@/ui/JsonDiff";
 import { Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/activity";
-import { type ActivityEntry, actionsOf, actorOf, headlineOf } from "./describe";
+import { type ActivityEntry, actionsOf, actorOf, hasDifference, headlineOf } from "./describe";
 
 export interface ActivityListProps {
   entries: readonly ActivityEntry[];
@@ -53,6 +53,7 @@ function Entry({
 }: ActivityListProps & { entry: ActivityEntry }) {
   const [isOpen, setIsOpen] = useState(false);
   const changes = entry.detail.changes ?? [];
+  const isDifferent = hasDifference(entry);
   const actions = actionsOf(entry);
   const headline = (actions.length === 1 ? actions[0] : undefined) ?? headlineOf(entry);
   const hasRestore =
@@ -86,9 +87,9 @@ function Entry({
           <Time at={entry.created_at} />
         </span>
       </div>
-      {(changes.length > 0 || hasRestore) && (
+      {(isDifferent || hasRestore) && (
         <div className="mt-0.5 flex flex-wrap gap-3 text-sm">
-          {changes.length > 0 && (
+          {isDifferent && (
             <button
               type="button"
               aria-expanded={isOpen}

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { useProject, useProjectId } from "@/app/session";
+import { organizationQuery, useProject, useProjectId } from "@/app/session";
 import { useSettled } from "@/lib/hooks";
 import { DateRangeField } from "@/ui/DateRange";
 import { SearchInput } from "@/ui/Field";
@@ -38,6 +38,7 @@ export default function ActivityPage() {
   const zone = useProject()?.timezone ?? "UTC";
   const search = route.useSearch();
   const navigate = route.useNavigate();
+  const kept = useQuery(organizationQuery).data?.activity_kept_days;
   const activity = useQuery(activityQuery(projectId, search, zone));
   const csv = {
     fileName: T.csvName,
@@ -46,7 +47,7 @@ export default function ActivityPage() {
   return (
     <Page
       title={T.title}
-      description={T.hint}
+      description={kept ? `${T.hint} ${T.kept(kept)}` : T.hint}
       actions={<CsvButton source={csv} columns={COLUMNS} />}
     >
       <Filters zone={zone} />

@@ -1,3 +1,4 @@
 export { ActivityList, type ActivityListProps, type ActivityPages } from "./ActivityList";
-export { type ActivityEntry, actionsOf, actorOf, describeChange } from "./describe";
+export { type ActivityEntry, actionsOf, actorOf } from "./describe";
+export { describeChange } from "./describeChange";
 export { itemHref } from "./itemHref";

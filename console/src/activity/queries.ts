@@ -8,7 +8,9 @@ export const ENTRIES = 50;
 const CSV_ENTRIES = 1_000;
 const MEMBERS_MAX = 1_000;
 
-/** zone: the project's, in which days begin */
+/** zone: the project's, in which days begin
+ * before: leaves out later entries
+ */
 function readPage(
   projectId: string,
   search: ActivitySearch,
@@ -16,9 +18,11 @@ function readPage(
   page: number,
   limit: number,
   signal: AbortSignal,
+  before?: Date,
 ) {
   const { q, who, kind, what } = search;
-  const { since, until } = instantsOf(readRange(search, {}).range, zone, new Date());
+  const { since, until: end } = instantsOf(readRange(search, {}).range, zone, new Date());
+  const until = before ?? end;
   const query = {
     page,
     limit,
@@ -44,6 +48,9 @@ export const activityQuery = (projectId: string, search: ActivitySearch, zone: s
     placeholderData: keepPreviousData,
   });
 
+/** Return the next millisecond: times have more digits on the server. */
+const later = (time: string): Date => new Date(Date.parse(time) + 1);
+
 /** Yields every entry that the filters leave, newest first. */
 export async function* everyEntry(
   projectId: string,
@@ -51,8 +58,19 @@ export async function* everyEntry(
   zone: string,
   signal: AbortSignal,
 ): AsyncGenerator<ActivityEntry> {
+  // What happens meanwhile would move entries to the next page, and so into the file twice.
+  let before: Date | undefined;
   for (let page = 1; ; page += 1) {
-    const { results, next } = await readPage(projectId, search, zone, page, CSV_ENTRIES, signal);
+    const { results, next } = await readPage(
+      projectId,
+      search,
+      zone,
+      page,
+      CSV_ENTRIES,
+      signal,
+      before,
+    );
+    before ??= results[0] && later(results[0].created_at);
     yield* results;
     if (next === null) return;
   }

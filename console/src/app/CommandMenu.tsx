@@ -16,11 +16,16 @@ import { words } from "@/words/app";
 
 const SETTLED_MS = 120;
 
+interface CommandMenuProps {
+  onClose: () => void;
+  onNewProject: () => void;
+}
+
 /** The command menu, which finds everything by name and runs commands. */
-export default function CommandMenu({ onClose }: { onClose: () => void }) {
+export default function CommandMenu({ onClose, onNewProject }: CommandMenuProps) {
   const [text, setText] = useState("");
   const giveFocusBack = useFocusBack();
-  const { commands, isSearching } = useCommands(useSettled(text, SETTLED_MS));
+  const { commands, isSearching } = useCommands(useSettled(text, SETTLED_MS), onNewProject);
   const router = useRouter();
   const choose = async (command: Command) => {
     onClose();
@@ -95,10 +100,13 @@ function Entry({ command, onChoose }: { command: Command; onChoose: () => void }
   );
 }
 
-function useCommands(text: string): { commands: Command[]; isSearching: boolean } {
+function useCommands(
+  text: string,
+  onNewProject: () => void,
+): { commands: Command[]; isSearching: boolean } {
   const projectId = useProjectId();
   const canEdit = useCanEdit();
-  const ofApp = useAppCommands();
+  const ofApp = useAppCommands(onNewProject);
   const sources = useQuery({
     queryKey: ["command sources"],
     queryFn: commandSources,

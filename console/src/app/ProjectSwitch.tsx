@@ -1,16 +1,17 @@
 import { useNavigate } from "@tanstack/react-router";
-import { ChevronsUpDown } from "lucide-react";
-import { useProject, useProjectId, useProjects } from "@/app/session";
+import { ChevronsUpDown, Plus } from "lucide-react";
+import { useIsAdmin, useProject, useProjectId, useProjects } from "@/app/session";
 import { Button } from "@/ui/Button";
-import { Menu, MenuChoice } from "@/ui/Menu";
+import { Menu, MenuChoice, MenuItem, MenuLine } from "@/ui/Menu";
 import { words } from "@/words/app";
 
-/** Opens the home screen of another project. */
-export function ProjectSwitch() {
+/** Opens the home screen of another project, or the dialog for a new one. */
+export function ProjectSwitch({ onNew }: { onNew: () => void }) {
   const navigate = useNavigate();
   const projects = useProjects();
   const project = useProject();
   const projectId = useProjectId();
+  const isAdmin = useIsAdmin();
   const open = (id: string) => {
     void navigate({ to: "/project/$projectId", params: { projectId: id } });
   };
@@ -34,6 +35,14 @@ export function ProjectSwitch() {
         options={projects.map((one) => ({ value: String(one.id), label: one.name }))}
         onChange={open}
       />
+      {isAdmin && (
+        <>
+          <MenuLine />
+          <MenuItem icon={Plus} onSelect={onNew}>
+            {words.newProject}
+          </MenuItem>
+        </>
+      )}
     </Menu>
   );
 }

@@ -19,12 +19,14 @@ import { browserZone } from "@/ui/zonedTime";
 import { words } from "@/words/app";
 
 const loadCommandMenu = () => import("@/app/CommandMenu");
+const loadNewProject = () => import("@/app/NewProject");
 const loadShortcutList = () => import("@/app/ShortcutList");
 
 /** The frame around every screen. */
 export function Shell() {
-  const menu = useDialog(loadCommandMenu);
-  const shortcuts = useDialog(loadShortcutList);
+  const newProject = useDialog(loadNewProject, {});
+  const menu = useDialog(loadCommandMenu, { onNewProject: newProject.open });
+  const shortcuts = useDialog(loadShortcutList, {});
   const [isNavigationOpen, setNavigationOpen] = useState(false);
   const project = useProject();
   useRouteFocus();
@@ -46,7 +48,7 @@ export function Shell() {
             onClick={() => setNavigationOpen(true)}
             className="md:hidden"
           />
-          <ProjectSwitch />
+          <ProjectSwitch onNew={newProject.open} />
           <Button look="quiet" icon={Command} onClick={menu.open} className="ml-auto">
             <span className="max-sm:sr-only">{words.find}</span>
             <span aria-hidden className="hidden md:inline">
@@ -63,17 +65,21 @@ export function Shell() {
         </TimesIn>
       </div>
       {menu.dialog}
+      {newProject.dialog}
       {shortcuts.dialog}
       <SignInDialogs />
     </div>
   );
 }
 
-type LoadDialog = () => Promise<{ default: ComponentType<{ onClose: () => void }> }>;
+type LoadDialog<P> = () => Promise<{ default: ComponentType<P & { onClose: () => void }> }>;
 
 /** A dialog that is loaded when it is opened. Where it cannot be, a message says so. */
-function useDialog(load: LoadDialog): { dialog: ReactNode; open: () => void } {
-  const [Content, setContent] = useState<ComponentType<{ onClose: () => void }> | null>(null);
+function useDialog<P extends object>(
+  load: LoadDialog<P>,
+  props: P,
+): { dialog: ReactNode; open: () => void } {
+  const [Content, setContent] = useState<ComponentType<P & { onClose: () => void }> | null>(null);
   const open = async () => {
     try {
       const { default: loaded } = await loadPart(load);
@@ -83,7 +89,7 @@ function useDialog(load: LoadDialog): { dialog: ReactNode; open: () => void } {
     }
   };
   return {
-    dialog: Content && <Content onClose={() => setContent(null)} />,
+    dialog: Content && <Content {...props} onClose={() => setContent(null)} />,
     open: () => void open(),
   };
 }

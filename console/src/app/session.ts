@@ -34,6 +34,18 @@ export const projectsQuery = queryOptions({
   staleTime: 60_000,
 });
 
+/** The organization of the user's current project. */
+export const organizationQuery = queryOptions({
+  queryKey: ["organization"],
+  queryFn: ({ signal }) =>
+    dataOf(
+      api.GET("/api/organizations/{organization}/", {
+        params: { path: { organization: "@current" } },
+        signal,
+      }),
+    ),
+});
+
 export const preflightQuery = queryOptions({
   queryKey: ["preflight"],
   queryFn: ({ signal }) => dataOf(publicApi.GET("/_preflight/", { signal })),

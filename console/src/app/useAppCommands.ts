@@ -6,7 +6,7 @@ import { chooseTheme, THEMES } from "@/lib/theme";
 import { words } from "@/words/app";
 
 /** The commands of the frame: projects, themes and the end of the session. */
-export function useAppCommands(): Command[] {
+export function useAppCommands(onNewProject: () => void): Command[] {
   const projectId = useProjectId();
   const projects = useProjects();
   const isAdmin = useIsAdmin();
@@ -27,7 +27,7 @@ export function useAppCommands(): Command[] {
     title: words.newProject,
     group: words.allProjects,
     icon: FolderPlus,
-    to: `/project/${projectId}/settings?tab=general`,
+    run: onNewProject,
   };
   const themes = THEMES.map(
     (theme): Command => ({

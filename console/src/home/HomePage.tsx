@@ -2,17 +2,25 @@ import { useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { Plug } from "lucide-react";
 import { useState } from "react";
-import { useProjectId } from "@/app/session";
+import { useIsAdmin, useProject, useProjectId } from "@/app/session";
+import { isFlag, useStored } from "@/lib/storage";
 import { LinkButton } from "@/ui/Button";
+import { lazyPart } from "@/ui/lazyPart";
 import { Page } from "@/ui/Page";
 import { Failed, Skeleton } from "@/ui/States";
 import { words } from "@/words/home";
 import { ChangedFlags, RecentWork } from "./ActivityTiles";
+import { isMadeUpProject } from "./madeUp";
 import { Onboarding } from "./Onboarding";
 import { Problems } from "./Problems";
 import { hasEventsQuery } from "./queries";
 import type { HomeSearch } from "./search";
 import { EventsToday, PersonsToday } from "./TodayTiles";
+
+const FirstProject = lazyPart(
+  "first project",
+  async () => (await import("./FirstProject")).default,
+);
 
 export default function HomePage() {
   const projectId = useProjectId();
@@ -21,6 +29,13 @@ export default function HomePage() {
   // The project whose first event was awaited here: what it brought stays until the user goes on.
   const [awaitedIn, setAwaitedIn] = useState<string | null>(null);
   if (hasEvents.data === false && awaitedIn !== projectId) setAwaitedIn(projectId);
+  const project = useProject();
+  const isAdmin = useIsAdmin();
+  const [wasAsked, setWasAsked] = useStored("first project asked", false, isFlag);
+  const isMadeUp = isAdmin && project !== undefined && isMadeUpProject(project);
+  if (isMadeUp && awaitedIn === projectId && !wasAsked) {
+    return <FirstProject project={project} onDone={() => setWasAsked(true)} />;
+  }
   if (search.connect || awaitedIn === projectId) {
     return (
       <Onboarding

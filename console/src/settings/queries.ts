@@ -67,14 +67,6 @@ export const rolesQuery = queryOptions({
     ),
 });
 
-export const organizationQuery = queryOptions({
-  queryKey: ["organization"],
-  queryFn: ({ signal }) =>
-    dataOf(
-      api.GET("/api/organizations/{organization}/", { params: { path: ofOrganization }, signal }),
-    ),
-});
-
 export const sessionsQuery = queryOptions({
   queryKey: ["sessions"],
   queryFn: ({ signal }) =>

@@ -10,7 +10,7 @@ const scopes = {
   Insight: "insight",
   Dashboard: "dashboard",
   Role: "role",
-  ResourceAccess: "access",
+  ResourceAccess: "default access to flags",
   PersonalAPIKey: "personal API key",
   OrganizationMembership: "member",
   Organization: "organization",
@@ -20,40 +20,35 @@ const scopes = {
 } as const;
 
 const fields = {
-  access_level: "access",
-  active: "switch",
-  api_token: "project key",
   bucketing_identifier: "rollout identifier",
-  deleted: "deletion",
+  analytics_dashboards: "dashboards of its usage",
+  breakdown_value: "breakdown value",
+  condition: "condition",
+  derived_name: "generated name",
   description: "description",
-  enforce_2fa: "second factor requirement",
-  ensure_experience_continuity: "same value after sign-in",
   evaluation_contexts: "evaluation contexts",
   evaluation_runtime: "evaluation runtime",
   events: "events",
   filters: "conditions",
   groups: "conditions",
-  has_enriched_analytics: "enriched analytics",
-  hidden: "hidden status",
   ingestion: "ingestion settings",
-  is_accepted: "acceptance",
-  is_active: "membership",
+  insight_id: "insight",
   is_static: "kind",
   key: "key",
   last_seen_at: "last seen time",
   level: "level",
   name: "name",
   path_cleaning_filters: "path cleaning rules",
-  performed_rollback: "rollback status",
   properties: "properties",
+  query: "question",
   rollback_conditions: "rollback conditions",
   roles: "roles",
+  series_index: "series",
   tags: "tags",
   test_account_filters: "test account filters",
+  threshold: "threshold",
   timezone: "time zone",
   url: "URL",
-  verified: "verified status",
-  week_start_day: "first day of the week",
 } as const;
 
 const activities = {
@@ -72,6 +67,55 @@ const activities = {
   recovery_code_used: "used a recovery code",
 } as const;
 
+/** What was done to something that is either so or not. */
+const switched = {
+  active: { on: "switched it on", off: "switched it off" },
+  deleted: { on: "deleted it", off: "restored it" },
+  enabled: { on: "switched it on", off: "switched it off" },
+  enforce_2fa: {
+    on: "required a second factor of all members",
+    off: "stopped requiring a second factor",
+  },
+  ensure_experience_continuity: {
+    on: "kept the same value after sign-in",
+    off: "stopped keeping the same value after sign-in",
+  },
+  favorited: { on: "marked it as a favorite", off: "removed it from the favorites" },
+  has_enriched_analytics: { on: "saw its feature used", off: "forgot that its feature was used" },
+  hidden: { on: "hid it", off: "stopped hiding it" },
+  is_accepted: { on: "accepted the invite", off: "reopened the invite" },
+  is_active: { on: "enabled the account", off: "disabled the account" },
+  is_static: { on: "made it static", off: "made it dynamic" },
+  performed_rollback: { on: "marked it as rolled back", off: "cleared the rollback mark" },
+  pinned: { on: "pinned it", off: "unpinned it" },
+  post_to_chat: { on: "announced it by webhook", off: "stopped announcing it by webhook" },
+  saved: { on: "saved it", off: "removed it from the saved insights" },
+  verified: { on: "verified it", off: "removed its verification" },
+} as const;
+
+/** What went with a deleted project. */
+const contents = {
+  events: (n: number) => counted(n, "event", "events"),
+  persons: (n: number) => counted(n, "person", "persons"),
+  groups: (n: number) => counted(n, "group", "groups"),
+  feature_flags: (n: number) => counted(n, "flag", "flags"),
+  cohorts: (n: number) => counted(n, "cohort", "cohorts"),
+  insights: (n: number) => counted(n, "insight", "insights"),
+  dashboards: (n: number) => counted(n, "dashboard", "dashboards"),
+  alerts: (n: number) => counted(n, "alert", "alerts"),
+  webhooks: (n: number) => counted(n, "webhook", "webhooks"),
+  event_definitions: (n: number) => counted(n, "event definition", "event definitions"),
+  dead_letters: (n: number) =>
+    counted(n, "request that could not be ingested", "requests that could not be ingested"),
+} as const;
+
+const planned = {
+  on: "switch it on",
+  off: "switch it off",
+  update_rollout_percentage: "change its rollout",
+  other: "change it",
+} as const;
+
 const levels = { 1: "member", 8: "administrator", 15: "owner", 0: "viewer" } as const;
 
 export const words = {
@@ -80,10 +124,43 @@ export const words = {
   circumstances: (action: string, values: string) => `${action} (${values})`,
   scopes: scopes as Readonly<Record<string, string>>,
   fields: fields as Readonly<Record<string, string>>,
+  switched: switched as Readonly<Record<string, { on: string; off: string }>>,
+  contents: contents as Readonly<Record<string, (n: number) => string>>,
+  planned: planned as Readonly<Record<string, string>> & typeof planned,
+  access: {
+    21: "let members only view flags",
+    37: "let members edit flags",
+  } as Readonly<Record<string, string>>,
+  roleAccess: {
+    21: "let its members only view flags",
+    37: "let its members edit flags",
+  } as Readonly<Record<string, string>>,
+  changedRoleAccess: "changed its access to flags",
+  keptFor: (days: number) => `set activity to be kept for ${counted(days, "day", "days")}`,
+  keptForEver: "set activity to be kept forever",
+  replacedProjectKey: "replaced the project key",
+  madeSecretKey: "created a secret key",
+  replacedSecretKey: "replaced the secret key",
+  revokedSecretKey: "revoked the secret key",
+  addedToDashboard: "added it to a dashboard",
+  removedFromDashboard: "removed it from a dashboard",
+  changedDashboards: "moved it to another dashboard",
+  addedTile: "added an insight to it",
+  removedTile: "removed an insight from it",
+  changedTiles: "rearranged it",
+  addedMembers: (names: string) => `added ${names}`,
+  removedMembers: (names: string) => `removed ${names}`,
+  changedMembers: "changed its members",
+  gaveAccess: (role: string) => `let the role “${role}” edit it`,
+  tookAccess: (role: string) => `took edit access from the role “${role}”`,
+  scheduled: (what: string) => `scheduled a change: ${what}`,
+  unscheduled: (what: string) => `cancelled a scheduled change: ${what}`,
+  weekStart: (isMonday: boolean) => `set weeks to start on ${isMonday ? "Monday" : "Sunday"}`,
   list: "Activity",
   screen: {
     title: "Activity",
     hint: "Everything that happened in this project and its organization, newest first.",
+    kept: (days: number) => `It is kept for ${counted(days, "day", "days")}.`,
     none: "Nothing matches these filters.",
     any: "any",
     search: "Name or value",
@@ -114,13 +191,7 @@ export const words = {
   deleted: (what: string) => `deleted the ${what}`,
   imported: (what: string) => `imported a file into the ${what}`,
   did: (activity: string, what: string) => `${activity.replaceAll("_", " ")} · ${what}`,
-  accepted: "accepted the invite",
-  rolledBack: "marked it as rolled back",
-  notRolledBack: "cleared the rollback mark",
-  turnedOn: "switched it on",
-  turnedOff: "switched it off",
-  restored: "restored it",
-  removed: "deleted it",
+  deletedWith: (what: string, contents: string) => `deleted the ${what}, with ${contents}`,
   set: (field: string, value: string) => `set the ${field} to ${value}`,
   unset: (field: string, value: string) => `removed the ${field} ${value}`,
   changedFromTo: (field: string, before: string, after: string) =>

@@ -4,6 +4,7 @@ import { Page } from "@/ui/Page";
 import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/settings";
 import { ORGANIZATION_TABS } from "../search";
+import { GeneralTab } from "./GeneralTab";
 import { InvitesTab } from "./InvitesTab";
 import { MembersTab } from "./MembersTab";
 import { RolesTab } from "./RolesTab";
@@ -15,6 +16,7 @@ const CONTENT = {
   invites: <InvitesTab />,
   roles: <RolesTab />,
   signIn: <SignInTab />,
+  general: <GeneralTab />,
 };
 
 export default function OrganizationPage() {

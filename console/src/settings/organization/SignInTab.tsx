@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { LEVELS, preflightQuery, useMe } from "@/app/session";
+import { LEVELS, organizationQuery, preflightQuery, useMe } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { prefix } from "@/lib/prefix";
 import { Badge, Notice } from "@/ui/Badge";
@@ -12,7 +12,7 @@ import { Card, Facts, LINK } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/settings";
-import { membersQuery, organizationQuery } from "../queries";
+import { membersQuery } from "../queries";
 import { useOwnLevel } from "./levels";
 
 const T = words.signIn;

@@ -1,32 +1,39 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
 import { type FormEvent, useState } from "react";
-import { type Project, projectsQuery, useIsAdmin } from "@/app/session";
-import { api, dataOf } from "@/lib/api";
+import { type Project, useIsAdmin } from "@/app/session";
 import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
 import { Copyable } from "@/ui/Copy";
-import { FormDialog } from "@/ui/Dialog";
 import { TextField } from "@/ui/Field";
 import { Card, Facts } from "@/ui/Page";
 import { SelectField } from "@/ui/Select";
 import { ErrorNote } from "@/ui/States";
+import { ZoneField } from "@/ui/ZoneField";
 import { formatDate } from "@/words/format";
 import { words } from "@/words/settings";
 import { useProjectChange } from "./projectChange";
 
 const T = words.project;
+// The API counts Sunday as 0 and Monday as 1.
+const WEEK_STARTS = [
+  { value: "0", label: T.days[0] },
+  { value: "1", label: T.days[1] },
+] as const;
+const dayOf = (day: number): "0" | "1" => (day === 1 ? "1" : "0");
 
 export function GeneralTab({ project }: { project: Project }) {
   const isAdmin = useIsAdmin();
   const [name, setName] = useState(project.name);
   const [timezone, setTimezone] = useState(project.timezone);
+  const [weekStart, setWeekStart] = useState(dayOf(project.week_start_day));
   const save = useProjectChange(project, words.saved);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    save.mutate({ name, timezone });
+    save.mutate({ name, timezone, week_start_day: weekStart === "1" ? 1 : 0 });
   };
+  const isSame =
+    name === project.name &&
+    timezone === project.timezone &&
+    weekStart === dayOf(project.week_start_day);
   const ofField = errorOf(save.error, "name") ?? errorOf(save.error, "timezone");
   return (
     <div className="flex max-w-xl flex-col gap-4">
@@ -40,14 +47,19 @@ export function GeneralTab({ project }: { project: Project }) {
             onChange={(event) => setName(event.target.value)}
             error={errorOf(save.error, "name")}
           />
-          <SelectField
-            label={T.timezone}
-            hint={T.timezoneHint}
+          <ZoneField
             disabled={!isAdmin}
             value={timezone}
-            options={timezonesWith(timezone)}
             onChange={setTimezone}
             error={errorOf(save.error, "timezone")}
+          />
+          <SelectField
+            label={T.weekStart}
+            hint={T.weekStartHint}
+            disabled={!isAdmin}
+            value={weekStart}
+            options={WEEK_STARTS}
+            onChange={setWeekStart}
           />
           {save.error && !ofField ? <ErrorNote error={save.error} /> : null}
           <div>
@@ -55,7 +67,7 @@ export function GeneralTab({ project }: { project: Project }) {
               type="submit"
               look="primary"
               isBusy={save.isPending}
-              disabled={!isAdmin || (name === project.name && timezone === project.timezone)}
+              disabled={!isAdmin || isSame}
             >
               {words.save}
             </Button>
@@ -70,53 +82,6 @@ export function GeneralTab({ project }: { project: Project }) {
           ]}
         />
       </Card>
-      {isAdmin && <NewProject timezone={project.timezone} />}
     </div>
   );
-}
-
-function NewProject({ timezone }: { timezone: string }) {
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const [isOpen, setOpen] = useState(false);
-  const [name, setName] = useState("");
-  const create = useMutation({
-    mutationFn: () => dataOf(api.POST("/api/projects/", { body: { name: name.trim(), timezone } })),
-    onSuccess: async (made) => {
-      await queries.invalidateQueries({ queryKey: projectsQuery.queryKey });
-      await navigate({ to: "/project/$projectId", params: { projectId: String(made.id) } });
-    },
-  });
-  return (
-    <div>
-      <Button icon={Plus} onClick={() => setOpen(true)}>
-        {T.newProject}
-      </Button>
-      <FormDialog
-        isOpen={isOpen}
-        onClose={() => setOpen(false)}
-        title={T.newProject}
-        submit={T.create}
-        onSubmit={() => create.mutate()}
-        isBusy={create.isPending}
-        canSubmit={name.trim() !== ""}
-        error={create.error}
-      >
-        <TextField
-          label={T.name}
-          required
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-      </FormDialog>
-    </div>
-  );
-}
-
-const KNOWN: readonly string[] = ["UTC", ...Intl.supportedValuesOf("timeZone")];
-
-/** The time zones that the browser knows, and the current one, which it may not know. */
-function timezonesWith(present: string): { value: string; label: string }[] {
-  const names = KNOWN.includes(present) ? KNOWN : [present, ...KNOWN];
-  return [...new Set(names)].map((value) => ({ value, label: value.replaceAll("_", " ") }));
 }

@@ -1,12 +1,14 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { type Project, useProject } from "@/app/session";
+import { type Project, useIsAdmin, useProject } from "@/app/session";
 import { Page } from "@/ui/Page";
 import { Skeleton } from "@/ui/States";
 import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/settings";
 import { PROJECT_TABS } from "../search";
+import { ProjectMenu } from "./DeleteProject";
 import { GeneralTab } from "./GeneralTab";
 import { IngestionTab } from "./IngestionTab";
+import { PathsTab } from "./PathsTab";
 import { ProjectKeysTab } from "./ProjectKeysTab";
 import { TestAccountsTab } from "./TestAccountsTab";
 import { WebhooksTab } from "./WebhooksTab";
@@ -15,8 +17,12 @@ const route = getRouteApi("/signed-in/project/$projectId/settings");
 
 export default function ProjectSettingsPage() {
   const project = useProject();
+  const isAdmin = useIsAdmin();
   return (
-    <Page title={words.projectTitle}>
+    <Page
+      title={words.projectTitle}
+      actions={isAdmin && project && <ProjectMenu project={project} />}
+    >
       {project === undefined ? <Skeleton /> : <Settings key={project.id} project={project} />}
     </Page>
   );
@@ -30,6 +36,7 @@ function Settings({ project }: { project: Project }) {
     keys: <ProjectKeysTab project={project} />,
     ingestion: <IngestionTab project={project} />,
     testAccounts: <TestAccountsTab project={project} />,
+    paths: <PathsTab project={project} />,
     webhooks: <WebhooksTab />,
   };
   return (

@@ -1,0 +1,1 @@
+export { ProofField, useProof } from "./account/ProofField";
