@@ -3,10 +3,14 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.project import Project
+from tests.console.project import Project, has, when
 from tests.console.screen import Console
 
 pytestmark = pytest.mark.long("drives Chromium")
+
+# A field may have more in its frame than the input.
+BOXES = """fields => [...fields.querySelectorAll('input, [role=combobox]')]
+  .map(one => one.closest('.border-line-strong').getBoundingClientRect().toJSON())"""
 
 
 def test_an_option_is_chosen_by_keys_alone(console: Console, project: Project) -> None:
@@ -59,3 +63,15 @@ def test_fingers_get_the_list_of_the_system(console: Console, project: Project) 
         console.settle()
         assert "active=false" in console.page.url
         console.expect_accessible()
+
+
+def test_a_condition_is_one_row_whose_fields_are_of_one_height(
+    console: Console, project: Project
+) -> None:
+    flag = project.flag("beta", when(has("plan", ["pro"]), has("seats", 10, operator="gt")))
+    console.open(project.at(f"flags/{flag['id']}"))
+
+    for fields in console.page.locator("fieldset:not(:has(fieldset)):has([role=combobox])").all():
+        boxes = fields.evaluate(BOXES)
+        assert len(boxes) >= 4
+        assert len({(round(box["top"]), round(box["height"])) for box in boxes}) == 1, boxes

@@ -55,6 +55,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       {kinds.length > 1 && (
         <div className="max-w-full">
           <Select
+            isSnug
             aria-label={words.kind}
             value={kindValue(filter.type, filter.group_type_index)}
             options={kinds}
@@ -67,7 +68,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
         </div>
       )}
       {filter.type !== "cohort" && (
-        <div className="min-w-40 flex-1 basis-44">
+        <div className="min-w-36 flex-1 basis-36">
           <Combobox
             label={filter.type === "flag" ? words.flagPicker : words.property}
             hideLabel
@@ -94,6 +95,7 @@ export function PropertyFilterEditor(props: PropertyFilterEditorProps) {
       {operators.length > 1 && (
         <div className="max-w-full">
           <Select
+            isSnug
             aria-label={words.operator}
             value={shownOperator(filter)}
             options={operators.map((operator) => ({

@@ -16,7 +16,7 @@ export function TextValue(props: Props) {
   const id = useId();
   const message = props.problem ?? props.hint;
   return (
-    <div className={props.isNumber ? "w-28" : "min-w-40 flex-1 basis-52"}>
+    <div className={props.isNumber ? "w-28" : "min-w-40 flex-1 basis-44"}>
       <input
         type="text"
         inputMode={props.isNumber ? "decimal" : "text"}

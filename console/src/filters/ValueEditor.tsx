@@ -191,5 +191,5 @@ function FlagValue(props: {
 }
 
 function Wide({ children }: { children: React.ReactNode }) {
-  return <div className="min-w-40 flex-1 basis-52">{children}</div>;
+  return <div className="min-w-40 flex-1 basis-44">{children}</div>;
 }

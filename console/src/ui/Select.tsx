@@ -13,6 +13,8 @@ interface SelectProps<T extends string> extends Partial<FieldParts> {
   options: readonly Option<T>[];
   onChange: (value: T) => void;
   disabled?: boolean;
+  /** As wide as what is chosen, in a row that reads like a sentence; else as the longest option. */
+  isSnug?: boolean;
   className?: string;
 }
 
@@ -49,7 +51,8 @@ export function Select<T extends string>({ className, ...select }: SelectProps<T
 // The arrow lies above the padding.
 const SHAPE = classes(CONTROL, "appearance-none truncate pe-7 text-start");
 
-function ListSelect<T extends string>({ value, options, onChange, ...rest }: SelectProps<T>) {
+function ListSelect<T extends string>(props: SelectProps<T>) {
+  const { value, options, onChange, isSnug, ...rest } = props;
   const { isOpen, setOpen, listId, list, label, onKeyDown } = useSelect(value, options, onChange);
   const longest = options.map((one) => one.label).toSorted((a, b) => b.length - a.length)[0];
   return (
@@ -77,26 +80,31 @@ function ListSelect<T extends string>({ value, options, onChange, ...rest }: Sel
           <bdi>{label}</bdi>
         </button>
       </OptionPopover>
-      {/* Keeps the field as wide as its longest option, whichever is chosen. */}
-      <span
-        aria-hidden
-        data-longest={longest}
-        className={classes(
-          SHAPE,
-          "invisible h-0! border-y-0 py-0! before:content-[attr(data-longest)]",
-        )}
-      />
+      {!isSnug && (
+        <span
+          aria-hidden
+          data-longest={longest}
+          className={classes(
+            SHAPE,
+            "invisible h-0! border-y-0 py-0! before:content-[attr(data-longest)]",
+          )}
+        />
+      )}
     </>
   );
 }
 
-function SystemSelect<T extends string>({ options, onChange, ...rest }: SelectProps<T>) {
+function SystemSelect<T extends string>({ options, onChange, isSnug, ...rest }: SelectProps<T>) {
   const choose = (text: string) => {
     const chosen = options.find((one) => one.value === text);
     if (chosen !== undefined) onChange(chosen.value);
   };
   return (
-    <select {...rest} onChange={(event) => choose(event.target.value)} className={SHAPE}>
+    <select
+      {...rest}
+      onChange={(event) => choose(event.target.value)}
+      className={classes(SHAPE, isSnug && "field-sizing-content")}
+    >
       {options.map((one) => (
         <option key={one.value} value={one.value}>
           {one.label}
