@@ -27,6 +27,7 @@ def test_activity_is_filtered_in_the_address_and_saved_as_a_file(
     page.get_by_label("Name or value").fill("dark")
     expect(page).to_have_url(f"{console.origin}{project.at('activity')}?kind=FeatureFlag&q=dark")
     expect(entries.filter(has_text="By hand")).to_have_count(0)
+    expect(entries.first.get_by_role("link", name="dark-mode")).to_be_visible()
     console.choose(page.get_by_label("What"), "changed")
     expect(entries).to_have_count(1)
     expect(entries).to_contain_text("switched it off")

@@ -8,13 +8,24 @@ const FOLDERS: Record<string, string> = {
   EventDefinition: "events",
   Person: "persons",
 };
+const LISTS: Record<string, (projectId: string) => string> = {
+  Project: (projectId) => `/project/${projectId}/settings`,
+  Webhook: (projectId) => `/project/${projectId}/settings?tab=webhooks`,
+  Role: () => "/organization?tab=roles",
+  ResourceAccess: () => "/organization?tab=roles",
+  OrganizationInvite: () => "/organization?tab=invites",
+  OrganizationMembership: () => "/organization",
+  Organization: () => "/organization",
+};
 
-/** Return the address of the page of the item that an entry is about. */
+/** Return the address of the page of the item that an entry is about, or of the list it is in. */
 export function itemHref(
   projectId: string,
   { scope, item_id: id, activity }: ActivityEntry,
 ): string | undefined {
   const folder = FOLDERS[scope];
-  if (folder === undefined || activity === "deleted") return undefined;
-  return `${prefix}/project/${projectId}/${folder}/${id}`;
+  if (activity === "deleted") return undefined;
+  if (folder !== undefined) return `${prefix}/project/${projectId}/${folder}/${id}`;
+  const list = LISTS[scope]?.(projectId);
+  return list === undefined ? undefined : prefix + list;
 }
