@@ -96,7 +96,8 @@ def test_a_definition_is_deleted_once_its_name_is_typed(console: Console, projec
     page = console.page
     console.open(project.at(f"events/{definition(project, 'paid')}"))
 
-    page.get_by_role("button", name="Delete definition").click()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Delete definition").click()
     dialog = page.get_by_role("dialog")
     console.expect_accessible()
     dialog.get_by_role("textbox").fill("paid")
@@ -117,7 +118,8 @@ def test_a_viewer_changes_nothing(
     page = console.page
     for name in ("Verified", "Hidden", "Notify webhooks"):
         expect(page.get_by_role("switch", name=name)).to_be_disabled()
-    expect(page.get_by_role("button", name="Delete definition")).to_be_disabled()
+    page.get_by_role("button", name="More actions").click()
+    expect(page.get_by_role("menuitem", name="Delete definition")).to_be_disabled()
 
 
 def test_properties_have_types_and_values(console: Console, project: Project) -> None:

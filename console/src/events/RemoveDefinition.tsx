@@ -1,11 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Trash2 } from "lucide-react";
+import { Ellipsis, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
-import { Button } from "@/ui/Button";
+import { IconButton } from "@/ui/Button";
 import { ConfirmTyped } from "@/ui/ConfirmTyped";
+import { Menu, MenuItem } from "@/ui/Menu";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/events";
 import { type Definition, definitionsQuery } from "./queries";
@@ -31,15 +32,11 @@ export function RemoveDefinition({ definition }: { definition: Definition }) {
   });
   return (
     <>
-      <Button
-        look="danger"
-        icon={Trash2}
-        disabled={!canEdit}
-        title={canEdit ? undefined : words.facts.viewer}
-        onClick={() => setOpen(true)}
-      >
-        {words.remove.action}
-      </Button>
+      <Menu trigger={<IconButton icon={Ellipsis} label={words.actions} look="default" />}>
+        <MenuItem icon={Trash2} isDanger disabled={!canEdit} onSelect={() => setOpen(true)}>
+          {words.remove.action}
+        </MenuItem>
+      </Menu>
       <ConfirmTyped
         isOpen={isOpen}
         onClose={() => setOpen(false)}

@@ -33,6 +33,7 @@ export const words = {
   eventTitle: "Event",
   back: "Events",
   live: "Watch live",
+  actions: "More actions",
   volume: {
     title: "Volume",
     total: (count: number) => `${counted(count, "event", "events")} in this period`,
