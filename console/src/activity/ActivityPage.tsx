@@ -109,6 +109,7 @@ function Filters({ zone }: { zone: string }) {
         onChange={(kind) => change({ kind })}
       />
       <SelectField
+        className="max-w-56"
         label={T.what}
         value={search.what ?? ""}
         options={[any, ...actions.map(([value, label]) => ({ value, label }))]}

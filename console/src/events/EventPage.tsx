@@ -64,7 +64,7 @@ export default function EventPage() {
 function Parts({ definition }: { definition: Definition }) {
   return (
     <>
-      <div className="grid items-start gap-4 lg:grid-cols-3">
+      <div className="grid gap-4 lg:grid-cols-3">
         <EventVolume event={definition.name} />
         <EventAbout definition={definition} />
       </div>

@@ -34,7 +34,7 @@ export function UsageTab({ flag }: { flag: Flag }) {
   const navigate = route.useNavigate();
   const period = readRange(search, USUAL);
   return (
-    <div className="grid items-start gap-4 lg:grid-cols-2">
+    <div className="grid gap-4 lg:grid-cols-2">
       <RemovalCard flag={flag} />
       <Snippets flag={flag} />
       <div className="flex flex-wrap items-center gap-2 lg:col-span-2">
