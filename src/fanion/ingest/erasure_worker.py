@@ -253,7 +253,7 @@ def scrub_body(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
         remaining = [item for item in items if distinct_id_of(item) not in distinct_ids]
     except Exception:
         # What made this dead letter fail may fail here too.
-        return Scrubbed(None, 0) if _contains_id(body, distinct_ids) else None
+        return Scrubbed(None, 0) if contains_id(body, distinct_ids) else None
     if len(remaining) == len(items):
         return None
     return Scrubbed(_encode(remaining) if remaining else None, len(remaining))
@@ -281,5 +281,5 @@ def _begins_id(beginning: str | None, distinct_ids: Collection[str]) -> bool:
     return any(name.startswith(beginning) for name in distinct_ids)
 
 
-def _contains_id(body: bytes, distinct_ids: Collection[str]) -> bool:
+def contains_id(body: bytes, distinct_ids: Collection[str]) -> bool:
     return any(_encode(name)[1:-1] in body for name in distinct_ids)

@@ -56,7 +56,8 @@ class ActivityEntry(Struct, kw_only=True):
         str,
         Meta(
             description="`created`, `updated`, `deleted`, `imported`: a file for a cohort, or "
-            "`people_merged_into`: persons by request, whose ids are in `changes`. With the scope "
+            "`people_merged_into`: persons by request, whose ids are in `changes`, or `exported`: "
+            "the data of a person as one file. With the scope "
             "`User`, what happened at an account: `logged_in` and others."
         ),
     ]

@@ -47,6 +47,7 @@ from fanion.flags.usage.overview_api import FlagsOverviewApi, FlagsOverviews
 from fanion.flags.usage.overview_store import OverviewStore
 from fanion.flags.usage.store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi
+from fanion.ingest.accepted_items_store import AcceptedItems
 from fanion.ingest.ledger.api import IngestionApi, IngestionReports
 from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.ingest.pipeline.position_store import is_ingested
@@ -58,6 +59,8 @@ from fanion.insights.questions.query_api import QueryApi
 from fanion.insights.saved.api import InsightsApi
 from fanion.insights.web_analytics.live_visitors_api import LiveVisitorsApi
 from fanion.persons.api import PersonsApi, persons_of_events
+from fanion.persons.data_export.api import PersonExportApi
+from fanion.persons.data_export.service import PersonExports
 from fanion.persons.edits_store import PersonChanges
 from fanion.persons.merge_requests.api import PersonMergesApi
 from fanion.persons.merge_requests.service import PersonMerges
@@ -117,6 +120,7 @@ CONTROLLERS = (
     PersonMergesApi,
     PersonValuesApi,
     TimelineApi,
+    PersonExportApi,
     GroupsApi,
     GroupTypesApi,
     ActivityApi,
@@ -276,6 +280,12 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         ),
         "merges": PersonMerges(records, events, server.public.log, partial(is_ingested, records)),
         "timelines": _timelines(server),
+        "person_exports": PersonExports(
+            records,
+            events,
+            server.questions.cohorts.store.cohorts_of_person,
+            AcceptedItems(records, server.public.log, server.public.context.now).of_ids,
+        ),
         "ingestion": IngestionReports(
             server.ingestion.ledger, DeadLetters(records), server.public.backlogs
         ),
