@@ -59,6 +59,8 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
     "percent is plain text": ({"group_type_index": 0, "search": "%"}, []),
     "underscore is plain text": ({"group_type_index": 0, "search": "a_1"}, ["Zeta_1"]),
     "a quote": ({"group_type_index": 0, "search": '"x'}, []),
+    "oldest first": ({"group_type_index": 0, "order": "created_at"}, ["acme", "Zeta_1"]),
+    "backwards by key": ({"group_type_index": 0, "order": "-group_key", "search": "cm"}, ["acme"]),
     "a page": ({"group_type_index": 0, "limit": 1, "offset": 1}, ["acme"]),
 }
 
@@ -91,6 +93,17 @@ REFUSED: dict[str, tuple[str, Json, Json]] = {
         {"group_type_index": "company"},
         error(
             "validation_error", "invalid_input", "A valid integer is required.", "group_type_index"
+        ),
+    ),
+    "no order": (
+        "/groups/",
+        {"group_type_index": 0, "order": "name"},
+        error(
+            "validation_error",
+            "invalid_choice",
+            '"name" is not a valid choice. Allowed are: -created_at, -group_key, created_at, '
+            "group_key.",
+            "order",
         ),
     ),
     "no key": (

@@ -7,6 +7,8 @@ from uuid import UUID
 
 import pytest
 
+from fanion.persons.count_store import PersonsCount, count_persons
+from fanion.persons.list_store import PersonQuery
 from tests.support.application import Json, Tenant, error
 from tests.support.cohorts import cohort_members, upload_cohort
 
@@ -231,6 +233,9 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
     "limit": ({"limit": 2}, ["p4", "p3"]),
     "offset": ({"limit": 2, "offset": 3}, ["p1", "p0"]),
     "past the end": ({"offset": 9}, []),
+    "oldest first": ({"order": "created_at", "limit": 2}, ["p0", "p1"]),
+    "by e-mail address": ({"order": "email", "limit": 3}, ["p0", "p1", "p2"]),
+    "by e-mail address, backwards": ({"order": "-email"}, ["p4", "p3", "p2", "p1", "p0"]),
     "limits that are none": ({"limit": "x", "offset": "-1"}, ["p4", "p3", "p2", "p1", "p0"]),
 }
 
@@ -361,6 +366,69 @@ async def test_properties_go_with_the_other_filters_of_persons(tenant: Tenant) -
     assert names(await tenant.get("/persons/", properties=old, search="p10")) == ["p10"]
     assert len(names(await tenant.get("/persons/", properties=old, offset=2))) == 1
     assert names(await tenant.get("/persons/", properties=old, offset=3)) == []
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize("order", ["created_at", "email", "-email"])
+async def test_next_leads_through_the_persons_in_any_order(tenant: Tenant, order: str) -> None:
+    await persons(tenant)
+    await tenant.capture(event("anon"), event("anon2"))
+    some = json.dumps([leaf("email", "p1_%@one.example", "is_not")])
+    expected = {
+        "created_at": (["p0", "p2", "p3", "p4"], {"anon", "anon2"}),
+        "email": (["p0", "p2", "p3", "p4"], {"anon", "anon2"}),
+        "-email": (["p4", "p3", "p2", "p0"], {"anon", "anon2"}),
+    }
+
+    page = await tenant.get("/persons/", order=order, limit=2, properties=some)
+    listed = names(page)
+    while page["next"]:
+        page = (await tenant.api.get(page["next"])).json()
+        listed += names(page)
+
+    assert (listed[:4], set(listed[4:])) == expected[order]
+
+
+async def test_an_unknown_order_of_persons_is_refused(tenant: Tenant) -> None:
+    answer = await tenant.api.get("/persons/", params={"order": "name"})
+
+    assert (answer.status_code, answer.json()) == (
+        400,
+        error(
+            "validation_error",
+            "invalid_choice",
+            '"name" is not a valid choice. Allowed are: -created_at, -email, created_at, email.',
+            "order",
+        ),
+    )
+
+
+@pytest.mark.every_engine
+async def test_persons_are_counted_as_they_are_listed(tenant: Tenant) -> None:
+    await persons(tenant)
+    old = json.dumps([leaf("email", "one.example", "icontains")])
+
+    counts = [
+        await tenant.get("/persons/count/", **query)
+        for query in (
+            {},
+            {"search": "two"},
+            {"properties": old},
+            {"properties": old, "search": "p0"},
+        )
+    ]
+
+    assert [each["count"] for each in counts] == [5, 2, 3, 1]
+    assert all(each["is_exact"] for each in counts)
+
+
+@pytest.mark.every_engine
+async def test_a_count_of_many_persons_says_that_there_are_more(tenant: Tenant) -> None:
+    await persons(tenant)
+
+    counted = await count_persons(tenant.server.records, tenant.project_id, PersonQuery(), 3)
+
+    assert counted == PersonsCount(3, is_exact=False)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]"])

@@ -5,7 +5,7 @@ The paths and names are PostHog's.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
@@ -16,12 +16,21 @@ from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.turns.turns_service import Turns
 from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.groups.store import Group, GroupQuery, find_group, find_groups, types_of
+from fanion.groups.store import (
+    NEWEST_FIRST,
+    Group,
+    GroupOrder,
+    GroupQuery,
+    find_group,
+    find_groups,
+    types_of,
+)
 from fanion.groups.values_store import group_values
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import check_index
 from fanion.properties.value_counts import PropertyValue, read_value_search
 from fanion.rest.pagination import Paged
+from fanion.rest.unknown_fields import no_choice
 
 
 class GroupBody(Struct, kw_only=True):
@@ -51,13 +60,16 @@ class GroupsApi(Controller):
         turns: NamedDependency[Turns],
         group_type_index: FromQuery[str | None] = None,
         search: FromQuery[str | None] = None,
+        order: FromQuery[str | None] = None,
     ) -> Paged[GroupBody]:
         """Return the groups of a type, newest first.
 
-        `search` is part of the key or of the properties.
+        `search` is part of the key or of the properties. `order` is `-created_at`, `created_at`,
+        `group_key` or `-group_key`.
         """
         page = request.page
-        query = GroupQuery(_parse_index(group_type_index), search or "", page.limit, page.offset)
+        index, ordered = _parse_index(group_type_index), _read_order(order)
+        query = GroupQuery(index, search or "", page.limit, page.offset, ordered)
         async with turns.turn(request.project.id):
             listed, count = await find_groups(records, request.project.id, query)
         return page.with_results([_group_body(group) for group in listed], count, len(listed))
@@ -117,6 +129,18 @@ class GroupTypesApi(Controller):
             )
             for name, index in await types_of(records, request.project.id)
         ]
+
+
+def _read_order(text: str | None) -> GroupOrder:
+    """Parse the order of a list.
+
+    Raises:
+        Invalid: The text is not an order.
+    """
+    for order in get_args(GroupOrder):
+        if order == (text or NEWEST_FIRST):
+            return cast(GroupOrder, order)
+    raise no_choice(text, get_args(GroupOrder), "order")
 
 
 def _parse_index(text: str | None) -> int:

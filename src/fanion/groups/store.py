@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 from sqlalchemy import (
@@ -213,6 +213,10 @@ class Group:
     created_at: datetime
 
 
+GroupOrder = Literal["-created_at", "created_at", "group_key", "-group_key"]
+NEWEST_FIRST: Final = "-created_at"
+
+
 @dataclass(frozen=True, slots=True)
 class GroupQuery:
     """The groups of a type that are searched, and the page to return.
@@ -225,6 +229,15 @@ class GroupQuery:
     search: str = ""
     limit: int = 100
     offset: int = 0
+    order: GroupOrder = NEWEST_FIRST
+
+
+_ORDERS: Mapping[GroupOrder, Sequence[ColumnElement[Any]]] = {
+    "-created_at": (_group.created_at.desc(), _group.group_key),
+    "created_at": (_group.created_at, _group.group_key),
+    "group_key": (_group.group_key,),
+    "-group_key": (_group.group_key.desc(),),
+}
 
 
 _PAGE: Select[Any] = select(
@@ -238,14 +251,14 @@ _PAGE: Select[Any] = select(
 async def find_groups(
     records: Records, project_id: int, query: GroupQuery, bytes_max: int = PAGE_BYTES_MAX
 ) -> tuple[list[Group], int]:
-    """Return one page of groups, newest first, and the total number.
+    """Return one page of groups, in the order of the query, and the total number.
 
     The page ends early, after a portion, when the properties exceed `bytes_max`.
     """
     conditions = [_group.project_id == project_id, _group.group_type_index == query.index]
     if query.search:
         conditions.append(_search_condition(query.search))
-    page = _PAGE.where(*conditions).order_by(_group.created_at.desc(), _group.group_key)
+    page = _PAGE.where(*conditions).order_by(*_ORDERS[query.order])
     page_groups: list[Group] = []
     chars = 0
     async with records.read() as connection:

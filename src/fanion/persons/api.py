@@ -5,7 +5,7 @@ Source: capture.md section 8.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast, get_args
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -19,8 +19,15 @@ from msgspec import Meta, Struct, field
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.event_body import PersonOfEvent
+from fanion.persons.count_store import count_persons, count_with_properties
 from fanion.persons.edits_store import PersonChanges, PersonTooLarge
-from fanion.persons.list_store import PersonQuery, find_persons, having_properties
+from fanion.persons.list_store import (
+    NEWEST_FIRST,
+    PersonOrder,
+    PersonQuery,
+    find_persons,
+    having_properties,
+)
 from fanion.persons.merge import PersonUpdate
 from fanion.persons.search_store import NAMES
 from fanion.persons.store import Person, get_person, persons_of
@@ -31,6 +38,7 @@ from fanion.rest.endpoints import empty_response
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,
 )
+from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import object_id
 
 # Properties of which the first that is set names the person. Source: capture.md section 8.
@@ -55,6 +63,11 @@ class PersonPage(Struct, kw_only=True):
     next: Annotated[str | None, Meta(description="Address of the next page.")]
     previous: Annotated[str | None, Meta(description="Address of the previous page.")]
     results: list[PersonBody]
+
+
+class PersonsCountBody(Struct, kw_only=True):
+    count: int
+    is_exact: Annotated[bool, Meta(description="False if there are more than `count`.")]
 
 
 class PersonProperties(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -110,8 +123,12 @@ class PersonsApi(Controller):
         search: FromQuery[str | None] = None,
         properties: FromQuery[str | None] = None,
         after: FromQuery[UUID | None] = None,
+        order: FromQuery[str | None] = None,
     ) -> PersonPage:
         """Return the project's persons, newest first.
+
+        `order` is `-created_at`, `created_at`, `email` or `-email`; persons without an e-mail
+        address come last.
 
         `search` is a part of the name or the e-mail address, a whole distinct id, or the UUID;
         `properties` is a JSON list of conditions, compared as everywhere. `after` is a part of
@@ -122,15 +139,42 @@ class PersonsApi(Controller):
         chosen = (
             having_properties(conditions, persons.events, project_id, now) if conditions else None
         )
-        query = PersonQuery(distinct_id, email, search, page.limit, page.offset, chosen, after)
+        ordered = _read_order(order)
+        query = PersonQuery(
+            distinct_id, email, search, page.limit, page.offset, chosen, after, ordered
+        )
         async with persons.events.turn(project_id):
             listed = await find_persons(persons.records, project_id, query)
-        last = listed.last if chosen is not None else None
+        last = listed.last if chosen is not None and ordered == NEWEST_FIRST else None
         return PersonPage(
             next=_page_url(request, page.offset + listed.seen, last) if listed.is_cut else None,
             previous=_page_url(request, page.offset - page.limit) if page.offset else None,
             results=[person_body(person) for person in listed.persons],
         )
+
+    @get("/count", summary="Count persons")
+    async def count_matching(
+        self,
+        request: ManagementRequest,
+        persons: NamedDependency[PersonChanges],
+        search: FromQuery[str | None] = None,
+        properties: FromQuery[str | None] = None,
+    ) -> PersonsCountBody:
+        """Return how many persons a list with the same `search` and `properties` has.
+
+        The count ends at 100,000 persons, and at 10,000 whose properties have to be compared after
+        a search.
+        """
+        records, events, project_id = persons.records, persons.events, request.project.id
+        conditions, now = read_conditions(properties, "persons"), request.app.state.now()
+        async with events.turn(project_id):
+            if conditions and not search:
+                counted = await count_with_properties(conditions, events, project_id, now)
+            else:
+                chosen = having_properties(conditions, events, project_id, now)
+                query = PersonQuery(search=search, chosen=chosen if conditions else None)
+                counted = await count_persons(records, project_id, query)
+        return PersonsCountBody(count=counted.count, is_exact=counted.is_exact)
 
     @get("/{person_id:str}", summary="Retrieve a person")
     async def retrieve_person(
@@ -246,6 +290,18 @@ class PersonsApi(Controller):
     ) -> ActivityPage:
         person = await _find_person(request, persons, person_id)
         return await activity_page(request, persons.records, "Person", str(person.uuid))
+
+
+def _read_order(text: str | None) -> PersonOrder:
+    """Parse the order of a list.
+
+    Raises:
+        Invalid: The text is not an order.
+    """
+    for order in get_args(PersonOrder):
+        if order == (text or NEWEST_FIRST):
+            return cast(PersonOrder, order)
+    raise no_choice(text, get_args(PersonOrder), "order")
 
 
 async def _find_person(

@@ -1,17 +1,17 @@
 """Lists of persons in the records store, optionally filtered by properties."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, select
 
 from fanion.db.bulk import IDS_MAX
 from fanion.db.engine import Records
-from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.db.schema.tables import persons
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.store import EventStore
@@ -31,7 +31,6 @@ PORTION_BYTES = 4 * 2**20
 PORTION_ROWS_MIN = 100
 
 _person = persons.c
-_link = person_distinct_ids.c
 _ROWS = of_ids(*PERSON_COLUMNS)
 
 
@@ -49,6 +48,9 @@ class PersonKey(Protocol):
 Choose = Callable[[Sequence[PersonKey]], Awaitable[Sequence[PersonKey]]]
 # The position of a person in a list: lists are ordered by it, the newest first.
 Position = tuple[datetime, int]
+# Without an e-mail address, persons come last in both orders of `email`.
+PersonOrder = Literal["-created_at", "created_at", "email", "-email"]
+NEWEST_FIRST: Final = "-created_at"
 # Reads up to a number of persons after a position, or from the beginning.
 Read = Callable[[Position | None, int], Awaitable[Sequence[PersonKey]]]
 
@@ -76,7 +78,8 @@ class PersonQuery:
     Attributes:
         search: Read as by `is_found`.
         chosen: Selects some of the persons found, in their order; None selects all of them.
-        after: The last person of the previous page, from where `offset` need not be counted again.
+        after: The last person of the previous page, from where `offset` need not be counted again;
+            used with the order NEWEST_FIRST only.
     """
 
     distinct_id: str | None = None
@@ -86,13 +89,26 @@ class PersonQuery:
     offset: int = 0
     chosen: Choose | None = None
     after: UUID | None = None
+    order: PersonOrder = NEWEST_FIRST
 
 
 async def find_persons(records: Records, project_id: int, query: PersonQuery) -> PersonsPage:
-    """Return one page of persons, newest first."""
+    """Return one page of persons, in the order of the query."""
+    if query.order == NEWEST_FIRST:
+        keys = await _newest_keys(records, project_id, query)
+    else:
+        keys = await _ordered_keys(records, project_id, query)
+    page = await read_page(records, project_id, keys[: query.limit])
+    return page if len(keys) <= query.limit else replace(page, is_cut=True)
+
+
+async def _newest_keys(
+    records: Records, project_id: int, query: PersonQuery
+) -> Sequence[PersonKey]:
+    """Return the keys of a page and one more, if there is one."""
 
     async def read(position: Position | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
-        statement = keys_of(project_id).where(*_conditions(project_id, query))
+        statement = keys_of(project_id).where(*conditions_of(project_id, query))
         statement = newest_first(statement, position).limit(limit).offset(offset)
         return await read_keys(records, statement)
 
@@ -100,11 +116,35 @@ async def find_persons(records: Records, project_id: int, query: PersonQuery) ->
     offset = query.offset if position is None else 0
     limit = query.limit + 1
     if query.chosen is None:
-        keys = await read(position, limit, offset)
-    else:
-        keys = await choose_page(read, query.chosen, position, limit, offset)
-    page = await read_page(records, project_id, keys[: query.limit])
-    return page if len(keys) <= query.limit else replace(page, is_cut=True)
+        return await read(position, limit, offset)
+    return await choose_page(read, query.chosen, position, limit, offset)
+
+
+async def _ordered_keys(
+    records: Records, project_id: int, query: PersonQuery
+) -> Sequence[PersonKey]:
+    """Return the keys of a page and one more, counting all that precede the page."""
+    ordered = keys_of(project_id).where(*conditions_of(project_id, query))
+    ordered = ordered.order_by(*_ORDERS[query.order])
+    end = query.offset + query.limit + 1
+    if query.chosen is None:
+        return await read_keys(records, ordered.limit(query.limit + 1).offset(query.offset))
+    matching: list[PersonKey] = []
+    start = 0
+    while len(matching) < end:
+        some = await read_keys(records, ordered.limit(SCAN_MAX).offset(start))
+        if not some:
+            break
+        matching += await query.chosen(some)
+        start += len(some)
+    return matching[query.offset : end]
+
+
+_ORDERS: Mapping[PersonOrder, Sequence[ColumnElement[Any]]] = {
+    "created_at": (_person.created_at, _person.id),
+    "email": (_person.email.is_(None), _person.email, _person.id.desc()),
+    "-email": (_person.email.is_(None), _person.email.desc(), _person.id.desc()),
+}
 
 
 async def read_page(
@@ -185,18 +225,36 @@ def having_properties(
         where = [
             f"project_id = {bindings.add(project_id, 'UInt64')}",
             f"person_id IN {bindings.add([key.uuid for key in keys], 'Array(UUID)')}",
-            *(property_condition(leaf, bindings, now) for leaf in properties),
         ]
-        statement = f"SELECT person_id FROM persons FINAL WHERE {' AND '.join(where)}"
-        try:
-            seconds_max = events.reads.seconds
-            answer = await events.ask(statement, bindings.values, seconds_max, estimated=False)
-        except EventRejected as error:
-            raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
-        matching_ids = set(answer.columns[0] if answer.columns else ())
+        columns = await ask_persons("person_id", where, properties, bindings, events, now)
+        matching_ids = set(columns[0] if columns else ())
         return [key for key in keys if key.uuid in matching_ids]
 
     return choose
+
+
+async def ask_persons(
+    selected: str,
+    where: Sequence[str],
+    properties: Sequence[Property],
+    bindings: Bindings,
+    events: EventStore,
+    now: datetime,
+) -> Sequence[Sequence[Any]]:
+    """Return the columns of mirrored persons with all of the properties.
+
+    Raises:
+        Invalid: The properties cannot be compared.
+        EventStoreUnavailable: The event store failed.
+    """
+    having = (property_condition(leaf, bindings, now) for leaf in properties)
+    statement = f"SELECT {selected} FROM persons FINAL WHERE {' AND '.join([*where, *having])}"
+    try:
+        seconds_max = events.reads.seconds
+        answer = await events.ask(statement, bindings.values, seconds_max, estimated=False)
+    except EventRejected as error:
+        raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
+    return answer.columns
 
 
 async def choose_page(
@@ -236,7 +294,8 @@ def newest_first(statement: Select[Any], position: Position | None) -> Select[An
     return ordered.where(_person.created_at <= at, (_person.created_at < at) | behind)
 
 
-def _conditions(project_id: int, query: PersonQuery) -> Iterable[ColumnElement[bool]]:
+def conditions_of(project_id: int, query: PersonQuery) -> Iterable[ColumnElement[bool]]:
+    """Yield the conditions of a query that the records store compares."""
     if query.distinct_id is not None:
         yield owns(project_id, query.distinct_id)
     if query.email is not None:
