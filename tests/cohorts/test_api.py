@@ -95,6 +95,9 @@ async def test_empty_filters_are_none_given(tenant: Tenant) -> None:
     assert await cohort_members(tenant, kept) == ["ann", "cid"]
 
 
+CALCULATING: Json = {"is_calculating": True, "next_calculation": "2024-03-01T12:00:00Z"}
+
+
 @pytest.mark.every_engine
 async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> None:
     await three_persons(tenant)
@@ -120,6 +123,7 @@ async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> Non
         "last_error_message": None,
         "count": None,
         "is_static": False,
+        "next_calculation": "2024-03-01T12:00:00Z",
     }
     assert made["created_by"]["first_name"] == "Olga"
     assert done == {
@@ -127,9 +131,10 @@ async def test_a_dynamic_cohort_from_creation_to_deletion(tenant: Tenant) -> Non
         "is_calculating": False,
         "count": 2,
         "last_calculation": "2024-03-01T12:00:00Z",
+        "next_calculation": "2024-03-01T12:15:00Z",
     }
-    assert renamed == {**done, "name": "Paying", "is_calculating": True}
-    assert deleted == {**done, "name": "Paying", "deleted": True}
+    assert renamed == {**done, "name": "Paying", **CALCULATING}
+    assert deleted == {**done, "name": "Paying", "deleted": True, "next_calculation": None}
     assert await retrieve_cohort(tenant, made) == deleted
     assert await cohort_members(tenant, made) == ["ann", "cid"]
     assert (await tenant.get("/cohorts/"))["results"] == []
@@ -150,8 +155,9 @@ async def test_a_restored_cohort_is_calculated_again(tenant: Tenant) -> None:
     done = await retrieve_cohort(tenant, cohort)
 
     assert meanwhile == deleted
-    assert restored == {**deleted, "deleted": False}
-    assert done == {**restored, "count": 2, "last_calculation": "2024-03-01T13:00:00Z"}
+    at = {"last_calculation": "2024-03-01T13:00:00Z", "next_calculation": "2024-03-01T13:15:00Z"}
+    assert restored == {**deleted, "deleted": False, "next_calculation": "2024-03-01T13:00:00Z"}
+    assert done == {**restored, "count": 2, **at}
     assert await cohort_members(tenant, cohort) == ["ann", "bob"]
 
 
@@ -160,6 +166,41 @@ async def test_hard_deletion_is_refused_for_any_id(tenant: Tenant, cohort_id: st
     answer = await tenant.api.delete(f"/cohorts/{cohort_id}/")
 
     assert (answer.status_code, answer.content) == (405, b"")
+
+
+async def test_a_change_of_nothing_calculates_the_cohort_now(tenant: Tenant) -> None:
+    await three_persons(tenant)
+    cohort = await create_cohort(tenant, filters=all_conditions(person_is("plan", "pro")))
+    await tenant.server.calculated()
+    await tenant.capture(person("bob", plan="pro"))
+    tenant.server.clock.move(minutes=1)
+
+    asked = await change_cohort(tenant, cohort)
+    await tenant.server.calculated()
+
+    activity = (await tenant.get(f"/cohorts/{cohort['id']}/activity/"))["results"]
+    assert asked["is_calculating"]
+    assert await cohort_members(tenant, cohort) == ["ann", "bob", "cid"]
+    assert [entry["activity"] for entry in activity] == ["created"]
+
+
+@pytest.mark.every_engine
+async def test_deleted_cohorts_can_be_listed_and_restored(tenant: Tenant) -> None:
+    kept, gone = [await create_cohort(tenant, name=name) for name in ("kept", "Gone")]
+    await change_cohort(tenant, gone, deleted=True)
+
+    listed = await tenant.get("/cohorts/", deleted="true")
+    searched = await tenant.get("/cohorts/", deleted="true", search="gone", type="dynamic")
+    await change_cohort(tenant, gone, deleted=False)
+    left = await tenant.get("/cohorts/", deleted="true")
+
+    assert (listed["count"], [each["name"] for each in listed["results"]]) == (1, ["Gone"])
+    assert [each["id"] for each in searched["results"]] == [gone["id"]]
+    assert (left["count"], left["results"]) == (0, [])
+    assert [each["id"] for each in (await tenant.get("/cohorts/"))["results"]] == [
+        gone["id"],
+        kept["id"],
+    ]
 
 
 @pytest.mark.every_engine

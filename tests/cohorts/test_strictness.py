@@ -120,6 +120,7 @@ async def test_field_names_of_every_api_version_are_accepted(tenant: Tenant) -> 
         "is_calculating": True,
         "count": 3,
         "last_calculation": None,
+        "next_calculation": None,
         "errors_calculating": 9,
         "last_error_message": "x",
         "experiment_set": [],

@@ -46,16 +46,21 @@ class CohortsApi(Controller):
         search: FromQuery[str | None] = None,
         created_by_id: FromQuery[int | None] = None,
         hide_behavioral_cohorts: FromQuery[bool] = False,
+        deleted: FromQuery[bool] = False,
         basic: FromQuery[bool] = False,
     ) -> Paged[CohortBody]:
-        """Return the project's cohorts, newest first, without deleted ones.
+        """Return the project's cohorts, newest first, with `deleted=true` only deleted ones.
 
         Parameters are combined by AND. `type` is `static` or `dynamic`; `search` is part of the
         name, in any case. `hide_behavioral_cohorts=true` leaves out cohorts that depend on events,
         directly or through other cohorts. `basic=true` leaves out `filters` and `groups`.
         """
         query = read_cohort_query(
-            kind, search, created_by_id, no_behavioral=hide_behavioral_cohorts
+            kind,
+            search,
+            created_by_id,
+            no_behavioral=hide_behavioral_cohorts,
+            deleted=deleted,
         )
         page = request.page
         matching, count = await cohorts.store.find_cohorts(
@@ -118,6 +123,8 @@ class CohortsApi(Controller):
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """Update a cohort and start a calculation, unless the cohort is deleted.
+
+        Without fields, a dynamic cohort is calculated as it is.
 
         A file as `csv` adds members to a static cohort. Only users who may edit the flags that use
         the cohort may change its members.

@@ -69,6 +69,7 @@ class StoredCohort(CohortRecord, frozen=True, kw_only=True):
     Attributes:
         version: The version of the current members; 0 before the first calculation.
         requested: The highest version that was ever begun or requested.
+        due_at: When the next calculation or import is due; None if there is none.
     """
 
     project_id: int
@@ -76,6 +77,7 @@ class StoredCohort(CohortRecord, frozen=True, kw_only=True):
     groups: list[Any]
     version: int
     requested: int
+    due_at: datetime | None
 
     @property
     def criteria(self) -> Criteria:
@@ -138,19 +140,26 @@ class CohortQuery:
     Attributes:
         search: Part of the name; case is ignored.
         no_behavioral: Leaves out cohorts that depend on events, directly or through other cohorts.
+        deleted: Whether to search the deleted cohorts, and not the others.
     """
 
     is_static: bool | None = None
     search: str = ""
     creator_id: int | None = None
     no_behavioral: bool = False
+    deleted: bool = False
 
     def matches_name(self, name: str | None) -> bool:
         return self.search.lower() in (name or "").lower()
 
 
 def read_cohort_query(
-    kind: str | None, search: str | None, creator_id: int | None, *, no_behavioral: bool
+    kind: str | None,
+    search: str | None,
+    creator_id: int | None,
+    *,
+    no_behavioral: bool,
+    deleted: bool,
 ) -> CohortQuery:
     """Parse the parameters of the list of cohorts.
 
@@ -165,6 +174,7 @@ def read_cohort_query(
         search=(search or "").strip(),
         creator_id=creator_id,
         no_behavioral=no_behavioral,
+        deleted=deleted,
     )
 
 

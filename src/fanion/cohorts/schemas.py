@@ -117,6 +117,10 @@ ACTOR_PARAMETERS = OF_FILTERS.union(OF_PLACES, OF_LINKS, _ACTORS)
 
 
 class CohortBody(CohortRecord, frozen=True, kw_only=True):
+    next_calculation: Annotated[
+        datetime | None,
+        Meta(description="When it is calculated next unless it is changed; null if it is not."),
+    ]
     groups: list[Any] | UnsetType
     filters: ReturnedFilters | UnsetType
 
@@ -196,6 +200,7 @@ def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
     """Return the response body of a cohort, without its criteria if `basic`."""
     return CohortBody(
         **shared_fields(cohort, CohortRecord),
+        next_calculation=cohort.due_at,
         groups=UNSET if basic else cohort.groups,
         filters=UNSET if basic else cohort.criteria.effective_filters,
     )

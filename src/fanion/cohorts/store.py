@@ -66,7 +66,7 @@ class CohortStore:
     async def find_cohorts(
         self, project_id: int, query: CohortQuery, limit: int, offset: int
     ) -> tuple[Sequence[StoredCohort], int]:
-        """Return a page of matching cohorts that are not deleted, newest first, and their total."""
+        """Return a page of matching cohorts, newest first, and their total."""
         matching = and_(*_conditions(project_id, query))
         if query.search or query.no_behavioral:
             return await self._filtered(project_id, query, matching, limit, offset)
@@ -140,7 +140,7 @@ class CohortStore:
 
 def _conditions(project_id: int, query: CohortQuery) -> list[ColumnElement[bool]]:
     """Return the conditions that both engines compare alike."""
-    conditions = [_cohort.project_id == project_id, _cohort.deleted.is_(False)]
+    conditions = [_cohort.project_id == project_id, _cohort.deleted.is_(query.deleted)]
     if query.is_static is not None:
         conditions.append(_cohort.is_static.is_(query.is_static))
     if query.creator_id is not None:

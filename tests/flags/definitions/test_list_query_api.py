@@ -22,6 +22,9 @@ ASKED: list[tuple[dict[str, str], list[str]]] = [
     ({"evaluation_runtime": "client"}, []),
     ({"evaluation_runtime": "all", "_": "1", "format": "json"}, ["gamma", "beta", "alpha"]),
     ({"tags": '["web"]', "type": "boolean", "search": "a"}, ["alpha"]),
+    ({"deleted": "true"}, ["gone"]),
+    ({"deleted": "true", "search": "alpha"}, []),
+    ({"deleted": "false"}, ["gamma", "beta", "alpha"]),
 ]
 
 

@@ -25,7 +25,7 @@ _MAINTAINED = frozenset(
         *("id", "team_id", "created_by", "created_at", "version", "pending_version"),
         *("is_calculating", "count", "last_calculation", "errors_calculating"),
         *("last_error_message", "last_error_at", "last_backfill_person_properties_at"),
-        *("cohort_type", "experiment_set", "user_access_level"),
+        *("next_calculation", "cohort_type", "experiment_set", "user_access_level"),
     }
 )
 # The last one is sent by the interface; no result depends on it.

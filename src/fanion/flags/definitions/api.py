@@ -3,6 +3,7 @@
 Source: api.md, "Feature flags"; flags.md sections 11 to 13.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -69,17 +70,19 @@ class FlagsApi(Controller):
         excluded_properties: FromQuery[str | None] = None,
         evaluation_runtime: FromQuery[str | None] = None,
         order: FromQuery[str | None] = None,
+        deleted: FromQuery[bool] = False,
         stale: FromQuery[bool] = False,
         stale_days: FromQuery[int] = STALE_DAYS,
     ) -> Paged[FlagBody]:
-        """Lists the newest flags first; deleted flags are neither listed nor counted.
+        """Lists the newest flags first, and with `deleted=true` only deleted ones.
 
         Parameters are combined by AND. `search` matches part of the key or the name. `active` is
         `true`, `false` or `STALE`: enabled, created more than 30 days ago, and with the same value
         for everyone. `type` is `boolean`, `multivariant` or `experiment`. `tags` is a JSON list, of
         which one must match; `excluded_properties` is a JSON list of keys to leave out.
         `evaluation_runtime` is `all`, `client` or `server`. `order` is `key`, `name`, `active`,
-        `created_at` or `id`, with `-` for descending.
+        `created_at` or `id`, with `-` for descending. Deleted flags can be restored until another
+        flag takes the key.
 
         `stale=true` lists only enabled flags that are older than `stale_days` and no longer needed,
         each with its `stale_reason`: `fully_rolled_out`, or `not_evaluated` for that many days.
@@ -94,6 +97,7 @@ class FlagsApi(Controller):
             runtime=evaluation_runtime,
             order=order,
         )
+        query = replace(query, deleted=deleted)
         access = await flags.access(request.principal, request.project)
         if stale:
             return await _stale_page(request, flags, access, query, stale_days)

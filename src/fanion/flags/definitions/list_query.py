@@ -93,6 +93,7 @@ class FlagQuery:
         runtime: Where the flag is evaluated.
         staleness: Criteria by which the flag must be stale.
         order: A field, with `-` for descending; flags with equal values are listed newest first.
+        deleted: Whether to search the deleted flags, and not the others.
     """
 
     search: str = ""
@@ -104,6 +105,7 @@ class FlagQuery:
     runtime: str = ""
     staleness: Staleness | None = None
     order: str = ""
+    deleted: bool = False
 
     @property
     def looks_at_filters(self) -> bool:

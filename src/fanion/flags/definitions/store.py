@@ -263,9 +263,11 @@ class FlagStore:
         if query == EVERYTHING:
             return await self.flags_page(project_id, limit, offset)
         columns = (*_CANDIDATE, *(_FILTERS if query.looks_at_filters else ()))
-        live = select(*columns).where(_flag.project_id == project_id, _flag.deleted.is_(False))
+        candidates = select(*columns).where(
+            _flag.project_id == project_id, _flag.deleted.is_(query.deleted)
+        )
         async with self.records.read() as connection:
-            ids = query.choose(map(_candidate, await connection.execute(live)), now)
+            ids = query.choose(map(_candidate, await connection.execute(candidates)), now)
             page_ids = ids[offset : offset + limit]
             return await connection.run_sync(_flags_in_order, page_ids), len(ids)
 
