@@ -5,7 +5,7 @@ import { changesOf, type Fields, newFields, suggestedKey } from "@/flags/editor/
 import { merge } from "@/flags/editor/merge";
 import { removedVariant, renamedVariant, withPayload } from "@/flags/editor/variants";
 import { evenShares, type JsonObject, readRules, releasedToAll, writeRules } from "@/flags/model";
-import { rulesSentence } from "@/flags/sentence";
+import { flagSentence, type Places } from "@/flags/sentence";
 
 const PLAN = { type: "person", key: "plan", operator: "exact", value: "pro" };
 const OF_PLAN = { properties: [PLAN], rollout_percentage: 20 };
@@ -53,7 +53,7 @@ test("rules with parts that are not known are not read", () => {
   }
 });
 
-const SENTENCES: readonly (readonly [JsonObject, string])[] = [
+const SENTENCES: readonly (readonly [JsonObject, string, Places?])[] = [
   [{ groups: [OF_PLAN, share(5)] }, "20% of people whose plan is pro, then 5% of everyone"],
   [{ groups: [] }, "Nobody"],
   [{ groups: [share(0)] }, "Nobody"],
@@ -68,12 +68,20 @@ const SENTENCES: readonly (readonly [JsonObject, string])[] = [
   ],
   [{ groups: [{}], holdout_groups: [share(5)] }, "Everyone; excluding a holdout"],
   [{ groups: [{}], aggregation_group_type_index: 1 }, "Every company"],
+  [{ groups: [{}] }, "Everyone; only on servers", { evaluation_runtime: "server" }],
+  [{ groups: [{}] }, "Everyone; only in browsers and apps", { evaluation_runtime: "client" }],
+  [{ groups: [{}] }, "Everyone", { evaluation_runtime: "all", evaluation_contexts: [] }],
+  [
+    { groups: [share(5)] },
+    "5% of everyone; only on servers; only in the contexts web or docs",
+    { evaluation_runtime: "server", evaluation_contexts: ["web", "docs"] },
+  ],
 ];
 
 test("the sentence says who gets the flag, in the order of evaluation", () => {
   const names = { cohorts: new Map([["7", "Payers"]]), groupTypes: new Map([[1, "company"]]) };
-  for (const [filters, sentence] of SENTENCES) {
-    assert.equal(rulesSentence(readRules(filters), names), sentence);
+  for (const [filters, sentence, places = {}] of SENTENCES) {
+    assert.equal(flagSentence({ filters, ...places }, names), sentence);
   }
 });
 

@@ -9,6 +9,7 @@ from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console, narrow
+from tests.support.awaited import until
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -230,6 +231,24 @@ def test_a_flag_is_deleted_and_restored(console: Console, people: Project, open_
     expect(console.page.get_by_text("Restored deleted").first).to_be_visible()
     expect(console.page.get_by_text("This flag is deleted")).to_have_count(0)
     assert not saved(people, flag)["deleted"]
+
+
+def test_the_people_of_a_flag_become_a_static_cohort(
+    console: Console, people: Project, open_flag: Open
+) -> None:
+    flag = people.flag("kept", when(has("plan", "pro")))
+    open_flag(flag)
+
+    console.page.get_by_role("button", name="More actions").click()
+    console.page.get_by_role("menuitem", name="Save its people as a cohort").click()
+
+    expect(console.page.get_by_role("heading", level=1)).to_contain_text("kept")
+    expect(console.page.get_by_text("Static", exact=True)).to_be_visible()
+    [cohort] = people.get("/cohorts/", search="kept")["results"]
+    until(
+        lambda: people.get(f"/cohorts/{cohort['id']}/")["count"] == 20,
+        "the cohort has not got its members",
+    )
 
 
 def test_the_json_is_checked_before_it_is_applied(

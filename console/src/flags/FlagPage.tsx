@@ -1,12 +1,14 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type ComponentType, useState } from "react";
 import { useCanEdit, useMe } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
 import { lazyPart } from "@/ui/lazyPart";
 import { LINK, Page } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
 import { Tabs } from "@/ui/Tabs";
+import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/flagEditor";
 import { draftName } from "./editor/drafts";
 import { FlagHead, HeadActions, KeyHeading } from "./editor/FlagHead";
@@ -72,6 +74,28 @@ function Back() {
   );
 }
 
+/** Makes a static cohort of the people for whom the flag is on, and opens it. */
+function useCohortOf(flag: Flag) {
+  const { projectId } = route.useParams();
+  const navigate = useNavigate();
+  return useMutation({
+    mutationFn: () =>
+      dataOf(
+        api.POST("/api/projects/{project_id}/feature_flags/{id}/create_static_cohort_for_flag/", {
+          params: { path: { project_id: projectId, id: flag.id } },
+        }),
+      ),
+    onSuccess: async ({ cohort }) => {
+      toast({ text: words.savedCohort });
+      await navigate({
+        to: "/project/$projectId/cohorts/$cohortId",
+        params: { projectId, cohortId: String(cohort.id) },
+      });
+    },
+    onError: toastError,
+  });
+}
+
 function FlagScreen({ flag }: { flag: Flag }) {
   const { projectId } = route.useParams();
   const search = route.useSearch();
@@ -92,6 +116,7 @@ function FlagScreen({ flag }: { flag: Flag }) {
       resetScroll: false,
     });
   };
+  const saveCohort = useCohortOf(flag);
   const remove = () => {
     head.mutate({ change: { deleted: true }, said: words.removed(flag.key) });
     void navigate({ to: "/project/$projectId/flags", params: { projectId } });
@@ -109,6 +134,7 @@ function FlagScreen({ flag }: { flag: Flag }) {
             go({ tab: "targeting" });
             setDialog("json");
           }}
+          onCohort={() => saveCohort.mutate()}
           onRemove={remove}
         />
       }

@@ -24,7 +24,7 @@ import { isSame, readRules, releasedToAll, writeRules } from "./model";
 import { useRuleNames } from "./names";
 import { createFlag, filtersToSend, flagKeys } from "./queries";
 import { Sentence } from "./Sentence";
-import { rulesParts } from "./sentence";
+import { flagParts } from "./sentence";
 
 const route = getRouteApi("/signed-in/project/$projectId/flags/new");
 const EMPTY = newFields(releasedToAll);
@@ -104,7 +104,7 @@ export default function NewFlagPage() {
         </div>
         {rules !== null && (
           <p className="mt-3 text-lg">
-            <Sentence parts={rulesParts(rules, names)} />
+            <Sentence parts={flagParts(rules, fields, names)} />
           </p>
         )}
       </Card>

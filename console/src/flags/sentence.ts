@@ -1,7 +1,7 @@
 import type { PropertyFilter } from "@/filters";
 import { words as filterWords } from "@/words/filters";
 import { words } from "@/words/flagSentence";
-import { type Condition, evaluationOrder, type Rules } from "./model";
+import { type Condition, evaluationOrder, type FlagBody, type Rules, readRules } from "./model";
 
 /** Names for what rules hold by number. */
 export interface Names {
@@ -22,10 +22,27 @@ const VALUES_MAX = 5;
 const text = (value: string): SentencePart => ({ kind: "text", text: value });
 const code = (value: unknown): SentencePart => ({ kind: "code", text: String(value) });
 
-/** "20% of people whose plan is pro, then 5% of everyone", or null for rules that are not read. */
-export function rulesSentence(rules: Rules | null, names: Names = {}): string {
-  if (rules === null) return words.cannotTell;
-  return sentenceText(rulesParts(rules, names));
+/** Where a flag is evaluated. */
+export type Places = Partial<Pick<FlagBody, "evaluation_runtime">> & {
+  evaluation_contexts?: readonly string[] | null | undefined;
+};
+
+/** "20% of people whose plan is pro, then 5% of everyone; only on servers" */
+export function flagSentence(flag: Places & Pick<FlagBody, "filters">, names: Names = {}): string {
+  const rules = readRules(flag.filters);
+  return rules === null ? words.cannotTell : sentenceText(flagParts(rules, flag, names));
+}
+
+/** Return the rules of a flag, and where it is evaluated, as one sentence. */
+export function flagParts(rules: Rules, places: Places, names: Names = {}): SentencePart[] {
+  const { evaluation_runtime: runtime, evaluation_contexts: contexts } = places;
+  const known = contexts ?? [];
+  return [
+    ...rulesParts(rules, names),
+    ...(runtime === "server" ? [text(words.onServers)] : []),
+    ...(runtime === "client" ? [text(words.inClients)] : []),
+    ...(known.length > 0 ? [text(words.inContexts(known.length)), ...listed(known, words.or)] : []),
+  ];
 }
 
 export function sentenceText(parts: readonly SentencePart[]): string {
@@ -118,11 +135,15 @@ function valueParts({ operator, value }: PropertyFilter): SentencePart[] {
   if (value === undefined || value === null) return [text(words.nothingYet)];
   if (!Array.isArray(value)) return [code(value)];
   const joint = operator.endsWith("between") ? words.and : words.or;
-  const shown = value.slice(0, VALUES_MAX);
-  const left = value.length - shown.length;
+  return listed(value, joint);
+}
+
+function listed(values: readonly unknown[], joint: string): SentencePart[] {
+  const shown = values.slice(0, VALUES_MAX);
+  const left = values.length - shown.length;
   return [
     ...shown.flatMap((one, at) => [
-      ...(at > 0 ? [text(at === value.length - 1 ? joint : words.comma)] : []),
+      ...(at > 0 ? [text(at === values.length - 1 ? joint : words.comma)] : []),
       code(one),
     ]),
     ...(left > 0 ? [text(words.moreValues(left))] : []),

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Braces, Ellipsis, Trash2 } from "lucide-react";
+import { Braces, Ellipsis, Trash2, UsersRound } from "lucide-react";
 import { Badge, Notice } from "@/ui/Badge";
 import { Button, IconButton } from "@/ui/Button";
 import { CopyButton } from "@/ui/Copy";
@@ -9,7 +9,7 @@ import { words } from "@/words/flagEditor";
 import { type Flag, readRules } from "../model";
 import { flagKeys, reachQuery } from "../queries";
 import { Sentence } from "../Sentence";
-import { type Names, rulesParts } from "../sentence";
+import { flagParts, type Names } from "../sentence";
 import { DescriptionField } from "./DescriptionField";
 import { TagList } from "./TagList";
 import { useHeadChange } from "./useHeadChange";
@@ -59,7 +59,7 @@ export function FlagHead({ projectId, flag, names, canEdit }: FlagHeadProps) {
       </div>
       <p className="text-lg">
         {!flag.active && <span className="text-ink-2">{words.whenOn}</span>}
-        {rules === null ? words.cannotTell : <Sentence parts={rulesParts(rules, names)} />}
+        {rules === null ? words.cannotTell : <Sentence parts={flagParts(rules, flag, names)} />}
       </p>
       <DescriptionField
         text={flag.name}
@@ -93,14 +93,22 @@ interface HeadActionsProps {
   flag: Flag;
   canEdit: boolean;
   onJson: () => void;
+  onCohort: () => void;
   onRemove: () => void;
 }
 
-export function HeadActions({ flag, canEdit, onJson, onRemove }: HeadActionsProps) {
+export function HeadActions({ flag, canEdit, onJson, onCohort, onRemove }: HeadActionsProps) {
   return (
     <Menu trigger={<IconButton icon={Ellipsis} label={words.more} look="default" />}>
       <MenuItem icon={Braces} onSelect={onJson}>
         {words.json}
+      </MenuItem>
+      <MenuItem
+        icon={UsersRound}
+        disabled={!canEdit || !flag.active || flag.deleted || isForGroups(flag)}
+        onSelect={onCohort}
+      >
+        {words.saveCohort}
       </MenuItem>
       <MenuItem icon={Trash2} isDanger disabled={!canEdit || flag.deleted} onSelect={onRemove}>
         {words.remove}
@@ -108,6 +116,8 @@ export function HeadActions({ flag, canEdit, onJson, onRemove }: HeadActionsProp
     </Menu>
   );
 }
+
+const isForGroups = (flag: Flag): boolean => readRules(flag.filters)?.groupTypeIndex != null;
 
 export function KeyHeading({ flagKey }: { flagKey: string }) {
   return (

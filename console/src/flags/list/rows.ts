@@ -1,6 +1,6 @@
 import type { FlagOverview } from "../listQueries";
-import { type FlagBody, readRules, variantsOf } from "../model";
-import { type Names, rulesSentence } from "../sentence";
+import { type FlagBody, variantsOf } from "../model";
+import { flagSentence, type Names } from "../sentence";
 import type { FlagListSearch } from "./search";
 
 /** overview: undefined until it is read */
@@ -29,7 +29,7 @@ const sentences = new WeakMap<Names, WeakMap<FlagBody, string>>();
 export function sentenceOf(flag: FlagBody, names: Names): string {
   const known = sentences.get(names) ?? new WeakMap<FlagBody, string>();
   sentences.set(names, known);
-  const sentence = known.get(flag) ?? rulesSentence(readRules(flag.filters), names);
+  const sentence = known.get(flag) ?? flagSentence(flag, names);
   known.set(flag, sentence);
   return sentence;
 }

@@ -8,7 +8,7 @@ import { toast } from "@/ui/Toast";
 import { useTimes } from "@/ui/times";
 import { words } from "@/words/flagActivity";
 import { refresh } from "../changes";
-import { type Flag, isObject, readRules } from "../model";
+import { type Flag, isObject } from "../model";
 import {
   activityQuery,
   type ChangePreview,
@@ -18,7 +18,7 @@ import {
   type UnsavedFlag,
   useChangeFlag,
 } from "../queries";
-import { rulesSentence } from "../sentence";
+import { flagSentence } from "../sentence";
 import { type Change, changesBack, changesToSend, placeOf } from "./restore";
 
 // The largest page that the API returns.
@@ -108,7 +108,7 @@ function Preview(props: { projectId: string; flag: Flag; changes: readonly Chang
 
 function Sentences({ change }: { change: Change }) {
   const sentence = (filters: unknown) =>
-    rulesSentence(isObject(filters) ? readRules(filters) : null);
+    flagSentence({ filters: isObject(filters) ? filters : {} });
   return (
     <p className="text-ink-2">
       <del className="decoration-ink-3">
