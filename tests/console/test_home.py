@@ -1,6 +1,6 @@
 """The first screen: until the first event, and after it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -119,6 +119,9 @@ def test_home_says_what_happens_today(console: Console, project: Project) -> Non
         assert number_of(page, "Events today") == "3"
         assert number_of(page, "Persons today") == "2"
     expect(page.get_by_text("No problems.")).to_be_visible()
+    expect(page.get_by_text("Last event:")).to_be_visible()
+    page.get_by_role("button", name="Show as a table").click()
+    expect(page.get_by_role("table").get_by_role("row")).to_have_count(25)  # with its header
     flags = page.locator("section").filter(has_text="Recently changed flags")
     expect(flags.get_by_role("listitem").first).to_contain_text("switched it off: beta")
     console.expect_accessible()
@@ -126,6 +129,19 @@ def test_home_says_what_happens_today(console: Console, project: Project) -> Non
         pass
     flags.get_by_role("link", name="beta").first.click()
     expect(page).to_have_url(console.origin + project.at(f"flags/{flag['id']}"))
+
+
+def test_home_says_that_no_event_comes(console: Console, project: Project) -> None:
+    at = datetime.now(UTC) - timedelta(days=2)
+    project.capture({"event": "paid", "distinct_id": "ann", "timestamp": at.isoformat()})
+
+    console.open(project.at())
+
+    problems = console.page.locator("section").filter(has_text="Problems")
+    expect(problems.get_by_text("No events for more than a day")).to_be_visible()
+    expect(problems.get_by_text("Last event:")).to_contain_text(f"{at:%Y}")
+    expect(problems.get_by_text("No problems.")).to_have_count(0)
+    console.expect_accessible()
 
 
 def number_of(page: Page, title: str) -> str:

@@ -7,28 +7,44 @@ import type { components } from "@/lib/schema";
 import { Card, LINK } from "@/ui/Page";
 import { SafeText, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
-import { Time } from "@/ui/Time";
+import { ClockTime, Time } from "@/ui/Time";
+import { useTimes } from "@/ui/times";
 import { words } from "@/words/home";
-import { problemsQuery } from "./queries";
+import { lastEventQuery, problemsQuery } from "./queries";
 
 type Problem = components["schemas"]["ProblemBody"];
 
 const DETAIL_SHOWN = 140;
+const SILENT_MS = 24 * 3_600_000;
 
 /** A list of problems, each with a link to the screen where it can be fixed. */
 export function Problems() {
-  const problems = useQuery(problemsQuery(useProjectId()));
+  const projectId = useProjectId();
+  const problems = useQuery(problemsQuery(projectId));
+  const last = useQuery(lastEventQuery(projectId)).data ?? null;
+  const { now } = useTimes();
+  const isSilent = last !== null && now - Date.parse(last) > SILENT_MS;
   return (
     <Card title={words.problems.title} className="grow">
       <Loaded query={problems} rows={2}>
         {({ results }) =>
-          results.length === 0 ? (
-            <p className="flex items-center gap-2 text-ink-2">
-              <CircleCheck aria-hidden className="size-4 text-good" />
-              {words.problems.none}
-            </p>
+          results.length === 0 && !isSilent ? (
+            <>
+              <p className="flex items-center gap-2 text-ink-2">
+                <CircleCheck aria-hidden className="size-4 text-good" />
+                {words.problems.none}
+              </p>
+              <p className="mt-1 min-h-5 text-ink-3 text-sm">
+                {last !== null && (
+                  <>
+                    {words.problems.lastEvent} <Time at={last} />
+                  </>
+                )}
+              </p>
+            </>
           ) : (
             <ul className="flex max-h-96 flex-col gap-3 overflow-y-auto">
+              {last !== null && isSilent && <Silence since={last} />}
               {results.map((one) => (
                 <ProblemItem key={`${one.kind} ${one.item_id} ${one.detail}`} problem={one} />
               ))}
@@ -37,6 +53,27 @@ export function Problems() {
         }
       </Loaded>
     </Card>
+  );
+}
+
+/** That events have stopped, which may be a failure of whatever sends them. */
+function Silence({ since }: { since: string }) {
+  return (
+    <li className="flex gap-2">
+      <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
+      <div className="min-w-0">
+        <Link
+          to="/project/$projectId/ingestion"
+          params={{ projectId: useProjectId() }}
+          className={LINK}
+        >
+          {words.problems.silence}
+        </Link>
+        <p className="text-ink-3 text-sm">
+          {words.problems.lastEvent} <ClockTime at={since} />
+        </p>
+      </div>
+    </li>
   );
 }
 

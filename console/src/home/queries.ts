@@ -4,6 +4,7 @@ import { entriesOf } from "@/lib/trends";
 import { fromLocal } from "@/ui/zonedTime";
 
 const FRESH_MS = 30_000;
+const DATE_CHARS = 10;
 const FLAGS = 5;
 const WORK = 8;
 
@@ -27,13 +28,16 @@ export const hasEventsQuery = (projectId: string) =>
 export interface Hours {
   times: Date[];
   values: number[];
+  /** The events of today alone. */
   total: number;
   zone: string;
   /** The time of the response. */
   at: string | null;
 }
 
-/** Events of today by hour, in the project's time zone. */
+const HOURS = 24;
+
+/** Events of the last 24 hours, in the project's time zone: the day alone says little at night. */
 export const eventsTodayQuery = (projectId: string) =>
   queryOptions({
     queryKey: ["home", projectId, "events today"],
@@ -41,16 +45,25 @@ export const eventsTodayQuery = (projectId: string) =>
       const trend = await dataOf(
         api.POST("/api/projects/{project_id}/insights/trend/", {
           params: { path: { project_id: projectId } },
-          body: { date_from: "dStart", interval: "hour", events: [{ id: null, math: "total" }] },
+          body: {
+            date_from: "-1dStart",
+            interval: "hour",
+            events: [{ id: null, math: "total" }],
+          },
           signal,
         }),
       );
       const series = entriesOf(trend.result)[0] ?? {};
-      const days = Array.isArray(series.days) ? series.days : [];
+      const days = Array.isArray(series.days) ? series.days.map(String) : [];
+      const values = Array.isArray(series.data) ? series.data.map(Number) : [];
+      const today = days.at(-1)?.slice(0, DATE_CHARS);
       return {
-        times: days.flatMap((day) => hourOf(day, trend.timezone)),
-        values: Array.isArray(series.data) ? series.data.map(Number) : [],
-        total: typeof series.count === "number" ? series.count : 0,
+        times: days.slice(-HOURS).flatMap((day) => hourOf(day, trend.timezone)),
+        values: values.slice(-HOURS),
+        total: values.reduce(
+          (sum, value, at) => (days[at]?.slice(0, DATE_CHARS) === today ? sum + value : sum),
+          0,
+        ),
         zone: trend.timezone,
         at: trend.last_refresh,
       };
@@ -58,8 +71,8 @@ export const eventsTodayQuery = (projectId: string) =>
     refetchInterval: FRESH_MS,
   });
 
-function hourOf(day: unknown, zone: string): Date[] {
-  const time = fromLocal(String(day).replace(" ", "T"), zone);
+function hourOf(day: string, zone: string): Date[] {
+  const time = fromLocal(day.replace(" ", "T"), zone);
   return time === null ? [] : [time];
 }
 
@@ -82,6 +95,22 @@ export const personsTodayQuery = (projectId: string) =>
       const value = entriesOf(trend.result)[0]?.aggregated_value;
       const total = typeof value === "number" ? value : 0;
       return { total, zone: trend.timezone, at: trend.last_refresh };
+    },
+    refetchInterval: FRESH_MS,
+  });
+
+/** The time of the newest event, or null if none is stored. */
+export const lastEventQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["home", projectId, "last event"],
+    queryFn: async ({ signal }) => {
+      const page = await dataOf(
+        api.GET("/api/projects/{project_id}/events/", {
+          params: { path: { project_id: projectId }, query: { limit: "1" } },
+          signal,
+        }),
+      );
+      return page.results[0]?.timestamp ?? null;
     },
     refetchInterval: FRESH_MS,
   });

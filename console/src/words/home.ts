@@ -71,6 +71,8 @@ export const words = {
   problems: {
     title: "Problems",
     none: "No problems.",
+    lastEvent: "Last event:",
+    silence: "No events for more than a day",
     deadLetters: (count: number) =>
       `${counted(count, "request", "requests")} could not be ingested`,
     rollback: (key: string) => `The flag ${key} was rolled back and is now off`,
