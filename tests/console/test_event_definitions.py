@@ -124,11 +124,15 @@ def test_a_viewer_changes_nothing(
 
 def test_properties_have_types_and_values(console: Console, project: Project) -> None:
     project.persons(ann={"plan": "pro"}, bob={"plan": 3})
-    project.events("paid", "ann", "bob", amount=7)
+    flag_value = {"$feature/dark-mode": True, "parts": [1]}
+    project.events("paid", "ann", "bob", amount=7, **flag_value)
     page = console.page
     console.open(project.at("properties"))
 
     grid = page.get_by_role("grid", name="Properties of events")
+    expect(grid.get_by_role("columnheader", name="Kinds of events with it")).to_be_visible()
+    expect(grid.get_by_role("row").filter(has_text="dark-mode")).to_contain_text("True or false1")
+    expect(grid.get_by_role("row").filter(has_text="parts")).to_contain_text("or other")
     expect(grid.get_by_role("row").filter(has_text="amount")).to_contain_text("Number")
     grid.get_by_role("row").filter(has_text="amount").click()
     dialog = page.get_by_role("dialog", name="amount")

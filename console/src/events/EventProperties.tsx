@@ -10,7 +10,7 @@ import { isSystemName, plainName, Visible } from "@/ui/properties";
 import { Loaded } from "@/ui/States";
 import { words } from "@/words/events";
 import { type PropertyDefinition, propertiesQuery, valuesQuery } from "./queries";
-import { typeName } from "./sampledProperties";
+import { definedType } from "./sampledProperties";
 import { TopValues } from "./TopValues";
 
 const SHOWN_FIRST = 20;
@@ -71,7 +71,7 @@ function PropertyItem({ property, event }: { property: PropertyDefinition; event
         <span className="min-w-0 grow">
           <Visible text={plainName(name)} />
         </span>
-        <Badge>{typeName(property.property_type)}</Badge>
+        <Badge>{definedType(property)}</Badge>
       </button>
       {isOpen && <Values name={name} event={event} />}
     </li>

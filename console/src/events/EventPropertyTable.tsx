@@ -8,7 +8,7 @@ import { Loaded } from "@/ui/States";
 import { type Column, DataTable, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/events";
 import { type PropertyDefinition, propertiesQuery } from "./queries";
-import { typeName } from "./sampledProperties";
+import { definedType } from "./sampledProperties";
 import type { ChangeProperties, PropertiesSearch } from "./search";
 
 const FIRST_SORT = "-events";
@@ -43,9 +43,9 @@ const columns: readonly Column<PropertyDefinition>[] = [
   {
     id: "type",
     header: words.property.type,
-    cell: (row) => typeName(row.property_type),
-    text: (row) => typeName(row.property_type),
-    width: 110,
+    cell: (row) => definedType(row),
+    text: (row) => definedType(row),
+    width: 160,
     sortable: true,
   },
   {

@@ -126,3 +126,11 @@ function typeOf(value: unknown): string {
       return value === null ? "unknown" : "object";
   }
 }
+
+const OF_FLAG = "$feature/";
+
+/** Return the type of a property of events: the server notes none for booleans, lists and objects. */
+export function definedType(property: { name: string; property_type: string | null }): string {
+  if (property.property_type !== null) return typeName(property.property_type);
+  return property.name.startsWith(OF_FLAG) ? words.types.Boolean : words.types.notScalar;
+}

@@ -71,6 +71,7 @@ export const words = {
     unnamed: "unnamed",
   },
   activity: { title: "Changes", none: "No changes yet." },
+  actions: "More actions",
   remove: {
     action: "Delete definition",
     title: "Delete this definition?",
@@ -91,7 +92,7 @@ export const words = {
     name: "Property",
     code: "Sent as",
     type: "Type",
-    events: "Events with this property",
+    events: "Kinds of events with it",
     share: "Share of sample",
     eventCount: (count: number) => (count >= 100 ? "100 or more" : formatNumber(count)),
     ownColumn: (bytes: number) =>
@@ -124,6 +125,7 @@ export const words = {
     list: "List",
     object: "Object",
     unknown: "Unknown",
+    notScalar: "True or false, or other",
   },
   count: formatNumber,
   commands: {
