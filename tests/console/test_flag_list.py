@@ -215,6 +215,31 @@ def test_many_flags_are_switched_tagged_and_deleted_and_all_is_taken_back(
     assert [stored(project, flag)["deleted"] for flag in flags] == [False] * 3
 
 
+def test_deleted_flags_are_listed_and_restored(console: Console, project: Project) -> None:
+    gone, taken = project.flag("gone"), project.flag("taken")
+    for flag in (gone, taken):
+        project.patch(f"/feature_flags/{flag['id']}/", deleted=True)
+    page = console.page
+    console.open(project.at("flags"))
+
+    page.get_by_role("link", name="Deleted flags").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Deleted flags")
+    expect(page.get_by_role("button", name="Restore taken")).to_be_visible()
+    console.expect_accessible()
+    project.flag("taken")
+    console.watch.expect_status(404, f"/feature_flags/{taken['id']}/")
+    page.get_by_role("button", name="Restore taken").click()
+    console.expect_toast("taken cannot be restored any more: another flag has taken its key.")
+    expect(page.get_by_role("button", name="Restore taken")).to_have_count(0)
+    page.get_by_role("button", name="Restore gone").click()
+    console.expect_toast("Restored gone. It is on.")
+
+    expect(page.get_by_text("No deleted flags.")).to_be_visible()
+    page.get_by_role("link", name="Feature flags").last.click()
+    expect(switch(console, "gone")).to_be_visible()
+    assert not stored(project, gone)["deleted"]
+
+
 def test_many_flags_are_changed_only_after_a_question(console: Console, project: Project) -> None:
     flags = [project.flag(f"f{number}", active=number > 0) for number in range(6)]
     page = console.page
@@ -234,6 +259,17 @@ def test_many_flags_are_changed_only_after_a_question(console: Console, project:
     dialog.get_by_role("button", name="Switch off").click()
     console.expect_toast("5 flags switched off.")
     assert [stored(project, flag)["active"] for flag in flags] == [False] * 6
+
+
+def test_the_list_says_where_a_flag_is_evaluated(console: Console, project: Project) -> None:
+    project.flag("server", evaluation_runtime="server")
+    project.flag("client", evaluation_runtime="client", evaluation_contexts=["web"])
+    console.open(project.at("flags"))
+
+    expect(row(console, "server")).to_contain_text("Everyone; only on servers")
+    expect(row(console, "client")).to_contain_text(
+        "Everyone; only in browsers and apps; only in the context web"
+    )
 
 
 def test_the_rules_of_a_flag_that_is_off_are_not_said_to_hold(

@@ -1,9 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { Flag, Plus } from "lucide-react";
+import { Link, useSearch } from "@tanstack/react-router";
+import { Flag, Plus, Trash2 } from "lucide-react";
 import { useCanEdit, useProject, useProjectId } from "@/app/session";
 import { Button, LinkButton } from "@/ui/Button";
 import { Code } from "@/ui/Copy";
-import { Page } from "@/ui/Page";
+import { lazyPart } from "@/ui/lazyPart";
+import { LINK, Page } from "@/ui/Page";
 import { Empty, Loaded } from "@/ui/States";
 import { Tooltip } from "@/ui/Tooltip";
 import { words } from "@/words/flagList";
@@ -13,12 +15,52 @@ import { useHost } from "./queries";
 import { snippet } from "./snippets";
 import { useFlagChanges } from "./useFlagChanges";
 
+const DeletedFlags = lazyPart(
+  "deleted flags",
+  async () => (await import("./list/DeletedFlags")).DeletedFlags,
+);
+
 export default function FlagsPage() {
+  const projectId = useProjectId();
+  const { deleted } = useSearch({ from: "/signed-in/project/$projectId/flags" });
+  if (!deleted) return <LiveFlags />;
+  return (
+    <Page
+      title={words.deleted.title}
+      description={words.deleted.hint}
+      back={
+        <Link to="/project/$projectId/flags" params={{ projectId }} className={LINK}>
+          {words.title}
+        </Link>
+      }
+    >
+      <DeletedFlags projectId={projectId} />
+    </Page>
+  );
+}
+
+function LiveFlags() {
   const projectId = useProjectId();
   useFlagChanges(projectId);
   const list = useQuery(flagListQuery(projectId));
   return (
-    <Page title={words.title} actions={<NewFlag />}>
+    <Page
+      title={words.title}
+      actions={
+        <>
+          <LinkButton
+            look="quiet"
+            icon={Trash2}
+            to="/project/$projectId/flags"
+            params={{ projectId }}
+            search={{ deleted: true }}
+          >
+            {words.deleted.link}
+          </LinkButton>
+          <NewFlag />
+        </>
+      }
+    >
       <Loaded query={list} rows={8}>
         {(loaded) =>
           loaded.total === 0 ? (

@@ -63,6 +63,18 @@ export const words = {
   noneHint:
     "A flag controls who gets a feature, without a new release. Create one and check it in your code by its key:",
   snippet: "code that checks a flag",
+  deleted: {
+    link: "Deleted flags",
+    title: "Deleted flags",
+    hint: "A deleted flag is false for everyone. It can be restored with everything it had, until a new flag takes its key: it is then gone for good.",
+    none: "No deleted flags.",
+    description: "Description",
+    restore: "Restore",
+    restoreOf: (key: string) => `Restore ${key}`,
+    restored: (key: string, isOn: boolean) =>
+      isOn ? `Restored ${key}. It is on.` : `Restored ${key}. It is off.`,
+    gone: (key: string) => `${key} cannot be restored any more: another flag has taken its key.`,
+  },
   noMatch: "No flags match.",
   clear: "Clear filters",
   bulk: {

@@ -9,11 +9,13 @@ export interface FlagListSearch {
   by?: number;
   /** Id of a column, with `-` for descending. */
   sort?: string;
+  /** Shows the deleted flags, and not the others. */
+  deleted?: true;
 }
 
 /** Parameters that cannot be read are ignored. */
 export function readFlagListSearch(search: Record<string, unknown>): FlagListSearch {
-  const { q, active, type, stale, tag, by, sort } = search;
+  const { q, active, type, stale, tag, by, sort, deleted } = search;
   return {
     ...(isFilled(q) && { q }),
     ...(typeof active === "boolean" && { active }),
@@ -22,6 +24,7 @@ export function readFlagListSearch(search: Record<string, unknown>): FlagListSea
     ...(isFilled(tag) && { tag }),
     ...(typeof by === "number" && Number.isSafeInteger(by) && { by }),
     ...(isFilled(sort) && { sort }),
+    ...(deleted === true && { deleted }),
   };
 }
 
@@ -30,6 +33,6 @@ function isFilled(found: unknown): found is string {
 }
 
 /** Return whether the search leaves out any flag. */
-export function isFiltered({ sort: _, ...filters }: FlagListSearch): boolean {
+export function isFiltered({ sort: _, deleted: __, ...filters }: FlagListSearch): boolean {
   return Object.keys(filters).length > 0;
 }
