@@ -9,6 +9,7 @@ from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
 from tests.console.screen import Console
+from tests.support.awaited import until
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -143,13 +144,58 @@ def test_a_cohort_is_deleted_and_restored(console: Console, people: Project) -> 
     console.open(people.at(f"cohorts/{cohort['id']}"))
     page = console.page
 
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Delete", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohorts")
     expect(page.get_by_role("link", name="Payers")).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
 
     expect(page.get_by_role("link", name="Payers")).to_be_visible()
     assert people.get(f"/cohorts/{cohort['id']}/")["deleted"] is False
+
+
+def test_a_cohort_that_was_deleted_long_ago_is_found_and_restored(
+    console: Console, people: Project
+) -> None:
+    cohort = people.cohort("Payers", has("plan", ["pro"]))
+    people.cohort("Others", has("plan", ["free"]))
+    people.patch(f"/cohorts/{cohort['id']}/", deleted=True)
+    console.open(people.at("cohorts"))
+    page = console.page
+
+    page.get_by_role("link", name="Deleted cohorts").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Deleted cohorts")
+    expect(page.get_by_role("link", name="Others")).to_have_count(0)
+    console.expect_accessible()
+    page.get_by_role("link", name="Payers").click()
+    expect(page.get_by_text("This cohort is deleted")).to_be_visible()
+    page.get_by_role("button", name="Restore").click()
+
+    expect(page.get_by_text("This cohort is deleted")).to_have_count(0)
+    assert people.get("/cohorts/", deleted="true")["results"] == []
+
+
+def test_a_cohort_is_calculated_now_and_says_when_it_is_next(
+    console: Console, people: Project
+) -> None:
+    cohort = people.cohort("Payers", has("plan", ["pro"]))
+    console.open(people.at(f"cohorts/{cohort['id']}?tab=criteria"))
+    page = console.page
+    expect(page.get_by_text("Calculated again in")).to_be_visible()
+    before = people.get(f"/cohorts/{cohort['id']}/")["count"]
+    people.persons(new={"plan": "pro", "email": "new@corp.example"})
+    console.open(people.at(f"cohorts/{cohort['id']}?tab=criteria"))
+    expect(page.get_by_text(f"The cohort has {before} member")).to_be_visible()
+    console.expect_accessible()
+
+    page.get_by_role("button", name="Calculate now").click()
+
+    expect(page.get_by_text(f"The cohort has {before} member")).to_have_count(0)
+    expect(page.get_by_text(f"{before + 1} person", exact=False).first).to_be_visible()
+    until(
+        lambda: people.get(f"/cohorts/{cohort['id']}/")["count"] == before + 1,
+        "the cohort is not calculated",
+    )
 
 
 def test_the_list_says_who_uses_a_cohort_and_a_used_one_is_not_deleted(
@@ -166,7 +212,8 @@ def test_the_list_says_who_uses_a_cohort_and_a_used_one_is_not_deleted(
     page.get_by_role("tab", name="Used by").click()
     expect(page.get_by_role("link", name="beta")).to_be_visible()
     console.watch.expect_status(400, "/cohorts/")
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Delete", exact=True).click()
 
     console.expect_toast("This cohort is used in 1 active feature flag")
 
@@ -179,5 +226,5 @@ def test_a_viewer_changes_no_cohort(
 
     console.open(people.at(f"cohorts/{cohort['id']}?tab=criteria"))
 
-    expect(console.page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
+    expect(console.page.get_by_role("button", name="Calculate now")).to_be_disabled()
     expect(console.page.get_by_role("combobox", name="Kind of condition")).to_be_disabled()

@@ -1,13 +1,14 @@
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Copy, Pencil, RotateCcw, Trash2 } from "lucide-react";
+import { Copy, Ellipsis, Pencil, RefreshCw, RotateCcw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { errorOf } from "@/lib/errors";
-import { Button } from "@/ui/Button";
+import { Button, IconButton } from "@/ui/Button";
 import { FormDialog } from "@/ui/Dialog";
 import { TextAreaField, TextField } from "@/ui/Field";
+import { Menu, MenuItem } from "@/ui/Menu";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/cohorts";
 import type { Cohort } from "./queries";
@@ -19,26 +20,61 @@ export function CohortActions({ cohort }: { cohort: Cohort }) {
   const canEdit = useCanEdit();
   const [isRenaming, setRenaming] = useState(false);
   const duplicate = useDuplicate(cohort);
+  const { remove, restore } = useDeletion(cohort);
   const hint = canEdit ? undefined : words.viewerHint;
   return (
     <>
+      {cohort.deleted && (
+        <Button
+          icon={RotateCcw}
+          disabled={!canEdit}
+          title={hint}
+          onClick={() => void restore().catch(toastError)}
+        >
+          {words.restore}
+        </Button>
+      )}
+      {!cohort.is_static && !cohort.deleted && <CalculateButton cohort={cohort} hint={hint} />}
       <Button icon={Pencil} disabled={!canEdit} title={hint} onClick={() => setRenaming(true)}>
         {words.rename}
       </Button>
-      {!cohort.is_static && (
-        <Button
-          icon={Copy}
-          disabled={!canEdit}
-          title={hint ?? words.duplicateHint}
-          isBusy={duplicate.isPending}
-          onClick={() => duplicate.mutate()}
+      <Menu trigger={<IconButton icon={Ellipsis} label={words.more} look="default" />}>
+        {!cohort.is_static && (
+          <MenuItem
+            icon={Copy}
+            disabled={!canEdit || duplicate.isPending}
+            onSelect={() => duplicate.mutate()}
+          >
+            {words.duplicate}
+          </MenuItem>
+        )}
+        <MenuItem
+          icon={Trash2}
+          isDanger
+          disabled={!canEdit || cohort.deleted}
+          onSelect={() => void remove()}
         >
-          {words.duplicate}
-        </Button>
-      )}
-      <DeleteButton cohort={cohort} canEdit={canEdit} />
+          {words.remove}
+        </MenuItem>
+      </Menu>
       {isRenaming && <RenameDialog cohort={cohort} onClose={() => setRenaming(false)} />}
     </>
+  );
+}
+
+/** A change of nothing calculates the cohort as it is. */
+function CalculateButton({ cohort, hint }: { cohort: Cohort; hint: string | undefined }) {
+  const change = useCohortChange(cohort.id);
+  return (
+    <Button
+      icon={RefreshCw}
+      disabled={hint !== undefined}
+      title={hint}
+      isBusy={change.isPending || cohort.is_calculating}
+      onClick={() => change.mutate({}, { onError: toastError })}
+    >
+      {cohort.is_calculating ? words.calculating : words.calculate}
+    </Button>
   );
 }
 
@@ -66,7 +102,7 @@ function useDuplicate(cohort: Cohort) {
 }
 
 /** Deleting can be taken back: here, and for ten seconds by the toast. */
-function DeleteButton({ cohort, canEdit }: { cohort: Cohort; canEdit: boolean }) {
+function useDeletion(cohort: Cohort) {
   const projectId = useProjectId();
   const navigate = route.useNavigate();
   const change = useCohortChange(cohort.id);
@@ -81,20 +117,7 @@ function DeleteButton({ cohort, canEdit }: { cohort: Cohort; canEdit: boolean })
     toast({ text: words.removed(cohort.name || words.untitled), undo: restore });
     await navigate({ to: "/project/$projectId/cohorts", params: { projectId } });
   };
-  const common = {
-    disabled: !canEdit,
-    title: canEdit ? undefined : words.viewerHint,
-    isBusy: change.isPending,
-  };
-  return cohort.deleted ? (
-    <Button {...common} icon={RotateCcw} onClick={() => void restore().catch(toastError)}>
-      {words.restore}
-    </Button>
-  ) : (
-    <Button {...common} icon={Trash2} look="danger" onClick={() => void remove()}>
-      {words.remove}
-    </Button>
-  );
+  return { remove, restore };
 }
 
 function RenameDialog({ cohort, onClose }: { cohort: Cohort; onClose: () => void }) {

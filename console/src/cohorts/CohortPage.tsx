@@ -78,6 +78,7 @@ function Summary({ cohort }: { cohort: Cohort }) {
         <span>
           {words.calculatedAt} <Time at={cohort.last_calculation} />
         </span>
+        <NextCalculation cohort={cohort} />
       </div>
       {cohort.deleted && <Notice tone="warn">{words.deleted}</Notice>}
       {errors > 0 && (
@@ -91,6 +92,18 @@ function Summary({ cohort }: { cohort: Cohort }) {
         </Notice>
       )}
     </>
+  );
+}
+
+/** When the members are found again, of which the criteria may match others by now. */
+function NextCalculation({ cohort }: { cohort: Cohort }) {
+  const { next_calculation: next, is_static, is_calculating, deleted } = cohort;
+  if (is_static || is_calculating || deleted) return null;
+  if (next === null) return <span>{words.notAgain}</span>;
+  return (
+    <span>
+      {words.nextAt} <Time at={next} />
+    </span>
   );
 }
 

@@ -1,13 +1,13 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
-import { Plus, UsersRound } from "lucide-react";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { Plus, Trash2, UsersRound } from "lucide-react";
 import { useMemo } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { useTyped } from "@/lib/hooks";
 import { everyRow } from "@/lib/paging";
 import { LinkButton } from "@/ui/Button";
 import { SearchInput } from "@/ui/Field";
-import { Page } from "@/ui/Page";
+import { LINK, Page } from "@/ui/Page";
 import { Select } from "@/ui/Select";
 import { Empty, Failed, Skeleton } from "@/ui/States";
 import { DataTable } from "@/ui/table";
@@ -33,17 +33,22 @@ export default function CohortsPage() {
   const columns = useMemo(() => columnsOf(flagCounts), [flagCounts]);
   const total = cohorts.data?.pages[0]?.count;
   const isAsked = search.q !== undefined || search.kind !== undefined;
+  const isEmpty = rows.length === 0 && !isAsked && !search.deleted;
   const change = (next: CohortsSearch) => void navigate({ search: next, replace: true });
   return (
     <Page
-      title={words.title}
-      description={words.description}
-      actions={<NewCohort projectId={projectId} />}
+      {...(search.deleted
+        ? { title: words.deletedTitle, description: words.deletedHint, back: <Back /> }
+        : {
+            title: words.title,
+            description: words.description,
+            actions: <ListActions projectId={projectId} />,
+          })}
     >
       {cohorts.isError && <Failed error={cohorts.error} onRetry={() => void cohorts.refetch()} />}
       {cohorts.isPending && <Skeleton rows={6} />}
-      {cohorts.isSuccess && rows.length === 0 && !isAsked && <NoCohorts />}
-      {cohorts.isSuccess && (rows.length > 0 || isAsked) && (
+      {cohorts.isSuccess && isEmpty && <NoCohorts />}
+      {cohorts.isSuccess && !isEmpty && (
         <DataTable<Cohort>
           name="cohorts"
           label={words.title}
@@ -65,7 +70,7 @@ export default function CohortsPage() {
               everyRow((next) => readCohorts(projectId, search, next, CSV_PAGE, signal)),
           }}
           toolbar={<Toolbar search={search} onChange={change} />}
-          empty={words.noMatch}
+          empty={search.deleted && !isAsked ? words.noDeleted : words.noMatch}
         />
       )}
     </Page>
@@ -114,6 +119,31 @@ function Toolbar({ search, onChange }: ToolbarProps) {
           })
         }
       />
+    </>
+  );
+}
+
+function Back() {
+  return (
+    <Link to="/project/$projectId/cohorts" params={{ projectId: useProjectId() }} className={LINK}>
+      {words.title}
+    </Link>
+  );
+}
+
+function ListActions({ projectId }: { projectId: string }) {
+  return (
+    <>
+      <LinkButton
+        look="quiet"
+        icon={Trash2}
+        to="/project/$projectId/cohorts"
+        params={{ projectId }}
+        search={{ deleted: true }}
+      >
+        {words.deletedTitle}
+      </LinkButton>
+      <NewCohort projectId={projectId} />
     </>
   );
 }

@@ -74,7 +74,7 @@ function CriteriaForm({ cohort, stored }: { cohort: Cohort; stored: Group }) {
           </div>
         )}
       </div>
-      <Preview criteria={criteria} />
+      <Preview criteria={criteria} saved={draft === null ? cohort : undefined} />
     </div>
   );
 }

@@ -16,7 +16,7 @@ export const ACTIVITY_PAGE = 20;
 
 export function readCohorts(
   projectId: string,
-  { q, kind }: CohortsSearch,
+  { q, kind, deleted }: CohortsSearch,
   next: string | null,
   limit: number,
   signal: AbortSignal,
@@ -26,6 +26,7 @@ export function readCohorts(
     limit,
     ...(q !== undefined && { search: q }),
     ...(kind !== undefined && { type: kind }),
+    ...(deleted !== undefined && { deleted }),
     ...(offset !== undefined && { offset: Number(offset) }),
   };
   return dataOf(

@@ -16,6 +16,8 @@ export type CohortKind = (typeof COHORT_KINDS)[number];
 export interface CohortsSearch {
   q?: string;
   kind?: CohortKind;
+  /** Shows the deleted cohorts, and not the others. */
+  deleted?: true;
 }
 
 export interface CohortSearch {
@@ -27,7 +29,11 @@ export interface CohortSearch {
 }
 
 export const readCohortsSearch = (given: Given): CohortsSearch =>
-  present<CohortsSearch>({ q: textOf(given.q), kind: choiceOf(COHORT_KINDS, given.kind) });
+  present<CohortsSearch>({
+    q: textOf(given.q),
+    kind: choiceOf(COHORT_KINDS, given.kind),
+    deleted: given.deleted === true ? true : undefined,
+  });
 
 export const readCohortSearch = (given: Given): CohortSearch =>
   present<CohortSearch>({

@@ -34,9 +34,18 @@ export const words = {
   emptyHint:
     "A cohort is a reusable group of people for insights and flags: paying users, returning visitors, invited testers.",
   noMatch: "No cohorts match.",
+  deletedTitle: "Deleted cohorts",
+  deletedHint:
+    "Open a cohort to restore it. A dynamic one is then calculated again; a static one keeps its members if it was deleted less than a week ago.",
+  noDeleted: "No deleted cohorts.",
   deleted: "This cohort is deleted. It is hidden from lists, and no flag matches it.",
   restore: "Restore",
   calculatedAt: "Calculated",
+  nextAt: "Calculated again",
+  notAgain: "Failed too often: it is calculated again when you change it or calculate it now.",
+  calculate: "Calculate now",
+  calculating: "Calculating…",
+  more: "More actions",
   persons: (count: number) => counted(count, "person", "persons"),
   notCounted: "not counted yet",
   failedTitle: "The last calculation failed",
@@ -47,7 +56,6 @@ export const words = {
   save: "Save",
   saved: "Cohort saved",
   duplicate: "Duplicate as static",
-  duplicateHint: "A static cohort with the members of the last calculation.",
   duplicated: "Duplicating the cohort…",
   remove: "Delete",
   removed: (name: string) => `Deleted ${name}`,
@@ -108,6 +116,9 @@ export const words = {
   },
   builder: {
     live: "Who matches now",
+    members: (count: number) =>
+      `The cohort has ${counted(count, "member", "members")}, as calculated`,
+    untilThen: ". The next calculation counts again.",
     counting: "Counting…",
     incomplete: "Complete every condition to see who matches.",
     matches: (count: number) => `${counted(count, "person matches", "persons match")} now`,

@@ -10,7 +10,7 @@ import { ErrorNote, Skeleton } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/cohorts";
 import { formatNumber } from "@/words/format";
-import { previewQuery } from "../queries";
+import { type Cohort, previewQuery } from "../queries";
 import { type Group, isCompleteGroup, kindOf, type Leaf, leavesOf, wireFilters } from "./model";
 
 const WORDS = words.builder;
@@ -18,8 +18,14 @@ const SETTLED_MS = 400;
 const VALUE_MAX = 80;
 const EVENTS_MAX = 3;
 
+interface Props {
+  criteria: Group;
+  /** The calculated cohort with these criteria, whose members may be others than match now. */
+  saved?: Cohort | undefined;
+}
+
 /** The number of persons who match now, and a sample with the values that make them match. */
-export function Preview({ criteria }: { criteria: Group }) {
+export function Preview({ criteria, saved }: Props) {
   const settled = useSettled(criteria, SETTLED_MS);
   const isComplete = isCompleteGroup(settled);
   const preview = useQuery({
@@ -42,6 +48,9 @@ export function Preview({ criteria }: { criteria: Group }) {
           <p role="status" className="font-semibold text-lg">
             {isBusy ? WORDS.counting : WORDS.matches(preview.data.count)}
           </p>
+          {!isBusy && saved !== undefined && (
+            <OtherCount cohort={saved} matching={preview.data.count} />
+          )}
           <p className="text-ink-2">{preview.data.sentence}</p>
           <p className="text-ink-3 text-sm">
             {WORDS.cost(formatNumber(preview.data.rows_read), preview.data.seconds.toFixed(2))}
@@ -50,6 +59,18 @@ export function Preview({ criteria }: { criteria: Group }) {
         </>
       )}
     </section>
+  );
+}
+
+/** Why the number of members is not that of those who match now. */
+function OtherCount({ cohort, matching }: { cohort: Cohort; matching: number }) {
+  const { count, last_calculation: at, is_calculating: isCalculating } = cohort;
+  if (count === null || at === null || isCalculating || count === matching) return null;
+  return (
+    <p className="text-ink-2">
+      {WORDS.members(count)} <Time at={at} />
+      {WORDS.untilThen}
+    </p>
   );
 }
 
