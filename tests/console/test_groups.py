@@ -38,6 +38,13 @@ def test_groups_are_listed_by_type_and_searched(console: Console, companies: Pro
     page.get_by_role("tab", name="team").click()
     expect(page.get_by_role("link", name="red")).to_be_visible()
     page.get_by_role("tab", name="company").click()
+    page.get_by_role("button", name="Key").click()
+    expect(page.get_by_role("link").filter(has_text="a").nth(0)).to_be_visible()
+    first = page.locator("tr[data-index='0']")
+    expect(first).to_contain_text(HOSTILE)
+    page.get_by_role("button", name="Key").click()
+    expect(first).to_contain_text("acme")
+    assert "sort=-key" in page.url
     page.get_by_role("searchbox", name="Search for groups").fill("enterprise")
 
     expect(page.get_by_role("link", name=HOSTILE)).to_have_count(0)

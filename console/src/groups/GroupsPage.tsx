@@ -12,9 +12,9 @@ import { SearchInput } from "@/ui/Field";
 import { Page } from "@/ui/Page";
 import { Empty, Failed, Loaded, Skeleton } from "@/ui/States";
 import { Tabs } from "@/ui/Tabs";
-import { DataTable } from "@/ui/table";
+import { DataTable, orderOf, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/groups";
-import { columnsOf } from "./columns";
+import { columnsOf, ORDERS } from "./columns";
 import { type Group, type GroupType, groupsQuery, groupTypesQuery, readGroups } from "./queries";
 
 const route = getRouteApi("/signed-in/project/$projectId/groups");
@@ -59,7 +59,9 @@ function GroupsOfType({ type }: { type: GroupType }) {
     (q) => void navigate({ search: q ? { ...others, q } : others, replace: true }),
   );
   const index = type.group_type_index;
-  const groups = useInfiniteQuery(groupsQuery(projectId, index, search.q ?? ""));
+  const sort = readSort(search.sort ?? "");
+  const question = { search: search.q ?? "", order: orderOf(sort, ORDERS) };
+  const groups = useInfiniteQuery(groupsQuery(projectId, index, question));
   const rows = useMemo(
     () => groups.data?.pages.flatMap((page) => page.results) ?? [],
     [groups.data],
@@ -80,6 +82,13 @@ function GroupsOfType({ type }: { type: GroupType }) {
           `/project/${projectId}/groups/${index}/${encodeURIComponent(group.group_key)}`
         }
         {...(total !== undefined && { total })}
+        sort={sort}
+        onSort={(next) => {
+          const { sort: _, ...kept } = search;
+          const written = writeSort(next);
+          void navigate({ search: written ? { ...kept, sort: written } : kept, replace: true });
+        }}
+        isSortedByServer
         more={{
           hasMore: groups.hasNextPage,
           isLoading: groups.isFetchingNextPage,
@@ -88,9 +97,7 @@ function GroupsOfType({ type }: { type: GroupType }) {
         csv={{
           fileName: words.csvName(type.group_type),
           all: (signal) =>
-            everyRow((next) =>
-              readGroups(projectId, index, search.q ?? "", next, CSV_PAGE, signal),
-            ),
+            everyRow((next) => readGroups(projectId, index, question, next, CSV_PAGE, signal)),
         }}
         toolbar={
           <SearchInput

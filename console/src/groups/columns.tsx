@@ -5,12 +5,16 @@ import { words } from "@/words/groups";
 import type { Group } from "./queries";
 
 const PROPERTIES_MAX = 60;
+const NAME = "name";
+/** By the id of a column, the field by which the server sorts. */
+export const ORDERS: Readonly<Record<string, string>> = { key: "group_key", created: "created_at" };
 
 const KEY: Column<Group> = {
   id: "key",
   header: words.columns.key,
   fixed: true,
-  grow: true,
+  sortable: true,
+  width: 220,
   cell: (group) => <Visible text={group.group_key} />,
   text: (group) => group.group_key,
 };
@@ -18,6 +22,7 @@ const KEY: Column<Group> = {
 const CREATED: Column<Group> = {
   id: "created",
   header: words.columns.created,
+  sortable: true,
   width: 130,
   cell: (group) => <Time at={group.created_at} />,
   text: (group) => new Date(group.created_at),
@@ -39,6 +44,7 @@ function propertyColumn(name: string): Column<Group> {
   return {
     id: `property ${name}`,
     header: plainName(name),
+    ...(name === NAME ? { width: 240 } : { grow: true, width: 120 }),
     cell: ({ group_properties: properties }) =>
       properties[name] === undefined ? null : <PropertyValue value={properties[name]} />,
     text: ({ group_properties: properties }) =>

@@ -22,10 +22,16 @@ export const groupTypesQuery = (projectId: string) =>
     staleTime: 60_000,
   });
 
+/** order: as the API accepts it; empty for the newest first */
+export interface GroupsQuestion {
+  search: string;
+  order: string;
+}
+
 export function readGroups(
   projectId: string,
   typeIndex: number,
-  search: string,
+  { search, order }: GroupsQuestion,
   next: string | null,
   limit: number,
   signal: AbortSignal,
@@ -35,6 +41,7 @@ export function readGroups(
     group_type_index: String(typeIndex),
     limit,
     ...(search && { search }),
+    ...(order && { order }),
     ...(offset !== undefined && { offset: Number(offset) }),
   };
   return dataOf(
@@ -45,11 +52,11 @@ export function readGroups(
   );
 }
 
-export const groupsQuery = (projectId: string, typeIndex: number, search: string) =>
+export const groupsQuery = (projectId: string, typeIndex: number, question: GroupsQuestion) =>
   infiniteQueryOptions({
-    queryKey: ["groups", projectId, "list", typeIndex, search],
+    queryKey: ["groups", projectId, "list", typeIndex, question],
     queryFn: ({ pageParam, signal }) =>
-      readGroups(projectId, typeIndex, search, pageParam, PAGE, signal),
+      readGroups(projectId, typeIndex, question, pageParam, PAGE, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,

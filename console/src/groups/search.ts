@@ -7,6 +7,8 @@ export interface GroupsSearch {
   /** Index of the group type. */
   type?: number;
   q?: string;
+  /** Id of a column, with `-` for descending. */
+  sort?: string;
 }
 
 export interface GroupSearch {
@@ -19,6 +21,7 @@ export const readGroupsSearch = (given: Given): GroupsSearch =>
   present<GroupsSearch>({
     type: typeof given.type === "number" && given.type > 0 ? given.type : undefined,
     q: textOf(given.q),
+    sort: textOf(given.sort),
   });
 
 export const readGroupSearch = (given: Given): GroupSearch =>

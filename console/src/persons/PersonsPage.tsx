@@ -1,4 +1,4 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Users } from "lucide-react";
 import { useMemo } from "react";
@@ -9,11 +9,17 @@ import { Button, LinkButton } from "@/ui/Button";
 import { Code } from "@/ui/Copy";
 import { Page } from "@/ui/Page";
 import { Empty, Failed, Skeleton } from "@/ui/States";
-import { DataTable } from "@/ui/table";
+import { DataTable, orderOf, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/persons";
-import { columnsOf, HIDDEN_AT_FIRST } from "./columns";
+import { columnsOf, HIDDEN_AT_FIRST, ORDERS } from "./columns";
 import { PersonsToolbar } from "./PersonsToolbar";
-import { type Person, type PersonsQuestion, personsQuery, readPersons } from "./queries";
+import {
+  type Person,
+  type PersonsQuestion,
+  personsCountQuery,
+  personsQuery,
+  readPersons,
+} from "./queries";
 import type { PersonsSearch } from "./search";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons");
@@ -23,7 +29,11 @@ export default function PersonsPage() {
   const projectId = useProjectId();
   const search = route.useSearch();
   const change = useSearchChange();
-  const persons = useInfiniteQuery(personsQuery(projectId, search));
+  const { sort: sortText, ...asked } = search;
+  const sort = readSort(sortText ?? "");
+  const question = { ...asked, order: orderOf(sort, ORDERS) };
+  const persons = useInfiniteQuery(personsQuery(projectId, question));
+  const counted = useQuery(personsCountQuery(projectId, question)).data;
   const rows = useMemo(
     () => persons.data?.pages.flatMap((page) => page.results) ?? [],
     [persons.data],
@@ -57,6 +67,16 @@ export default function PersonsPage() {
             rowId={(person) => person.id}
             rowLabel={(person) => person.name}
             hrefOf={(person) => `/project/${projectId}/persons/${person.id}`}
+            sort={sort}
+            onSort={(next) => {
+              const written = writeSort(next);
+              change(written ? { ...asked, sort: written } : asked);
+            }}
+            isSortedByServer
+            {...(counted !== undefined && {
+              total: counted.count,
+              isTotalMore: !counted.is_exact,
+            })}
             more={{
               hasMore: persons.hasNextPage,
               isLoading: persons.isFetchingNextPage,
@@ -64,7 +84,7 @@ export default function PersonsPage() {
             }}
             csv={{
               fileName: words.csvName,
-              all: (signal) => everyPerson(projectId, search, signal),
+              all: (signal) => everyPerson(projectId, question, signal),
             }}
             toolbar={<PersonsToolbar search={search} onChange={change} />}
             empty={<NoMatch onClear={() => change({})} />}

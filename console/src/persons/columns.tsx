@@ -7,6 +7,12 @@ import type { Person } from "./queries";
 import { emailOf, identifiedFirst } from "./queries";
 
 const PROPERTIES_MAX = 60;
+/** By the id of a column, the field by which the server sorts. Names are mostly e-mail addresses. */
+export const ORDERS: Readonly<Record<string, string>> = {
+  name: "email",
+  email: "email",
+  created: "created_at",
+};
 
 const FIRST: readonly Column<Person>[] = [
   {
@@ -14,6 +20,7 @@ const FIRST: readonly Column<Person>[] = [
     header: words.columns.name,
     fixed: true,
     grow: true,
+    sortable: true,
     cell: (person) => <TwoLines text={person.name || words.unnamed} />,
     text: (person) => person.name,
   },
@@ -21,6 +28,7 @@ const FIRST: readonly Column<Person>[] = [
     id: "email",
     header: words.columns.email,
     grow: true,
+    sortable: true,
     cell: (person) => <TwoLines text={emailOf(person)} />,
     text: emailOf,
   },
@@ -52,6 +60,7 @@ const FIRST: readonly Column<Person>[] = [
   {
     id: "created",
     header: words.columns.created,
+    sortable: true,
     width: 130,
     cell: (person) => <Time at={person.created_at} />,
     text: (person) => new Date(person.created_at),

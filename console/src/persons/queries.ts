@@ -19,6 +19,8 @@ export interface PersonsQuestion {
   q?: string | undefined;
   in?: "name" | undefined;
   filters?: readonly PropertyFilter[] | undefined;
+  /** As the API accepts it; empty for the newest first. */
+  order?: string | undefined;
 }
 
 const nameContains = (text: string): PropertyFilter => ({
@@ -48,6 +50,7 @@ export async function readPersons(
   const query = {
     ...listQuery(question),
     limit,
+    ...(question.order && { order: question.order }),
     ...(offset !== undefined && { offset: Number(offset) }),
     ...(after !== undefined && { after }),
   };
@@ -65,6 +68,20 @@ export const personsQuery = (projectId: string, question: PersonsQuestion) =>
     queryFn: ({ pageParam, signal }) => readPersons(projectId, question, pageParam, PAGE, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
+    placeholderData: keepPreviousData,
+  });
+
+/** How many persons the list has, up to a number that is counted in no time. */
+export const personsCountQuery = (projectId: string, question: PersonsQuestion) =>
+  queryOptions({
+    queryKey: ["persons", projectId, "count", listQuery(question)],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/persons/count/", {
+          params: { path: { project_id: projectId }, query: listQuery(question) },
+          signal,
+        }),
+      ),
     placeholderData: keepPreviousData,
   });
 

@@ -19,6 +19,8 @@ export interface PersonsSearch {
   q?: string;
   in?: "name";
   filters?: PropertyFilter[];
+  /** Id of a column, with `-` for descending. */
+  sort?: string;
 }
 
 export interface PersonSearch {
@@ -40,6 +42,7 @@ export const readPersonsSearch = (given: Given): PersonsSearch =>
     q: textOf(given.q),
     in: choiceOf(["name"], given.in),
     filters: filtersOf(given.filters),
+    sort: textOf(given.sort),
   });
 
 export const readPersonSearch = (given: Given): PersonSearch =>

@@ -14,6 +14,8 @@ export const words = {
   rows: (shown: number) => counted(shown, "row", "rows"),
   rowsOf: (shown: number, total: number) =>
     `${formatNumber(shown)} of ${counted(total, "row", "rows")}`,
+  rowsOfMore: (shown: number, total: number) =>
+    `${formatNumber(shown)} of more than ${counted(total, "row", "rows")}`,
   rowsSoFar: (shown: number) => `${counted(shown, "row", "rows")} so far`,
   selected: (count: number) => `${formatNumber(count)} selected`,
   selectAll: "Select all rows",

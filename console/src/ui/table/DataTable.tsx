@@ -88,12 +88,16 @@ function shownColumns<Row>(
 }
 
 function gridProps<Row extends object>(props: DataTableProps<Row>) {
-  const { label, rowLabel, onOpen, hrefOf, selection, more, total, empty, maxHeight } = props;
+  const { label, rowLabel, onOpen, hrefOf, selection, more, empty, maxHeight } = props;
+  const total = props.isTotalMore ? undefined : props.total;
   return { label, rowLabel, onOpen, hrefOf, selection, more, total, empty, maxHeight };
 }
 
-function countOf<Row>({ rows, total, more, selection }: DataTableProps<Row>): string {
+function countOf<Row>(props: DataTableProps<Row>): string {
+  const { rows, total, isTotalMore = false, more, selection } = props;
   if (selection && selection.selected.size > 0) return words.selected(selection.selected.size);
-  if (total !== undefined && total > rows.length) return words.rowsOf(rows.length, total);
+  if (total !== undefined && total > rows.length) {
+    return isTotalMore ? words.rowsOfMore(rows.length, total) : words.rowsOf(rows.length, total);
+  }
   return more?.hasMore ? words.rowsSoFar(rows.length) : words.rows(rows.length);
 }

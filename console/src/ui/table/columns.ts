@@ -35,6 +35,12 @@ export function readSort(text: string): Sort | null {
 export const writeSort = (sort: Sort | null): string =>
   sort === null ? "" : `${sort.descending ? "-" : ""}${sort.column}`;
 
+/** Return a sort as the API's `order`; "" for none. fields: by the id of a column */
+export function orderOf(sort: Sort | null, fields: Readonly<Record<string, string>>): string {
+  const field = sort === null ? undefined : fields[sort.column];
+  return field === undefined ? "" : `${sort?.descending ? "-" : ""}${field}`;
+}
+
 /** The default widths of columns, in pixels. */
 export const WIDTH = { fixed: 120, grow: 180, selection: 40 } as const;
 

@@ -38,6 +38,8 @@ export interface DataTableProps<Row> {
   more?: More;
   /** The number of all rows, if more exist than are loaded. */
   total?: number;
+  /** There are more than `total`: nobody counted further. */
+  isTotalMore?: boolean;
   csv?: CsvSource<Row>;
   empty?: ReactNode;
   toolbar?: ReactNode;
