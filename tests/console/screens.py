@@ -103,6 +103,12 @@ def _pressing(name: str) -> Prepare:
     return press
 
 
+def _delete_person(console: Console) -> None:
+    console.page.get_by_role("button", name="More actions").click()
+    console.page.get_by_role("menuitem", name="Delete…").click()
+    console.page.get_by_role("dialog").or_(console.page.get_by_role("alertdialog")).wait_for()
+
+
 def _edit_json(console: Console) -> None:
     console.press(".")
     console.page.get_by_role("dialog").wait_for()
@@ -132,6 +138,7 @@ SCREENS = (
     _in_project("keys", "", _show_keys),
     _in_project("live", "live"),
     _in_project("flags", "flags"),
+    _in_project("flags-deleted", "flags?deleted=true"),
     Screen("flags-none", lambda showcase: showcase.empty.at("flags")),
     _in_project("flag-new", "flags/new"),
     _flag("flag", "new-checkout"),
@@ -150,10 +157,11 @@ SCREENS = (
     _person("person-hostile", _attacker),
     *(_person(f"person-{tab}", _attacker, tab=tab) for tab in PERSON_TABS),
     _person("person-merge", _somebody, _pressing("Merge with…")),
-    _person("person-delete", _somebody, _pressing("Delete…")),
+    _person("person-delete", _somebody, _delete_person),
     _in_project("groups", "groups"),
     _in_project("group", "groups/0/company-3"),
     _in_project("cohorts", "cohorts"),
+    _in_project("cohorts-deleted", "cohorts?deleted=true"),
     _in_project("cohort-new", "cohorts/new"),
     _cohort("cohort", "paying"),
     _cohort("cohort-static", "static"),

@@ -1,5 +1,6 @@
 """Persons: found, read, changed, merged and deleted."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -225,7 +226,8 @@ def test_a_person_is_deleted_with_its_events_once_the_name_is_typed(
     console: Console, project: Project, ann: Json
 ) -> None:
     page = open_person(console, project, ann)
-    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Delete…").click()
     page.get_by_label("Also delete the events").check()
     remove = page.get_by_role("button", name="Delete", exact=True)
     expect(remove).to_be_disabled()
@@ -239,6 +241,26 @@ def test_a_person_is_deleted_with_its_events_once_the_name_is_typed(
     assert project.get("/persons/", distinct_id="ann")["results"] == []
 
 
+def test_all_data_of_a_person_is_saved_as_a_file(
+    console: Console, project: Project, ann: Json
+) -> None:
+    page = open_person(console, project, ann)
+    page.get_by_role("button", name="More actions").click()
+    console.expect_accessible()
+
+    with page.expect_download() as saving:
+        page.get_by_role("menuitem", name="Download all data").click()
+    console.expect_toast("The download has started.")
+    page.get_by_role("tab", name="Activity").click()
+
+    document = json.loads(saving.value.path().read_bytes())
+    assert saving.value.suggested_filename == f"person-{ann['id']}.json"
+    assert document["person"]["distinct_ids"] == ["ann"]
+    assert document["person"]["properties"]["bio"] == HOSTILE
+    assert "order placed" in [event["event"] for event in document["events"]]
+    expect(page.get_by_text("downloaded all data of the person")).to_be_visible()
+
+
 def test_a_viewer_changes_no_person(
     visit: Visit, installation: Installation, project: Project, ann: Json
 ) -> None:
@@ -246,8 +268,9 @@ def test_a_viewer_changes_no_person(
 
     page = open_person(console, project, ann, "?tab=properties")
 
-    expect(page.get_by_role("button", name="Delete…")).to_be_disabled()
     expect(page.get_by_role("button", name="Add property")).to_be_disabled()
+    page.get_by_role("button", name="More actions").click()
+    expect(page.get_by_role("menuitem", name="Delete…")).to_be_disabled()
 
 
 LAYOUT_SHIFT = """() => new Promise(resolve => {
@@ -268,3 +291,38 @@ def test_the_list_of_persons_does_not_move_while_it_is_loaded(
     console.open(project.at("persons"))
 
     assert console.page.evaluate(LAYOUT_SHIFT) < 0.05
+
+
+def test_persons_are_counted_and_sorted_by_the_server(console: Console, project: Project) -> None:
+    project.persons(**{f"u{n:03}": {"email": f"u{n:03}@corp.example"} for n in range(120)})
+    console.open(project.at("persons"))
+    page = console.page
+    expect(page.get_by_role("status").filter(has_text="of 120 rows")).to_be_visible()
+    first = page.locator("tr[data-index='0']")
+
+    page.get_by_role("button", name="Person", exact=True).click()
+    expect(first).to_contain_text("u000@corp.example")
+    page.get_by_role("button", name="Person", exact=True).click()
+    expect(first).to_contain_text("u119@corp.example")
+    assert "sort=-name" in page.url
+    page.get_by_role("searchbox", name="Search for persons").fill("u11")
+
+    expect(page.get_by_role("status").filter(has_text="10 rows")).to_be_visible()
+    expect(first).to_contain_text("u119@corp.example")
+    console.expect_accessible()
+
+
+def test_all_columns_of_the_flags_of_a_person_fit_on_a_phone(
+    console: Console, project: Project, ann: Json
+) -> None:
+    project.flag("a-key-of-usual-length", when(has("plan", "team")))
+    page = open_person(console, project, ann, "?tab=flags")
+
+    with console.at_width(390):
+        why = page.get_by_role("row", name="a-key-of-usual-length").get_by_text("Condition 1 match")
+        expect(why).to_be_visible()
+        box = why.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390
+        table = page.locator("[data-box]").first
+        assert table.evaluate("box => box.scrollWidth - box.clientWidth") <= 0

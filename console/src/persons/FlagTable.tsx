@@ -29,6 +29,9 @@ const COLUMNS: readonly Column<FlagNow>[] = [
     id: "flag",
     header: WORDS.flag,
     grow: true,
+    // Its columns fit beside each other on a phone.
+    width: 104,
+    wrap: true,
     fixed: true,
     sortable: true,
     cell: ({ key }) => <Visible text={key} />,
@@ -37,6 +40,7 @@ const COLUMNS: readonly Column<FlagNow>[] = [
   {
     id: "value",
     header: WORDS.value,
+    width: 88,
     sortable: true,
     cell: (flag) => (
       <Badge tone={flag.value === false ? "neutral" : "good"}>
@@ -49,6 +53,7 @@ const COLUMNS: readonly Column<FlagNow>[] = [
     id: "why",
     header: WORDS.why,
     grow: true,
+    width: 140,
     wrap: true,
     sortable: true,
     cell: whyOf,

@@ -1,22 +1,25 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Merge, Trash2 } from "lucide-react";
+import { Download, Ellipsis, Merge, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
-import { Button } from "@/ui/Button";
+import { prefix } from "@/lib/prefix";
+import { Button, IconButton } from "@/ui/Button";
 import { ConfirmTyped } from "@/ui/ConfirmTyped";
 import { Checkbox } from "@/ui/Field";
-import { toast } from "@/ui/Toast";
+import { Menu, MenuItem } from "@/ui/Menu";
+import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/persons";
 import { MergeDialog } from "./MergeDialog";
-import type { Person } from "./queries";
-import { typedName } from "./queries";
+import { type Person, personQuery, typedName } from "./queries";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 
 export function PersonActions({ person }: { person: Person }) {
   const canEdit = useCanEdit();
+  const projectId = useProjectId();
+  const queries = useQueryClient();
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const [isDeleting, setDeleting] = useState(false);
@@ -30,15 +33,17 @@ export function PersonActions({ person }: { person: Person }) {
       <Button icon={Merge} disabled={!canEdit} title={hint} onClick={() => setMerge([])}>
         {words.merge.action}
       </Button>
-      <Button
-        icon={Trash2}
-        look="danger"
-        disabled={!canEdit}
-        title={hint}
-        onClick={() => setDeleting(true)}
-      >
-        {words.remove.action}
-      </Button>
+      <Menu trigger={<IconButton icon={Ellipsis} label={words.more} look="default" />}>
+        <MenuItem
+          icon={Download}
+          onSelect={() => void saveData(queries, projectId, person.id).catch(toastError)}
+        >
+          {words.saveData.action}
+        </MenuItem>
+        <MenuItem icon={Trash2} isDanger disabled={!canEdit} onSelect={() => setDeleting(true)}>
+          {words.remove.action}
+        </MenuItem>
+      </Menu>
       <DeleteDialog person={person} isOpen={isDeleting} onClose={() => setDeleting(false)} />
       {search.merge !== undefined && canEdit && (
         <MergeDialog
@@ -50,6 +55,17 @@ export function PersonActions({ person }: { person: Person }) {
       )}
     </>
   );
+}
+
+/** Lets the browser save the file while the server sends it: it may be larger than the memory. */
+async function saveData(queries: QueryClient, projectId: string, personId: string): Promise<void> {
+  // An error, such as the end of the session, would be saved as the file.
+  await queries.fetchQuery({ ...personQuery(projectId, personId), staleTime: 0 });
+  const link = document.createElement("a");
+  link.href = `${prefix}/api/projects/${projectId}/persons/${personId}/export/`;
+  link.download = "";
+  link.click();
+  toast({ text: words.saveData.started });
 }
 
 interface DeleteProps {

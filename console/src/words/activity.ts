@@ -53,6 +53,7 @@ const fields = {
 
 const activities = {
   people_merged_into: "merged other people into the person",
+  exported: "downloaded all data of the person",
   logged_in: "signed in",
   login_failed: "failed to sign in",
   logged_out: "signed out",

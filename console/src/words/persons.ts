@@ -86,6 +86,10 @@ export const words = {
     accepted:
       "Events accepted earlier are still being stored. The merge will include them automatically.",
   },
+  saveData: {
+    action: "Download all data",
+    started: "The download has started. It is recorded in the activity.",
+  },
   remove: {
     action: "Delete…",
     title: "Delete this person",
