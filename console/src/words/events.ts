@@ -71,7 +71,6 @@ export const words = {
     unnamed: "unnamed",
   },
   activity: { title: "Changes", none: "No changes yet." },
-  actions: "More actions",
   remove: {
     action: "Delete definition",
     title: "Delete this definition?",
