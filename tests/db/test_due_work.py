@@ -10,6 +10,7 @@ from sqlalchemy import insert, select, update
 from structlog.testing import capture_logs
 
 from fanion.db.due_work import (
+    AHEAD,
     DUE_MAX,
     PUT_OFF_FIRST,
     PUT_OFF_MAX,
@@ -218,12 +219,15 @@ class Worker(LeasedWorker[str]):
         async def project_of(project_id: int) -> str | None:
             return "p" if project_id == 1 else None
 
-        super().__init__(rows_of(records), project_of, lambda: now)
+        super().__init__(rows_of(records), project_of, lambda: self.time)
+        self.time = now
         self.errors = errors
         self.done: list[int] = []
+        self.reads = 0
 
-    async def _due_items(self) -> Sequence[DueRow]:
-        return await self._rows.due_rows(self._now())
+    async def _due_items(self, now: datetime) -> Sequence[DueRow]:
+        self.reads += 1
+        return await self._rows.due_rows(now, ahead=AHEAD)
 
     async def _process(self, row: DueRow, project: str) -> None:
         self.done.append(row.id)

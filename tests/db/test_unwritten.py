@@ -9,8 +9,10 @@ from sqlalchemy import make_url, text
 
 from fanion.db.change_feed import LEFT_OUT_MAX, ChangeFeed, FeedTopic
 from fanion.db.drivers import RecordsUnavailable
+from fanion.db.due_work import AHEAD
 from fanion.db.engine import open_records
 from fanion.db.unwritten import SETTLED_NS, Mark, UnwrittenPolls
+from tests.db.test_due_work import DUE, EVERY, NOW, Worker, add_rows
 
 SECOND_NS = 1_000_000_000
 
@@ -108,5 +110,39 @@ async def test_a_commit_of_another_program_changes_the_mark_and_is_followed(
     assert before is not None
     assert before[0] == SECOND_NS
     assert records.write_mark() != before
-    assert loaded == [None, set(), set(), set(), {7}]
+    assert loaded == [None, *[set()] * (LEFT_OUT_MAX - 1), {7}]
+    await records.close()
+
+
+async def test_polls_of_an_unwritten_store_read_it_again_when_the_next_row_falls_due(
+    sqlite_url: str,
+) -> None:
+    records = await open_records(sqlite_url)
+    await add_rows(records, 1)
+    os.utime(f"{make_url(sqlite_url).database}-wal", ns=(1, 1))  # it was written long ago
+    worker = Worker(records, DUE - AHEAD / 2)
+
+    polls = [await worker.poll() for _ in range(3)]
+    reads_before_it_is_due = worker.reads
+    worker.time = DUE
+    polls.append(await worker.poll())
+
+    assert (polls, reads_before_it_is_due) == ([False, None, None, True], 1)
+    assert worker.done == [1]
+    await records.close()
+
+
+async def test_a_poll_after_a_write_reads_the_store(sqlite_url: str) -> None:
+    records = await open_records(sqlite_url)
+    await add_rows(records, 1)
+    os.utime(f"{make_url(sqlite_url).database}-wal", ns=(1, 1))
+    worker = Worker(records, NOW)
+    await worker.poll()
+    left_out = await worker.poll()
+
+    await add_rows(records, 2, marker=NOW - EVERY)
+
+    assert left_out is None
+    assert await worker.poll()
+    assert worker.done == [2]
     await records.close()

@@ -19,8 +19,8 @@ from fanion.runtime.background import run_loop
 # A change by another server is loaded within this time plus the time of the read.
 FOLLOW_S = 0.4
 # Polls in a row that are left out while nobody writes an SQLite store; the next one reads it, so
-# that a store that fails is noticed.
-LEFT_OUT_MAX = 4
+# that a store that fails is noticed within ten seconds.
+LEFT_OUT_MAX = 24
 
 
 class FeedTopic(StrEnum):

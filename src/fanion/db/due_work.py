@@ -24,9 +24,11 @@ from fanion.runtime.background import run_loop
 
 # Time between two polls for due items, each of which uses an index.
 POLL_S = 1.0
-# Polls in a row that are skipped while an SQLite store does not change: what falls due meanwhile
-# waits this much longer.
-LEFT_OUT_MAX = 4
+# How far a poll looks ahead. While an SQLite store does not change, the next poll that reads it is
+# when the first of these items falls due.
+AHEAD = timedelta(seconds=10)
+# Polls in a row that are left out at most. A lease that expires changes nothing in the store.
+LEFT_OUT_MAX = 10
 # Rows per poll; a poll that found work is followed by the next one at once.
 DUE_MAX = 100
 # The delay after a failure, doubled with each further one.
@@ -68,12 +70,18 @@ class DueRows:
     lease: timedelta
     every: timedelta = timedelta()
 
-    async def due_rows(self, now: datetime, *conditions: ColumnElement[bool]) -> Sequence[DueRow]:
-        """Return rows that are due and free, the longest overdue first, at most DUE_MAX."""
+    async def due_rows(
+        self, now: datetime, *conditions: ColumnElement[bool], ahead: timedelta = timedelta()
+    ) -> Sequence[DueRow]:
+        """Return rows that are due and free, the longest overdue first, at most DUE_MAX.
+
+        Args:
+            ahead: Also return those that fall due within this time.
+        """
         columns = (self._key, self.table.c.project_id, self.marker, self.table.c.lease_until)
         statement = (
             select(*columns)
-            .where(self.marker <= now - self.every, is_free(self.table.c.lease_until, now))
+            .where(self.marker <= now + ahead - self.every, is_free(self.table.c.lease_until, now))
             .where(*conditions)
             .order_by(self.marker, self._key)
             .limit(DUE_MAX)
@@ -157,6 +165,9 @@ class DueWorker(ABC, Generic[T]):
         all_wait: The name under which it has that the due items cannot be read.
         id_name: What the id of an item is called in the log.
         expected: Errors that are logged in one line; others have a traceback.
+
+    Args:
+        records: The store of the items.
     """
 
     waits: ClassVar[str]
@@ -164,12 +175,22 @@ class DueWorker(ABC, Generic[T]):
     id_name: ClassVar[str]
     expected: ClassVar[tuple[type[Exception], ...]] = ()
 
+    def __init__(self, records: Records, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._unwritten = UnwrittenPolls(records.write_mark, LEFT_OUT_MAX)
+        self._next_due: datetime | None = None
+
     async def run(self) -> Never:
         """Process what is due until cancelled, including what fell due while no server ran."""
         await run_loop(self.poll, POLL_S, self.all_wait, (RecordsUnavailable,))
 
     async def poll(self) -> bool | None:
-        """Process what is due, as `work_once` does."""
+        """Process what is due, as `work_once` does, unless nothing can be due."""
+        next_due, self._next_due = self._next_due, None
+        is_unwritten = self._unwritten.may_leave_out()
+        if is_unwritten and next_due is not None and self._now() < next_due:
+            self._next_due = next_due
+            return None
         return await self.work_once()
 
     async def work_once(self) -> bool:
@@ -181,17 +202,25 @@ class DueWorker(ABC, Generic[T]):
         Raises:
             RecordsUnavailable: The list of due items cannot be read.
         """
-        done = 0
-        for item in await self._due_items():
+        now, done = self._now(), 0
+        items = await self._due_items(now)
+        for item in items:
+            if self._due_at(item) > now:
+                break
             try:
                 done += await self._execute(item)
             except Exception as error:
                 self._log_failure(item, error)
+        self._next_due = min(map(self._due_at, items), default=now + AHEAD)
         return done > 0
 
     @abstractmethod
-    async def _due_items(self) -> Sequence[T]:
-        """Return what is due now, the longest overdue first."""
+    async def _due_items(self, now: datetime) -> Sequence[T]:
+        """Return what is due or falls due within AHEAD, the longest overdue first."""
+
+    @abstractmethod
+    def _due_at(self, item: T) -> datetime:
+        """Return when an item falls due."""
 
     @abstractmethod
     async def _execute(self, item: T) -> bool:
@@ -220,13 +249,12 @@ class LeasedWorker(DueWorker[DueRow], Generic[P]):
         project_of: Callable[[int], Awaitable[P | None]],
         now: Callable[[], datetime],
     ) -> None:
+        super().__init__(rows.records, now)
         self._rows = rows
         self._project_of = project_of
-        self._now = now
-        self._unwritten = UnwrittenPolls(rows.records.write_mark, LEFT_OUT_MAX)
 
-    async def poll(self) -> bool | None:
-        return await self._unwritten.poll(self.work_once)
+    def _due_at(self, item: DueRow) -> datetime:
+        return item.marker + self._rows.every
 
     async def _execute(self, item: DueRow) -> bool:
         project = await self._project_of(item.project_id)

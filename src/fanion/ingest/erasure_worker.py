@@ -21,6 +21,7 @@ from fanion.accept_log.port import AcceptLog
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.events import ingestion_examples
 from fanion.db.schema.tables import dead_letters
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.mirror_outbox_store import is_unmirrored
 from fanion.events.storage.store import EventStore
@@ -44,6 +45,8 @@ LETTERS_MAX = 20  # letters in memory at a time; each may be as large as a reque
 
 LOOK_FIRST_S, LOOK_MAX_S = 0.02, 0.5
 LOOK_EVERY_S = 10.0
+# Looks in a row that are left out while all are finished and nobody writes an SQLite store.
+LEFT_OUT_MAX = 5
 # A request that was in progress at the moment of the deletion is appended to the log at most this
 # much later; ingestion applies the deletion for as long.
 HEEDED = timedelta(minutes=1)
@@ -94,6 +97,8 @@ class ErasureWorker:
         self._turn = asyncio.Lock()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._waits = FailureLog("erasure_waits")
+        self._unwritten = UnwrittenPolls(records.write_mark, LEFT_OUT_MAX)
+        self._is_work_left = True
 
     async def finished(self, erasure: Erasure) -> bool:
         """Return whether the erasure was finished within `answer_s`. If not, `run` finishes it."""
@@ -115,9 +120,14 @@ class ErasureWorker:
 
     async def run(self) -> Never:
         """Finish erasures that any process has left unfinished, until cancelled."""
-        await run_loop(
-            self.finish_all, LOOK_EVERY_S, "erasure_waits", _FAILURES, failures=self._waits
-        )
+        await run_loop(self.poll, LOOK_EVERY_S, "erasure_waits", _FAILURES, failures=self._waits)
+
+    async def poll(self) -> None:
+        """Do what `finish_all` does, unless all are finished and an SQLite store is unwritten."""
+        if self._is_work_left:
+            await self.finish_all()
+        else:
+            await self._unwritten.poll(self.finish_all)
 
     async def finish_all(self) -> None:
         """Finish every erasure that can be finished now, and forget those no longer needed.
@@ -129,6 +139,7 @@ class ErasureWorker:
         """
         async with self._records.read() as connection:
             erasures = await connection.run_sync(unfinished_erasures)
+        self._is_work_left = bool(erasures)
         for erasure in erasures:
             if await self._may_begin(erasure):
                 async with self._turn:

@@ -14,6 +14,7 @@ import structlog
 from sqlalchemy import Connection
 
 from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.events.event import (
     EventRejected,
     EventStoreUnavailable,
@@ -36,6 +37,8 @@ from fanion.runtime.background import run_loop
 
 # A note that is still there after this long was left by its process.
 EVERY_S: Final = 5.0
+# Looks in a row that are left out while nothing is pending and nobody writes an SQLite store.
+LEFT_OUT_MAX: Final = 11
 # The limit for the properties read at a time.
 BYTES_MAX: Final = 256 * 2**20
 
@@ -50,11 +53,22 @@ class MirrorWorker:
     records: Records
     events: EventStore
     _pending: frozenset[int] = field(default=frozenset())
+    _unwritten: UnwrittenPolls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._unwritten = UnwrittenPolls(self.records.write_mark, LEFT_OUT_MAX)
 
     async def run(self) -> Never:
         """Mirror pending changes regularly, until cancelled."""
         failures = EventStoreUnavailable, RecordsUnavailable
-        await run_loop(self.look, EVERY_S, "changes_not_mirrored", failures)
+        await run_loop(self.poll, EVERY_S, "changes_not_mirrored", failures)
+
+    async def poll(self) -> None:
+        """Do what `look` does, unless nothing is pending and an SQLite store is unwritten."""
+        if self._pending:
+            await self.look()
+        else:
+            await self._unwritten.poll(self.look)
 
     async def look(self) -> None:
         """Mirror changes that were already pending at the previous check.

@@ -284,8 +284,8 @@ async def executed(team: Team, made: Json) -> str | None:
     project = Project(
         row.id, row.uuid, row.organization_id, row.name, row.api_token, row.timezone, NOW
     )
-    due = DueChange(made["id"], team.project_id, made["feature_flag"])
     later = NOW + timedelta(hours=1)
+    due = DueChange(made["id"], team.project_id, made["feature_flag"], later)
     outcome = await ScheduledChangeStore(team.server.records).execute_step(due, project, later)
     assert outcome is not None
     return outcome.failure_reason

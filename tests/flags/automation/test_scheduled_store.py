@@ -97,7 +97,7 @@ def scheduler(records: Records, now: datetime = SOON) -> ScheduledChangeWorker:
 
 
 def due(change: ScheduledChange) -> DueChange:
-    return DueChange(change.id, change.project_id, change.flag_id)
+    return DueChange(change.id, change.project_id, change.flag_id, change.scheduled_at)
 
 
 async def test_two_servers_execute_a_change_once(records: Records, others: Records) -> None:

@@ -42,6 +42,7 @@ from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.lease import LeaseLost
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.compiled_query import StatementResult
 from fanion.events.storage.store import EventStore
@@ -53,6 +54,8 @@ T = TypeVar("T")
 # The interval of the search for changes made on other servers; a local change wakes the worker.
 # Longer than that of `db/due_work`: a round without work also looks for rows to delete.
 POLL_INTERVAL_S = 5.0
+# Polls in a row that are left out: a calculation begins at most 20 s after it is due.
+LEFT_OUT_MAX = 3
 # A cohort that failed this many times in a row is not calculated until it is changed.
 ERRORS_MAX = 20
 # Wait after the first failure; doubled with each further one.
@@ -122,6 +125,7 @@ class Calculator:
         self._finders.update(finders.items())
         self._lease = uuid4().hex
         self._wake = asyncio.Event()
+        self._unwritten = UnwrittenPolls(work.records.write_mark, LEFT_OUT_MAX)
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def wake(self) -> None:
@@ -131,7 +135,11 @@ class Calculator:
     async def run(self) -> Never:
         """Calculate what is due, until cancelled."""
         failures = RecordsUnavailable, EventStoreUnavailable
-        await run_loop(self.work_once, POLL_INTERVAL_S, "cohorts_wait", failures, wake=self._wake)
+        await run_loop(self.poll, POLL_INTERVAL_S, "cohorts_wait", failures, wake=self._wake)
+
+    async def poll(self) -> bool | None:
+        """Do what `work_once` does; some polls are left out while an SQLite store is unwritten."""
+        return await self._unwritten.poll(self.work_once)
 
     async def work_once(self) -> bool:
         """Calculate the cohort that has been due longest, or else delete some rows.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
 
 from fanion.activity.model import Author, Trigger
-from fanion.db.due_work import DUE_MAX
+from fanion.db.due_work import AHEAD, DUE_MAX
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import users
@@ -78,6 +78,7 @@ class DueChange:
     id: int
     project_id: int
     flag_id: int
+    due_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +150,10 @@ class ScheduledChangeStore:
             await connection.run_sync(_cancel_change, author, flag_id, change_id)
 
     async def due_changes(self, now: datetime) -> Sequence[DueChange]:
-        """Return due changes, the longest overdue first, at most DUE_MAX."""
+        """Return changes that fall due within AHEAD, the longest overdue first, at most DUE_MAX."""
         statement = (
-            select(_change.id, _change.project_id, _change.flag_id)
-            .where(_change.due_at <= now)
+            select(_change.id, _change.project_id, _change.flag_id, _change.due_at)
+            .where(_change.due_at <= now + AHEAD)
             .order_by(_change.due_at, _change.id)
             .limit(DUE_MAX)
         )

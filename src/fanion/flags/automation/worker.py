@@ -5,7 +5,7 @@ from datetime import datetime
 
 import structlog
 
-from fanion.db.due_work import DueRow, DueWorker, LeasedWorker
+from fanion.db.due_work import AHEAD, DueRow, DueWorker, LeasedWorker
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid
 from fanion.events.event import EventStoreUnavailable
@@ -39,14 +39,17 @@ class ScheduledChangeWorker(DueWorker[DueChange]):
         bus: ChangeBus,
         now: Callable[[], datetime],
     ) -> None:
+        super().__init__(changes.records, now)
         self._changes = changes
         self._project_of = project_of
         self._bus = bus
-        self._now = now
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    async def _due_items(self) -> Sequence[DueChange]:
-        return await self._changes.due_changes(self._now())
+    async def _due_items(self, now: datetime) -> Sequence[DueChange]:
+        return await self._changes.due_changes(now)
+
+    def _due_at(self, item: DueChange) -> datetime:
+        return item.due_at
 
     async def _execute(self, item: DueChange) -> bool:
         project = await self._project_of(item.project_id)
@@ -92,8 +95,8 @@ class RollbackWorker(LeasedWorker[Project]):
         self._bus = bus
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    async def _due_items(self) -> Sequence[DueRow]:
-        return await self._rows.due_rows(self._now())
+    async def _due_items(self, now: datetime) -> Sequence[DueRow]:
+        return await self._rows.due_rows(now, ahead=AHEAD)
 
     async def _process(self, row: DueRow, project: Project) -> None:
         flag = await self._flags.get_flag(project.id, row.id)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record_activity
-from fanion.db.due_work import DueRow, DueRows
+from fanion.db.due_work import AHEAD, DueRow, DueRows
 from fanion.db.engine import Records
 from fanion.db.schema.insights import alerts, insights
 from fanion.db.schema.tables import projects
@@ -66,11 +66,13 @@ class AlertStore:
         return DueRows(self.records, alerts, _alert.due_at, LEASE)
 
     async def due_alerts(self, now: datetime) -> Sequence[DueRow]:
-        """Return due alerts of insights that are not deleted, the longest overdue first."""
+        """Return alerts that fall due within AHEAD, of insights that are not deleted."""
         insight = select(insights.c.id).where(
             insights.c.id == _alert.insight_id, insights.c.deleted.is_(False)
         )
-        return await self.checks.due_rows(now, _alert.enabled.is_(True), insight.exists())
+        return await self.checks.due_rows(
+            now, _alert.enabled.is_(True), insight.exists(), ahead=AHEAD
+        )
 
     async def finish_check(
         self, row: DueRow, alert: Alert, outcome: Checked, now: datetime

@@ -36,8 +36,8 @@ class AlertWorker(LeasedWorker[Project]):
         self._insights = InsightStore(store.records)
         self._results = results
 
-    async def _due_items(self) -> Sequence[DueRow]:
-        return await self._store.due_alerts(self._now())
+    async def _due_items(self, now: datetime) -> Sequence[DueRow]:
+        return await self._store.due_alerts(now)
 
     async def _process(self, row: DueRow, project: Project) -> None:
         alert = await self._store.get_alert(project.id, row.id)

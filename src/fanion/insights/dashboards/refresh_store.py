@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, delete, select
 
 from fanion.db.bulk import upsert
-from fanion.db.due_work import DueRow, DueRows
+from fanion.db.due_work import AHEAD, DueRow, DueRows
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_refreshes
 
@@ -46,8 +46,9 @@ class DashboardRefreshStore:
         return DueRows(self.records, dashboard_refreshes, _refresh.refreshed_at, LEASE, self.every)
 
     async def due_dashboards(self, now: datetime) -> Sequence[DueRow]:
-        """Return due dashboards that were viewed lately, the longest overdue first."""
-        return await self.refreshes.due_rows(now, _refresh.viewed_at > now - VIEWED_WITHIN)
+        """Return dashboards that fall due within AHEAD and were viewed lately."""
+        is_viewed = _refresh.viewed_at > now - VIEWED_WITHIN
+        return await self.refreshes.due_rows(now, is_viewed, ahead=AHEAD)
 
     async def finish_refresh(self, row: DueRow, now: datetime) -> None:
         """Store that a dashboard was refreshed, and forget those that nobody opens any more."""

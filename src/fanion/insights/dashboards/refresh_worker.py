@@ -38,8 +38,8 @@ class DashboardRefreshWorker(LeasedWorker[Project]):
         self._dashboards = DashboardStore(store.records)
         self._results = results
 
-    async def _due_items(self) -> Sequence[DueRow]:
-        return await self._store.due_dashboards(self._now())
+    async def _due_items(self, now: datetime) -> Sequence[DueRow]:
+        return await self._store.due_dashboards(now)
 
     async def _process(self, row: DueRow, project: Project) -> None:
         dashboard = await self._dashboards.get_dashboard(project.id, row.id)
