@@ -15,6 +15,7 @@ from sqlalchemy import Table
 
 from fanion.accept_log.port import AcceptLog
 from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.unwritten import UnwrittenPolls
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.position_store import lane_backlogs
@@ -29,6 +30,8 @@ from fanion.projects.deletion.store import (
 from fanion.runtime.background import run_loop
 
 LOOK_EVERY_S: Final = 10.0
+# Looks in a row that are left out while all are finished and nobody writes an SQLite store.
+LEFT_OUT_MAX: Final = 5
 # Other servers notice the deletion within a second. Requests that were in progress, calculations
 # and inserts take at most this long.
 UNDER_WAY: Final = timedelta(minutes=1)
@@ -54,6 +57,8 @@ class ProjectDeletionWorker:
         self._accepted = log
         self._now = now
         self._begun = asyncio.Event()
+        self._unwritten = UnwrittenPolls(records.write_mark, LEFT_OUT_MAX)
+        self._is_work_left = True
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def wake(self) -> None:
@@ -63,8 +68,15 @@ class ProjectDeletionWorker:
     async def run(self) -> Never:
         """Finish deletions that any process has begun, until cancelled."""
         await run_loop(
-            self.work_once, LOOK_EVERY_S, "project_deletion_waits", _FAILURES, wake=self._begun
+            self.poll, LOOK_EVERY_S, "project_deletion_waits", _FAILURES, wake=self._begun
         )
+
+    async def poll(self) -> None:
+        """Do what `work_once` does, unless all are finished and an SQLite store is unwritten."""
+        if self._is_work_left:
+            await self.work_once()
+        else:
+            await self._unwritten.poll(self.work_once)
 
     async def work_once(self) -> None:
         """Do for every unfinished deletion what can be done now.
@@ -76,6 +88,7 @@ class ProjectDeletionWorker:
         """
         async with self._records.read() as connection:
             deletions = await connection.run_sync(unfinished_deletions)
+        self._is_work_left = bool(deletions)
         for deletion in deletions:
             if not deletion.is_swept:
                 await self._sweep(deletion.project_id)
