@@ -145,6 +145,29 @@ const projectEntry = (activity: string, fields: Record<string, unknown>): Activi
   created_at: "2026-05-01T10:00:00Z",
 });
 
+test("a difference is offered only where a sentence leaves something out", () => {
+  assert.equal(hasDifference(projectEntry("updated", { name: "Shop", api_token: "phc_b" })), false);
+  assert.equal(hasDifference(projectEntry("updated", { ingestion: { a: 1 } })), true);
+});
+
+test("who joins, invites and leaves is told as people tell it", () => {
+  const entry = (scope: string, activity: string, name: string): ActivityEntry => ({
+    ...projectEntry(activity, {}),
+    scope,
+    detail: { ...projectEntry(activity, {}).detail, name },
+  });
+
+  assert.deepEqual(actionsOf(entry("OrganizationMembership", "created", "ann@example.com")), [
+    "joined the organization",
+  ]);
+  assert.deepEqual(actionsOf(entry("OrganizationMembership", "deleted", "bob@example.com")), [
+    "removed the member",
+  ]);
+  assert.deepEqual(actionsOf(entry("OrganizationInvite", "created", "bob@example.com")), [
+    "sent an invite",
+  ]);
+});
+
 test("a deleted project is told with what went", () => {
   assert.deepEqual(actionsOf(projectEntry("deleted", { events: 61_800, persons: 1 })), [
     "deleted the project, with 61,800 events, 1 person",

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
-from tests.console.project import Project
+from tests.console.project import Project, when
 from tests.console.screen import Console
 
 pytestmark = pytest.mark.long("drives Chromium")
@@ -15,7 +15,8 @@ def test_activity_is_filtered_in_the_address_and_saved_as_a_file(
     console: Console, project: Project
 ) -> None:
     flag = project.flag("dark-mode")
-    project.patch(f"/feature_flags/{flag['id']}/", active=False)
+    everybody = {"groups": [when(rollout=50)]}
+    project.patch(f"/feature_flags/{flag['id']}/", active=False, filters=everybody)
     project.post("/cohorts/", name="By hand", is_static=True)
     page = console.page
     console.open(project.at())

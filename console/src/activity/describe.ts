@@ -1,6 +1,6 @@
 import type { components } from "@/lib/schema";
 import { words } from "@/words/activity";
-import { type Change, describeChange, isIdle } from "./describeChange";
+import { type Change, describeChange, isIdle, isTold } from "./describeChange";
 
 export type ActivityEntry = components["schemas"]["ActivityEntry"];
 
@@ -19,14 +19,18 @@ export function actionsOf(entry: ActivityEntry): string[] {
   return changes.length === 0 ? [headlineOf(entry)] : changes.map(describeChange);
 }
 
-/** Return whether an entry has values before and after: a sign-in, for example, has none. */
+/** Return whether an entry has changes of which its sentences do not say all. */
 export function hasDifference({ activity, detail }: ActivityEntry): boolean {
-  const isChange = activity === "updated" || activity === "people_merged_into";
-  return isChange && (detail.changes ?? []).length > 0;
+  const changes = detail.changes ?? [];
+  if (activity === "people_merged_into") return changes.length > 0;
+  return activity === "updated" && changes.some((change) => !isIdle(change) && !isTold(change));
 }
 
 /** The kind of change and of the item: "changed the flag"; "signed in (password)". */
-export function headlineOf({ activity, scope, detail }: ActivityEntry): string {
+export function headlineOf({ activity, scope, detail, user }: ActivityEntry): string {
+  const isOwn = user.email === detail.name;
+  const usual = words.headlines[`${scope} ${activity}${isOwn ? " own" : ""}`];
+  if (usual !== undefined) return usual;
   const what = words.scopes[scope] ?? scope;
   const changes = detail.changes ?? [];
   switch (activity) {

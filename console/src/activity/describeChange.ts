@@ -38,11 +38,21 @@ const SENTENCES: Readonly<Record<string, Say>> = {
   week_start_day: (_, after) => words.weekStart(after === 1),
 };
 
+// Sentences that leave out what the difference shows.
+const UNTOLD: ReadonlySet<string> = new Set(["dashboards", "scheduled_change", "tiles"]);
+
 const TEXT_SHOWN = 80;
 
 /** Return whether a change only writes down what was so before: a switch that was never on. */
 export function isIdle({ before, after }: Change): boolean {
   return isNothing(before) && after === false;
+}
+
+/** Return whether the sentence of a change says all of it, so that no difference is needed. */
+export function isTold({ field, before, after }: Change): boolean {
+  if (words.switched[field] !== undefined) return true;
+  if (SENTENCES[field] !== undefined) return !UNTOLD.has(field);
+  return short(before) !== null && short(after) !== null;
 }
 
 export function describeChange({ field, before, after }: Change): string {

@@ -110,6 +110,17 @@ const contents = {
     counted(n, "request that could not be ingested", "requests that could not be ingested"),
 } as const;
 
+/** What was done to things that people do not simply create, change or delete. */
+const headlines = {
+  "OrganizationInvite created": "sent an invite",
+  "OrganizationInvite deleted": "withdrew the invite",
+  "OrganizationMembership created": "added the member",
+  "OrganizationMembership created own": "joined the organization",
+  "OrganizationMembership deleted": "removed the member",
+  "OrganizationMembership deleted own": "left the organization",
+  "PersonalAPIKey deleted": "revoked the personal API key",
+} as const;
+
 const planned = {
   on: "switch it on",
   off: "switch it off",
@@ -127,6 +138,7 @@ export const words = {
   fields: fields as Readonly<Record<string, string>>,
   switched: switched as Readonly<Record<string, { on: string; off: string }>>,
   contents: contents as Readonly<Record<string, (n: number) => string>>,
+  headlines: headlines as Readonly<Record<string, string>>,
   planned: planned as Readonly<Record<string, string>> & typeof planned,
   access: {
     21: "let members only view flags",

@@ -258,7 +258,8 @@ export const words = {
     deleted: (name: string) => `Deleted ${name}`,
   },
   paths: {
-    intro: "Rules that give similar page paths one name, so that charts count them together.",
+    intro:
+      "Rules that give similar page paths one name, so that charts count them together. Patterns are regular expressions (RE2), applied in order.",
     empty: "No rules yet: every path is counted by itself.",
     rules: "Rules",
     regex: (n: number) => `Pattern ${n}`,
@@ -268,7 +269,6 @@ export const words = {
     remove: (n: number) => `Remove rule ${n}`,
     add: "Add rule",
     example: "Try a path",
-    exampleHint: "Patterns are regular expressions (RE2), applied in order.",
     becomes: "It becomes",
     skipped: (rules: readonly number[]) =>
       `Only the server can apply ${rules.length === 1 ? "rule" : "rules"} ${rules.join(", ")}, which this preview leaves out.`,

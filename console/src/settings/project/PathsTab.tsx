@@ -25,13 +25,14 @@ export function PathsTab({ project }: { project: Project }) {
   const set = (place: number, change: Partial<CleaningRule>) =>
     setRules(rules.map((rule, index) => (index === place ? { ...rule, ...change } : rule)));
   const move = (place: number, to: number) => setRules(moved(rules, place, to));
+  const isSame = isEqual(rules, project.path_cleaning_filters.map(readRule));
   const wrong = placeOf(save.error, "path_cleaning_filters");
   return (
     <Card className="max-w-3xl" description={isAdmin ? T.intro : `${T.intro} ${words.onlyAdmins}`}>
       <form onSubmit={submit}>
         <fieldset disabled={!isAdmin} className="flex flex-col gap-4">
           {rules.length === 0 && <p className="text-ink-2">{T.empty}</p>}
-          <ol aria-label={T.rules} className="flex flex-col gap-3">
+          <ol aria-label={T.rules} className="flex flex-col gap-3 empty:hidden">
             {rules.map((rule, place) => (
               <li key={rule.id} className="flex flex-wrap items-end gap-2">
                 <TextField
@@ -74,7 +75,7 @@ export function PathsTab({ project }: { project: Project }) {
               {T.add}
             </Button>
           </div>
-          <Preview rules={rules} />
+          {rules.length > 0 && <Preview rules={rules} />}
           {save.error ? (
             <div className="flex flex-col gap-1">
               {wrong !== undefined && <p className="font-semibold">{T.wrong(wrong + 1)}</p>}
@@ -82,7 +83,7 @@ export function PathsTab({ project }: { project: Project }) {
             </div>
           ) : null}
           <div>
-            <Button type="submit" look="primary" isBusy={save.isPending}>
+            <Button type="submit" look="primary" isBusy={save.isPending} disabled={isSame}>
               {words.save}
             </Button>
           </div>
@@ -100,7 +101,6 @@ function Preview({ rules }: { rules: readonly CleaningRule[] }) {
     <div className="flex flex-col gap-2">
       <TextField
         label={T.example}
-        hint={T.exampleHint}
         spellCheck={false}
         value={path}
         onChange={(event) => setPath(event.target.value)}
@@ -132,6 +132,13 @@ function newRule(regex = "", alias = ""): Row {
 
 const readRule = (rule: Record<string, unknown>): Row =>
   newRule(String(rule.regex ?? ""), String(rule.alias ?? ""));
+
+const isEqual = (some: readonly CleaningRule[], others: readonly CleaningRule[]): boolean =>
+  some.length === others.length &&
+  some.every(({ regex, alias }, place) => {
+    const other = others[place];
+    return regex === other?.regex && alias === other.alias;
+  });
 
 function moved<T>(list: readonly T[], from: number, to: number): T[] {
   const rest = list.filter((_, index) => index !== from);
