@@ -688,6 +688,7 @@ async def test_a_browser_makes_an_account_with_a_form(workspace: Workspace) -> N
         "strict-origin",
     )
     assert (short.status_code, "at least 12 characters" in short.text) == (400, True)
+    assert 'name="first_name" value="Ada"' in short.text
     assert (done.status_code, done.headers["location"]) == (303, f"{BASE_URL}/")
     assert me.json()["email"] == ADA
 
@@ -702,6 +703,7 @@ async def test_a_browser_is_told_why_an_invite_cannot_be_accepted(workspace: Wor
     for answer in (read, sent):
         assert answer.status_code == 400
         assert "This invite has expired." in answer.text
+        assert f'<a href="{BASE_URL}/">sign in</a>' in answer.text
         assert "<form" not in answer.text
 
 

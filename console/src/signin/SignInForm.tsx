@@ -8,6 +8,7 @@ import { TextField } from "@/ui/Field";
 import { ErrorNote } from "@/ui/States";
 import { words } from "@/words/signin";
 import { CodeForm } from "./CodeForm";
+import { ForgotForm } from "./ForgotForm";
 import { ProviderLink } from "./ProviderLink";
 
 interface SignInFormProps {
@@ -22,13 +23,13 @@ interface SignInFormProps {
 export function SignInForm({ email: known, next = "/", onDone }: SignInFormProps) {
   const [email, setEmail] = useState(known ?? "");
   const [password, setPassword] = useState("");
-  const [needsCode, setNeedsCode] = useState(false);
+  const [step, setStep] = useState<"password" | "code" | "forgot">("password");
   const preflight = useQuery(preflightQuery);
   const signIn = useMutation({
     mutationFn: () => dataOf(publicApi.POST("/api/login/", { body: { email, password } })),
     onSuccess: onDone,
     onError: (error) => {
-      if (error instanceof ApiError && error.code === "two_factor_required") setNeedsCode(true);
+      if (error instanceof ApiError && error.code === "two_factor_required") setStep("code");
     },
   });
   const submit = (event: FormEvent) => {
@@ -36,7 +37,9 @@ export function SignInForm({ email: known, next = "/", onDone }: SignInFormProps
     event.stopPropagation();
     signIn.mutate();
   };
-  if (needsCode) return <CodeForm onDone={onDone} onBack={() => setNeedsCode(false)} />;
+  const onBack = () => setStep("password");
+  if (step === "code") return <CodeForm onDone={onDone} onBack={onBack} />;
+  if (step === "forgot") return <ForgotForm email={email} onBack={onBack} />;
   const providers = Object.keys(preflight.data?.available_social_auth_providers ?? {});
   return (
     <div className="flex flex-col gap-4">
@@ -61,6 +64,14 @@ export function SignInForm({ email: known, next = "/", onDone }: SignInFormProps
           {signIn.error ? <ErrorNote error={signIn.error} /> : null}
           <Button type="submit" look="primary" isBusy={signIn.isPending}>
             {words.submit}
+          </Button>
+          <Button
+            look="quiet"
+            small
+            className="-mt-2 -ml-2 self-start"
+            onClick={() => setStep("forgot")}
+          >
+            {words.forgot}
           </Button>
         </form>
       )}

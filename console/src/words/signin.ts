@@ -5,7 +5,6 @@ export const words = {
   submit: "Sign in",
   withProvider: (name: string) => `Sign in with ${name}`,
   provider: "your organization",
-  or: "or",
   code: "Code",
   codeHint: "The six-digit code from your authenticator app, or one of your recovery codes.",
   codeTitle: "Second factor",
@@ -15,5 +14,15 @@ export const words = {
   confirmWithProvider: "Confirm with your identity provider",
   providerHint: "Your account has no password here. Sign in again with your identity provider.",
   forgot: "Forgot your password?",
+  forgotTitle: "Get a new password",
+  forgotHint: "A link to set a new password is mailed to you. It works once, within an hour.",
+  forgotSend: "Send link",
+  forgotSent: (email: string) =>
+    `If there is an account for ${email}, a link arrives there within a minute. Check your spam folder too.`,
+  forgotByOperator:
+    "This server sends no mail. Ask the person who runs it for a link to set a new password. This command, run on the server, prints one:",
+  forgotCommand: "the command",
+  forgotExample: "you@example.com",
+  backToSignIn: "Back to sign-in",
   firstStart: "First start? Use the sign-in link that the server printed.",
 } as const;

@@ -31,21 +31,24 @@ class InvitePages(Protocol):
 
     def is_wanted(self, accept: str) -> bool: ...
 
-    def form(self, open_invite: OpenInvite, problem: str, status: int) -> Response[Any]:
+    def form(
+        self, open_invite: OpenInvite, first_name: str, problem: str, status: int
+    ) -> Response[Any]:
         """Return the page that asks for name and password.
 
         Args:
+            first_name: The name in the form, from the invite or as it was sent.
             problem: What is wrong with the values that were sent; "" for none.
         """
 
-    def signed_in(self, open_invite: OpenInvite, email: str) -> Response[Any]:
+    def signed_in(self, open_invite: OpenInvite, email: str, base_url: str) -> Response[Any]:
         """Return the page for a user who is signed in already.
 
         Args:
             email: The address of the user who is signed in.
         """
 
-    def refusal(self, error: AppError) -> Response[Any]: ...
+    def refusal(self, error: AppError, base_url: str) -> Response[Any]: ...
 
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
         """Return a page that leads on, with the headers of the response that begins a session."""
@@ -100,12 +103,13 @@ class SignupApi(Controller):
         except AppError as error:
             if not wants_page:
                 raise
-            return invite_pages.refusal(error)
+            return invite_pages.refusal(error, request.origin)
         if not wants_page:
             return Response(_invite_response(open_invite), headers={"cache-control": "no-store"})
         if request.signed_in_as is not None:
-            return invite_pages.signed_in(open_invite, request.signed_in_as.user.email)
-        return invite_pages.form(open_invite, "", 200)
+            email = request.signed_in_as.user.email
+            return invite_pages.signed_in(open_invite, email, request.origin)
+        return invite_pages.form(open_invite, open_invite.invite.first_name, "", 200)
 
     @post("/", summary="Accept an invite", session_if_any=True, **OPEN)
     async def accept(
@@ -128,9 +132,10 @@ class SignupApi(Controller):
             if not wants_page:
                 raise
             if error.attr is None:
-                return invite_pages.refusal(error)
+                return invite_pages.refusal(error, request.origin)
             open_invite = await signup.find(token, request.caller)
-            return invite_pages.form(open_invite, error.detail, error.status)
+            sent = "" if data.first_name is UNSET else data.first_name
+            return invite_pages.form(open_invite, sent, error.detail, error.status)
         return invite_pages.done(response, request.origin) if wants_page else response
 
 

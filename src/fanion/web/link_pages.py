@@ -5,6 +5,7 @@ They have a form and no script, for browsers that open such a link.
 
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from litestar import Response
 from litestar.enums import MediaType
@@ -19,20 +20,52 @@ from fanion.web.security_headers import content_security_policy, own_style
 
 # With no referrer at all, browsers would send the form with `Origin: null`, which is refused.
 _REFERRER_POLICY = "strict-origin"
+# The colours, the font and the sizes are those of the console's sign-in page.
 _STYLE = """
-:root { color-scheme: light dark; --back: #fff; --text: #1c2024; --line: #6b7280; --bad: #b3261e;
-        --button: #0b57d0; }
+:root { color-scheme: light dark; --canvas: #f7f7f5; --panel: #ffffff; --sunken: #efefec;
+        --line-strong: #8d8a83; --ink: #1d1c1a; --ink-2: #55524c; --accent: #b8400f;
+        --accent-hover: #9a340b; --accent-ink: #ffffff; --accent-text: #a8390c; --bad: #b3261e;
+        --bad-soft: #fce8e6; --focus: #1d5fae; }
 @media (prefers-color-scheme: dark) {
-  :root { --back: #16181c; --text: #e7e9ec; --line: #9aa1ab; --bad: #ff9a92; } }
-* { box-sizing: border-box; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back);
-       max-width: 26rem; margin: 0 auto; padding: 3rem 1rem; overflow-wrap: anywhere; }
-label, input, button { display: block; width: 100%; font: inherit; }
-input { margin: .25rem 0 1rem; padding: .5rem; border: 1px solid var(--line);
-        border-radius: .35rem; color: inherit; background: transparent; }
-button { padding: .6rem; border: 0; border-radius: .35rem; color: #fff; background: var(--button); }
-.bad { color: var(--bad); }
+  :root { --canvas: #151516; --panel: #1d1d1f; --sunken: #29292c; --line-strong: #8a8a90;
+          --ink: #f1f0ee; --ink-2: #c2c0bb; --accent: #f0824f; --accent-hover: #f69a6e;
+          --accent-ink: #1d0f08; --accent-text: #f59a72; --bad: #ff9c93; --bad-soft: #47211f;
+          --focus: #8ab8f5; } }
+* { box-sizing: border-box; margin: 0; }
+html { font-size: 15px; background: var(--canvas); color: var(--ink); }
+body { font-family: ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif;
+       font-size: .9375rem; line-height: 1.45; overflow-wrap: anywhere; }
+main { display: flex; flex-direction: column; justify-content: center; gap: 1.25rem; width: 100%;
+       max-width: 24rem; min-height: 100vh; min-height: 100dvh; margin: 0 auto;
+       padding: 2.5rem 1rem; }
+.brand { display: flex; align-items: center; gap: .5rem; font-size: 1.5rem; font-weight: 600; }
+.brand svg { width: 1.75rem; height: 1.75rem; fill: var(--accent); }
+h1 { font-size: 1.125rem; font-weight: 600; }
+form { display: flex; flex-direction: column; gap: 1rem; }
+label { font-weight: 500; }
+input, button { display: block; width: 100%; font: inherit; border-radius: .375rem; }
+input { margin-top: .25rem; padding: .375rem .625rem; border: 1px solid var(--line-strong);
+        font-weight: 400; color: inherit; background: var(--panel); }
+input[readonly] { color: var(--ink-2); background: var(--sunken); }
+button { padding: .375rem .75rem; border: 1px solid transparent; font-weight: 500;
+         color: var(--accent-ink); background: var(--accent); cursor: pointer; }
+button:hover { background: var(--accent-hover); }
+a { color: var(--accent-text); }
+code { font-family: ui-monospace, "SF Mono", "Cascadia Code", "DejaVu Sans Mono", monospace;
+       font-size: .9em; }
+.hint { font-weight: 400; color: var(--ink-2); }
+.bad { padding: .5rem .75rem; border-radius: .375rem; color: var(--bad);
+       background: var(--bad-soft); }
+:focus-visible { outline: 2px solid var(--focus); outline-offset: 1px; border-radius: 4px; }
+@media (pointer: coarse) { input { font-size: 16px; } button { min-height: 2.25rem; } }
 """
+_FLAG = '<path d="M7 4h19l-6 7 6 7H10v10H7z"/>'
+_BRAND = f"""<p class="brand"><svg aria-hidden="true" viewBox="0 0 32 32">{_FLAG}</svg>Fanion</p>"""
+_ICON = f"""<link rel="icon" href="data:image/svg+xml,{
+    quote(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="#e0562f">{_FLAG}</svg>'
+    )
+}">"""
 # The address contains the token: other sites must not get it, and no cache or frame may have it.
 _HEADERS = {
     "cache-control": "no-store",
@@ -41,7 +74,6 @@ _HEADERS = {
     ),
     "referrer-policy": _REFERRER_POLICY,
 }
-_NO_ICON = '<link rel="icon" href="data:,">'
 
 
 class FormPages:
@@ -68,7 +100,7 @@ def form_page(
     Args:
         body: HTML.
     """
-    document = html_document(title, _STYLE, f"<main>{body}</main>", _NO_ICON)
+    document = html_document(title, _STYLE, f"<main>{_BRAND}{body}</main>", _ICON)
     return Response(
         document.encode(),
         status_code=status,
@@ -90,7 +122,7 @@ class LinkPage(FormPages):
 <form method="post">
 <label>E-mail address
 <input type="email" value="{escape(email)}" autocomplete="username" readonly></label>
-<label>New password, {PASSWORD_CHARS_MIN} characters or more
+<label>New password <span class="hint">({PASSWORD_CHARS_MIN} characters or more)</span>
 <input type="password" name="password" minlength="{PASSWORD_CHARS_MIN}"
  autocomplete="new-password" required autofocus></label>
 <button>Set password and sign in</button>
@@ -98,21 +130,23 @@ class LinkPage(FormPages):
             status,
         )
 
-    def refusal(self, error: AppError) -> Response[Any]:
+    def refusal(self, error: AppError, base_url: str) -> Response[Any]:
         return form_page(
             "This link cannot be used",
-            f"""<h1>This link cannot be used</h1><p role="alert">{escape(error.detail)}</p>
-<p>Ask for another one, or ask the operator of this server for one
-(<code>fanion users reset</code>).</p>""",
+            f"""<h1>This link cannot be used</h1>
+<p class="bad" role="alert">{escape(error.detail)}</p>
+<p>If you have a password, <a href="{escape(base_url)}/">sign in</a>. “Forgot your password?” there
+says how to get another link.</p>""",
             error.status,
             dict(error.headers()),
         )
 
-    def unfinished(self, error: AppError) -> Response[Any]:
+    def unfinished(self, error: AppError, base_url: str) -> Response[Any]:
         return form_page(
             "The password is set",
             f"""<h1>The password is set</h1><p role="alert">{escape(error.detail)}</p>
-<p>The link cannot be used again: sign in with the new password.</p>""",
+<p><a href="{escape(base_url)}/">Sign in with the new password.</a> The link does not work
+again.</p>""",
             error.status,
             dict(error.headers()),
         )
@@ -121,7 +155,9 @@ class LinkPage(FormPages):
 class InvitePage(FormPages):
     """The page that accepts an invite; implements `accounts.signup_api.InvitePages`."""
 
-    def form(self, open_invite: OpenInvite, problem: str, status: int) -> Response[Any]:
+    def form(
+        self, open_invite: OpenInvite, first_name: str, problem: str, status: int
+    ) -> Response[Any]:
         title = f"Join {open_invite.organization.name}"
         problem_html = f'<p class="bad" role="alert">{escape(problem)}</p>' if problem else ""
         return form_page(
@@ -131,32 +167,35 @@ class InvitePage(FormPages):
 {escape(masked_email(open_invite.invite.target_email))}.</p>{problem_html}
 <form method="post">
 <label>First name
-<input name="first_name" value="{escape(open_invite.invite.first_name)}" autocomplete="given-name"
+<input name="first_name" value="{escape(first_name)}" autocomplete="given-name"
  maxlength="{FIRST_NAME_CHARS_MAX}" required></label>
-<label>Password, {PASSWORD_CHARS_MIN} characters or more
+<label>Password <span class="hint">({PASSWORD_CHARS_MIN} characters or more)</span>
 <input type="password" name="password" minlength="{PASSWORD_CHARS_MIN}"
  autocomplete="new-password" required></label>
-<button>Make an account and join</button>
+<button>Create account and join</button>
 </form>""",
             status,
         )
 
-    def signed_in(self, open_invite: OpenInvite, email: str) -> Response[Any]:
+    def signed_in(self, open_invite: OpenInvite, email: str, base_url: str) -> Response[Any]:
         title = f"Join {open_invite.organization.name}"
         invited = masked_email(open_invite.invite.target_email)
         return form_page(
             title,
             f"""<h1>{escape(title)}</h1>
 <p>The invite is for {escape(invited)}, and you are signed in as
-{escape(email)}. With this account, accept it from where you are signed in. To make another account,
-sign out, and open this link again.</p>""",
+{escape(email)}.</p>
+<p>To accept it with another account, sign out in <a href="{escape(base_url)}/">Fanion</a>, then
+open this link again.</p>""",
             200,
         )
 
-    def refusal(self, error: AppError) -> Response[Any]:
+    def refusal(self, error: AppError, base_url: str) -> Response[Any]:
         return form_page(
             "This invite cannot be accepted",
-            f'<h1>This invite cannot be accepted</h1><p role="alert">{escape(error.detail)}</p>',
+            f"""<h1>This invite cannot be accepted</h1>
+<p class="bad" role="alert">{escape(error.detail)}</p>
+<p>If you have an account, <a href="{escape(base_url)}/">sign in</a>.</p>""",
             error.status,
             dict(error.headers()),
         )

@@ -279,6 +279,7 @@ async def test_a_browser_gets_a_form_that_works_without_a_script(
     assert (done.status_code, done.headers["location"]) == (303, "http://fanion.test/")
     assert (await browser.get(ME)).status_code == 200
     assert (over.status_code, "cannot be used" in over.text) == (400, True)
+    assert '<a href="http://fanion.test/">sign in</a>' in over.text
 
 
 async def test_the_form_works_over_plain_http_where_browsers_name_the_origin_alone(
@@ -331,7 +332,7 @@ async def test_what_a_user_is_called_is_escaped(workspace: Workspace) -> None:
 
 
 def test_a_page_may_ask_for_more_than_the_link() -> None:
-    page = LinkPage().unfinished(Throttled(7))
+    page = LinkPage().unfinished(Throttled(7), "http://fanion.test")
 
     assert page.status_code == 429
     assert page.headers["retry-after"] == "7"

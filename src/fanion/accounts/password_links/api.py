@@ -40,9 +40,9 @@ class LinkPages(Protocol):
             problem: What is wrong with the password that was sent; "" for none.
         """
 
-    def refusal(self, error: AppError) -> Response[Any]: ...
+    def refusal(self, error: AppError, base_url: str) -> Response[Any]: ...
 
-    def unfinished(self, error: AppError) -> Response[Any]:
+    def unfinished(self, error: AppError, base_url: str) -> Response[Any]:
         """Return the page for a password that is set, when signing in needs more than the link."""
 
     def done(self, response: Response[Any], base_url: str) -> Response[Any]:
@@ -186,7 +186,7 @@ async def _show_link(
     except AppError as error:
         if not wants_page:
             raise
-        return pages.refusal(error)
+        return pages.refusal(error, request.origin)
     if wants_page:
         return pages.form(account.email, "", 200)
     return Response(LinkBody(email=account.email), headers={"cache-control": "no-store"})
@@ -208,7 +208,7 @@ async def _use_link(
         if not wants_page:
             raise
         if error.attr != "password":
-            return pages.refusal(error)
+            return pages.refusal(error, request.origin)
         account = await links.account(token, purpose, caller)
         return pages.form(account.email, error.detail, error.status)
     try:
@@ -217,5 +217,5 @@ async def _use_link(
     except AppError as error:
         if not wants_page:
             raise
-        return pages.unfinished(error)
+        return pages.unfinished(error, request.origin)
     return pages.done(response, request.origin) if wants_page else response
