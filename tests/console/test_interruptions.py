@@ -297,6 +297,58 @@ def test_a_switch_whose_answer_is_lost_shows_what_the_server_has(
     assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
 
 
+def test_what_is_typed_outlasts_a_session_and_a_sign_in_that_is_put_off(
+    visit: Visit, project: Project, installation: Installation
+) -> None:
+    account = installation.member("Tess")
+    console = visit(account, anew=True)
+    page = console.page
+    console.open(project.at("cohorts/new"))
+    name = page.get_by_label("Name", exact=True)
+    name.fill("People who pay")
+    page.get_by_role("radio", name="Static A list").check()
+    end_sessions(installation, account)
+    console.watch.expect_status(401, "/api/")
+
+    page.get_by_role("button", name="Create cohort").click()
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    dialog.get_by_role("button", name="Close").click()
+    expect(name).to_have_value("People who pay")
+    page.get_by_role("button", name="Create cohort").click()
+    dialog.get_by_label("Password").fill(PASSWORD)
+    console.press("Enter")
+
+    expect(page.get_by_role("heading", level=1, name="People who pay")).to_be_visible()
+
+
+def test_on_a_slow_connection_nothing_is_said_or_sent_too_early_or_twice(
+    console: Console, project: Project
+) -> None:
+    flag, page = project.flag("beta", when(rollout=10)), console.page
+    console.open(project.at("flags"))
+    slow_down(console)
+
+    page.get_by_role("switch", name="Switch beta").click()
+    console.expect_toast("Switched off beta")
+    assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
+    page.get_by_role("grid").get_by_role("link", name="beta").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("beta")
+    raise_share(console, 40)
+    open_save(console)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    saving = page.get_by_role("dialog", name="Save changes").locator("[data-confirms]")
+    expect(saving).to_be_disabled()
+    expect(page.get_by_text("Saved beta", exact=True)).to_have_count(0)
+
+    expect(page.get_by_text("Saved beta", exact=True).first).to_be_visible()
+    assert shares(project, flag) == [40]
+    saves = console.watch.count(
+        lambda request: request.method == "PATCH" and request.url.endswith(f"/{flag['id']}/")
+    )
+    assert saves == 2  # the switch, and the share
+
+
 def test_offline_nothing_is_sent_later(console: Console, project: Project) -> None:
     flag, page = project.flag("beta"), console.page
     console.open(project.at("flags"))
@@ -311,6 +363,13 @@ def test_offline_nothing_is_sent_later(console: Console, project: Project) -> No
     console.expect_toast("Connected again")
     console.settle()
     assert project.get(f"/feature_flags/{flag['id']}/")["active"] is True
+
+
+def slow_down(console: Console) -> None:
+    """Give the page the connection of a phone far from any city."""
+    session = console.context.new_cdp_session(console.page)
+    slow_3g = {"offline": False, "latency": 2000, "downloadThroughput": 50_000}
+    session.send("Network.emulateNetworkConditions", {**slow_3g, "uploadThroughput": 50_000})
 
 
 def forget_loaded_parts(console: Console) -> None:

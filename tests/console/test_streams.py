@@ -1,12 +1,16 @@
 """Changes made elsewhere are shown at once, over connections that all tabs of a browser share."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.console.conftest import Visit
 from tests.console.installation import PASSWORD, Installation
 from tests.console.project import Project
-from tests.console.screen import Console
+from tests.console.relay import Relay, relay
+from tests.console.screen import Console, open_console
 from tests.console.test_interruptions import end_sessions
 from tests.console.test_live_events import is_live, row
 
@@ -30,6 +34,28 @@ def open_live(console: Console, project: Project, query: str = "") -> Page:
     page.goto(console.origin + project.at(f"live{query}"))
     is_live(page)
     return page
+
+
+@dataclass(frozen=True)
+class RelayedConsole:
+    """A page of the owner, whose streams can fall silent, and whose clock can be put forward."""
+
+    console: Console
+    relay: Relay
+
+
+@pytest.fixture
+def relayed(
+    built_console: None, chromium_browser: Browser, installation: Installation
+) -> Iterator[RelayedConsole]:
+    with (
+        relay(installation.server.port) as to_server,
+        open_console(chromium_browser, to_server.url) as console,
+    ):
+        console.begin_again(installation.cookie(installation.owner))
+        console.page.clock.install()
+        yield RelayedConsole(console, to_server)
+        console.watch.assert_clean()
 
 
 def test_live_tabs_share_a_connection_and_the_next_takes_it_over(
@@ -134,3 +160,40 @@ def test_the_list_and_the_page_of_flags_follow_changes_elsewhere(
     expect(console.page.get_by_role("row", name="made-elsewhere")).to_be_visible()
     changes = console.watch.count(lambda request: "/changes/stream/" in request.url)
     assert changes == 1
+
+
+def test_a_stream_that_falls_silent_is_replaced(relayed: RelayedConsole, project: Project) -> None:
+    page = relayed.console.page
+    project.events("first", "ann")
+    relayed.console.open(project.at("live"))
+    is_live(page)
+
+    relayed.relay.fall_silent()
+    project.events("meanwhile", "ann")
+    page.clock.fast_forward("00:31")
+
+    expect(row(page, "meanwhile")).to_be_visible()
+    is_live(page)
+    expect(row(page, "first")).to_have_count(1)
+
+
+def test_after_a_sleep_of_the_computer_everything_is_read_again_and_what_was_typed_stays(
+    relayed: RelayedConsole, project: Project
+) -> None:
+    console, page = relayed.console, relayed.console.page
+    flag = project.flag("beta")
+    console.open(project.at("flags"))
+    page.get_by_role("searchbox").fill("bet")
+    listed = page.get_by_role("switch", name="Switch beta", exact=True)
+    expect(listed).to_be_checked()
+
+    relayed.relay.fall_silent()
+    project.patch(f"/feature_flags/{flag['id']}/", active=False)
+    page.clock.fast_forward("02:00:00")
+
+    expect(listed).not_to_be_checked()
+    expect(page.get_by_role("searchbox")).to_have_value("bet")
+    # Nothing was lost that the user would have to know of.
+    expect(page.get_by_text("Connected again")).to_have_count(0)
+    project.patch(f"/feature_flags/{flag['id']}/", active=True)
+    expect(listed).to_be_checked()

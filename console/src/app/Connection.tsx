@@ -28,8 +28,8 @@ function useReadAgain(): void {
   const router = useRouter();
   useEffect(
     () =>
-      onReturn(() => {
-        toast({ text: words.connectedAgain });
+      onReturn((wasLost) => {
+        if (wasLost) toast({ text: words.connectedAgain });
         void queries.invalidateQueries();
         // Screens that could not be loaded are tried again.
         void router.invalidate();

@@ -2,6 +2,7 @@ import { type EventSourceMessage, EventSourceParserStream } from "eventsource-pa
 import { send } from "@/lib/api";
 import { ApiError, readError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
+import { onReturn } from "@/lib/reachability";
 
 /** open: an answer has begun; waiting: it is tried again; ended: it is not. */
 export type Connection = "connecting" | "open" | "waiting" | "ended";
@@ -13,6 +14,10 @@ export interface StreamHandlers {
 
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 15_000;
+/** The server sends a comment every ten seconds. A connection that brings nothing for longer is dead,
+ * which a browser may never notice: the computer was asleep, or something between has forgotten it.
+ */
+const SILENT_MAX_MS = 30_000;
 
 /** Read the server-sent events of a path of the API until the signal. A browser's own EventSource does
  * not connect again after a refusal; this does, except after refusals that would stay the same. A user
@@ -73,13 +78,28 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 async function* messages(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
 ): AsyncGenerator<EventSourceMessage> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const listen = () => {
+    clearTimeout(timer);
+    timer = setTimeout(end, SILENT_MAX_MS);
+  };
   const reader = body
     .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream())
+    .pipeThrough(new EventSourceParserStream({ onComment: listen }))
     .getReader();
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    yield value;
+  const end = () => void reader.cancel();
+  // The computer was asleep, or the connection was lost: this one may be dead too.
+  const unsubscribe = onReturn(end);
+  listen();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      listen();
+      yield value;
+    }
+  } finally {
+    clearTimeout(timer);
+    unsubscribe();
   }
 }

@@ -14,7 +14,10 @@ let lostSince: number | null = null;
 let wait: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();
 const waiting: (() => void)[] = [];
-const returns = new Set<() => void>();
+const returns = new Set<Return>();
+
+/** wasLost: the server did not answer; otherwise the computer was asleep */
+type Return = (wasLost: boolean) => void;
 
 /** Record that a request got no answer, and poll the server until it answers. */
 export function noteLost(): void {
@@ -28,7 +31,7 @@ export function noteAnswer(): void {
   clearTimeout(wait);
   set(null);
   for (const resolve of waiting.splice(0)) resolve();
-  for (const listener of returns) listener();
+  for (const listener of returns) listener(true);
 }
 
 /** Resolves once the server answers: at once unless the connection is lost. */
@@ -41,7 +44,7 @@ export const useLostSince = (): number | null => useSyncExternalStore(subscribe,
 /** Call the listener when what is shown may be old: the server answers again, or the computer was
  * asleep. Returns a function that ends it.
  */
-export function onReturn(listener: () => void): () => void {
+export function onReturn(listener: Return): () => void {
   returns.add(listener);
   return () => returns.delete(listener);
 }
@@ -56,7 +59,7 @@ export function startReachability(): void {
   setInterval(() => {
     const slept = Date.now() - last;
     last = Date.now();
-    if (slept > ASLEEP_MS && !document.hidden) for (const listener of returns) listener();
+    if (slept > ASLEEP_MS && !document.hidden) for (const listener of returns) listener(false);
   }, BEAT_MS);
 }
 
