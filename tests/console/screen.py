@@ -6,7 +6,7 @@ Tests find what they use by role and name: `console.page.get_by_role("switch", n
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from playwright.sync_api import (
     Browser,
@@ -257,17 +257,19 @@ def zoomed(percent: int) -> ViewportSize:
 
 
 @contextmanager
-def open_console(browser: Browser, origin: str) -> Iterator[Console]:
+def open_console(browser: Browser, origin: str, **device: Any) -> Iterator[Console]:
     """Open the page of a stranger.
 
     The certificate of an `https` origin may be signed by any authority.
+
+    Args:
+        device: Options of the browser's context, for another device than a desktop.
     """
+    desktop = {"viewport": VIEWPORT, "locale": "en-GB", "timezone_id": "UTC"}
     context = browser.new_context(
         ignore_https_errors=True,
-        viewport=VIEWPORT,
-        locale="en-GB",
-        timezone_id="UTC",
         permissions=["clipboard-read", "clipboard-write"],
+        **{**desktop, **device},
     )
     try:
         yield Console(context, origin)
