@@ -1,3 +1,4 @@
+import "./addresses";
 import "./browser";
 import "./charts";
 import "./csv";

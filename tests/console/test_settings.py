@@ -165,6 +165,54 @@ def test_colleague_is_invited_to_look_only_and_the_link_works(
 
     expect(guest.page.get_by_role("row", name="uma@example.com")).to_contain_text("Viewer")
     expect(guest.page.get_by_role("button", name="Invite")).to_be_disabled()
+    guest.page.get_by_role("button", name="Leave").click()
+    leave = guest.page.get_by_role("dialog", name="Leave this organization?")
+    leave.get_by_role("button", name="Leave").click()
+    guest.watch.expect_status(401, "/api/")
+    expect(guest.page.get_by_role("heading", level=1, name="Fanion")).to_be_visible()
+    guest.watch.expect_status(400, "/api/login/")
+    guest.page.get_by_label("E-mail address").fill("uma@example.com")
+    guest.page.get_by_label("Password").fill("a long enough password")
+    guest.press("Enter")
+    expect(guest.page.get_by_role("alert")).to_be_visible()
+
+
+def test_several_are_invited_at_once_and_each_wrong_address_is_named(
+    console: Console, installation: Installation
+) -> None:
+    page, known = console.page, installation.viewer.email
+    console.open("/organization?tab=invites")
+    page.get_by_role("button", name="Invite").first.click()
+    dialog = page.get_by_role("dialog", name="Invite colleagues")
+    addresses = dialog.get_by_label("E-mail addresses")
+    addresses.fill(f"Kit <kit@example.com>, lou@example.com\nlou@example.com; nobody, {known}")
+    dialog.get_by_role("button", name="Invite 5 people").click()
+    for problem in (
+        "lou@example.com: Entered twice.",
+        "nobody: Not an e-mail address.",
+        f"{known}: Already a member.",
+    ):
+        expect(dialog.get_by_role("alert")).to_contain_text(problem)
+    expect(addresses).to_have_attribute("aria-invalid", "true")
+    console.expect_accessible()
+
+    console.watch.expect_status(400, "/invites/bulk/")
+    joined = installation.member("Max").email  # meanwhile
+    addresses.fill(f"kit@example.com, {joined}")
+    dialog.get_by_role("button", name="Invite 2 people").click()
+    expect(dialog.get_by_role("alert")).to_contain_text(f"{joined}: A user with this e-mail")
+    expect(page.get_by_role("row", name="kit@example.com")).to_have_count(0)
+    addresses.fill("kit@example.com, lou@example.com")
+    dialog.get_by_role("button", name="Invite 2 people").click()
+
+    links = page.get_by_role("dialog", name="Invite links")
+    for name in ("kit", "lou"):
+        line = links.get_by_role("listitem").filter(has_text=f"{name}@example.com")
+        expect(line).to_contain_text("/api/signup/")
+    console.expect_accessible()
+    links.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("row", name="kit@example.com")).to_be_visible()
+    expect(page.get_by_role("row", name="lou@example.com")).to_be_visible()
 
 
 def test_level_of_a_member_is_changed_and_the_member_removed(

@@ -10,6 +10,10 @@ export type PersonalKey = components["schemas"]["KeyBody"];
 export type Webhook = components["schemas"]["WebhookBody"];
 export type Delivery = components["schemas"]["DeliveryBody"];
 
+// source: the server's levels of access to flags
+export const ACCESS = { view: 21, edit: 37 } as const;
+export type AccessLevel = (typeof ACCESS)[keyof typeof ACCESS];
+
 const PAGE = 100;
 interface Page<Row> {
   next: string | null;
@@ -66,6 +70,36 @@ export const rolesQuery = queryOptions({
       ),
     ),
 });
+
+const FLAGS = "feature flags";
+
+/** What the organization lets all its members do with flags; null: it has not been set. */
+export const defaultAccessQuery = queryOptions({
+  queryKey: ["default access"],
+  queryFn: async ({ signal }) => {
+    const { results } = await dataOf(
+      api.GET("/api/organizations/{organization}/resource_access/", {
+        params: { path: ofOrganization, query: { limit: PAGE } },
+        signal,
+      }),
+    );
+    return results.find((one) => one.resource === FLAGS) ?? null;
+  },
+});
+
+/** id: of the setting that is stored; undefined for the first one */
+export const setDefaultAccess = (access_level: AccessLevel, id?: number) =>
+  dataOf(
+    id === undefined
+      ? api.POST("/api/organizations/{organization}/resource_access/", {
+          params: { path: ofOrganization },
+          body: { resource: FLAGS, access_level },
+        })
+      : api.PATCH("/api/organizations/{organization}/resource_access/{setting_id}/", {
+          params: { path: { ...ofOrganization, setting_id: id } },
+          body: { access_level },
+        }),
+  );
 
 export const sessionsQuery = queryOptions({
   queryKey: ["sessions"],

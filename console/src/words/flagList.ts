@@ -39,6 +39,7 @@ export const words = {
   switchOf: (key: string) => `Switch ${key}`,
   switched: (key: string, isOn: boolean) => `Switched ${isOn ? "on" : "off"} ${key}`,
   noRight: "You have read-only access to this flag. See “Access” for who can edit it.",
+  noRightToSome: "You have read-only access to some of these flags.",
   viewer: "You are a viewer: you can see everything but change nothing.",
   variantShares: "Variant split",
   noVariants: "on or off",

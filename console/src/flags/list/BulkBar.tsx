@@ -73,7 +73,7 @@ export function BulkBar({ projectId, flags, knownTags, onClear }: Props) {
       </Button>
       <IconButton icon={X} label={TEXTS.clear} onClick={onClear} className="size-7" />
       {editable.length < flags.length && (
-        <span className="text-ink-3 text-sm">{words.noRight}</span>
+        <span className="text-ink-3 text-sm">{words.noRightToSome}</span>
       )}
       {progress !== null && (
         <span role="status" className="text-ink-2 text-sm">

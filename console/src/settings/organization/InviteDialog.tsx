@@ -3,22 +3,23 @@ import { UserPlus } from "lucide-react";
 import { useState } from "react";
 import { LEVELS } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
-import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
-import { FormDialog } from "@/ui/Dialog";
-import { Checkbox, TextField } from "@/ui/Field";
+import { Copyable } from "@/ui/Copy";
+import { Dialog, FormDialog } from "@/ui/Dialog";
+import { Checkbox, TextAreaField } from "@/ui/Field";
 import { SelectField } from "@/ui/Select";
 import { words } from "@/words/settings";
-import { type Invite, invitesQuery, rolesQuery } from "../queries";
+import { type Invite, invitesQuery, membersQuery, rolesQuery } from "../queries";
 import { SecretDialog } from "../SecretDialog";
+import { addressProblems, type Problem, readAddresses, refusedAddress } from "./addresses";
 import { givenBy, type LevelNumber, levelOf, levelOptions, useOwnLevel } from "./levels";
 
 const T = words.invites;
 
-/** Opens the dialog, and shows the link of the invite that was made. */
+/** Opens the dialog, and shows the links of the invites that were made. */
 export function InviteButton() {
   const [isOpen, setOpen] = useState(false);
-  const [made, setMade] = useState<Invite | null>(null);
+  const [made, setMade] = useState<readonly Invite[]>([]);
   const isAdmin = useOwnLevel() >= LEVELS.admin;
   return (
     <>
@@ -34,42 +35,74 @@ export function InviteButton() {
       {isOpen && (
         <InviteDialog
           onClose={() => setOpen(false)}
-          onMade={(invite) => {
+          onMade={(invites) => {
             setOpen(false);
-            setMade(invite);
+            setMade(invites);
           }}
         />
       )}
+      <InviteLinks invites={made} onClose={() => setMade([])} />
+    </>
+  );
+}
+
+function InviteLinks({ invites, onClose }: { invites: readonly Invite[]; onClose: () => void }) {
+  const [first, ...others] = invites;
+  if (others.length === 0) {
+    return (
       <SecretDialog
         title={T.linkTitle}
-        description={T.linkHint(made?.target_email ?? "")}
-        secret={made?.link ?? null}
+        description={T.linkHint(first?.target_email ?? "")}
+        secret={first?.link ?? null}
         what={T.link}
         done={T.done}
-        onClose={() => setMade(null)}
+        onClose={onClose}
       >
-        {made?.emailing_attempt_made && <p>{T.linkMailed(made.target_email)}</p>}
+        {first?.emailing_attempt_made && <p>{T.linkMailed(first.target_email)}</p>}
       </SecretDialog>
-    </>
+    );
+  }
+  return (
+    <Dialog isOpen onClose={onClose} title={T.linksTitle} description={T.linksHint}>
+      <div className="flex flex-col gap-4">
+        <ul className="flex flex-col gap-2">
+          {invites.map((invite) => (
+            <li key={invite.id} className="flex flex-col">
+              <bdi className="font-medium">{invite.target_email}</bdi>
+              <Copyable text={invite.link ?? ""} what={T.linkOf(invite.target_email)} />
+            </li>
+          ))}
+        </ul>
+        {invites.every((invite) => invite.emailing_attempt_made) && <p>{T.linksMailed}</p>}
+        <div className="flex justify-end">
+          <Button look="primary" onClick={onClose}>
+            {T.done}
+          </Button>
+        </div>
+      </div>
+    </Dialog>
   );
 }
 
 interface InviteDialogProps {
   onClose: () => void;
-  onMade: (invite: Invite) => void;
+  onMade: (invites: readonly Invite[]) => void;
 }
 
 function InviteDialog({ onClose, onMade }: InviteDialogProps) {
   const queries = useQueryClient();
-  const [email, setEmail] = useState("");
+  const [text, setText] = useState("");
+  const [hasTried, setTried] = useState(false);
   const [level, setLevel] = useState<LevelNumber>(LEVELS.member);
   const [roles, setRoles] = useState<readonly string[]>([]);
+  const emails = readAddresses(text);
+  const members = useQuery(membersQuery).data ?? [];
   const invite = useMutation({
-    mutationFn: () =>
+    mutationFn: (sent: readonly string[]) =>
       dataOf(
-        api.POST("/api/organizations/{organization}/invites/", {
+        api.POST("/api/organizations/{organization}/invites/bulk/", {
           params: { path: { organization: "@current" } },
-          body: { target_email: email.trim(), level, roles: [...roles] },
+          body: sent.map((target_email) => ({ target_email, level, roles: [...roles] })),
         }),
       ),
     onSuccess: (made) => {
@@ -77,37 +110,64 @@ function InviteDialog({ onClose, onMade }: InviteDialogProps) {
       onMade(made);
     },
   });
-  const ofField = errorOf(invite.error, "target_email");
+  const known = addressProblems(
+    emails,
+    members.map((member) => member.user.email),
+  );
+  const refused = refusedAddress(invite.error, invite.variables ?? []);
+  const problems = known.length > 0 || refused === undefined ? known : [refused];
+  const submit = () => {
+    setTried(true);
+    if (known.length === 0) invite.mutate(emails);
+  };
   return (
     <FormDialog
       isOpen
       onClose={onClose}
       title={T.title}
-      submit={T.send}
-      onSubmit={() => invite.mutate()}
+      submit={T.sendTo(emails.length)}
+      onSubmit={submit}
       isBusy={invite.isPending}
-      canSubmit={email.trim() !== ""}
-      error={ofField ? undefined : invite.error}
+      canSubmit={emails.length > 0}
+      error={refused ? undefined : invite.error}
     >
-      <TextField
-        label={T.email}
-        type="email"
+      <TextAreaField
+        label={T.emails}
+        hint={T.emailsHint}
+        rows={2}
         autoComplete="off"
+        spellCheck={false}
         required
-        value={email}
-        onChange={(event) => setEmail(event.target.value)}
-        error={ofField}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setTried(false);
+        }}
+        error={hasTried && problems.length > 0 && <ProblemList problems={problems} />}
       />
       <SelectField
         label={T.level}
         hint={words.levelHints[level]}
         value={String(level)}
         options={levelOptions(givenBy(useOwnLevel()))}
-        onChange={(text) => setLevel(levelOf(text))}
+        onChange={(chosen) => setLevel(levelOf(chosen))}
       />
       <RoleChoice chosen={roles} onChange={setRoles} />
     </FormDialog>
   );
+}
+
+function ProblemList({ problems }: { problems: readonly Problem[] }) {
+  return problems.map(({ email, text }) => (
+    <span key={`${email} ${text}`} className="block">
+      {email !== "" && (
+        <>
+          <bdi>{email}</bdi>:{" "}
+        </>
+      )}
+      {text}
+    </span>
+  ));
 }
 
 interface RoleChoiceProps {

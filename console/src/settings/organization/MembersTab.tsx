@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { LEVELS, useMe } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
@@ -145,6 +146,7 @@ function LevelSelect({ member }: { member: Member }) {
 
 function RemoveMemberDialog({ member, onClose }: { member: Member; onClose: () => void }) {
   const queries = useQueryClient();
+  const navigate = useNavigate();
   const isOwn = useMe().uuid === member.user.uuid;
   const remove = useMutation({
     mutationFn: () =>
@@ -154,8 +156,12 @@ function RemoveMemberDialog({ member, onClose }: { member: Member; onClose: () =
         }),
       ),
     onSuccess: async () => {
-      toast({ text: T.removed(member.user.first_name) });
-      await queries.invalidateQueries(isOwn ? {} : { queryKey: membersQuery.queryKey });
+      toast({ text: isOwn ? T.left : T.removed(member.user.first_name) });
+      if (isOwn) {
+        queries.clear();
+        return navigate({ to: "/login" });
+      }
+      await queries.invalidateQueries({ queryKey: membersQuery.queryKey });
       onClose();
     },
   });

@@ -1,12 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { Trash2, X } from "lucide-react";
 import { useState } from "react";
+import { LEVELS } from "@/app/session";
 import { IconButton } from "@/ui/Button";
 import { FormDialog } from "@/ui/Dialog";
 import { Select } from "@/ui/Select";
 import { words } from "@/words/settings";
 import { membersQuery, type Role } from "../queries";
 import {
+  ACCESS_OPTIONS,
+  accessOf,
   type RoleMember,
   useAccessChange,
   useAddition,
@@ -15,10 +18,6 @@ import {
 } from "./roles";
 
 const T = words.roles;
-const ACCESSES = (["21", "37"] as const).map((value) => ({
-  value,
-  label: T.accesses[value] ?? value,
-}));
 
 export function RoleCard({ role, isAdmin }: { role: Role; isAdmin: boolean }) {
   const access = useAccessChange(role);
@@ -34,9 +33,9 @@ export function RoleCard({ role, isAdmin }: { role: Role; isAdmin: boolean }) {
           <Select
             aria-label={`${T.access}: ${role.name}`}
             disabled={!isAdmin}
-            value={role.feature_flags_access_level === 37 ? "37" : "21"}
-            options={ACCESSES}
-            onChange={(level) => access.mutate(level === "37" ? 37 : 21)}
+            value={String(accessOf(String(role.feature_flags_access_level)))}
+            options={ACCESS_OPTIONS}
+            onChange={(level) => access.mutate(accessOf(level))}
           />
           {isAdmin && (
             <IconButton icon={Trash2} label={words.delete} onClick={() => setDeleting(true)} />
@@ -59,6 +58,8 @@ function RoleMembers({ role, isAdmin }: { role: Role; isAdmin: boolean }) {
   const addition = useAddition(role);
   const inRole = new Set(role.members.map((member) => member.user.uuid));
   const others = members.filter((member) => !inRole.has(member.user.uuid));
+  const isViewer = ({ user }: RoleMember) =>
+    members.some((one) => one.user.uuid === user.uuid && one.level === LEVELS.viewer);
   const add = (uuid: string) => {
     const found = others.find((member) => member.user.uuid === uuid);
     if (found) addition.mutate({ uuid, name: found.user.first_name });
@@ -66,7 +67,13 @@ function RoleMembers({ role, isAdmin }: { role: Role; isAdmin: boolean }) {
   return (
     <div className="mt-2 flex flex-wrap items-center gap-2">
       {role.members.map((member) => (
-        <MemberChip key={member.id} role={role} member={member} isAdmin={isAdmin} />
+        <MemberChip
+          key={member.id}
+          role={role}
+          member={member}
+          isViewer={isViewer(member)}
+          isAdmin={isAdmin}
+        />
       ))}
       {isAdmin && others.length > 0 && (
         <div className="w-48">
@@ -88,14 +95,17 @@ function RoleMembers({ role, isAdmin }: { role: Role; isAdmin: boolean }) {
 interface MemberChipProps {
   role: Role;
   member: RoleMember;
+  /** A viewer edits no flag, whatever the role. */
+  isViewer: boolean;
   isAdmin: boolean;
 }
 
-function MemberChip({ role, member, isAdmin }: MemberChipProps) {
+function MemberChip({ role, member, isViewer, isAdmin }: MemberChipProps) {
   const removal = useRemoval(role);
   return (
     <span className="inline-flex items-center gap-1 rounded-full bg-sunken py-0.5 pr-1 pl-3">
       <bdi>{member.user.first_name}</bdi>
+      {isViewer && <span className="text-ink-3 text-sm">({T.viewer})</span>}
       {isAdmin && (
         <IconButton
           icon={X}

@@ -2,7 +2,16 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "@/lib/api";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/settings";
-import { type Role, rolesQuery } from "../queries";
+import { ACCESS, type AccessLevel, type Role, rolesQuery } from "../queries";
+
+/** The access that a role can have. Its value is the number as text, as select elements require. */
+export const ACCESS_OPTIONS = [ACCESS.view, ACCESS.edit].map((level) => ({
+  value: String(level),
+  label: words.roles.accesses[level] ?? String(level),
+}));
+
+export const accessOf = (text: string): AccessLevel =>
+  text === String(ACCESS.edit) ? ACCESS.edit : ACCESS.view;
 
 const ofRole = (role: Role) => ({ organization: "@current", role_id: role.id });
 export type RoleMember = Role["members"][number];
@@ -24,7 +33,7 @@ function useRoleChange<Change>(
 }
 
 export const useAccessChange = (role: Role) =>
-  useRoleChange((feature_flags_access_level: 21 | 37) =>
+  useRoleChange((feature_flags_access_level: AccessLevel) =>
     dataOf(
       api.PATCH("/api/organizations/{organization}/roles/{role_id}/", {
         params: { path: ofRole(role) },

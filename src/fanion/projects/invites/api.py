@@ -8,7 +8,7 @@ from uuid import UUID
 
 from litestar import Controller, delete, get, post
 from litestar.di import NamedDependency
-from litestar.openapi.spec import OpenAPIType, Schema
+from litestar.openapi.spec import OpenAPIType, Reference, Schema
 from litestar.params import FromPath, RequestBody
 
 from fanion.projects.invites.model import INVITES_AT_ONCE_MAX, SIGNUP_PATH
@@ -29,7 +29,7 @@ from fanion.rest.pagination import Paged
 
 _LIST = Schema(
     type=OpenAPIType.ARRAY,
-    items=Schema(type=OpenAPIType.OBJECT, description="The fields of one invite."),
+    items=Reference(ref="#/components/schemas/InviteRequest"),
     max_items=INVITES_AT_ONCE_MAX,
 )
 
