@@ -1,5 +1,6 @@
 """The first screen: until the first event, and after it."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -43,6 +44,9 @@ def test_the_first_event_turns_up_and_a_refused_one_is_explained(
 
     arrived = page.locator("section").filter(has=page.get_by_text("Your event has arrived"))
     expect(arrived).to_contain_text("signed up from ann")
+    others = page.locator("section").filter(has=page.get_by_role("heading", name="Not stored"))
+    expect(others).to_contain_text("The event has no distinct_id, or an empty one.")
+    expect(page.get_by_text("Nothing yet?")).to_have_count(0)
     expect(page.get_by_role("table", name="Properties of signed up")).to_contain_text("pro")
     page.get_by_role("button", name="Go to Home").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Home")
@@ -85,6 +89,9 @@ def test_every_snippet_has_the_key_and_the_address(console: Console, project: Pr
         lines = snippet(console.page, tab)
         assert project.token in lines, tab
         assert console.origin in lines, tab
+        # Lines that run at each load would make up what nobody did.
+        if tab in ("HTML snippet", "JavaScript"):
+            assert not re.search(r"^posthog\.capture", lines, re.MULTILINE), tab
     assert console.page.url.endswith("?sdk=posthog")
     with console.at_width(360):
         pass
@@ -102,7 +109,10 @@ def test_the_html_snippet_sends_from_another_page(console: Console, project: Pro
     app_server.add_init_script(PLAIN_BROWSER)
     app_server.goto(f"{console.origin}/a-site")
 
-    expect(console.page.get_by_text("Your event has arrived")).to_be_visible(timeout=30_000)
+    arrived = console.page.locator("section").filter(has_text="Your event has arrived")
+    expect(arrived).to_contain_text("$pageview from", timeout=30_000)
+    expect(console.page.get_by_text("Nothing yet?")).to_have_count(0)
+    expect(console.page.get_by_text("was never accepted")).to_have_count(0)
     app_server.close()
 
 

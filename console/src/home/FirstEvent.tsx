@@ -2,7 +2,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useProjectId } from "@/app/session";
-import { EventDetails, type LiveEvent, personName, useFeed } from "@/live";
+import type { Connection } from "@/lib/connection";
+import { EventDetails, type LiveEvent, personName } from "@/live";
 import { Button, LinkButton } from "@/ui/Button";
 import { Card } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
@@ -10,24 +11,14 @@ import { useTimes } from "@/ui/times";
 import { words } from "@/words/home";
 import { hasEventsQuery } from "./queries";
 
-interface FirstEventProps {
+interface WaitingProps {
   isFirst: boolean;
-  onDone: () => void;
+  connection: Connection;
 }
 
-/** Waits for an event, and becomes it. */
-export function FirstEvent({ isFirst, onDone }: FirstEventProps) {
-  // Its users send the event from another window, and then look here.
-  const feed = useFeed({ evenHidden: true });
-  const projectId = useProjectId();
-  const queries = useQueryClient();
-  const [newest] = feed.events;
-  const hasCome = newest !== undefined;
-  useEffect(() => {
-    if (hasCome) queries.setQueryData(hasEventsQuery(projectId).queryKey, true);
-  }, [hasCome, queries, projectId]);
-  if (newest !== undefined) return <Arrived event={newest} onDone={onDone} />;
-  const isLost = feed.connection === "waiting" || feed.connection === "ended";
+/** Says that an event is awaited, and whether it can be seen here. */
+export function Waiting({ isFirst, connection }: WaitingProps) {
+  const isLost = connection === "waiting" || connection === "ended";
   return (
     <Card>
       <div role="status" className="flex items-center gap-3">
@@ -46,10 +37,15 @@ export function FirstEvent({ isFirst, onDone }: FirstEventProps) {
   );
 }
 
-function Arrived({ event, onDone }: { event: LiveEvent; onDone: () => void }) {
+/** The event that was awaited. */
+export function FirstEvent({ event, onDone }: { event: LiveEvent; onDone: () => void }) {
   const times = useTimes();
   const projectId = useProjectId();
   const navigate = useNavigate();
+  const queries = useQueryClient();
+  useEffect(() => {
+    queries.setQueryData(hasEventsQuery(projectId).queryKey, true);
+  }, [queries, projectId]);
   const goHome = () => {
     onDone();
     void navigate({ to: "/project/$projectId", params: { projectId }, search: {} });

@@ -2,13 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { preflightQuery, useProject, useProjectId } from "@/app/session";
 import { captureUrl, SDKS, type Sdk, snippet } from "@/lib/snippets";
+import { useFeed } from "@/live";
 import { LinkButton } from "@/ui/Button";
 import { Code, Copyable } from "@/ui/Copy";
 import { Card, Facts, Page } from "@/ui/Page";
 import { Loaded } from "@/ui/States";
 import { Tabs } from "@/ui/Tabs";
 import { words } from "@/words/home";
-import { FirstEvent } from "./FirstEvent";
+import { FirstEvent, Waiting } from "./FirstEvent";
 import { Refused } from "./Refused";
 
 interface OnboardingProps {
@@ -21,6 +22,9 @@ interface OnboardingProps {
 /** Instructions for sending events, and what happens to those that arrive. */
 export function Onboarding({ sdk, isFirst, onDone }: OnboardingProps) {
   const projectId = useProjectId();
+  // Its users send the event from another window, and then look here.
+  const feed = useFeed({ evenHidden: true });
+  const [newest] = feed.events;
   return (
     <Page
       title={isFirst ? words.onboarding.title : words.connect}
@@ -36,8 +40,12 @@ export function Onboarding({ sdk, isFirst, onDone }: OnboardingProps) {
       <div className="grid items-start gap-4 lg:grid-cols-2">
         <Snippets sdk={sdk} />
         <div className="flex min-w-0 flex-col gap-4">
-          <FirstEvent isFirst={isFirst} onDone={onDone} />
-          <Refused />
+          {newest === undefined ? (
+            <Waiting isFirst={isFirst} connection={feed.connection} />
+          ) : (
+            <FirstEvent event={newest} onDone={onDone} />
+          )}
+          <Refused hasArrived={newest !== undefined} />
         </div>
       </div>
     </Page>

@@ -10,13 +10,17 @@ import { words } from "@/words/home";
 const EVERY_MS = 2000;
 const LAST_DAY = { from: "-24h" };
 
-/** What arrived and was not stored, with the reason, for users whose event does not appear. */
-export function Refused() {
+/** What arrived and was not stored, with the reason, for users whose event does not appear.
+ *
+ * hasArrived: an event has come meanwhile: only what was rejected is of interest then
+ */
+export function Refused({ hasArrived }: { hasArrived: boolean }) {
   const projectId = useProjectId();
   const report = useQuery(reportQuery(projectId, LAST_DAY, "UTC", EVERY_MS));
+  if (hasArrived && (report.data?.reasons ?? []).length === 0) return null;
   return (
     <Card
-      title={words.refused.title}
+      title={hasArrived ? words.refused.others : words.refused.title}
       description={words.refused.hint}
       actions={
         <Link

@@ -25,22 +25,24 @@ export function snippet(sdk: Sdk, token: string, url: string): string {
       return `import posthog from "posthog-js"
 
 posthog.init(${key}, { api_host: ${host} })
-posthog.capture("signed up")`;
+
+// Page views are captured from now on. Capture other events where they happen:
+// posthog.capture("signed up")`;
     case "python":
       return `from posthog import Posthog
 
 posthog = Posthog(${key}, host=${host})
-posthog.capture("signed up", distinct_id="user-1")
+posthog.capture("hello", distinct_id="me")
 posthog.shutdown()`;
     case "node":
       return `import { PostHog } from "posthog-node"
 
 const posthog = new PostHog(${key}, { host: ${host} })
-posthog.capture({ distinctId: "user-1", event: "signed up" })
+posthog.capture({ distinctId: "me", event: "hello" })
 await posthog.shutdown()`;
     case "curl":
       return `curl ${quoted(`${url}/capture/`)} -H 'Content-Type: application/json' -d ${quoted(
-        JSON.stringify({ api_key: token, event: "signed up", distinct_id: "user-1" }),
+        JSON.stringify({ api_key: token, event: "hello", distinct_id: "me" }),
       )}`;
     case "posthog":
       return `api_key:  ${token}

@@ -17,7 +17,7 @@ export const words = {
       posthog: "Moving from PostHog",
     },
     hints: {
-      html: "Paste this into the head of every page. The script comes from this server.",
+      html: "Paste this into the head of every page. It captures page views; the script comes from this server.",
       js: "Install posthog-js and run this once when your application starts.",
       python: "Install posthog and run this.",
       node: "Install posthog-node and run this.",
@@ -44,6 +44,7 @@ export const words = {
   },
   refused: {
     title: "Nothing yet?",
+    others: "Not stored",
     hint: "What arrived with this project's key in the last day but was not stored. This list updates automatically.",
     none: "Nothing with this project's key was rejected, so your event was never accepted. Check the following:",
     causes: [
