@@ -44,6 +44,33 @@ def test_activity_is_filtered_in_the_address_and_saved_as_a_file(
     assert "By hand" not in text
 
 
+def test_the_pages_of_the_changes_of_an_item_are_in_the_address(
+    console: Console, project: Project
+) -> None:
+    page = console.page
+    flag = project.flag("busy")
+    project.events("paid", "ann")
+    (event,) = project.get("/event_definitions/", search="paid")["results"]
+    for number in range(21):
+        project.patch(f"/feature_flags/{flag['id']}/", name=f"name {number}")
+        project.patch(f"/event_definitions/{event['id']}/", tags=[f"tag {number}"])
+
+    for path, old in (
+        (f"flags/{flag['id']}?tab=activity", "created the flag"),
+        (f"events/{event['id']}", "“tag 9”"),
+    ):
+        console.open(project.at(path))
+        entries = page.get_by_role("list", name="Activity")
+        expect(entries).not_to_contain_text(old)
+        page.get_by_role("button", name="Older").click()
+        expect(entries).to_contain_text(old)
+        assert "page=2" in page.url
+        page.reload()
+        expect(entries).to_contain_text(old)
+        page.go_back()
+        expect(entries).not_to_contain_text(old)
+
+
 def test_members_do_not_see_where_others_sign_in(
     visit: Visit, installation: Installation, project: Project
 ) -> None:

@@ -71,6 +71,11 @@ def test_an_event_in_detail(console: Console, project: Project) -> None:
     page.get_by_role("link", name="paid").click()
 
     expect(page.get_by_text("3 events in this period")).to_be_visible()
+    volume = page.get_by_role("figure", name="“paid” per day")
+    volume.get_by_role("button", name="Show as a table").click()
+    cells = volume.get_by_role("cell")
+    expect(cells.first).to_have_text("–")  # before the project existed
+    expect(cells.last).to_have_text("3")
     properties = page.get_by_role("list", name="Properties of the event")
     expect(properties.get_by_role("button", name="amount")).to_contain_text("Number")
     properties.get_by_role("button", name="plan").click()
