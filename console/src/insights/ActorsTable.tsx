@@ -47,7 +47,7 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
           name="actors"
           label={words.found}
           columns={columns}
-          initiallyHidden={columns.slice(SHOWN).map((column) => column.id)}
+          initiallyHidden={["email", ...columns.slice(SHOWN).map((column) => column.id)]}
           rows={rows}
           rowId={(row) => row.id}
           hrefOf={(row) => `/project/${projectId}/persons/${row.id}`}
@@ -82,14 +82,15 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
   );
 }
 
-const SHOWN = 5;
+// The name, the count, e-mail address, ids, whether identified, and since when.
+const SHOWN = 6;
 
 /** Return the columns of persons, after the name what each contributes. */
 function columnsOf(rows: readonly Row[]): Column<Row>[] {
   const [first, ...others] = personColumns(rows) as Column<Row>[];
   const value: Column<Row> = {
     id: "value",
-    header: words.times,
+    header: words.count,
     align: "end",
     width: 100,
     cell: ({ value_at_data_point: at }) => (typeof at === "number" ? formatNumber(at) : null),

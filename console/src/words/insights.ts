@@ -5,7 +5,7 @@ export const words = {
   number: (name: string, value: string) => `${name}: ${value}`,
   found: "Persons",
   search: "Name, e-mail address or id",
-  times: "Value",
+  count: "Count",
   none: "No person is behind this number.",
   noMatch: "No person behind this number matches.",
   missing: (count: number) =>
