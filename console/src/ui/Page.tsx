@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, type RefObject, useLayoutEffect, useRef } from "react";
 import { useTitle } from "@/lib/hooks";
 import { classes } from "@/ui/classes";
 
@@ -17,12 +17,14 @@ interface PageProps {
 /** A screen: one heading, its actions, and what is below. */
 export function Page({ title, heading, back, description, actions, children }: PageProps) {
   useTitle(title);
+  const h1 = useRef<HTMLHeadingElement>(null);
+  useFocusOfHeading(h1);
   return (
     <div className="mx-auto flex w-full max-w-7xl flex-col gap-4 px-4 py-5 sm:px-6">
       <header className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
         <div className="min-w-0">
           {back && <div className="mb-1 text-sm">{back}</div>}
-          <h1 tabIndex={-1} className="font-semibold text-xl outline-none">
+          <h1 ref={h1} tabIndex={-1} className="font-semibold text-xl outline-none">
             {heading ?? title}
           </h1>
           {description && <p className="mt-0.5 max-w-3xl text-ink-2">{description}</p>}
@@ -32,6 +34,22 @@ export function Page({ title, heading, back, description, actions, children }: P
       {children}
     </div>
   );
+}
+
+// Whether the heading of the page that was replaced had the focus.
+let hadFocus = false;
+
+/** Pass the focus on from the heading of a page that was loading to that of the page that is there. */
+function useFocusOfHeading(h1: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const heading = h1.current;
+    if (hadFocus && document.activeElement === document.body)
+      heading?.focus({ preventScroll: true });
+    hadFocus = false;
+    return () => {
+      hadFocus = heading !== null && heading === document.activeElement;
+    };
+  }, [h1]);
 }
 
 interface CardProps {
