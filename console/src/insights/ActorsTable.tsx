@@ -36,6 +36,10 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
     [actors.data],
   );
   const columns = useMemo(() => columnsOf(rows), [rows]);
+  const hidden = useMemo(
+    () => ["email", ...columns.slice(SHOWN).map((column) => column.id)],
+    [columns],
+  );
   const missing = actors.data?.pages.reduce((sum, page) => sum + page.missing, 0) ?? 0;
   return (
     <div className="flex min-w-0 flex-col gap-3" aria-busy={actors.isFetching}>
@@ -47,7 +51,7 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
           name="actors"
           label={words.found}
           columns={columns}
-          initiallyHidden={["email", ...columns.slice(SHOWN).map((column) => column.id)]}
+          initiallyHidden={hidden}
           rows={rows}
           rowId={(row) => row.id}
           hrefOf={(row) => `/project/${projectId}/persons/${row.id}`}
@@ -85,9 +89,13 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
 // The name, the count, e-mail address, ids, whether identified, and since when.
 const SHOWN = 6;
 
-/** Return the columns of persons, after the name what each contributes. */
+/** Return the columns of persons, after the name what each contributes. The list has the order of the
+ * number: to sort the rows that are loaded would hide that there are more. */
 function columnsOf(rows: readonly Row[]): Column<Row>[] {
-  const [first, ...others] = personColumns(rows) as Column<Row>[];
+  const [first, ...others] = (personColumns(rows) as Column<Row>[]).map((column) => ({
+    ...column,
+    sortable: false,
+  }));
   const value: Column<Row> = {
     id: "value",
     header: words.count,
