@@ -172,6 +172,7 @@ def test_what_is_wrong_with_a_new_flag_is_said_at_its_field(
     create.click()
     key = page.get_by_label("Key", exact=True)
     expect(key).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("alert")).to_have_count(1)
     console.settle()
     console.expect_accessible()
     page.reload()

@@ -123,7 +123,10 @@ def test_a_row_says_who_gets_it_how_often_it_is_asked_for_and_who_changed_it(
     color = row(console, "color")
     expect(color).to_contain_text("20% of people whose plan is pro, then 5% of everyone")
     expect(color.get_by_role("img", name="Variant split: a 25%, b 75%")).to_be_visible()
-    expect(color.get_by_role("img", name="Calls of color per day")).to_be_visible()
+    calls = color.get_by_role("img", name="Calls of color per day")
+    expect(calls).to_be_visible()
+    # The last day is not over, so that its part of the line is dashed.
+    expect(calls.locator("polyline[stroke-dasharray]")).to_have_count(1)
     expect(color.get_by_role("gridcell", name="at most 2 2", exact=False)).to_be_visible()
     expect(color).to_contain_text("by Admin")
     expect(color).to_contain_text("web")

@@ -1,6 +1,9 @@
 """The ingestion of events: the ledger, the search for an event, and dead letters."""
 
+import re
+from datetime import datetime
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -14,6 +17,7 @@ from tests.support.awaited import until
 
 pytestmark = pytest.mark.long("drives Chromium")
 
+FAR = "Asia/Tokyo"  # nine hours from the browser's zone
 LATE = {"event": "late", "distinct_id": "ann", "properties": {"amount": 7}}
 
 
@@ -34,10 +38,12 @@ def test_the_ledger_counts_and_explains(console: Console, project: Project) -> N
         {"event": "<i>nobody's</i>"},
     )
     project.capture({"event": "paid", "distinct_id": "ann", "uuid": same})
+    project.patch("/", timezone=FAR)
 
     console.open(project.at("ingestion"))
 
     page = console.page
+    expect_now_in(FAR, page.get_by_text("By time of arrival").inner_text())
     for name, count in (("Stored", 2), ("Duplicates", 1), ("Dropped", 1), ("Failed requests", 0)):
         fact = page.locator("dl > div").filter(has=page.get_by_text(name, exact=True))
         expect(fact.get_by_role("definition")).to_contain_text(str(count))
@@ -56,6 +62,15 @@ def test_the_ledger_counts_and_explains(console: Console, project: Project) -> N
     console.expect_accessible()
     with console.at_width(360):
         pass
+
+
+def expect_now_in(zone: str, text: str) -> None:
+    """Expect the time of day on the clocks of a zone, to the hour, and the name of the zone."""
+    found = re.search(r"(\d\d):(\d\d) \(" + zone, text)
+    assert found is not None, text
+    now = datetime.now(ZoneInfo(zone))
+    minutes = (now.hour - int(found[1])) * 60 + now.minute - int(found[2])
+    assert (minutes + 30) % 1440 <= 60, text
 
 
 def test_where_an_event_is(console: Console, project: Project) -> None:

@@ -1,6 +1,8 @@
 """The stream of events: they appear at once, and the stream can be held, filtered and read."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -22,11 +24,17 @@ def is_live(page: Page) -> None:
 
 
 def test_events_appear_and_are_held_while_one_is_read(console: Console, project: Project) -> None:
+    zone, ago = "Asia/Tokyo", datetime.now(UTC) - timedelta(days=2)
+    project.patch("/", timezone=zone)
     project.events("earlier", "ann")
+    old = {"event": "of the day before yesterday", "timestamp": ago.isoformat()}
+    project.capture({**old, "distinct_id": "ann"})
     page = console.page
     console.open(project.at("live"))
     is_live(page)
     expect(row(page, "earlier")).to_be_visible()
+    there = ago.astimezone(ZoneInfo(zone))
+    expect(row(page, old["event"])).to_contain_text(f"{there:%-d %b %Y, %H:%M:%S} ({zone})")
 
     project.persons(ann={"email": "ann@corp.example"})
     project.events("paid", "ann", amount=7, note="<b>\u202e</b>", **{"$pathname": "/cart"})

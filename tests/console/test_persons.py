@@ -1,6 +1,7 @@
 """Persons: found, read, changed, merged and deleted."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -110,9 +111,15 @@ def test_the_list_is_filtered_by_the_address_and_saved_whole(
 def test_an_event_opens_in_place_with_its_properties(
     console: Console, project: Project, ann: Json
 ) -> None:
+    project.patch("/", timezone="Asia/Tokyo")
     page = open_person(console, project, ann)
+    placed = page.get_by_role("button", name="order placed")
+    # To the second; the date and the zone are at the head of the session.
+    expect(placed.locator("time")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
+    expect(page.locator("header").filter(has_text="Session").last).to_contain_text("(Asia/Tokyo)")
+    expect(page.get_by_text("Times are in the time zone of the project")).to_be_visible()
 
-    page.get_by_role("button", name="order placed").click()
+    placed.click()
 
     expect(page.get_by_role("table", name="Properties of the event")).to_contain_text("42")
     expect(page.get_by_text("nothing older exists")).to_be_visible()

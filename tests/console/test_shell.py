@@ -145,6 +145,10 @@ def test_unknown_address_says_so(console: Console, project: Project) -> None:
     console.open(project.at("nowhere"))
 
     expect(console.page.get_by_text("Page not found").first).to_be_visible()
+    console.watch.expect_status(404, "/feature_flags/987654/")
+    console.open(project.at("flags/987654"))
+    expect(console.page.get_by_text("There is no such flag in this project.")).to_be_visible()
+    expect(console.page.get_by_text("Not found.", exact=True)).to_have_count(0)
 
 
 def test_unknown_project_offers_those_of_the_user(console: Console, project: Project) -> None:

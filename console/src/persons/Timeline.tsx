@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useProjectId } from "@/app/session";
+import { useProject, useProjectId } from "@/app/session";
 import { eventOptions } from "@/events";
 import { Button } from "@/ui/Button";
 import { Combobox } from "@/ui/combobox";
@@ -61,6 +61,7 @@ interface FilterProps {
 
 function TimelineFilters({ kind, event, onChange }: FilterProps) {
   const projectId = useProjectId();
+  const zone = useProject()?.timezone ?? "UTC";
   const options = [
     { value: "all" as const, label: WORDS.kinds.all },
     ...TIMELINE_KINDS.map((one) => ({ value: one, label: WORDS.kinds[one] })),
@@ -86,7 +87,7 @@ function TimelineFilters({ kind, event, onChange }: FilterProps) {
           clearable
         />
       </div>
-      <span className="text-ink-3 text-sm">{WORDS.zone}</span>
+      <span className="text-ink-3 text-sm">{WORDS.zone(zone)}</span>
     </div>
   );
 }

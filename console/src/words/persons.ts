@@ -171,7 +171,7 @@ export const words = {
     endOfCohorts: "When a person entered a cohort is known only for its last 20 calculations.",
     empty: "Nothing is stored for this person.",
     emptyFilter: "Nothing of this kind is stored for this person.",
-    zone: "Times are in this browser's time zone.",
+    zone: (zone: string) => `Times are in the time zone of the project, ${zone}.`,
   },
   cohorts: {
     label: "Cohorts of the person",
