@@ -175,7 +175,7 @@ export const words = {
     hint: "Everything that happened in this project and its organization, newest first.",
     kept: (days: number) => `It is kept for ${counted(days, "day", "days")}.`,
     none: "Nothing matches these filters.",
-    any: "any",
+    any: "All",
     search: "Name or value",
     time: "Time",
     who: "Who",

@@ -130,15 +130,17 @@ function ShareRow(props: ConditionCardProps & { number: number }) {
           onChange={(event) => setShare(Number(event.target.value))}
           className="min-w-20 grow accent-accent"
         />
-        <ShareInput
-          label={words.shareOf(number)}
-          value={condition.share}
-          disabled={!canEdit}
-          onChange={setShare}
-          onProblem={props.onProblem}
-          className="!w-20"
-        />
-        <span aria-hidden>%</span>
+        <span className="flex items-center gap-2">
+          <ShareInput
+            label={words.shareOf(number)}
+            value={condition.share}
+            disabled={!canEdit}
+            onChange={setShare}
+            onProblem={props.onProblem}
+            className="!w-20"
+          />
+          <span aria-hidden>%</span>
+        </span>
       </div>
       {(variants.length > 0 || condition.variant !== null) && (
         <div className="flex items-center gap-2">

@@ -29,7 +29,7 @@ export function Combobox(props: ComboboxProps) {
       >
         {/* biome-ignore lint/a11y/noStaticElementInteractions: the input in it has the keys. */}
         <div
-          className={`flex min-h-[2.25rem] min-w-0 flex-wrap items-center gap-1 rounded-md border bg-panel py-1 ps-2 pe-1.5 focus-within:outline-2 focus-within:outline-focus focus-within:outline-offset-1 ${error ? "border-bad" : "border-line-strong"} ${disabled ? "opacity-60" : ""}`}
+          className={`relative flex min-h-[2.25rem] min-w-0 flex-wrap items-center gap-1 rounded-md border bg-panel py-1 ps-2 pe-6 focus-within:outline-2 focus-within:outline-focus focus-within:outline-offset-1 ${error ? "border-bad" : "border-line-strong"} ${disabled ? "opacity-60" : ""}`}
           onMouseDown={(event) => {
             if (event.target !== input.current) event.preventDefault();
             input.current?.focus();
@@ -63,7 +63,7 @@ export function Combobox(props: ComboboxProps) {
             autoFocus={props.autoFocus}
             disabled={disabled}
             placeholder={chosen.length === 0 ? props.placeholder : undefined}
-            className={`min-w-16 flex-1 bg-transparent px-0.5 py-0.5 outline-none ${props.mono ? "font-mono text-[0.9em]" : ""}`}
+            className={`${chosen.length === 0 ? "min-w-16" : "min-w-4"} flex-1 bg-transparent px-0.5 py-0.5 outline-none ${props.mono ? "font-mono text-[0.9em]" : ""}`}
             {...box.inputProps}
           />
           {canClear && (
@@ -77,7 +77,7 @@ export function Combobox(props: ComboboxProps) {
               <X size={14} aria-hidden />
             </button>
           )}
-          <ChevronsUpDown size={14} aria-hidden className="shrink-0 text-ink-3" />
+          <ChevronsUpDown size={14} aria-hidden className="absolute end-1.5 top-2.5 text-ink-3" />
         </div>
       </OptionPopover>
       {hint && (
