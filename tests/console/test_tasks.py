@@ -182,11 +182,11 @@ def test_a_colleague_is_invited_who_may_only_look(
     with from_home(device, project, clicks=3):
         device.command("invites", "Invites")
         device.act(page.get_by_role("button", name="Invite", exact=True).first)
-        dialog = page.get_by_role("dialog", name="Invite a colleague")
-        device.type(dialog.get_by_label("E-mail address"), f"looks-{kind}@example.com")
+        dialog = page.get_by_role("dialog", name="Invite colleagues")
+        device.type(dialog.get_by_label("E-mail addresses"), f"looks-{kind}@example.com")
         device.console.press("Tab", "v", "Enter")
         expect(dialog.get_by_label("Level")).to_have_text("Viewer")
-        device.console.press("Shift+Tab", "Enter")
+        device.console.press("Shift+Tab", "Control+Enter")
         expect(page.get_by_role("dialog", name="Invite link")).to_be_visible()
 
     with installation.client() as client:

@@ -1,6 +1,6 @@
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
-import type { FormEvent, ReactNode } from "react";
+import { type FormEvent, type KeyboardEvent, type ReactNode, useRef } from "react";
 import { Button, IconButton } from "@/ui/Button";
 import { classes, FLOATING } from "@/ui/classes";
 import { useFocusBack } from "@/ui/focus";
@@ -78,6 +78,15 @@ function focusFirstField(event: Event): void {
   (found ?? event.currentTarget).focus();
 }
 
+/** Until then the button is busy. A second press before that is the end of a double one. */
+const BUSY_MS = 50;
+
+function sendByKeys(event: KeyboardEvent<HTMLFormElement>) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.requestSubmit();
+}
+
 interface FormDialogProps extends DialogProps {
   submit: string;
   onSubmit: () => void;
@@ -88,7 +97,7 @@ interface FormDialogProps extends DialogProps {
   error?: unknown;
 }
 
-/** A dialog that is sent by its button, or by enter in a field. */
+/** A dialog that is sent by its button, by enter in a field, or by control and enter anywhere. */
 export function FormDialog(props: FormDialogProps) {
   const {
     submit,
@@ -100,15 +109,21 @@ export function FormDialog(props: FormDialogProps) {
     children,
     ...dialog
   } = props;
+  const isSent = useRef(false);
   const send = (event: FormEvent) => {
     event.preventDefault();
     // A dialog may be drawn within the form of a screen.
     event.stopPropagation();
-    if (canSubmit && !isBusy) onSubmit();
+    if (!canSubmit || isBusy || isSent.current) return;
+    isSent.current = true;
+    setTimeout(() => {
+      isSent.current = false;
+    }, BUSY_MS);
+    onSubmit();
   };
   return (
     <Dialog {...dialog}>
-      <form onSubmit={send} className="flex flex-col gap-4">
+      <form onSubmit={send} onKeyDown={sendByKeys} className="flex flex-col gap-4">
         {children}
         {error ? <ErrorNote error={error} /> : null}
         <div className="flex justify-end gap-2">
