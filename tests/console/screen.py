@@ -54,6 +54,15 @@ TOO_WIDE = """() => {
     .filter(one => one.getBoundingClientRect().right > width + 0.5)
     .slice(-3).map(one => one.outerHTML.slice(0, 200));
 }"""
+LAYOUT_SHIFT_MAX = 0.05
+LAYOUT_SHIFT = """() => new Promise(resolve => {
+  let sum = 0;
+  const observer = new PerformanceObserver(list => {
+    for (const shift of list.getEntries()) if (!shift.hadRecentInput) sum += shift.value;
+  });
+  observer.observe({ type: 'layout-shift', buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => resolve(sum))));
+})"""
 FORGET = "() => { localStorage.clear(); sessionStorage.clear(); }"
 IS_FOCUS_SEEN = """element => {
   const style = getComputedStyle(element);
@@ -125,6 +134,10 @@ class Console:
         while not self._is_settled():
             waits = [request.url for request in self.watch.pending]
             assert time.monotonic() < give_up, f"the screen is still busy; it waits for {waits}"
+
+    def layout_shift(self) -> float:
+        """Return by how much what was shown has moved while the screen was loaded."""
+        return float(self.page.evaluate(LAYOUT_SHIFT))
 
     def expect_accessible(self, themes: tuple[Theme, ...] = ("light", "dark")) -> None:
         """Expect that axe finds nothing in what is shown, in either theme; the last one stays."""

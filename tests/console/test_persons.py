@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
 from tests.console.project import Json, Project, has, when
-from tests.console.screen import Console
+from tests.console.screen import LAYOUT_SHIFT_MAX, Console
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -280,16 +280,6 @@ def test_a_viewer_changes_no_person(
     expect(page.get_by_role("menuitem", name="Delete…")).to_be_disabled()
 
 
-LAYOUT_SHIFT = """() => new Promise(resolve => {
-  let sum = 0;
-  const observer = new PerformanceObserver(list => {
-    for (const shift of list.getEntries()) if (!shift.hadRecentInput) sum += shift.value;
-  });
-  observer.observe({ type: 'layout-shift', buffered: true });
-  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => resolve(sum))));
-})"""
-
-
 def test_the_list_of_persons_does_not_move_while_it_is_loaded(
     console: Console, project: Project
 ) -> None:
@@ -297,7 +287,7 @@ def test_the_list_of_persons_does_not_move_while_it_is_loaded(
 
     console.open(project.at("persons"))
 
-    assert console.page.evaluate(LAYOUT_SHIFT) < 0.05
+    assert console.layout_shift() < LAYOUT_SHIFT_MAX
 
 
 def test_persons_are_counted_and_sorted_by_the_server(console: Console, project: Project) -> None:

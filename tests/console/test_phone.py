@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.console.installation import Installation
-from tests.console.screen import Console, open_console
+from tests.console.screen import LAYOUT_SHIFT_MAX, Console, open_console
 from tests.console.showcase import Showcase
 
 pytestmark = pytest.mark.long("drives Chromium")
@@ -68,3 +68,14 @@ def test_fingers_hit_what_they_aim_at_and_fields_do_not_enlarge_the_page(
     assert not any(faults.values()), "\n".join(
         [f"{screen}: {fault}" for screen, found in faults.items() for fault in found]
     )
+
+
+def test_the_page_of_a_flag_does_not_move_when_the_number_of_its_people_is_known(
+    phone: Console, showcase: Showcase
+) -> None:
+    flag = showcase.flags["new-checkout"]["id"]
+
+    phone.open(showcase.project.at(f"flags/{flag}"))
+
+    assert phone.page.get_by_text("for about").is_visible()
+    assert phone.layout_shift() < LAYOUT_SHIFT_MAX

@@ -70,6 +70,9 @@ export function FlagHead({ projectId, flag, names, canEdit }: FlagHeadProps) {
   );
 }
 
+/** A line of its own on phones, kept free so that nothing moves when the number is known. */
+const LINE = "max-sm:min-h-6 max-sm:basis-full";
+
 /** The number of people whose value changes with the switch. */
 function Concerned({ projectId, flag }: { projectId: string; flag: Flag }) {
   const { data, isFetching } = useQuery({
@@ -78,15 +81,17 @@ function Concerned({ projectId, flag }: { projectId: string; flag: Flag }) {
     retry: false,
     enabled: !flag.deleted,
   });
-  if (data === undefined) return <span aria-busy={isFetching} />;
+  if (data === undefined) return <span aria-busy={isFetching} className={LINE} />;
   const counts = data.conditions.map((one) => one.rolled_out);
-  if (counts.some((one) => one === null) || data.total_persons === 0) return null;
+  if (counts.some((one) => one === null) || data.total_persons === 0) {
+    return <span className={LINE} />;
+  }
   const count = counts.reduce<number>((sum, one) => sum + (one ?? 0), 0) + data.super_groups;
   const isGroup = data.group_type_index !== null;
   const text = flag.active
     ? words.onFor(count, data.exact, isGroup)
     : words.offInsteadOf(count, data.exact, isGroup);
-  return <span className="text-ink-2">{text}</span>;
+  return <span className={`text-ink-2 ${LINE}`}>{text}</span>;
 }
 
 interface HeadActionsProps {
