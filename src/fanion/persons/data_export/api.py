@@ -84,11 +84,12 @@ class PersonExportApi(Controller):
             raise no_choice(compression, ("gzip",), "compression")
         for scope in SCOPES:
             request.principal.require_access(request.project, scope)
-        is_packed, person = compression == "gzip", read_person_id(person_id)
-        if request.is_head:
-            return _file(f"person-{person}", Streamed(no_pieces(), _media_type(is_packed)))
+        is_packed, known_id = compression == "gzip", read_person_id(person_id)
+        if request.is_head:  # nothing is exported, so nothing is recorded
+            person = await person_exports.get_person(request.project.id, known_id)
+            return _file(f"person-{person.uuid}", Streamed(no_pieces(), _media_type(is_packed)))
         uuid, pieces = await person_exports.open_export(
-            request.author, request.project, person, is_packed=is_packed
+            request.author, request.project, known_id, is_packed=is_packed
         )
         return _file(f"person-{uuid}", Streamed(pieces, _media_type(is_packed)))
 

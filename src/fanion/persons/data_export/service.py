@@ -57,6 +57,17 @@ class PersonExports:
     cohorts_of: CohortsOf
     accepted_of: AcceptedOf
 
+    async def get_person(self, project_id: int, person_id: UUID | int) -> Person:
+        """Return a person.
+
+        Raises:
+            NotFound: The project has no such person.
+        """
+        person = await get_person(self.records, project_id, person_id)
+        if person is None:
+            raise NotFound
+        return person
+
     async def open_export(
         self, author: Author, project: Project, person_id: UUID | int, *, is_packed: bool
     ) -> tuple[UUID, AsyncGenerator[bytes]]:
@@ -68,9 +79,7 @@ class PersonExports:
             NotFound: The project has no such person.
             EventStoreUnavailable: The events cannot be read.
         """
-        person = await get_person(self.records, project.id, person_id)
-        if person is None:
-            raise NotFound
+        person = await self.get_person(project.id, person_id)
         cohorts = exported_cohorts(await self.cohorts_of(project.id, person.id))
         await self.events.list(project.id, EventQuery(person_id=person.uuid, limit=1))
         async with self.records.write() as connection:
