@@ -16,6 +16,7 @@ VOLATILE = frozenset(
         "last_used_at",
         "last_seen_at",
         "last_calculation",
+        "next_calculation",
         "is_calculating",
         "last_refresh",
         "next_allowed_client_refresh",
