@@ -153,7 +153,7 @@ public class OpenapiGeneratorProgram {
   private void pages() throws ApiException {
     List<Object> pages = new ArrayList<>();
     for (long offset : new long[] {0, 2}) {
-      PagedFlagBody page = flagsApi.listFeatureFlags(PROJECT, "paged-", null, null, null, null, null, null, "key", null, null, 2L, offset);
+      PagedFlagBody page = flagsApi.listFeatureFlags(PROJECT, "paged-", null, null, null, null, null, null, "key", null, null, null, 2L, offset);
       List<String> keys = page.getResults().stream().map(FlagBody::getKey).toList();
       boolean hasNext = page.getNext() != null;
       pages.add(Map.of("count", page.getCount(), "keys", keys, "has_next", hasNext));
