@@ -186,12 +186,8 @@ class DueWorker(ABC, Generic[T]):
 
     async def poll(self) -> bool | None:
         """Process what is due, as `work_once` does, unless nothing can be due."""
-        next_due, self._next_due = self._next_due, None
-        is_unwritten = self._unwritten.may_leave_out()
-        if is_unwritten and next_due is not None and self._now() < next_due:
-            self._next_due = next_due
-            return None
-        return await self.work_once()
+        is_due = self._next_due is None or self._now() >= self._next_due
+        return await self._unwritten.poll(self.work_once, has_work=is_due)
 
     async def work_once(self) -> bool:
         """Process every due item once.

@@ -32,9 +32,15 @@ class UnwrittenPolls:
         self._mark: Mark = None  # of a log that had settled
         self._left_out = 0
 
-    async def poll(self, read: Callable[[], Awaitable[bool | None]]) -> bool | None:
-        """Await `read` and return its result, or None if it may be left out."""
-        if self.may_leave_out():
+    async def poll(
+        self, read: Callable[[], Awaitable[bool | None]], *, has_work: bool = False
+    ) -> bool | None:
+        """Await `read` and return its result, or None if it may be left out.
+
+        Args:
+            has_work: Whether the former poll left work, so that this one is never left out.
+        """
+        if self.may_leave_out() and not has_work:
             return None
         try:
             return await read()

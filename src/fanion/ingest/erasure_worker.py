@@ -124,10 +124,7 @@ class ErasureWorker:
 
     async def poll(self) -> None:
         """Do what `finish_all` does, unless all are finished and an SQLite store is unwritten."""
-        if self._is_work_left:
-            await self.finish_all()
-        else:
-            await self._unwritten.poll(self.finish_all)
+        await self._unwritten.poll(self.finish_all, has_work=self._is_work_left)
 
     async def finish_all(self) -> None:
         """Finish every erasure that can be finished now, and forget those no longer needed.

@@ -65,10 +65,7 @@ class MirrorWorker:
 
     async def poll(self) -> None:
         """Do what `look` does, unless nothing is pending and an SQLite store is unwritten."""
-        if self._pending:
-            await self.look()
-        else:
-            await self._unwritten.poll(self.look)
+        await self._unwritten.poll(self.look, has_work=bool(self._pending))
 
     async def look(self) -> None:
         """Mirror changes that were already pending at the previous check.

@@ -73,10 +73,7 @@ class ProjectDeletionWorker:
 
     async def poll(self) -> None:
         """Do what `work_once` does, unless all are finished and an SQLite store is unwritten."""
-        if self._is_work_left:
-            await self.work_once()
-        else:
-            await self._unwritten.poll(self.work_once)
+        await self._unwritten.poll(self.work_once, has_work=self._is_work_left)
 
     async def work_once(self) -> None:
         """Do for every unfinished deletion what can be done now.

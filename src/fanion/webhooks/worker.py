@@ -54,10 +54,7 @@ class Deliverer:
             await self._end()
 
     async def _poll(self) -> None:
-        if self._sending:
-            await self._start_due()
-        else:
-            await self._unwritten.poll(self._start_due)
+        await self._unwritten.poll(self._start_due, has_work=bool(self._sending))
 
     async def _start_due(self) -> None:
         await self.start_deliveries()
