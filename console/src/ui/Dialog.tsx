@@ -17,38 +17,55 @@ interface DialogProps {
   children: ReactNode;
 }
 
-export function Dialog({ isOpen, onClose, ...content }: DialogProps) {
+export function Dialog({ isOpen, wide, ...sheet }: DialogProps) {
+  if (!isOpen) return null;
   return (
-    <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-      {isOpen && <Content {...content} />}
+    <Sheet
+      {...sheet}
+      focusFirst={focusFirstField}
+      className={classes(
+        "fixed inset-x-0 top-[8vh] mx-auto outline-none max-h-[84vh] w-[calc(100vw-1.5rem)] overflow-y-auto p-5",
+        wide ? "max-w-3xl" : "max-w-lg",
+      )}
+    />
+  );
+}
+
+interface SheetProps extends Omit<DialogProps, "isOpen" | "wide"> {
+  focusFirst: (event: Event) => void;
+  className: string;
+}
+
+/** A sheet above the screen, which keeps the focus and gives it back. */
+export function Sheet({ onClose, ...content }: SheetProps) {
+  return (
+    <Radix.Root open onOpenChange={(open) => !open && onClose()}>
+      <Content {...content} />
     </Radix.Root>
   );
 }
 
-function Content({ title, description, wide, children }: Omit<DialogProps, "isOpen" | "onClose">) {
+function Content(props: Omit<SheetProps, "onClose">) {
+  const { title, description, focusFirst, className, children } = props;
   const giveFocusBack = useFocusBack();
   return (
     <Radix.Portal>
       <Radix.Overlay className="fixed inset-0 z-40 bg-backdrop" />
       <Radix.Content
         {...(description ? {} : { "aria-describedby": undefined })}
-        onOpenAutoFocus={focusFirstField}
+        onOpenAutoFocus={focusFirst}
         onCloseAutoFocus={giveFocusBack}
-        className={classes(
-          FLOATING,
-          "fixed inset-x-0 top-[8vh] mx-auto outline-none max-h-[84vh] w-[calc(100vw-1.5rem)] overflow-y-auto p-5",
-          wide ? "max-w-3xl" : "max-w-lg",
-        )}
+        className={classes(FLOATING, className)}
       >
-        <DialogHead title={title} description={description} />
+        <SheetHead title={title} description={description} />
         {children}
       </Radix.Content>
     </Radix.Portal>
   );
 }
 
-/** The title of a dialog or a drawer, and the button that closes it. */
-export function DialogHead({ title, description }: Pick<DialogProps, "title" | "description">) {
+/** The title, and the button that closes the sheet. */
+function SheetHead({ title, description }: Pick<DialogProps, "title" | "description">) {
   return (
     <div className="mb-4 flex items-start justify-between gap-4">
       <div className="min-w-0">
