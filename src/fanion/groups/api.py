@@ -5,7 +5,7 @@ The paths and names are PostHog's.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
@@ -17,9 +17,9 @@ from fanion.errors import Invalid, NotFound
 from fanion.events.turns.turns_service import Turns
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.groups.store import (
+    GROUP_ORDERS,
     NEWEST_FIRST,
     Group,
-    GroupOrder,
     GroupQuery,
     find_group,
     find_groups,
@@ -30,7 +30,7 @@ from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import check_index
 from fanion.properties.value_counts import PropertyValue, read_value_search
 from fanion.rest.pagination import Paged
-from fanion.rest.unknown_fields import no_choice
+from fanion.rest.unknown_fields import choice
 
 
 class GroupBody(Struct, kw_only=True):
@@ -68,7 +68,8 @@ class GroupsApi(Controller):
         `group_key` or `-group_key`.
         """
         page = request.page
-        index, ordered = _parse_index(group_type_index), _read_order(order)
+        index = _parse_index(group_type_index)
+        ordered = choice(order or NEWEST_FIRST, GROUP_ORDERS, "order")
         query = GroupQuery(index, search or "", page.limit, page.offset, ordered)
         async with turns.turn(request.project.id):
             listed, count = await find_groups(records, request.project.id, query)
@@ -129,18 +130,6 @@ class GroupTypesApi(Controller):
             )
             for name, index in await types_of(records, request.project.id)
         ]
-
-
-def _read_order(text: str | None) -> GroupOrder:
-    """Parse the order of a list.
-
-    Raises:
-        Invalid: The text is not an order.
-    """
-    for order in get_args(GroupOrder):
-        if order == (text or NEWEST_FIRST):
-            return cast(GroupOrder, order)
-    raise no_choice(text, get_args(GroupOrder), "order")
 
 
 def _parse_index(text: str | None) -> int:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from sqlalchemy import (
@@ -214,6 +214,7 @@ class Group:
 
 
 GroupOrder = Literal["-created_at", "created_at", "group_key", "-group_key"]
+GROUP_ORDERS: Final[tuple[GroupOrder, ...]] = get_args(GroupOrder)
 NEWEST_FIRST: Final = "-created_at"
 
 

@@ -5,7 +5,7 @@ Source: capture.md section 8.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, cast, get_args
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from fanion.persons.count_store import count_persons, count_with_properties
 from fanion.persons.edits_store import PersonChanges, PersonTooLarge
 from fanion.persons.list_store import (
     NEWEST_FIRST,
-    PersonOrder,
+    PERSON_ORDERS,
     PersonQuery,
     find_persons,
     having_properties,
@@ -38,7 +38,7 @@ from fanion.rest.endpoints import empty_response
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,
 )
-from fanion.rest.unknown_fields import no_choice
+from fanion.rest.unknown_fields import choice
 from fanion.rest.validation import object_id
 
 # Properties of which the first that is set names the person. Source: capture.md section 8.
@@ -139,7 +139,7 @@ class PersonsApi(Controller):
         chosen = (
             having_properties(conditions, persons.events, project_id, now) if conditions else None
         )
-        ordered = _read_order(order)
+        ordered = choice(order or NEWEST_FIRST, PERSON_ORDERS, "order")
         query = PersonQuery(
             distinct_id, email, search, page.limit, page.offset, chosen, after, ordered
         )
@@ -290,18 +290,6 @@ class PersonsApi(Controller):
     ) -> ActivityPage:
         person = await _find_person(request, persons, person_id)
         return await activity_page(request, persons.records, "Person", str(person.uuid))
-
-
-def _read_order(text: str | None) -> PersonOrder:
-    """Parse the order of a list.
-
-    Raises:
-        Invalid: The text is not an order.
-    """
-    for order in get_args(PersonOrder):
-        if order == (text or NEWEST_FIRST):
-            return cast(PersonOrder, order)
-    raise no_choice(text, get_args(PersonOrder), "order")
 
 
 async def _find_person(

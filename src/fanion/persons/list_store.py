@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, select
@@ -50,6 +50,7 @@ Choose = Callable[[Sequence[PersonKey]], Awaitable[Sequence[PersonKey]]]
 Position = tuple[datetime, int]
 # Without an e-mail address, persons come last in both orders of `email`.
 PersonOrder = Literal["-created_at", "created_at", "email", "-email"]
+PERSON_ORDERS: Final[tuple[PersonOrder, ...]] = get_args(PersonOrder)
 NEWEST_FIRST: Final = "-created_at"
 # Reads up to a number of persons after a position, or from the beginning.
 Read = Callable[[Position | None, int], Awaitable[Sequence[PersonKey]]]

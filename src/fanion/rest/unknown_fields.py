@@ -5,7 +5,7 @@ Source: flags.md, "Strictness".
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from fanion.errors import Invalid
 
@@ -23,6 +23,8 @@ LISTED_MAX = 12  # known names in an error, when none is similar
 EDITS_MAX = 3  # edits between a word and a name that is near
 PART_CHARS_MIN = 3  # characters of a word that is the beginning or the end of a name
 _FAR = 1_000
+
+T = TypeVar("T", bound=str)
 
 
 def require_known(sent: Iterable[str], known: Collection[str], at: str = "") -> None:
@@ -145,6 +147,18 @@ def _edits(word: str, name: str, edits_max: int) -> int:
         if min(row) > edits_max:
             return _FAR
     return row[-1]
+
+
+def choice(text: str, choices: Collection[T], attr: str) -> T:
+    """Return the choice that a text names.
+
+    Raises:
+        Invalid: It names none.
+    """
+    for each in choices:
+        if each == text:
+            return each
+    raise no_choice(text, choices, attr)
 
 
 def no_choice(value: object, choices: Collection[str], attr: str | None) -> Invalid:

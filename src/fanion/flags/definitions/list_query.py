@@ -13,7 +13,7 @@ import msgspec
 
 from fanion.errors import Invalid
 from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime
-from fanion.rest.unknown_fields import no_choice
+from fanion.rest.unknown_fields import choice
 from fanion.rest.validation import INTEGER_CHARS_MAX
 
 Kind = Literal["boolean", "multivariant", "experiment"]
@@ -203,9 +203,7 @@ def _variants(filters: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _choice(text: str | None, choices: Collection[str], parameter: str) -> str:
-    if text and text not in choices:
-        raise no_choice(text, choices, parameter)
-    return text or ""
+    return choice(text, choices, parameter) if text else ""
 
 
 def _runtime(text: str | None) -> str:
