@@ -29,7 +29,7 @@ test("each address has its own problem", () => {
   assert.deepEqual(addressProblems(["ann@x.example"], []), []);
 });
 
-test("more addresses than one request takes are a problem of all together", () => {
+test("too many addresses are one problem, not one for each", () => {
   const emails = Array.from({ length: 21 }, (_, n) => `p${n}@x.example`);
 
   assert.deepEqual(addressProblems(emails, []), [
@@ -38,7 +38,7 @@ test("more addresses than one request takes are a problem of all together", () =
   assert.deepEqual(addressProblems(emails.slice(1), []), []);
 });
 
-test("a refusal by the server is that of one address", () => {
+test("a refusal by the server names one address", () => {
   const refusal = (attr: string | null) => new ApiError(400, "invalid_input", "No.", attr);
   const sent = ["ann@x.example", "bo@x.example"];
 

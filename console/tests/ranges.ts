@@ -24,7 +24,7 @@ test("a period in the address is one that moves along, or days", () => {
   }
 });
 
-test("a period without a meaning is replaced by the usual one, which is said", () => {
+test("an invalid period is replaced by the default, with a note", () => {
   for (const search of [
     { from: "yesterday" },
     { from: "2026-02-31" },
@@ -88,7 +88,7 @@ test("the previous period has the same weekdays, or the same length", () => {
   assert.equal(previousDays({ from: "-7d" }, []), null);
 });
 
-test("a period is named as people say it", () => {
+test("a period has a readable name", () => {
   const names = [
     {},
     { from: "-7d" },

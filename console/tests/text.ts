@@ -65,7 +65,7 @@ test("changes are told in words", () => {
   );
 });
 
-test("changes with a meaning of their own are told as people tell them", () => {
+test("activity describes special changes in everyday words", () => {
   const sentences: [string, unknown, unknown, string][] = [
     ["is_accepted", false, true, "accepted the invite"],
     ["performed_rollback", true, false, "cleared the rollback mark"],
@@ -150,7 +150,7 @@ test("a difference is offered only where a sentence leaves something out", () =>
   assert.equal(hasDifference(projectEntry("updated", { ingestion: { a: 1 } })), true);
 });
 
-test("who joins, invites and leaves is told as people tell it", () => {
+test("activity says who joined, invited someone or left", () => {
   const entry = (scope: string, activity: string, name: string): ActivityEntry => ({
     ...projectEntry(activity, {}),
     scope,
@@ -168,13 +168,13 @@ test("who joins, invites and leaves is told as people tell it", () => {
   ]);
 });
 
-test("a deleted project is told with what went", () => {
+test("the activity of a deleted project lists what was deleted", () => {
   assert.deepEqual(actionsOf(projectEntry("deleted", { events: 61_800, persons: 1 })), [
     "deleted the project, with 61,800 events, 1 person",
   ]);
 });
 
-test("a switch that was never on is not told", () => {
+test("a flag that was never on is not said to be switched off", () => {
   const entry = projectEntry("updated", { performed_rollback: false, name: "Shop" });
 
   assert.deepEqual(actionsOf(entry), ["set the name to “Shop”"]);

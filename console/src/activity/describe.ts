@@ -19,7 +19,7 @@ export function actionsOf(entry: ActivityEntry): string[] {
   return changes.length === 0 ? [headlineOf(entry)] : changes.map(describeChange);
 }
 
-/** Return whether an entry has changes of which its sentences do not say all. */
+/** Return whether an entry has changes that its sentences do not describe in full. */
 export function hasDifference({ activity, detail }: ActivityEntry): boolean {
   const changes = detail.changes ?? [];
   if (activity === "people_merged_into") return changes.length > 0;

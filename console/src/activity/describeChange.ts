@@ -5,7 +5,7 @@ import { words } from "@/words/activity";
 export type Change = components["schemas"]["Change"];
 type Say = (before: unknown, after: unknown) => string;
 
-// Where a general sentence with the field's name would not be what people say.
+// Fields for which a general sentence with the field's name would sound odd.
 const SENTENCES: Readonly<Record<string, Say>> = {
   access_level: (_, after) =>
     words.access[String(after)] ?? words.changed(words.scopes.ResourceAccess ?? "", 1),
@@ -43,12 +43,12 @@ const UNTOLD: ReadonlySet<string> = new Set(["dashboards", "scheduled_change", "
 
 const TEXT_SHOWN = 80;
 
-/** Return whether a change only writes down what was so before: a switch that was never on. */
+/** Return whether a change only records the existing state, such as off for a flag that was never on. */
 export function isIdle({ before, after }: Change): boolean {
   return isNothing(before) && after === false;
 }
 
-/** Return whether the sentence of a change says all of it, so that no difference is needed. */
+/** Return whether the sentence describes a change in full, so that no difference is needed. */
 export function isTold({ field, before, after }: Change): boolean {
   if (words.switched[field] !== undefined) return true;
   if (SENTENCES[field] !== undefined) return !UNTOLD.has(field);
@@ -70,7 +70,7 @@ export function describeChange({ field, before, after }: Change): string {
   return words.changedFromTo(name, from, to);
 }
 
-/** Return one of three sentences: a list has become longer, shorter, or only different. */
+/** Return one of three sentences: items were added to a list, removed from it, or changed. */
 function byLength(before: unknown, after: unknown, longer: string, shorter: string, other: string) {
   const grown = lengthOf(after) - lengthOf(before);
   if (grown === 0) return other;

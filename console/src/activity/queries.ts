@@ -58,7 +58,7 @@ export async function* everyEntry(
   zone: string,
   signal: AbortSignal,
 ): AsyncGenerator<ActivityEntry> {
-  // What happens meanwhile would move entries to the next page, and so into the file twice.
+  // New entries would push others onto the next page, and so into the file twice.
   let before: Date | undefined;
   for (let page = 1; ; page += 1) {
     const { results, next } = await readPage(

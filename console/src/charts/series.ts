@@ -7,7 +7,7 @@ export interface Series {
   color?: SeriesColor;
   /** The key passed to `onOpen`; by default the name. */
   key?: string;
-  /** Of the period before the one of the times: a dotted line. */
+  /** Whether it shows the previous period, as a dotted line. */
   isPrevious?: boolean;
 }
 

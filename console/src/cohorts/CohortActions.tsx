@@ -62,7 +62,7 @@ export function CohortActions({ cohort }: { cohort: Cohort }) {
   );
 }
 
-/** A change of nothing calculates the cohort as it is. */
+/** A change without fields recalculates the cohort. */
 function CalculateButton({ cohort, hint }: { cohort: Cohort; hint: string | undefined }) {
   const change = useCohortChange(cohort.id);
   return (

@@ -95,7 +95,7 @@ function Summary({ cohort }: { cohort: Cohort }) {
   );
 }
 
-/** When the members are found again, of which the criteria may match others by now. */
+/** When the members are next calculated. Until then the criteria may match other persons. */
 function NextCalculation({ cohort }: { cohort: Cohort }) {
   const { next_calculation: next, is_static, is_calculating, deleted } = cohort;
   if (is_static || is_calculating || deleted) return null;

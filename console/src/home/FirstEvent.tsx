@@ -16,7 +16,7 @@ interface WaitingProps {
   connection: Connection;
 }
 
-/** Says that an event is awaited, and whether it can be seen here. */
+/** Says that the first event is awaited, or shows it once it has arrived. */
 export function Waiting({ isFirst, connection }: WaitingProps) {
   const isLost = connection === "waiting" || connection === "ended";
   return (

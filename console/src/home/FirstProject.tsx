@@ -20,7 +20,7 @@ interface FirstProjectProps {
   onDone: () => void;
 }
 
-/** Asks once for what the first start has made up: the project's name and zone, and the owner's. */
+/** Asks once for the project's name and time zone, and the owner's name, after the first start. */
 export default function FirstProject({ project, onDone }: FirstProjectProps) {
   const me = useMe();
   const asksForEmail = isMadeUpEmail(me.email);

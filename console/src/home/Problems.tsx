@@ -56,7 +56,7 @@ export function Problems() {
   );
 }
 
-/** That events have stopped, which may be a failure of whatever sends them. */
+/** A warning that events have stopped arriving, as when an app fails to send them. */
 function Silence({ since }: { since: string }) {
   return (
     <li className="flex gap-2">

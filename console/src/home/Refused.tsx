@@ -12,7 +12,7 @@ const LAST_DAY = { from: "-24h" };
 
 /** What arrived and was not stored, with the reason, for users whose event does not appear.
  *
- * hasArrived: an event has come meanwhile: only what was rejected is of interest then
+ * hasArrived: whether an event has arrived, so that only rejected ones are shown
  */
 export function Refused({ hasArrived }: { hasArrived: boolean }) {
   const projectId = useProjectId();

@@ -1,4 +1,4 @@
-/** What the first start of a server makes up, because nobody is there to be asked. */
+/** The placeholders that the first start of a server fills in for the user. */
 
 const PROJECT = "Default project";
 const EMAIL_END = "@fanion.local";

@@ -37,7 +37,7 @@ export interface Hours {
 
 const HOURS = 24;
 
-/** Events of the last 24 hours, in the project's time zone: the day alone says little at night. */
+/** Events of the last 24 hours, in the project's time zone: just after midnight, today has hardly any. */
 export const eventsTodayQuery = (projectId: string) =>
   queryOptions({
     queryKey: ["home", projectId, "events today"],

@@ -16,7 +16,7 @@ import { SaveAsCohort } from "./SaveAsCohort";
 
 export interface ActorsTableProps {
   question: ActorsQuestion;
-  /** The name that a cohort of them has at first. */
+  /** The suggested name of a cohort of these persons. */
   name: string;
 }
 

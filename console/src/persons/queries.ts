@@ -71,7 +71,7 @@ export const personsQuery = (projectId: string, question: PersonsQuestion) =>
     placeholderData: keepPreviousData,
   });
 
-/** How many persons the list has, up to a number that is counted in no time. */
+/** The number of persons in the list, or a lower bound if counting would take long. */
 export const personsCountQuery = (projectId: string, question: PersonsQuestion) =>
   queryOptions({
     queryKey: ["persons", projectId, "count", listQuery(question)],

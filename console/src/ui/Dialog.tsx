@@ -95,7 +95,7 @@ function focusFirstField(event: Event): void {
   (found ?? event.currentTarget).focus();
 }
 
-/** Until then the button is busy. A second press before that is the end of a double one. */
+/** The time after which the button is shown as busy. Until then, further presses are ignored. */
 const BUSY_MS = 50;
 
 function sendByKeys(event: KeyboardEvent<HTMLFormElement>) {
@@ -114,7 +114,7 @@ interface FormDialogProps extends DialogProps {
   error?: unknown;
 }
 
-/** A dialog that is sent by its button, by enter in a field, or by control and enter anywhere. */
+/** A dialog with a form, submitted by its button, Enter in a field, or Ctrl+Enter anywhere. */
 export function FormDialog(props: FormDialogProps) {
   const {
     submit,

@@ -39,7 +39,7 @@ export function Page({ title, heading, back, description, actions, children }: P
 // Whether the heading of the page that was replaced had the focus.
 let hadFocus = false;
 
-/** Pass the focus on from the heading of a page that was loading to that of the page that is there. */
+/** Move the focus from the heading of the loading state to that of the loaded page. */
 function useFocusOfHeading(h1: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const heading = h1.current;

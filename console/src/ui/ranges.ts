@@ -12,7 +12,7 @@ export interface RangeSearch {
   compare?: true;
 }
 
-/** A period whose bounds have a meaning; without a bound it is open. */
+/** A period with valid bounds; a missing bound leaves it open. */
 export type DateRange = Pick<RangeSearch, "from" | "to">;
 
 export interface Period {
@@ -22,7 +22,7 @@ export interface Period {
 }
 
 export interface ReadRange extends Period {
-  /** Whether the address has a period without a meaning, in whose place the usual one is shown. */
+  /** Whether the period in the address is invalid and the default is shown instead. */
   isUnknown: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface Option<T extends string> {
 const TYPING_MS = 1000;
 const PAGE = 10;
 
-/** State and keys of a field that chooses one of a list: the focus stays in the field. */
+/** The state and keyboard handling of a select field: the focus stays in the field. */
 export function useSelect<T extends string>(
   value: T,
   options: readonly Option<T>[],

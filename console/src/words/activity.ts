@@ -68,7 +68,7 @@ const activities = {
   recovery_code_used: "used a recovery code",
 } as const;
 
-/** What was done to something that is either so or not. */
+/** Sentences for fields that are true or false. */
 const switched = {
   active: { on: "switched it on", off: "switched it off" },
   deleted: { on: "deleted it", off: "restored it" },
@@ -94,7 +94,7 @@ const switched = {
   verified: { on: "verified it", off: "removed its verification" },
 } as const;
 
-/** What went with a deleted project. */
+/** What was deleted with a project. */
 const contents = {
   events: (n: number) => counted(n, "event", "events"),
   persons: (n: number) => counted(n, "person", "persons"),
@@ -110,7 +110,7 @@ const contents = {
     counted(n, "request that could not be ingested", "requests that could not be ingested"),
 } as const;
 
-/** What was done to things that people do not simply create, change or delete. */
+/** Sentences for actions other than creating, changing or deleting. */
 const headlines = {
   "OrganizationInvite created": "sent an invite",
   "OrganizationInvite deleted": "withdrew the invite",

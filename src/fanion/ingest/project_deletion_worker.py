@@ -76,7 +76,7 @@ class ProjectDeletionWorker:
         await self._unwritten.poll(self.work_once, has_work=self._is_work_left)
 
     async def work_once(self) -> None:
-        """Do for every unfinished deletion what can be done now.
+        """Continue every unfinished deletion as far as possible.
 
         Raises:
             EventStoreUnavailable: The event store failed.

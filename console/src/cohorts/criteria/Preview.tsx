@@ -20,7 +20,7 @@ const EVENTS_MAX = 3;
 
 interface Props {
   criteria: Group;
-  /** The calculated cohort with these criteria, whose members may be others than match now. */
+  /** The calculated cohort with these criteria; its members may differ from those who match now. */
   saved?: Cohort | undefined;
 }
 
@@ -62,7 +62,7 @@ export function Preview({ criteria, saved }: Props) {
   );
 }
 
-/** Why the number of members is not that of those who match now. */
+/** Why the number of members differs from the number that matches now. */
 function OtherCount({ cohort, matching }: { cohort: Cohort; matching: number }) {
   const { count, last_calculation: at, is_calculating: isCalculating } = cohort;
   if (count === null || at === null || isCalculating || count === matching) return null;

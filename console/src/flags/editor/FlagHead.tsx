@@ -70,7 +70,7 @@ export function FlagHead({ projectId, flag, names, canEdit }: FlagHeadProps) {
   );
 }
 
-/** A line of its own on phones, kept free so that nothing moves when the number is known. */
+/** On phones the count has its own line, reserved so that the layout does not shift when it arrives. */
 const LINE = "max-sm:min-h-6 max-sm:basis-full";
 
 /** The number of people whose value changes with the switch. */

@@ -12,7 +12,7 @@ const T = words.roles;
 export function DefaultAccess({ isAdmin }: { isAdmin: boolean }) {
   const access = useQuery(defaultAccessQuery);
   const queries = useQueryClient();
-  // Undo comes after the first setting was stored.
+  // Undo runs after the first setting was stored, so it has an id.
   const store = async (level: AccessLevel) => {
     const stored = await queries.fetchQuery({ ...defaultAccessQuery, staleTime: 0 });
     await setDefaultAccess(level, stored?.id);

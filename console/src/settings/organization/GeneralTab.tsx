@@ -90,7 +90,7 @@ function NameCard({ organization }: { organization: Organization }) {
 const FOREVER = "";
 const CHOICES: readonly number[] = [90, 365, 730, 1825];
 
-/** How long activity is kept. A shorter time deletes entries, so it is asked for. */
+/** How long activity is kept. A shorter time deletes entries, so it must be confirmed. */
 function RetentionCard({ organization }: { organization: Organization }) {
   const isAdmin = useOwnLevel() >= LEVELS.admin;
   const kept = organization.activity_kept_days ?? null;

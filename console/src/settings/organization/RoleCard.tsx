@@ -95,7 +95,7 @@ function RoleMembers({ role, isAdmin }: { role: Role; isAdmin: boolean }) {
 interface MemberChipProps {
   role: Role;
   member: RoleMember;
-  /** A viewer edits no flag, whatever the role. */
+  /** Viewers cannot edit flags, whatever their role. */
   isViewer: boolean;
   isAdmin: boolean;
 }

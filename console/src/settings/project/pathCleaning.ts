@@ -26,7 +26,7 @@ export function cleanedPath(path: string, rules: readonly CleaningRule[]): Clean
   return { text, skipped };
 }
 
-// What RE2 reads otherwise than the browser, or the browser does not read at all.
+// Syntax that RE2 and the browser read differently, or that the browser does not know.
 const OTHERWISE = /\(\?P|\\[AzCQEpP]|\[\[:|\(\?[a-zA-Z-]*[)]/;
 // Flags for the whole expression, which the browser takes beside it.
 const FLAGS = /^\(\?([is]+)\)/;
@@ -34,7 +34,7 @@ const FLAGS = /^\(\?([is]+)\)/;
 function compiled(regex: string): RegExp | null {
   const flags = FLAGS.exec(regex);
   const rest = flags === null ? regex : regex.slice(flags[0].length);
-  // Look-around and references back are no RE2.
+  // RE2 has no look-around and no backreferences.
   if (OTHERWISE.test(rest) || /\(\?<?[=!]|\\[1-9]/.test(rest)) return null;
   try {
     return new RegExp(rest, `gu${[...new Set(flags?.[1] ?? "")].join("")}`);

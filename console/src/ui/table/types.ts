@@ -38,7 +38,7 @@ export interface DataTableProps<Row> {
   more?: More;
   /** The number of all rows, if more exist than are loaded. */
   total?: number;
-  /** There are more than `total`: nobody counted further. */
+  /** Whether `total` is a lower bound, because counting stopped there. */
   isTotalMore?: boolean;
   csv?: CsvSource<Row>;
   empty?: ReactNode;
