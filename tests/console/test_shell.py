@@ -1,7 +1,7 @@
 """The frame of every screen: sign-in, navigation, projects, the command menu, themes, keys."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.console.conftest import Visit
 from tests.console.installation import Installation
@@ -212,3 +212,49 @@ def test_the_command_menu_understands_what_people_type(
     console.page.keyboard.type(typed)
 
     expect(console.page.get_by_role("option").filter(has_text=offered).first).to_be_visible()
+
+
+def test_what_the_command_menu_found_can_be_chosen_while_it_looks_for_more(
+    console: Console, project: Project
+) -> None:
+    flag = project.flag("burning")
+    page = console.page
+    held: list[Route] = []
+    console.open(project.at())
+    console.press("Control+k")
+    page.get_by_role("combobox", name="Command menu").wait_for()
+    page.keyboard.type("switch off bu")
+    option = page.get_by_role("option", name="Switch off burning")
+    expect(option).to_have_attribute("aria-selected", "true")
+
+    page.route("**/feature_flags/?search=*", lambda route: held.append(route))
+    with page.expect_request("**/feature_flags/?search=burn*"):
+        page.keyboard.type("rn")
+    expect(page.get_by_role("listbox")).to_have_attribute("aria-busy", "true")
+    expect(option).to_have_attribute("aria-selected", "true")
+    console.press("Enter")
+
+    console.expect_toast("Switched off burning")
+    assert project.get(f"/feature_flags/{flag['id']}/")["active"] is False
+
+
+def test_the_best_match_is_marked_although_it_comes_last(
+    console: Console, project: Project
+) -> None:
+    project.flag("goproj")
+    page = console.page
+    held: list[Route] = []
+    console.open(project.at())
+    page.route("**/feature_flags/?search=*", lambda route: held.append(route))
+    console.press("Control+k")
+    page.get_by_role("combobox", name="Command menu").wait_for()
+
+    with page.expect_request("**/feature_flags/?search=goproj*"):
+        page.keyboard.type("goproj")
+    expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+    [route] = held
+    route.continue_()
+
+    best = page.get_by_role("option").first
+    expect(best).to_contain_text("goproj")
+    expect(best).to_have_attribute("aria-selected", "true")

@@ -1,8 +1,8 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";
-import { Command as Cmdk } from "cmdk";
+import { Command as Cmdk, defaultFilter } from "cmdk";
 import { Dialog } from "radix-ui";
-import { useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 import { commandSources } from "@/app/commandSources";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { useAppCommands } from "@/app/useAppCommands";
@@ -24,8 +24,14 @@ interface CommandMenuProps {
 /** The command menu, which finds everything by name and runs commands. */
 export default function CommandMenu({ onClose, onNewProject }: CommandMenuProps) {
   const [text, setText] = useState("");
+  const [marked, setMarked] = useState<string>();
   const giveFocusBack = useFocusBack();
   const { commands, isSearching } = useCommands(useSettled(text, SETTLED_MS), onNewProject);
+  const groups = groupsOf(commands, text);
+  const shown = groups.flatMap(([, entries]) => entries);
+  const first = shown[0];
+  // The best one is marked, whatever comes later, until the user goes to another.
+  const current = shown.find((command) => nameOf(command) === marked) ?? first;
   const router = useRouter();
   const choose = async (command: Command) => {
     onClose();
@@ -35,6 +41,12 @@ export default function CommandMenu({ onClose, onNewProject }: CommandMenuProps)
     } catch (error) {
       toastError(error);
     }
+  };
+  // The list has its own listeners, but only from a moment after it is drawn on.
+  const enter = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.nativeEvent.isComposing || current === undefined) return;
+    event.preventDefault();
+    void choose(current);
   };
   return (
     <Dialog.Root open onOpenChange={(open) => !open && onClose()}>
@@ -49,10 +61,20 @@ export default function CommandMenu({ onClose, onNewProject }: CommandMenuProps)
           )}
         >
           <Dialog.Title className="sr-only">{words.commandMenu}</Dialog.Title>
-          <Cmdk label={words.commandMenu} loop>
+          <Cmdk
+            label={words.commandMenu}
+            loop
+            shouldFilter={false}
+            value={current ? nameOf(current) : ""}
+            onValueChange={(name) => setMarked(first && name === nameOf(first) ? undefined : name)}
+            onKeyDown={enter}
+          >
             <Cmdk.Input
               value={text}
-              onValueChange={setText}
+              onValueChange={(typed) => {
+                setText(typed);
+                setMarked(undefined);
+              }}
               placeholder={words.commandPlaceholder}
               className="w-full border-line border-b bg-transparent px-4 py-3 outline-none"
             />
@@ -61,7 +83,7 @@ export default function CommandMenu({ onClose, onNewProject }: CommandMenuProps)
               {isSearching ? words.commandLoading : words.commandEmpty}
             </Cmdk.Empty>
             <Cmdk.List aria-busy={isSearching} className="max-h-[50vh] overflow-y-auto p-2">
-              {groupsOf(commands).map(([group, entries]) => (
+              {groups.map(([group, entries]) => (
                 <Cmdk.Group
                   key={group}
                   heading={group}
@@ -88,8 +110,7 @@ function Entry({ command, onChoose }: { command: Command; onChoose: () => void }
   const { icon: Icon, title, hint } = command;
   return (
     <Cmdk.Item
-      value={`${title} ${command.id}`}
-      keywords={[...(command.keywords ?? [])]}
+      value={nameOf(command)}
       onSelect={onChoose}
       className="flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1.5 data-[selected=true]:bg-sunken"
     >
@@ -117,20 +138,47 @@ function useCommands(
       queryKey: ["commands", projectId, at, text],
       queryFn: ({ signal }: { signal: AbortSignal }) =>
         source(text, { projectId, canEdit, signal }),
-      placeholderData: (before: readonly Command[] | undefined) => before,
       staleTime: 2_000,
     })),
   });
+  const found = useKept(answers.map((answer) => answer.data));
   return {
-    commands: [...answers.flatMap((answer) => answer.data ?? []), ...ofApp],
+    commands: [...found.flat(), ...ofApp],
     isSearching: sources.isPending || answers.some((answer) => answer.isFetching),
   };
 }
 
-function groupsOf(commands: readonly Command[]): [string, Command[]][] {
+type Found = readonly Command[];
+const NOTHING: Found = [];
+
+/** What each source found, the former until there is more: nothing goes away below a finger. */
+function useKept(answers: readonly (Found | undefined)[]): readonly Found[] {
+  const [kept, setKept] = useState<readonly Found[]>([]);
+  const found = answers.map((answer, at) => answer ?? kept[at] ?? NOTHING);
+  if (found.some((one, at) => one !== (kept[at] ?? NOTHING))) setKept(found);
+  return found;
+}
+
+/** What an entry is found and known by. */
+const nameOf = ({ title, id }: Command): string => `${title} ${id}`.trim();
+
+/** The commands that fit what was typed, and their headings, the best first. */
+function groupsOf(commands: readonly Command[], text: string): [string, Command[]][] {
   const groups = new Map<string, Command[]>();
-  for (const command of commands) {
+  for (const command of ranked(commands, text)) {
     groups.set(command.group, [...(groups.get(command.group) ?? []), command]);
   }
   return [...groups];
+}
+
+function ranked(commands: readonly Command[], text: string): readonly Command[] {
+  if (text === "") return commands;
+  return commands
+    .map((command) => ({
+      command,
+      rank: defaultFilter(nameOf(command), text, [...(command.keywords ?? [])]),
+    }))
+    .filter(({ rank }) => rank > 0)
+    .toSorted((one, other) => other.rank - one.rank)
+    .map(({ command }) => command);
 }
