@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { UserMinus } from "lucide-react";
 import { useMemo } from "react";
@@ -14,7 +14,7 @@ import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/cohorts";
 import { LastImport } from "./LastImport";
-import { type Cohort, membersQuery, readMembers } from "./queries";
+import { type Cohort, calculationsQuery, membersQuery, readMembers } from "./queries";
 import { Upload } from "./Upload";
 import { useCohortsRefresh } from "./useCohortChange";
 
@@ -24,12 +24,20 @@ const CSV_PAGE = 1_000;
 
 export function CohortMembers({ cohort }: { cohort: Cohort }) {
   const canEdit = useCanEdit();
+  const projectId = useProjectId();
+  const history = useQuery({
+    ...calculationsQuery(projectId, cohort.id, cohort.last_calculation),
+    enabled: cohort.is_static,
+  });
   const isEditable = cohort.is_static && !cohort.deleted && canEdit;
   return (
     <div className="flex min-w-0 flex-col gap-4">
       {isEditable && <Additions cohort={cohort} />}
       {cohort.is_static && <LastImport cohort={cohort} />}
-      <Members cohort={cohort} isEditable={isEditable} />
+      {/* Shown once it is known what is above it; it would move. */}
+      <div className={cohort.is_static && history.isPending ? "hidden" : "contents"}>
+        <Members cohort={cohort} isEditable={isEditable} />
+      </div>
     </div>
   );
 }

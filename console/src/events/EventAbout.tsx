@@ -54,7 +54,7 @@ function Marks({ definition }: { definition: Definition }) {
   const canEdit = useCanEdit();
   const { mark } = useDefinitionChanges(definition);
   return (
-    <Loaded query={marks} rows={2}>
+    <Loaded query={marks} rows={4}>
       {({ hidden, verified }) => (
         <>
           <Hinted hint={words.facts.verifiedHint}>

@@ -42,7 +42,7 @@ export function EventVolume({ event }: { event: string }) {
         />
       }
     >
-      <Loaded query={volume} rows={6}>
+      <Loaded query={volume} rows={8}>
         {(found) => (
           <>
             <p className="mb-2 text-ink-2">{words.volume.total(totalOf(found))}</p>

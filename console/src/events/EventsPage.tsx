@@ -33,7 +33,7 @@ export default function EventsPage() {
       {volumes.error ? (
         <Failed error={volumes.error} onRetry={() => void volumes.refetch()} />
       ) : null}
-      <Loaded query={definitions} rows={8}>
+      <Loaded query={definitions} isWaiting={volumes.isPending || marks.isPending} rows={8}>
         {({ count }) =>
           count === 0 ? (
             <Empty icon={Activity} title={words.none}>

@@ -8,7 +8,9 @@ import type { FilterNames } from "./sentence";
 const FRESH_MS = 60_000;
 
 /** Names of the cohorts and flags in conditions, as they become known. */
-export function useFilterNames(filters: readonly PropertyFilter[]): FilterNames {
+export function useFilterNames(
+  filters: readonly PropertyFilter[],
+): FilterNames & { isPending: boolean } {
   const projectId = useProjectId();
   const cohortIds = idsOf(filters, "cohort", (filter) => valuesOf(filter)[0]);
   // Conditions on flags may name them by id.
@@ -31,6 +33,7 @@ export function useFilterNames(filters: readonly PropertyFilter[]): FilterNames 
     })),
   });
   return {
+    isPending: [...cohorts, ...flags].some((name) => name.isPending),
     cohort: (id) => cohorts[cohortIds.indexOf(Number(id))]?.data,
     flag: (key) => flags[flagIds.indexOf(Number(key))]?.data,
   };

@@ -18,6 +18,7 @@ import { type Flag, readRules } from "./model";
 import { useRuleNames } from "./names";
 import { flagQuery } from "./queries";
 import type { FlagTab } from "./search";
+import type { Names } from "./sentence";
 import { useFlagChanges } from "./useFlagChanges";
 
 const route = getRouteApi("/signed-in/project/$projectId/flags/$flagId");
@@ -48,18 +49,25 @@ export default function FlagPage() {
   const { projectId, flagId } = route.useParams();
   const query = useQuery(flagQuery(projectId, Number(flagId)));
   useFlagChanges(projectId);
-  if (query.data === undefined) {
+  const flag = query.data;
+  const { names, isPending } = useRuleNames(projectId, flag ? readRules(flag.filters) : null);
+  // A sentence that gets its names later may need more lines, and all below it would move.
+  const [named, setNamed] = useState<number>();
+  if (flag !== undefined && !isPending && named !== flag.id) setNamed(flag.id);
+  if (flag === undefined || named !== flag.id) {
     return (
       <Page
         title={words.back}
         heading={<span className="sr-only">{words.back}</span>}
         back={<Back />}
       >
-        <Loaded query={{ ...query, error: explained(query.error) }}>{() => null}</Loaded>
+        <Loaded query={{ ...query, data: undefined, error: explained(query.error) }}>
+          {() => null}
+        </Loaded>
       </Page>
     );
   }
-  return <FlagScreen key={query.data.id} flag={query.data} />;
+  return <FlagScreen key={flag.id} flag={flag} names={names} />;
 }
 
 const explained = (error: unknown): unknown =>
@@ -96,12 +104,11 @@ function useCohortOf(flag: Flag) {
   });
 }
 
-function FlagScreen({ flag }: { flag: Flag }) {
+function FlagScreen({ flag, names }: { flag: Flag; names: Names }) {
   const { projectId } = route.useParams();
   const search = route.useSearch();
   const navigate = useNavigate();
   const isEditor = useCanEdit();
-  const names = useRuleNames(projectId, readRules(flag.filters));
   const me = useMe();
   const [dialog, setDialog] = useState<OpenDialog>(null);
   const canEdit = isEditor && flag.can_edit;

@@ -34,7 +34,7 @@ export default function NewFlagPage() {
   const canEdit = useCanEdit();
   const form = useNewFlag(projectId);
   const { fields, rules, name } = form;
-  const names = useRuleNames(projectId, rules);
+  const { names } = useRuleNames(projectId, rules);
   const [isJson, setJson] = useState(false);
   const [fieldProblems, onProblem] = useFieldProblems();
   const [hasTried, setTried] = useState(false);

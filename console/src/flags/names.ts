@@ -38,23 +38,34 @@ const cohortNamesQuery = (projectId: string) =>
 
 /** The names of cohorts and group types for sentences, which show ids until these are loaded. */
 export function useNames(projectId: string): Names {
-  const { data: types } = useQuery(groupTypesQuery(projectId));
-  const { data: cohorts } = useQuery(cohortNamesQuery(projectId));
-  return useMemo(
+  return useListedNames(projectId).names;
+}
+
+function useListedNames(projectId: string) {
+  const { data: types, isPending: areTypesPending } = useQuery(groupTypesQuery(projectId));
+  const { data: cohorts, isPending: areCohortsPending } = useQuery(cohortNamesQuery(projectId));
+  const names = useMemo(
     () => ({
       cohorts: new Map(cohorts?.results.map(({ id, name }) => [String(id), name ?? String(id)])),
       groupTypes: new Map(types?.map((one) => [one.group_type_index, one.group_type])),
     }),
     [types, cohorts],
   );
+  return { names, areTypesPending, areCohortsPending };
 }
 
-/** The names of `useNames` and the keys of the flags that rules depend on. */
-export function useRuleNames(projectId: string, rules: Rules | null): Names {
-  const names = useNames(projectId);
-  const asked = (rules?.conditions ?? [])
-    .flatMap((condition) => condition.properties)
-    .filter((property) => property.type === "flag");
-  const { flag } = useFilterNames(asked);
-  return { ...names, flags: new Map(asked.map(({ key }) => [key, flag?.(key) ?? key])) };
+/** The names of `useNames` and the keys of the flags that rules depend on; pending: those of the rules. */
+export function useRuleNames(
+  projectId: string,
+  rules: Rules | null,
+): { names: Names; isPending: boolean } {
+  const { names, areTypesPending, areCohortsPending } = useListedNames(projectId);
+  const properties = (rules?.conditions ?? []).flatMap((condition) => condition.properties);
+  const asked = properties.filter((property) => property.type === "flag");
+  const { flag, isPending } = useFilterNames(asked);
+  const hasCohort = properties.some((property) => property.type === "cohort");
+  return {
+    names: { ...names, flags: new Map(asked.map(({ key }) => [key, flag?.(key) ?? key])) },
+    isPending: isPending || areTypesPending || (hasCohort && areCohortsPending),
+  };
 }

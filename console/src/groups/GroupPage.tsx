@@ -25,6 +25,7 @@ export default function GroupPage() {
   const projectId = useProjectId();
   const { typeIndex, groupKey } = route.useParams();
   const group = useQuery(groupQuery(projectId, typeIndex, groupKey));
+  const types = useQuery(groupTypesQuery(projectId));
   const name = group.data ? nameOf(group.data) : groupKey;
   return (
     <Page
@@ -41,7 +42,7 @@ export default function GroupPage() {
         </Link>
       }
     >
-      <Loaded query={group} rows={5}>
+      <Loaded query={group} isWaiting={types.isPending} rows={5}>
         {(found) => (
           <>
             <Summary group={found} />

@@ -60,7 +60,7 @@ function Snippets({ sdk }: { sdk: Sdk }) {
     void navigate({ search: (old) => ({ ...old, sdk: next }), replace: true });
   return (
     <Card>
-      <Loaded query={preflight} rows={6}>
+      <Loaded query={preflight} rows={8}>
         {({ capture_url: given }) => {
           const url = captureUrl(given);
           const token = project?.api_token ?? "";

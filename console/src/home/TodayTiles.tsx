@@ -25,7 +25,7 @@ export function EventsToday() {
         </Link>
       }
     >
-      <Loaded query={today} rows={6}>
+      <Loaded query={today} rows={8}>
         {(hours) => (
           <>
             <Total count={hours.total} zone={hours.zone} />

@@ -1,10 +1,13 @@
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
+import { useProjectId } from "@/app/session";
 import { Page } from "@/ui/Page";
 import { words } from "@/words/ingestion";
 import { DeadLetters } from "./DeadLetters";
 import { Find } from "./Find";
 import { Ledger } from "./Ledger";
+import { deadLettersQuery } from "./queries";
 import type { IngestionSearch } from "./search";
 
 export default function IngestionPage() {
@@ -21,6 +24,7 @@ export default function IngestionPage() {
       }),
     [navigate],
   );
+  const letters = useQuery(deadLettersQuery(useProjectId()));
   return (
     <Page title={words.title} description={words.description}>
       <Find
@@ -29,7 +33,10 @@ export default function IngestionPage() {
         onLetter={(letter) => change({ letter })}
       />
       <DeadLetters openId={search.letter} onOpen={(letter) => change({ letter })} />
-      <Ledger search={search} onChange={({ from, to }) => change({ from, to })} />
+      {/* Shown once it is known how many there are above it; it would move. */}
+      <div className={letters.isPending ? "hidden" : "contents"}>
+        <Ledger search={search} onChange={({ from, to }) => change({ from, to })} />
+      </div>
     </Page>
   );
 }

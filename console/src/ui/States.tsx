@@ -82,12 +82,15 @@ interface LoadedProps<T> {
   /** The result of `useQuery`. */
   query: { data: T | undefined; error: unknown; isPending: boolean; refetch: () => unknown };
   rows?: number;
+  /** Whether something else is awaited, which would move the answer when it came after it. */
+  isWaiting?: boolean;
   children: (data: T) => ReactNode;
 }
 
 /** The answer of a query, or its loading and its error. Older data stays when a refresh fails. */
-export function Loaded<T>({ query, rows = 3, children }: LoadedProps<T>) {
-  if (query.data !== undefined) return <>{children(query.data)}</>;
-  if (query.error) return <Failed error={query.error} onRetry={() => void query.refetch()} />;
+export function Loaded<T>({ query, rows = 3, isWaiting, children }: LoadedProps<T>) {
+  if (query.data !== undefined && !isWaiting) return <>{children(query.data)}</>;
+  if (query.data === undefined && query.error)
+    return <Failed error={query.error} onRetry={() => void query.refetch()} />;
   return <Skeleton rows={rows} />;
 }

@@ -31,15 +31,13 @@ export function RemovalCard({ flag }: { flag: Flag }) {
   const overview = useQuery(overviewQuery(projectId));
   return (
     <Card title={TEXTS.title}>
-      <Loaded query={usage} rows={5}>
-        {(loaded) =>
-          overview.isPending ? null : (
-            <Findings
-              flag={flag}
-              evidence={evidenceOf(flag, loaded, overview.data?.get(flag.id), now)}
-            />
-          )
-        }
+      <Loaded query={usage} isWaiting={overview.isPending} rows={7}>
+        {(loaded) => (
+          <Findings
+            flag={flag}
+            evidence={evidenceOf(flag, loaded, overview.data?.get(flag.id), now)}
+          />
+        )}
       </Loaded>
     </Card>
   );

@@ -52,7 +52,7 @@ function SecondFactorCard() {
   });
   return (
     <Card title={words.account.tabs.factor} description={isAdmin ? undefined : words.onlyAdmins}>
-      <Loaded query={organization} rows={1}>
+      <Loaded query={organization} isWaiting={members.isPending} rows={4}>
         {(found) => (
           <>
             <Switch
