@@ -129,8 +129,12 @@ class DedicatedColumns:
     keys: Mapping[str, str] = field(default_factory=dict)
     note: Callable[[str], None] = _ignore
 
-    def text(self, key: str) -> str | None:
-        """Return SQL for the text of an event's property, null without one.
+    def checked(self, key: str) -> tuple[str, str] | None:
+        """Return the column of an event's property, and the check without which it may be wrong.
+
+        What is computed from the column must be the last argument of an `if` of the check, so that
+        no row is left out before it is checked. The engine computes on the distinct values of a
+        column while it is one; an `if` returns plain text.
 
         Returns:
             None if the property has no column.
@@ -139,8 +143,16 @@ class DedicatedColumns:
         column = self.keys.get(key)
         if column is None:
             return None
-        is_nested = f"ifNull({column} = {NESTED}, 0)"
-        return f"if(throwIf({is_nested}, 'nested', toInt32({code_of(key)})), NULL, {column})"
+        return column, f"throwIf({column} = {NESTED}, 'nested', toInt32({code_of(key)}))"
+
+    def text(self, key: str) -> str | None:
+        """Return SQL for the text of an event's property, null without one.
+
+        Returns:
+            None if the property has no column.
+        """
+        own = self.checked(key)
+        return None if own is None else f"if({own[1]}, NULL, {own[0]})"
 
     def plain_text(self, key: str) -> str | None:
         """Return SQL for the text of an event's property, empty when it is null or absent.

@@ -81,11 +81,13 @@ class _Compared:
 
     Attributes:
         text: Null if there is nothing to compare.
+        check: Ends the statement where `text` may be wrong; empty if it never is.
     """
 
     text: str
     is_set: str
     bindings: Bindings
+    check: str = ""
 
 
 def _holds(leaf: Property, properties: dict[str, Any]) -> bool:
@@ -99,7 +101,8 @@ _ANY_TIME: Final = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 def _condition(leaf: Property, compared: _Compared, now: datetime) -> str:
     compare = _CONDITIONS.get(leaf.operator)
     condition = _NEVER if compare is None else compare(compared, leaf, now)
-    return f"(NOT ({condition}))" if leaf.negation else f"({condition})"
+    condition = f"(NOT ({condition}))" if leaf.negation else f"({condition})"
+    return f"if({compared.check}, 0, {condition})" if compared.check else condition
 
 
 def _row_property(
@@ -116,10 +119,10 @@ def _row_property(
     column = f"attributes.{bindings.add(key.replace('.', '%2E'), 'Identifier')}"
     # Such a key is never escaped, so a search for it saves parsing the JSON of most rows.
     is_written = f"position(properties, {bindings.text(_quoted(key))}) > 0"
-    own = columns.text(key)
-    is_set = f"(isNotNull({own or column}) OR ({is_written} AND JSONHas({json_args})))"
+    own = columns.checked(key)
+    is_set = f"(isNotNull({own[0] if own else column}) OR ({is_written} AND JSONHas({json_args})))"
     if own is not None:
-        return _Compared(own, is_set, bindings)
+        return _Compared(own[0], is_set, bindings, own[1])
     if _compares_scalars(leaf):
         return _Compared(f"toString({column})", is_set, bindings)
     text = _text_of_row(column, json_args, is_written, _reads_objects(leaf, bindings, events_of))

@@ -1,4 +1,4 @@
-"""A trend of persons is counted in less memory where there is too little for the faster way."""
+"""A trend is counted in less memory where there is too little for the faster way."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from tests.support.histories import NOW, Analyst, History, history_event
 
 MEMORY_LIMIT_EXCEEDED = 241
 SETS_OF_PERSONS = "AS counted\n            FROM (\n  SELECT roundDown"
+ARRAYS_OF_COUNTS = "countResample"
 
 GROUP: dict[str, Any] = {"$group_0": "g"}
 HISTORY = History(
@@ -41,7 +42,7 @@ ASKED: dict[str, Any] = {
 
 @dataclass
 class ShortOfMemory:
-    """An event store whose statements that keep sets of persons need too much memory."""
+    """An event store whose faster statements need too much memory."""
 
     events: EventStore
     statements: list[str] = field(default_factory=list)
@@ -50,7 +51,7 @@ class ShortOfMemory:
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits, /
     ) -> Rows:
         self.statements.append(statement)
-        if SETS_OF_PERSONS in statement:
+        if SETS_OF_PERSONS in statement or ARRAYS_OF_COUNTS in statement:
             raise StatementFailed("MEMORY_LIMIT_EXCEEDED", MEMORY_LIMIT_EXCEEDED)
         return await self.events.question(statement, parameters, limits)
 
@@ -71,14 +72,33 @@ class ShortOfMemory:
 async def test_persons_are_counted_alike_in_less_memory(
     analyst: Analyst, more: dict[str, Any], numbers: list[list[float]]
 ) -> None:
+    await check_alike(analyst, ASKED | more, numbers)
+
+
+@pytest.mark.parametrize(
+    ("more", "numbers"),
+    [
+        ({}, [[3.0, 2.0, 0.0]]),
+        ({"breakdown": "plan"}, [[1.0, 2.0, 0.0], [2.0, 0.0, 0.0]]),
+        ({"breakdown": "plan", "breakdown_limit": 1}, [[1.0, 2.0, 0.0], [2.0, 0.0, 0.0]]),
+        ({"display": "ActionsPie"}, [[]]),
+    ],
+)
+async def test_events_are_counted_alike_in_less_memory(
+    analyst: Analyst, more: dict[str, Any], numbers: list[list[float]]
+) -> None:
+    await check_alike(analyst, ASKED | {"events": [{"id": "$pageview"}]} | more, numbers)
+
+
+async def check_alike(analyst: Analyst, asked: dict[str, Any], numbers: list[list[float]]) -> None:
     project = await analyst.store(HISTORY)
     store = ShortOfMemory(analyst.events)
     calculator = Calculator(
         Analysis(analyst.records, analyst.events, Statements(store, analyst.events.people))
     )
 
-    answer = await analyst.ask(project, **ASKED, **more)
-    in_less = await calculator.result(project, read_query(Fields({**ASKED, **more})), NOW)
+    answer = await analyst.ask(project, **asked)
+    in_less = await calculator.result(project, read_query(Fields(asked)), NOW)
 
     assert len(store.statements) == 2
     assert answer == in_less

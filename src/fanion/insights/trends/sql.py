@@ -15,6 +15,7 @@ from typing import Final
 
 from fanion.insights.sql.breakdown import with_other_values
 from fanion.insights.sql.compiler import OTHER, Statement
+from fanion.insights.trends.counts_sql import Counts, has_few_intervals
 from fanion.insights.trends.maths import Aggregate
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
 from fanion.properties.bindings import micros
@@ -102,6 +103,8 @@ def trend_statement(
     """
     limit = query.limit + 1 if most is None else most
     statement = _largest(_TrendSql(query, keeps_sets=False), values, limit)
+    if _TrendSql(query).counts_together:
+        return replace(Counts(query).largest(values, limit), smaller=statement)
     if not _TrendSql(query).keeps_sets:
         return statement
     return replace(_largest(_TrendSql(query), values, limit), smaller=statement)
@@ -122,7 +125,8 @@ def ranked_trend_statement(query: SeriesQuery) -> Statement:
     sql = _TrendSql(query)
     other = sql.compiler.bindings.text(OTHER)
     text = RANKED.format(trend=sql.trend(None), limit=query.limit, other=other)
-    return sql.compiler.statement(text)
+    statement = sql.compiler.statement(text)
+    return replace(Counts(query).ranked(), smaller=statement) if sql.counts_together else statement
 
 
 class _TrendSql(SeriesRows):
@@ -140,6 +144,12 @@ class _TrendSql(SeriesRows):
         counts_actors = self._builder() == self._of_actors
         is_plain = not query.once and query.window is None and not self.values.needs_person
         self.keeps_sets = keeps_sets and counts_actors and is_plain and bool(query.starts)
+
+    @property
+    def counts_together(self) -> bool:
+        """Return whether the events of all intervals may be in memory together, as `Counts`."""
+        is_total = self._builder() == self._total
+        return is_total and has_few_intervals(self.query) and not self.values.needs_person
 
     def trend(self, values: Sequence[str] | None) -> str:
         build = self._builder()
