@@ -3,6 +3,7 @@ import "./browser";
 import "./charts";
 import "./csv";
 import "./filters";
+import "./questions";
 import "./json";
 import "./ranges";
 import "./search";

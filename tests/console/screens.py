@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from tests.console.screen import Console
 from tests.console.showcase import Showcase
@@ -11,6 +12,10 @@ ACCOUNT_TABS = ("profile", "password", "factor", "sessions", "keys")
 FLAG_TABS = ("rollout", "usage", "activity", "access")
 PERSON_TABS = ("properties", "cohorts", "flags", "ids", "activity")
 ORGANIZATION_TABS = ("members", "invites", "roles", "signIn", "general")
+# Visitors by browser, as a question is in the address of an insight.
+_VISITS = quote(
+    '[{"event":"$pageview","math":"dau"}]&breakdowns=[{"property":"$browser"}]', safe="=&"
+)
 Prepare = Callable[[Console], None]
 
 
@@ -137,6 +142,8 @@ SCREENS = (
     _in_project("command-menu", "", _open_menu),
     _in_project("keys", "", _show_keys),
     _in_project("live", "live"),
+    _in_project("insight-empty", "insights/new"),
+    _in_project("insight-trend", f"insights/new?series={_VISITS}"),
     _in_project("flags", "flags"),
     _in_project("flags-deleted", "flags?deleted=true"),
     Screen("flags-none", lambda showcase: showcase.empty.at("flags")),

@@ -1,6 +1,7 @@
 import {
   Activity,
   Boxes,
+  ChartLine,
   CloudDownload,
   Flag,
   History,
@@ -21,6 +22,7 @@ export interface Destination {
   to:
     | "/project/$projectId"
     | "/project/$projectId/live"
+    | "/project/$projectId/insights"
     | "/project/$projectId/flags"
     | "/project/$projectId/persons"
     | "/project/$projectId/groups"
@@ -54,6 +56,17 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    label: words.sections.ask,
+    destinations: [
+      {
+        to: "/project/$projectId/insights",
+        label: SCREENS.insights,
+        icon: ChartLine,
+        keys: "g i",
+      },
+    ],
+  },
+  {
     label: words.sections.decide,
     destinations: [
       { to: "/project/$projectId/flags", label: SCREENS.flags, icon: Flag, keys: "g f" },
@@ -76,7 +89,7 @@ export const SECTIONS: readonly Section[] = [
         to: "/project/$projectId/ingestion",
         label: SCREENS.ingestion,
         icon: CloudDownload,
-        keys: "g i",
+        keys: "g n",
       },
       { to: "/project/$projectId/activity", label: SCREENS.activity, icon: History, keys: "g a" },
       { to: "/project/$projectId/settings", label: SCREENS.settings, icon: Settings, keys: "g s" },

@@ -16,6 +16,7 @@ import { flagsRoutes } from "@/flags/routes";
 import { groupsRoutes } from "@/groups/routes";
 import { homeRoutes } from "@/home/routes";
 import { ingestionRoutes } from "@/ingestion/routes";
+import { insightsRoutes } from "@/insights/routes";
 import { SECOND_FACTOR_NEEDED } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
 import { prefix } from "@/lib/prefix";
@@ -56,6 +57,7 @@ const routeTree = rootRoute.addChildren([
     projectRoute.addChildren([
       ...homeRoutes,
       ...liveRoutes,
+      ...insightsRoutes,
       ...flagsRoutes,
       ...personsRoutes,
       ...groupsRoutes,

@@ -7,7 +7,7 @@ import { audienceParts, filterParts, type SentencePart } from "./sentence";
 /** A condition in plain words, with names and values set as code. */
 export function FilterSentence({ filter }: { filter: PropertyFilter }) {
   const names = useFilterNames([filter]);
-  return <Parts parts={filterParts(filter, names)} />;
+  return <SentenceParts parts={filterParts(filter, names)} />;
 }
 
 interface AudienceProps {
@@ -19,16 +19,20 @@ interface AudienceProps {
 /** The people that conditions select together: "people whose `plan` is `pro`". */
 export function AudienceSentence({ filters, noun }: AudienceProps) {
   const names = useFilterNames(filters);
-  return <Parts parts={audienceParts(filters, names, noun)} />;
+  return <SentenceParts parts={audienceParts(filters, names, noun)} />;
 }
 
-function Parts({ parts }: { parts: readonly SentencePart[] }) {
+// No space stands before them.
+const MARKS: readonly string[] = [words.comma, words.stop];
+
+/** A sentence in which names and values are set as code. */
+export function SentenceParts({ parts }: { parts: readonly SentencePart[] }) {
   return (
     <span>
       {parts.map((part, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence have no other name than their place.
         <Fragment key={place}>
-          {place > 0 && part.text !== words.comma && " "}
+          {place > 0 && !MARKS.includes(part.text) && " "}
           {part.kind === "code" ? (
             <code className="rounded bg-sunken px-1 font-mono text-[0.9em]">
               <bdi>{part.text}</bdi>

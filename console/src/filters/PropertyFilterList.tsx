@@ -1,5 +1,6 @@
 import { Plus, X } from "lucide-react";
 import { useRef, useState } from "react";
+import { useStableKeys } from "@/lib/hooks";
 import { words } from "@/words/filters";
 import { emptyFilter, type FilterKind, type FilterUse, type PropertyFilter } from "./model";
 import { PropertyFilterEditor } from "./PropertyFilterEditor";
@@ -91,17 +92,4 @@ export function PropertyFilterList(props: PropertyFilterListProps) {
       )}
     </fieldset>
   );
-}
-
-/** Keys that go with their conditions when one before them is removed. */
-function useStableKeys(count: number) {
-  const [keys] = useState<{ all: number[]; next: number }>({ all: [], next: 0 });
-  while (keys.all.length < count) keys.all.push(keys.next++);
-  keys.all.length = count;
-  return {
-    of: (place: number) => keys.all[place],
-    remove: (place: number) => {
-      keys.all.splice(place, 1);
-    },
-  };
 }

@@ -14,7 +14,13 @@ export interface PropertiesOf {
 }
 
 /** Values of a property that were seen, with their counts. */
-export function valueOptions(projectId: string, key: string, of: PropertiesOf): OptionSource {
+export function valueOptions(
+  projectId: string,
+  key: string,
+  of: PropertiesOf,
+): OptionSource | readonly ComboboxOption[] {
+  // The server lists no values of sessions.
+  if (of.kind === "session") return [];
   return {
     key: [projectId, "values", key, of],
     load: async (search, signal) => {
@@ -54,11 +60,24 @@ function readValues(
   );
 }
 
+/** source: the server's fanion/insights/sessions/fields.py */
+const SESSION_FIELDS = [
+  ...["$session_duration", "$channel_type", "$is_bounce", "$pageview_count", "$screen_count"],
+  ...["$autocapture_count", "$entry_pathname", "$entry_current_url", "$entry_hostname"],
+  ...["$exit_pathname", "$exit_current_url", "$exit_hostname", "$entry_referring_domain"],
+  ...["$entry_referrer", "$entry_utm_source", "$entry_utm_medium", "$entry_utm_campaign"],
+  ...["$entry_utm_term", "$entry_utm_content", "$start_timestamp", "$end_timestamp"],
+];
+
 const NAMES_MAX = 50;
 const SAMPLE = 100;
 
 /** Names of properties that were seen: of events all; of persons and groups those of a sample. */
-export function nameOptions(projectId: string, of: PropertiesOf): OptionSource {
+export function nameOptions(
+  projectId: string,
+  of: PropertiesOf,
+): OptionSource | readonly ComboboxOption[] {
+  if (of.kind === "session") return SESSION_FIELDS.map(named);
   return {
     key: [projectId, "names", of],
     load: async (search, signal) => {

@@ -1,6 +1,6 @@
 export { cohortOptions, flagOptions, nameOptions, valueOptions } from "./api";
 export { type FilterProblems, filterProblems, isComplete } from "./check";
-export { AudienceSentence, FilterSentence } from "./FilterSentence";
+export { AudienceSentence, FilterSentence, SentenceParts } from "./FilterSentence";
 export {
   emptyFilter,
   type FilterKind,
@@ -11,7 +11,14 @@ export {
 export { useFilterNames, useGroupTypes } from "./names";
 export { PropertyFilterEditor, type PropertyFilterEditorProps } from "./PropertyFilterEditor";
 export { PropertyFilterList, type PropertyFilterListProps } from "./PropertyFilterList";
-export { audienceSentence, type FilterNames, filterSentence } from "./sentence";
+export {
+  audienceSentence,
+  type FilterNames,
+  filterParts,
+  filterSentence,
+  type SentencePart,
+  sentenceText,
+} from "./sentence";
 export {
   cohortCondition,
   eventConditions,

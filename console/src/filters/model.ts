@@ -1,6 +1,6 @@
 import type { words } from "@/words/filters";
 
-export type FilterKind = "event" | "person" | "group" | "cohort" | "flag";
+export type FilterKind = "event" | "person" | "group" | "session" | "cohort" | "flag";
 
 export type Operator = keyof typeof words.operators;
 

@@ -53,6 +53,7 @@ const BY_KIND: Record<FilterKind, readonly (readonly [Operator, ValueInput])[]> 
   event: COMPARISONS,
   person: COMPARISONS,
   group: COMPARISONS,
+  session: COMPARISONS,
   cohort: [
     ["in", "cohort"],
     ["not_in", "cohort"],

@@ -8,6 +8,7 @@ const KINDS: ReadonlyMap<unknown, FilterKind> = new Map<unknown, FilterKind>([
   ["event", "event"],
   ["person", "person"],
   ["group", "group"],
+  ["session", "session"],
   ["cohort", "cohort"],
   ["static-cohort", "cohort"],
   ["precalculated-cohort", "cohort"],

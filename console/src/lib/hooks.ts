@@ -48,3 +48,16 @@ export function useTyped(given: string, onSettled: (text: string) => void) {
   }, [settled, known, text, onSettled]);
   return [text, setText] as const;
 }
+
+/** Keys of the rows of a list, that go with them when one before them is removed. */
+export function useStableKeys(count: number) {
+  const [keys] = useState<{ all: number[]; next: number }>({ all: [], next: 0 });
+  while (keys.all.length < count) keys.all.push(keys.next++);
+  keys.all.length = count;
+  return {
+    of: (place: number) => keys.all[place],
+    remove: (place: number) => {
+      keys.all.splice(place, 1);
+    },
+  };
+}

@@ -40,6 +40,7 @@ export const words = {
   screens: {
     home: "Home",
     live: "Live events",
+    insights: "Insights",
     flags: "Feature flags",
     persons: "Persons",
     groups: "Groups",
@@ -50,7 +51,7 @@ export const words = {
     activity: "Activity",
     settings: "Project settings",
   },
-  sections: { watch: "Overview", decide: "Release", people: "People", data: "Data" },
+  sections: { watch: "Overview", ask: "Ask", decide: "Release", people: "People", data: "Data" },
   lost: (since: string) =>
     `The server has not answered since ${since}. You're seeing the last known data. What you've typed is kept.`,
   offline: (since: string) =>

@@ -1,0 +1,109 @@
+import { keepPreviousData, queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useProjectId } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
+import type { components } from "@/lib/schema";
+import type { Given } from "@/lib/searchParams";
+import type { Query } from "./question/wire";
+
+/** What the server answers to a query. */
+export interface Answer {
+  query: Query;
+  results: unknown;
+  /** What else a kind has beside its results, such as names that were never seen. */
+  beside: Given;
+  zone: string;
+  calculatedAt: Date;
+}
+
+// Older answers are shown at once and asked for again. source: the server's fanion/insights/model.py
+const FRESH_MS = 15 * 60_000;
+const FRESH_BY_HOUR_MS = 60_000;
+
+type Refresh = "async" | "blocking" | "force_blocking";
+
+async function ask(
+  projectId: string,
+  query: Query,
+  refresh: Refresh,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const answer = await dataOf(
+    api.POST("/api/projects/{project_id}/query/", {
+      params: { path: { project_id: projectId } },
+      body: { query: query as components["schemas"]["InsightQuery"], refresh },
+      signal,
+    }),
+  );
+  const { results, timezone, last_refresh: at, ...beside } = answer as Body;
+  return {
+    query,
+    results,
+    beside,
+    zone: timezone,
+    calculatedAt: at === null ? new Date() : new Date(at),
+  };
+}
+
+type Body = components["schemas"]["QueryResultBody"] & Given;
+
+const answerKey = (projectId: string, query: Query | null) => [
+  "answer",
+  projectId,
+  JSON.stringify(query),
+];
+
+const STALE_MS = 30_000;
+
+/** The answer that is kept, whatever its age. */
+const keptQuery = (projectId: string, query: Query | null) =>
+  queryOptions({
+    queryKey: answerKey(projectId, query),
+    queryFn: ({ signal }) => ask(projectId, query as Query, "async", signal),
+    enabled: query !== null,
+    staleTime: STALE_MS,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+function isOld({ query, calculatedAt }: Answer): boolean {
+  const isFine = query.interval === "hour" || query.interval === "minute";
+  return Date.now() - calculatedAt.getTime() > (isFine ? FRESH_BY_HOUR_MS : FRESH_MS);
+}
+
+/** The answer to a query: the kept one at once, and a newer one when it is calculated. Requests are
+ * cancelled when the query changes. query: null while nothing can be asked */
+export function useAnswer(query: Query | null) {
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  const kept = useQuery(keptQuery(projectId, query));
+  const behind = useQuery({
+    queryKey: [...answerKey(projectId, query), "behind", kept.data?.calculatedAt.getTime()],
+    queryFn: async ({ signal }) => {
+      const answer = await ask(projectId, query as Query, "blocking", signal);
+      queries.setQueryData(answerKey(projectId, query), answer);
+      return answer;
+    },
+    enabled:
+      query !== null && !kept.isPlaceholderData && kept.data !== undefined && isOld(kept.data),
+    retry: false,
+  });
+  const anew = useQuery({
+    queryKey: [...answerKey(projectId, query), "anew"],
+    queryFn: async ({ signal }) => {
+      const answer = await ask(projectId, query as Query, "force_blocking", signal);
+      queries.setQueryData(answerKey(projectId, query), answer);
+      return answer;
+    },
+    enabled: false,
+    retry: false,
+  });
+  return {
+    answer: query === null ? undefined : kept.data,
+    /** Whether the answer is that to an earlier query. */
+    isOutdated: kept.isPlaceholderData,
+    isBusy: kept.isFetching || behind.isFetching || anew.isFetching,
+    error: kept.error ?? behind.error ?? anew.error,
+    refresh: () => void anew.refetch(),
+    retry: () => void kept.refetch(),
+  };
+}

@@ -1,0 +1,151 @@
+import { Plus, X } from "lucide-react";
+import { useState } from "react";
+import { useProjectId } from "@/app/session";
+import { cohortOptions, nameOptions, useGroupTypes } from "@/filters";
+import type { Breakdown, Question } from "@/insights/question/model";
+import type { Names } from "@/insights/question/sentence";
+import { useStableKeys } from "@/lib/hooks";
+import { Button, IconButton } from "@/ui/Button";
+import { Combobox, type OptionSource } from "@/ui/combobox";
+import { plainName } from "@/ui/properties";
+import { type Option, Select } from "@/ui/Select";
+import { words } from "@/words/insightsBuilder";
+
+interface Props {
+  question: Question;
+  most: number;
+  names: Names;
+  onChange: (question: Question) => void;
+  errorAt: (attr: string) => string | undefined;
+}
+
+const COHORTS_MAX = 20;
+
+/** What the numbers are broken down by. */
+export function BreakdownList({ question, most, names, onChange, errorAt }: Props) {
+  const { breakdowns } = question;
+  const keys = useStableKeys(breakdowns.length);
+  const [added, setAdded] = useState<number | null>(null);
+  const change = (next: readonly Breakdown[]) => onChange({ ...question, breakdowns: next });
+  const areCohorts = breakdowns.length > 0 && breakdowns.every(({ type }) => type === "cohort");
+  const canAdd = breakdowns.length < (areCohorts ? COHORTS_MAX : most);
+  const error = errorAt("breakdownFilter");
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-2">
+      <legend className="mb-1 font-medium">{words.breakdown}</legend>
+      {breakdowns.length > 0 && (
+        <ol className="flex min-w-0 flex-col gap-2">
+          {breakdowns.map((one, place) => (
+            <li key={keys.of(place)} className="flex min-w-0 items-start gap-1">
+              <BreakdownRow
+                breakdown={one}
+                names={names}
+                isNew={added === place}
+                onChange={(next) => change(breakdowns.with(place, next))}
+              />
+              <IconButton
+                icon={X}
+                label={words.removeBreakdown(plainName(one.property))}
+                onClick={() => {
+                  keys.remove(place);
+                  change(breakdowns.toSpliced(place, 1));
+                }}
+              />
+            </li>
+          ))}
+        </ol>
+      )}
+      {canAdd && (
+        <div>
+          <Button
+            small
+            look="quiet"
+            icon={Plus}
+            onClick={() => {
+              setAdded(breakdowns.length);
+              change([...breakdowns, { type: areCohorts ? "cohort" : "event", property: "" }]);
+            }}
+          >
+            {words.addBreakdown}
+          </Button>
+        </div>
+      )}
+      {error && <p className="text-bad text-sm">{error}</p>}
+    </fieldset>
+  );
+}
+
+interface RowProps {
+  breakdown: Breakdown;
+  names: Names;
+  isNew: boolean;
+  onChange: (breakdown: Breakdown) => void;
+}
+
+function BreakdownRow({ breakdown, names, isNew, onChange }: RowProps) {
+  const projectId = useProjectId();
+  const types = useGroupTypes();
+  const { type, property, groupTypeIndex } = breakdown;
+  const isCohort = type === "cohort";
+  const labelOf = (value: string) => {
+    if (!isCohort) return plainName(value);
+    return value === "all" ? words.everyone : names.cohort?.(value);
+  };
+  return (
+    <div className="flex min-w-0 flex-1 flex-wrap gap-1.5">
+      <Select
+        isSnug
+        aria-label={words.breakdownKind}
+        value={type === "group" ? `group:${groupTypeIndex ?? 0}` : type}
+        options={kindOptions(types)}
+        onChange={(value) => onChange(ofKind(value))}
+      />
+      <div className="min-w-36 flex-1 basis-36">
+        <Combobox
+          label={isCohort ? words.breakdownKinds.cohort : words.property}
+          hideLabel
+          freeEntry={!isCohort}
+          placeholder={isCohort ? words.breakdownKinds.cohort : words.property}
+          options={
+            isCohort
+              ? withEveryone(cohortOptions(projectId))
+              : nameOptions(projectId, { kind: type, groupTypeIndex })
+          }
+          value={property === "" ? null : property}
+          labelOf={labelOf}
+          onChange={(next) => onChange({ ...breakdown, property: next ?? "" })}
+          autoFocus={isNew}
+        />
+      </div>
+    </div>
+  );
+}
+
+function kindOptions(types: readonly string[]): Option<string>[] {
+  const { group, ...kinds } = words.breakdownKinds;
+  const groups = types.map((type, index) => ({ value: `group:${index}`, label: group(type) }));
+  return [
+    { value: "event", label: kinds.event },
+    { value: "person", label: kinds.person },
+    ...groups,
+    { value: "session", label: kinds.session },
+    { value: "cohort", label: kinds.cohort },
+  ];
+}
+
+function ofKind(value: string): Breakdown {
+  if (value.startsWith("group:"))
+    return { type: "group", property: "", groupTypeIndex: Number(value.split(":")[1]) };
+  return { type: value as Breakdown["type"], property: "" };
+}
+
+function withEveryone(source: OptionSource): OptionSource {
+  const everyone = { value: "all", label: words.everyone };
+  return {
+    key: [...source.key, "everyone"],
+    load: async (search, signal) => {
+      const found = await source.load(search, signal);
+      return search === "" ? [everyone, ...found] : found;
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { useCallback, useMemo, useRef } from "react";
+import { SentenceParts } from "@/filters";
+import { ActorsDrawer } from "@/insights/ActorsDrawer";
+import { type Answer, useAnswer } from "@/insights/answers";
+import { KINDS, useKind } from "@/insights/kinds";
+import type { Asked, Kind, Place } from "@/insights/kinds/kind";
+import type { QuestionSearch } from "@/insights/question/address";
+import { completed } from "@/insights/question/complete";
+import type { Question } from "@/insights/question/model";
+import { useNames } from "@/insights/question/names";
+import { Reading } from "@/insights/question/reading";
+import { asSentence } from "@/insights/question/sentence";
+import { useQuestion } from "@/insights/useQuestion";
+import { ApiError } from "@/lib/errors";
+import { Page } from "@/ui/Page";
+import { Loaded } from "@/ui/States";
+import { words } from "@/words/insightsBuilder";
+import { Builder } from "./Builder";
+import { KindTabs } from "./KindTabs";
+import { Result } from "./Result";
+import { ScopeBar } from "./ScopeBar";
+
+const route = getRouteApi("/signed-in/project/$projectId/insights/new");
+const OWN = ["behind"];
+
+/** A question that is not saved: the sentence, what is asked, and the answer. */
+export default function InsightPage() {
+  const { behind, ...search } = route.useSearch();
+  const navigate = route.useNavigate();
+  const write = useCallback(
+    (next: QuestionSearch) => void navigate({ search: next, resetScroll: false }),
+    [navigate],
+  );
+  const state = useQuestion({ ...search }, OWN, write);
+  const kind = useKind(state.question.kind);
+  const openBehind = (next: Place | undefined) =>
+    void navigate({
+      search: { ...search, ...(next !== undefined && { behind: next }) },
+      resetScroll: false,
+    });
+  return (
+    <Page title={words.title}>
+      <KindTabs
+        kinds={KINDS}
+        selected={state.question.kind}
+        onSelect={(name) => state.setQuestion({ ...state.question, kind: name })}
+      />
+      <Loaded query={kind} rows={8}>
+        {(loaded) => <Screen kind={loaded} state={state} behind={behind} onBehind={openBehind} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+interface ScreenProps {
+  kind: Kind;
+  state: ReturnType<typeof useQuestion>;
+  behind: Place | undefined;
+  onBehind: (place: Place | undefined) => void;
+}
+
+function Screen({ kind, state, behind, onBehind }: ScreenProps) {
+  const { question, setQuestion } = state;
+  const shown = useMemo(() => completed(question), [question]);
+  const settled = useMemo(() => completed(state.settled), [state.settled]);
+  const names = useNames(shown);
+  const missing = kind.missing(settled);
+  const isAskable = missing === null && settled.kind === kind.name;
+  const answering = useAnswer(isAskable ? kind.query(settled) : null);
+  const asked = useAsked(kind, settled, answering.answer);
+  const errorAt = errorsOf(answering.error);
+  const number = behind !== undefined && asked !== null ? kind.behind(asked, behind) : null;
+  const fields = { question, onChange: setQuestion, errorAt };
+  return (
+    <>
+      {kind.missing(shown) === null && (
+        <p className="text-base" role="note" aria-label={words.sentence}>
+          <SentenceParts parts={asSentence(kind.sentence(shown, names))} />
+        </p>
+      )}
+      <Problems kind={kind} question={question} problems={state.problems} />
+      <div className="grid min-w-0 gap-6 lg:grid-cols-[24rem_minmax(0,1fr)]">
+        <section aria-label={words.question} className="min-w-0">
+          <Builder kind={kind} names={names} {...fields} />
+        </section>
+        <section aria-label={words.result} className="flex min-w-0 flex-col gap-4">
+          <ScopeBar kind={kind} {...fields} />
+          <Result
+            kind={kind}
+            asked={asked}
+            missing={missing}
+            isErrorPlaced={isPlaced(answering.error)}
+            state={answering}
+            isOutdated={answering.isOutdated || state.settled !== question}
+            onOpen={onBehind}
+          />
+        </section>
+      </div>
+      {number !== null && (
+        <ActorsDrawer
+          question={number.actors}
+          description={number.description}
+          name={number.name}
+          onClose={() => onBehind(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+/** The answer with its question: while another one is asked, with the earlier one. */
+function useAsked(kind: Kind, question: Question, answer: Answer | undefined): Asked | null {
+  const last = useRef<Asked | null>(null);
+  if (answer === undefined) return null;
+  const isOfThis = JSON.stringify(answer.query) === JSON.stringify(kind.query(question));
+  if (isOfThis) last.current = { question, answer };
+  return last.current?.question.kind === kind.name ? last.current : null;
+}
+
+/** Errors name a field by its place in the request. */
+const errorsOf =
+  (error: unknown) =>
+  (attr: string): string | undefined => {
+    if (!(error instanceof ApiError) || error.attr === null) return undefined;
+    const place = error.attr.replace(/^query__/, "");
+    // A list shows the errors of all that has no field of its own.
+    const isWithin = !attr.includes("__") && place.startsWith(`${attr}__`) && attr !== "series";
+    return place === attr || isWithin ? error.detail : undefined;
+  };
+
+const PLACED =
+  /^query__(series|properties|breakdownFilter|dateRange|interval|compareFilter|[a-z]+Filter)(__|$)/;
+
+const isPlaced = (error: unknown): boolean =>
+  error instanceof ApiError && error.attr !== null && PLACED.test(error.attr);
+
+function Problems(props: { kind: Kind; question: Question; problems: readonly string[] }) {
+  const reading = new Reading();
+  props.kind.check(props.question, reading);
+  const problems = [...props.problems, ...reading.problems];
+  if (problems.length === 0) return null;
+  return (
+    <div role="status" className="rounded-md bg-warn-soft px-3 py-2 text-warn">
+      <p>{words.problems}</p>
+      <ul className="list-disc pl-5">
+        {problems.map((problem) => (
+          <li key={problem}>
+            <bdi>{problem}</bdi>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

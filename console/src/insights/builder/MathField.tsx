@@ -1,0 +1,113 @@
+import { useProjectId } from "@/app/session";
+import { nameOptions, useGroupTypes } from "@/filters";
+import {
+  aggregateOf,
+  COUNTS,
+  isOfProperty,
+  MATHS,
+  type MathName,
+  OF_PROPERTY,
+  PER_PERSON,
+} from "@/insights/question/maths";
+import type { Series } from "@/insights/question/model";
+import { Combobox } from "@/ui/combobox";
+import { plainName } from "@/ui/properties";
+import { type Option, Select } from "@/ui/Select";
+import { words } from "@/words/insightsBuilder";
+import { words as questionWords } from "@/words/insightsQuestion";
+
+interface Props {
+  series: Series;
+  onChange: (series: Series) => void;
+  errorAt: (attr: string) => string | undefined;
+}
+
+/** What is counted of a series: its events, its persons, or the values of a property. */
+export function MathField({ series, onChange, errorAt }: Props) {
+  const types = useGroupTypes();
+  const { math, groupTypeIndex = 0 } = series;
+  const error = errorAt("math") ?? errorAt("math_group_type_index");
+  return (
+    <>
+      <Select
+        isSnug
+        aria-label={words.math}
+        value={math === "unique_group" ? `${math}:${groupTypeIndex}` : math}
+        options={optionsOf(types, groupTypeIndex)}
+        onChange={(value) => onChange(withMath(series, value))}
+      />
+      {isOfProperty(math) && (
+        <PropertyField series={series} onChange={onChange} errorAt={errorAt} />
+      )}
+      {error && <p className="text-bad text-sm">{error}</p>}
+    </>
+  );
+}
+
+const OWNERS = [
+  { value: "event", label: words.ofEvent },
+  { value: "person", label: words.ofPerson },
+] as const;
+
+function PropertyField({ series, onChange, errorAt }: Props) {
+  const projectId = useProjectId();
+  const kind = series.isOfPerson ? "person" : "event";
+  const { isOfPerson: _, mathProperty: __, ...others } = series;
+  return (
+    <>
+      <div className="min-w-36 flex-1 basis-36">
+        <Combobox
+          label={words.property}
+          hideLabel
+          freeEntry
+          placeholder={words.property}
+          options={nameOptions(projectId, { kind, event: series.event ?? undefined })}
+          value={series.mathProperty ?? null}
+          labelOf={plainName}
+          onChange={(mathProperty) =>
+            onChange(mathProperty === null ? series : { ...series, mathProperty })
+          }
+          error={errorAt("math_property")}
+          autoFocus={series.mathProperty === undefined}
+        />
+      </div>
+      <Select
+        isSnug
+        aria-label={words.owner}
+        value={kind}
+        options={OWNERS}
+        onChange={(owner) =>
+          onChange(owner === "person" ? { ...others, isOfPerson: true } : others)
+        }
+      />
+    </>
+  );
+}
+
+function optionsOf(types: readonly string[], chosenType: number): Option<string>[] {
+  const groups =
+    types.length > 0 ? types : Array.from({ length: chosenType + 1 }, (_, i) => `${i}`);
+  return [
+    ...COUNTS.flatMap((math): Option<string>[] =>
+      math === "unique_group"
+        ? groups.map((type, index) => ({
+            value: `unique_group:${index}`,
+            label: questionWords.uniqueGroups(type),
+          }))
+        : [{ value: math, label: questionWords.maths[math] }],
+    ),
+    ...OF_PROPERTY.map((math) => ({ value: math, label: questionWords.ofProperty(math) })),
+    ...PER_PERSON.map((math) => ({
+      value: math,
+      label: questionWords.perPerson(aggregateOf(math)),
+    })),
+  ];
+}
+
+function withMath(series: Series, value: string): Series {
+  const { groupTypeIndex: _, ...others } = series;
+  if (value.startsWith("unique_group:"))
+    return { ...others, math: "unique_group", groupTypeIndex: Number(value.split(":")[1]) };
+  const math = MATHS.find((one): one is MathName => one === value) ?? "total";
+  return { ...others, math };
+}

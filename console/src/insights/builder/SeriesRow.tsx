@@ -1,0 +1,114 @@
+import { Copy, EllipsisVertical, Filter, Pencil, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { type FilterKind, PropertyFilterList } from "@/filters";
+import type { Series } from "@/insights/question/model";
+import { IconButton } from "@/ui/Button";
+import { CONTROL } from "@/ui/classes";
+import { Menu, MenuItem } from "@/ui/Menu";
+import { plainName } from "@/ui/properties";
+import { words } from "@/words/insightsBuilder";
+import { words as questionWords } from "@/words/insightsQuestion";
+import { EventPicker } from "./EventPicker";
+import { MathField } from "./MathField";
+
+export const CONDITION_KINDS: readonly FilterKind[] = [
+  "event",
+  "person",
+  "group",
+  "session",
+  "cohort",
+];
+
+interface Props {
+  series: Series;
+  /** Its letter or number. */
+  mark: string;
+  hasMath: boolean;
+  canAdd: boolean;
+  onChange: (series: Series) => void;
+  onDuplicate: () => void;
+  onRemove: () => void;
+  errorAt: (attr: string) => string | undefined;
+}
+
+export const nameOfSeries = ({ name, event }: Series): string =>
+  name ?? (event === null ? questionWords.allEvents : plainName(event));
+
+/** One series of the question. */
+export function SeriesRow(props: Props) {
+  const { series, mark, onChange, errorAt } = props;
+  const [isNaming, setNaming] = useState(false);
+  const [isFiltered, setFiltered] = useState(series.filters.length > 0);
+  const label = `${mark} ${nameOfSeries(series)}`;
+  return (
+    <li className="flex min-w-0 gap-2">
+      <span
+        aria-hidden
+        className="mt-1.5 flex size-6 shrink-0 items-center justify-center rounded bg-sunken font-medium text-ink-2 text-sm"
+      >
+        {mark}
+      </span>
+      <div className="flex min-w-0 flex-1 flex-col gap-1.5">
+        <div className="flex min-w-0 items-start gap-1">
+          <div className="min-w-0 flex-1">
+            <EventPicker
+              label={`${words.event} ${mark}`}
+              event={series.event}
+              onChange={(event) => onChange({ ...series, event })}
+              error={errorAt("event")}
+            />
+          </div>
+          <Menu trigger={<IconButton icon={EllipsisVertical} label={words.more(label)} />}>
+            <MenuItem icon={Filter} onSelect={() => setFiltered(true)}>
+              {words.addCondition}
+            </MenuItem>
+            <MenuItem icon={Pencil} onSelect={() => setNaming(true)}>
+              {words.rename}
+            </MenuItem>
+            <MenuItem icon={Copy} onSelect={props.onDuplicate} disabled={!props.canAdd}>
+              {words.duplicate}
+            </MenuItem>
+            <MenuItem icon={Trash2} onSelect={props.onRemove}>
+              {words.remove}
+            </MenuItem>
+          </Menu>
+        </div>
+        {(isNaming || series.name !== undefined) && (
+          <NameField series={series} label={words.nameOf(mark)} onChange={onChange} />
+        )}
+        {props.hasMath && (
+          <div className="flex min-w-0 flex-wrap gap-1.5">
+            <MathField series={series} onChange={onChange} errorAt={errorAt} />
+          </div>
+        )}
+        {(isFiltered || series.filters.length > 0) && (
+          <PropertyFilterList
+            label={words.conditionsOf(label)}
+            filters={series.filters}
+            onChange={(filters) => onChange({ ...series, filters })}
+            use="query"
+            allowed={CONDITION_KINDS}
+            {...(series.event !== null && { event: series.event })}
+          />
+        )}
+        {errorAt("properties") && <p className="text-bad text-sm">{errorAt("properties")}</p>}
+      </div>
+    </li>
+  );
+}
+
+function NameField(props: { series: Series; label: string; onChange: (series: Series) => void }) {
+  const { name: _, ...others } = props.series;
+  return (
+    <input
+      type="text"
+      aria-label={props.label}
+      placeholder={props.label}
+      value={props.series.name ?? ""}
+      onChange={({ target }) =>
+        props.onChange(target.value === "" ? others : { ...others, name: target.value })
+      }
+      className={CONTROL}
+    />
+  );
+}

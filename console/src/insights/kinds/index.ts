@@ -1,0 +1,35 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { ChartLine } from "lucide-react";
+import type { KindName } from "@/insights/question/model";
+import { loadPart } from "@/lib/parts";
+import { words } from "@/words/insightsBuilder";
+import type { KindEntry } from "./kind";
+
+/** All kinds, in the order of their tabs. */
+export const KINDS: readonly KindEntry[] = [
+  {
+    name: "trends",
+    label: words.kinds.trends,
+    icon: ChartLine,
+    load: async () => (await import("./trends")).kind,
+  },
+];
+
+export const entryOf = (name: KindName): KindEntry | undefined =>
+  KINDS.find((one) => one.name === name);
+
+const kindQuery = (name: KindName) =>
+  queryOptions({
+    queryKey: ["part", "insight kind", name],
+    queryFn: () => {
+      const entry = entryOf(name);
+      if (entry === undefined) throw new Error(words.noKind(name));
+      return loadPart(entry.load);
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+
+/** The kind, once its chunk is loaded. */
+export const useKind = (name: KindName) => useQuery(kindQuery(name));

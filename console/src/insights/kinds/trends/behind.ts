@@ -1,0 +1,50 @@
+import { intervalName } from "@/charts";
+import { filtersOf } from "@/insights/question/wire";
+import { present } from "@/lib/searchParams";
+import { formatNumber } from "@/words/format";
+import { words as actorWords } from "@/words/insights";
+import { words } from "@/words/insightsTrends";
+import type { Asked, Behind, Place } from "../kind";
+import { beginOf, type Line, readLines } from "./lines";
+import { nameOfLine } from "./table";
+
+/** Return where a number of a line stands. day: undefined for the whole period */
+export const placeOf = (line: Line, day: string | undefined): Place =>
+  present<Place>({
+    entity_order: line.order,
+    day,
+    breakdown_value: line.value,
+    compare_label: line.isPrevious ? "previous" : undefined,
+  });
+
+/** A formula has no persons of its own. */
+export const canOpen = (line: Line): boolean => !line.isFormula;
+
+export function behindTrend({ question, answer }: Asked, place: Place): Behind | null {
+  const { day } = place;
+  const line = readLines(answer.results).find((one) => isAt(one, place));
+  if (line === undefined || !canOpen(line)) return null;
+  const index = typeof day === "string" ? line.days.indexOf(day) : -1;
+  const number = typeof day === "string" ? line.values[index] : line.total;
+  if (number === undefined) return null;
+  const when =
+    typeof day === "string"
+      ? intervalName(beginOf(day, answer.zone), question.interval, answer.zone)
+      : words.total.toLowerCase();
+  const name = words.at(nameOfLine(line), when);
+  return {
+    actors: { insight: "TRENDS", filters: filtersOf(answer.query), place },
+    description: actorWords.number(name, formatNumber(number)),
+    name,
+  };
+}
+
+const isAt = (line: Line, place: Place): boolean =>
+  JSON.stringify(placeOf(line, undefined)) ===
+  JSON.stringify(placeOf({ ...line, ...given(place) }, undefined));
+
+const given = (place: Place): Pick<Line, "order" | "value" | "isPrevious"> => ({
+  order: Number(place.entity_order),
+  value: place.breakdown_value as Line["value"],
+  isPrevious: place.compare_label === "previous",
+});

@@ -1,0 +1,35 @@
+import { type FigureData, intervalName } from "@/charts";
+import { words as chartWords } from "@/words/charts";
+import { words } from "@/words/insightsTrends";
+import type { Asked } from "../kind";
+import { beginOf, daysOf, isPartial, type Line, readLines } from "./lines";
+import { isOfTotals, optionsOf } from "./options";
+
+export const nameOfLine = ({ name, isPrevious }: Line): string =>
+  isPrevious ? words.previous(name) : name;
+
+/** The numbers of a trend: a row for each interval, or one for each series where there are none. */
+export function trendsTable({ question, answer }: Asked): FigureData {
+  const lines = readLines(answer.results);
+  if (isOfTotals(optionsOf(question).display))
+    return {
+      columns: [words.name, words.total],
+      rows: lines.map((line) => [nameOfLine(line), line.total ?? 0]),
+    };
+  const days = daysOf(lines);
+  const whenOf = (index: number) => {
+    const name = intervalName(
+      beginOf(days[index] ?? "", answer.zone),
+      question.interval,
+      answer.zone,
+    );
+    return isPartial(lines) && index === days.length - 1 ? chartWords.soFar(name) : name;
+  };
+  return {
+    columns: [chartWords.time, ...lines.map(nameOfLine)],
+    rows: days.map((_, index) => [
+      whenOf(index),
+      ...lines.map((line) => line.values[index] ?? null),
+    ]),
+  };
+}

@@ -1,0 +1,56 @@
+/** What can be counted of events. source: the server's fanion/insights/trends/maths.py */
+export const COUNTS = [
+  "total",
+  "dau",
+  "weekly_active",
+  "monthly_active",
+  "unique_session",
+  "unique_group",
+  "first_time_for_user",
+  "first_matching_event_for_user",
+] as const;
+
+/** Over the values of a property. */
+export const OF_PROPERTY = [
+  "sum",
+  "avg",
+  "min",
+  "max",
+  "median",
+  "p75",
+  "p90",
+  "p95",
+  "p99",
+] as const;
+
+/** Over the numbers of events of each person who has some. */
+export const PER_PERSON = [
+  "avg_count_per_actor",
+  "min_count_per_actor",
+  "max_count_per_actor",
+  "median_count_per_actor",
+  "p75_count_per_actor",
+  "p90_count_per_actor",
+  "p95_count_per_actor",
+  "p99_count_per_actor",
+] as const;
+
+export type MathName =
+  | (typeof COUNTS)[number]
+  | (typeof OF_PROPERTY)[number]
+  | (typeof PER_PERSON)[number];
+export type Aggregate = (typeof OF_PROPERTY)[number];
+
+export const MATHS: readonly MathName[] = [...COUNTS, ...OF_PROPERTY, ...PER_PERSON];
+
+export const isOfProperty = (math: MathName): math is Aggregate =>
+  OF_PROPERTY.some((one) => one === math);
+
+export const isPerPerson = (math: MathName): boolean => PER_PERSON.some((one) => one === math);
+
+/** Return how the numbers of a person are aggregated: `avg` of `avg_count_per_actor`. */
+export const aggregateOf = (math: MathName): Aggregate =>
+  OF_PROPERTY.find((one) => math === one || math === `${one}_count_per_actor`) ?? "sum";
+
+/** The property of sessions' lengths, in seconds. */
+export const SESSION_DURATION = "$session_duration";

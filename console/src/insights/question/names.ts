@@ -1,0 +1,21 @@
+import { type PropertyFilter, useFilterNames, useGroupTypes } from "@/filters";
+import type { Question } from "./model";
+import type { Names } from "./sentence";
+
+/** Names of the cohorts and group types of a question, as they become known. */
+export function useNames(question: Question): Names {
+  const needsTypes =
+    question.groupTypeIndex !== undefined ||
+    question.series.some(({ math }) => math === "unique_group") ||
+    question.breakdowns.some(({ type }) => type === "group");
+  const types = useGroupTypes(needsTypes);
+  const shown = question.breakdowns.flatMap(({ type, property }): PropertyFilter[] =>
+    type === "cohort" ? [{ type, key: "id", operator: "in", value: Number(property) }] : [],
+  );
+  const filters = [
+    ...question.filters,
+    ...question.series.flatMap((series) => series.filters),
+    ...shown,
+  ];
+  return { ...useFilterNames(filters), groupType: (index) => types[index] ?? String(index) };
+}

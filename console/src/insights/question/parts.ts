@@ -1,0 +1,130 @@
+import { type PropertyFilter, readFilter } from "@/filters";
+import type { Given } from "@/lib/searchParams";
+import { present } from "@/lib/searchParams";
+import { words } from "@/words/insightsQuestion";
+import { isOfProperty, MATHS } from "./maths";
+import { BREAKDOWN_TYPES, type Breakdown, type Series } from "./model";
+import { isObject, joined, type Reading } from "./reading";
+
+// Parts of a question as both the API and the address have them.
+
+const GROUP_TYPES = 5;
+const BINS_MAX = 100;
+const SERIES_NAMES = [
+  ...["kind", "event", "id", "name", "custom_name", "math", "math_property", "type", "order"],
+  ...["math_property_type", "math_group_type_index", "properties", "fixedProperties", "version"],
+];
+
+export function readSeries(reading: Reading, place: string, given: unknown): Series | null {
+  if (!isObject(given)) {
+    reading.refuse(place, given, words.object);
+    return null;
+  }
+  reading.known(place, given, SERIES_NAMES);
+  const at = (name: string) => joined(place, name);
+  reading.choice(at("kind"), given.kind, ["EventsNode"]);
+  const filters = [
+    ...readConditions(reading, at("properties"), given.properties, "event"),
+    ...readConditions(reading, at("fixedProperties"), given.fixedProperties, "event"),
+  ];
+  const ofPerson = reading.choice(at("math_property_type"), given.math_property_type, [
+    "event_properties",
+    "person_properties",
+    "session_properties",
+  ]);
+  return present<Series>({
+    event: reading.text(at("event"), given.event ?? given.id) ?? null,
+    name: reading.text(at("custom_name"), given.custom_name),
+    math: reading.choice(at("math"), given.math, MATHS) ?? "total",
+    mathProperty: reading.text(at("math_property"), given.math_property),
+    isOfPerson: ofPerson === "person_properties" ? true : undefined,
+    groupTypeIndex: reading.whole(
+      at("math_group_type_index"),
+      given.math_group_type_index,
+      0,
+      GROUP_TYPES - 1,
+    ),
+    filters,
+  });
+}
+
+export const writeSeries = (series: Series): Given =>
+  present<Given>({
+    event: series.event,
+    custom_name: series.name,
+    math: series.math === "total" ? undefined : series.math,
+    math_property: isOfProperty(series.math) ? series.mathProperty : undefined,
+    math_property_type:
+      isOfProperty(series.math) && series.isOfPerson ? "person_properties" : undefined,
+    math_group_type_index:
+      series.math === "unique_group" ? (series.groupTypeIndex ?? 0) : undefined,
+    properties: series.filters.length === 0 ? undefined : series.filters,
+  });
+
+/** Conditions that all hold: a list, or a tree of AND alone. */
+export function readConditions(
+  reading: Reading,
+  place: string,
+  given: unknown,
+  otherwise: "event" | "person" = "event",
+): PropertyFilter[] {
+  if (isObject(given) && "values" in given) return readGroup(reading, place, given, otherwise);
+  const list = isObject(given) && Object.keys(given).length > 0 ? [given] : given;
+  return reading.list(place, isObject(list) ? [] : list).flatMap((one, index) => {
+    const at = `${place}[${index}]`;
+    if (isObject(one) && "values" in one) return readGroup(reading, at, one, otherwise);
+    const filter = readFilter(one, otherwise);
+    if (filter === null || filter.type === "flag") {
+      reading.refuse(at, one, words.conditions);
+      return [];
+    }
+    return [filter];
+  });
+}
+
+function readGroup(
+  reading: Reading,
+  place: string,
+  given: Given,
+  otherwise: "event" | "person",
+): PropertyFilter[] {
+  const values = reading.list(joined(place, "values"), given.values);
+  if (values.length > 1 && String(given.type).toUpperCase() === "OR") {
+    reading.refuse(place, given, words.allOf);
+    return [];
+  }
+  return readConditions(reading, joined(place, "values"), values, otherwise);
+}
+
+const BREAKDOWN_NAMES = ["property", "type", "group_type_index", "histogram_bin_count", "value"];
+
+export function readBreakdown(reading: Reading, place: string, given: unknown): Breakdown | null {
+  if (!isObject(given)) {
+    reading.refuse(place, given, words.object);
+    return null;
+  }
+  reading.known(place, given, [...BREAKDOWN_NAMES, "normalize_url"]);
+  const at = (name: string) => joined(place, name);
+  if (given.normalize_url === true) reading.refuse(at("normalize_url"), true);
+  const property = reading.text(at("property"), given.property ?? given.value);
+  if (property === undefined) return null;
+  return present<Breakdown>({
+    type: reading.choice(at("type"), given.type, BREAKDOWN_TYPES) ?? "event",
+    property,
+    groupTypeIndex: reading.whole(
+      at("group_type_index"),
+      given.group_type_index,
+      0,
+      GROUP_TYPES - 1,
+    ),
+    bins: reading.whole(at("histogram_bin_count"), given.histogram_bin_count, 1, BINS_MAX),
+  });
+}
+
+export const writeBreakdown = ({ type, property, groupTypeIndex, bins }: Breakdown): Given =>
+  present<Given>({
+    property: type === "cohort" && property !== "all" ? Number(property) : property,
+    type,
+    group_type_index: type === "group" ? (groupTypeIndex ?? 0) : undefined,
+    histogram_bin_count: type === "cohort" ? undefined : bins,
+  });

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sentenceText } from "@/filters";
+import { readOptions, writeOptions } from "@/insights/kinds/trends/options";
+import { readTrendsQuery, trendsQuery } from "@/insights/kinds/trends/query";
+import { trendsSentence } from "@/insights/kinds/trends/sentence";
+import { readQuestion, writeQuestion } from "@/insights/question/address";
+import { FIRST, type Question } from "@/insights/question/model";
+import { Reading } from "@/insights/question/reading";
+import { asSentence } from "@/insights/question/sentence";
+import { filtersOf } from "@/insights/question/wire";
+
+const PRO = { type: "person", key: "plan", operator: "exact", value: ["pro"] } as const;
+/** A question that uses everything that trends have. */
+const FULL: Question = {
+  kind: "trends",
+  series: [
+    { event: "paid", math: "sum", mathProperty: "amount", name: "Income", filters: [PRO] },
+    { event: null, math: "unique_group", groupTypeIndex: 1, filters: [] },
+    { event: "$pageview", math: "p90", mathProperty: "age", isOfPerson: true, filters: [] },
+  ],
+  filters: [{ type: "cohort", key: "id", operator: "in", value: 3 }],
+  withoutTests: false,
+  breakdowns: [
+    { type: "event", property: "$browser", bins: 4 },
+    { type: "group", property: "size", groupTypeIndex: 2 },
+  ],
+  breakdownLimit: 10,
+  hidesOther: true,
+  dates: { from: "2026-05-01", to: "2026-05-14" },
+  interval: "week",
+  compare: "-1y",
+  options: {
+    trends: {
+      display: "ActionsBar",
+      formulaNodes: [{ formula: "A / B", custom_name: "Ratio" }, { formula: "A" }],
+      smoothingIntervals: 7,
+    },
+  },
+};
+const NAMES = { cohort: () => "Trial", groupType: (index: number) => `type ${index}` };
+const saidOf = (question: Question) => sentenceText(asSentence(trendsSentence(question, NAMES)));
+
+test("a question is the same after a way through the address, and through the API", () => {
+  for (const question of [FULL, { ...FIRST, series: [{ event: "a", math: "dau", filters: [] }] }]) {
+    const search = JSON.parse(JSON.stringify(writeQuestion(question as Question)));
+    assert.deepEqual(readQuestion(search), { question, problems: [] });
+
+    const reading = new Reading();
+    const query = JSON.parse(JSON.stringify(trendsQuery(question as Question)));
+    assert.deepEqual(readTrendsQuery(query, reading), question);
+    assert.deepEqual(reading.problems, []);
+  }
+});
+
+test("an address without parameters is the first question, and all time has a name", () => {
+  assert.deepEqual(readQuestion({}), { question: FIRST, problems: [] });
+  const { dates } = readQuestion({ ...writeQuestion({ ...FIRST, dates: {} }) }).question;
+  assert.deepEqual(dates, {});
+});
+
+test("what has no meaning is left out, and said with its place", () => {
+  const { question, problems } = readQuestion({
+    series: [{ event: "a", math: "mode", colour: 1 }, "b"],
+    properties: { type: "OR", values: [PRO, PRO] },
+    breakdowns: [{ property: "x", histogram_bin_count: 0 }],
+    compare: "soon",
+    from: "yesterday",
+    limit: 501,
+    unheard: 1,
+  });
+
+  assert.deepEqual(question, {
+    ...FIRST,
+    series: [{ event: "a", math: "total", filters: [] }],
+    breakdowns: [{ type: "event", property: "x" }],
+  });
+  const places = problems.map((problem) => problem.split(" cannot")[0]);
+  assert.deepEqual(places.toSorted(), [
+    "breakdowns[0].histogram_bin_count",
+    "compare",
+    "from and to",
+    "limit",
+    "properties",
+    "series[0].colour",
+    "series[0].math",
+    "series[1]",
+    "unheard",
+  ]);
+});
+
+test("the names of older clients are read", () => {
+  const reading = new Reading();
+  const options = readOptions({ formula: "A+B", smoothing_intervals: 3 }, reading);
+
+  assert.deepEqual(writeOptions(options), { formulas: ["A+B"], smoothingIntervals: 3 });
+  assert.deepEqual(reading.problems, []);
+});
+
+test("conditions in nested lists that all hold are one list", () => {
+  const tree = {
+    type: "AND",
+    values: [
+      { type: "AND", values: [PRO] },
+      { type: "OR", values: [PRO] },
+    ],
+  };
+
+  const { question, problems } = readQuestion({ properties: tree });
+
+  assert.deepEqual(question.filters, [PRO, PRO]);
+  assert.deepEqual(problems, []);
+});
+
+test("a query asks for persons in the names of filters", () => {
+  const filters = filtersOf(trendsQuery(FULL));
+
+  assert.equal(filters.date_from, "2026-05-01");
+  assert.equal(filters.compare_to, "-1y");
+  assert.equal(filters.smoothing_intervals, 7);
+  assert.equal(filters.breakdown_limit, 10);
+  assert.equal(filters.filter_test_accounts, false);
+  assert.deepEqual(filters.formulaNodes, FULL.options.trends?.formulaNodes);
+  const [first] = filters.events as Record<string, unknown>[];
+  assert.deepEqual([first?.id, first?.order, first?.math], ["paid", 0, "sum"]);
+});
+
+test("the sentence says all that is asked", () => {
+  const series = [{ event: "paid", math: "total", filters: [PRO] }] as const;
+  assert.equal(
+    saidOf({ ...FIRST, series }),
+    "How often `paid` happened where `plan` is `pro`, per day, last 30 days, without test accounts.",
+  );
+  assert.equal(
+    saidOf(FULL),
+    "`A / B` and `A`, where `A` is the sum of `amount` of `paid` called `Income` where `plan` is " +
+      "`pro`, `B` is for how many type 1 groups any event and `C` is the 90th percentile of `age` " +
+      "of the person of `Pageview`, per week, each the average of the last 7, rounded down, " +
+      "1–14 May 2026, where in the cohort `Trial`, broken down by `Browser` in 4 ranges and `size` " +
+      "of the type 2 (10 values at most), without the other values, compared with 1 year earlier, " +
+      "test accounts included.",
+  );
+});
