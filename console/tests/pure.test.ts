@@ -12,3 +12,4 @@ import "./time";
 import "./flags";
 import "./removal";
 import "./uses";
+import "./web";

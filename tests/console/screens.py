@@ -16,6 +16,9 @@ ORGANIZATION_TABS = ("members", "invites", "roles", "signIn", "general")
 _VISITS = quote(
     '[{"event":"$pageview","math":"dau"}]&breakdowns=[{"property":"$browser"}]', safe="=&"
 )
+FILTERED = quote(
+    '[{"by":"Country","value":"DE"},{"by":"Browser","value":"Safari","not":true}]', safe=""
+)
 Prepare = Callable[[Console], None]
 
 
@@ -144,6 +147,10 @@ SCREENS = (
     _in_project("live", "live"),
     _in_project("insight-empty", "insights/new"),
     _in_project("insight-trend", f"insights/new?series={_VISITS}"),
+    _in_project("web", "web?goals=%5B%22paid%22%2C%22signed%20up%22%5D"),
+    _in_project("web-filtered", f"web?compare=true&where={FILTERED}"),
+    _in_project("web-all", "web?all=Page"),
+    Screen("web-none", lambda showcase: showcase.empty.at("web")),
     _in_project("flags", "flags"),
     _in_project("flags-deleted", "flags?deleted=true"),
     Screen("flags-none", lambda showcase: showcase.empty.at("flags")),

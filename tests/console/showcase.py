@@ -34,6 +34,27 @@ LAST = ("Abel", "Brandt", "Costa", "Diaz", "Eriksen", "Fischer", "Garcia", "Hans
 COUNTRIES = ("Germany", "France", "Brazil", "Japan", "United States", "Kenya")
 PAGES = ("/", "/pricing", "/docs/start", "/cart", "/checkout", "/account/settings")
 BROWSERS = (("Chrome", "Windows"), ("Safari", "Mac OS X"), ("Firefox", "Linux"))
+# Where visits come from: the referrer, and the source and campaign of the link.
+SOURCES = (
+    ("$direct", None, None),
+    ("www.google.com", None, None),
+    ("$direct", "newsletter", "spring"),
+    ("news.ycombinator.com", None, None),
+    ("t.co", "twitter", "launch"),
+    ("www.google.com", "google", "brand"),
+    ("blog.example", None, None),
+)
+# Countries by code, with a region and a city of each.
+PLACES = (
+    ("DE", "Bavaria", "Munich"),
+    ("DE", "Berlin", "Berlin"),
+    ("FR", "Brittany", "Rennes"),
+    ("BR", "Bahia", "Salvador"),
+    ("JP", "Osaka", "Osaka"),
+    ("US", "Ohio", "Columbus"),
+)
+SCREENS_OF = (("Desktop", 1440, 900), ("Desktop", 1920, 1080), ("Mobile", 390, 844))
+LANGUAGES = (("de-DE", -120), ("en-US", 300), ("fr-FR", -60), ("pt-BR", 180), ("ja-JP", -540))
 # The share of visits with the previous step that continue with this one.
 FUNNEL = (("item added", 0.5), ("checkout started", 0.6), ("paid", 0.7))
 
@@ -144,15 +165,16 @@ def _company(number: int, by: str) -> Json:
 def _visit(chance: random.Random, name: str, at: datetime) -> list[Json]:
     number = int(name.rpartition("-")[2])
     common = {
-        "$browser": BROWSERS[number % len(BROWSERS)][0],
+        **_device(number),
         "$session_id": f"session-{name}-{at:%m%d}",
         "$groups": {"company": f"company-{number % COMPANIES}"},
         "$lib": "web",
     }
     events = []
     for _ in range(chance.randrange(1, 4)):
-        address = f"https://shop.example{chance.choice(PAGES)}"
-        events.append(_event("$pageview", name, at, common | {"$current_url": address}))
+        path = chance.choice(PAGES)
+        page = {"$current_url": f"https://shop.example{path}", "$pathname": path}
+        events.append(_event("$pageview", name, at, common | page | _source(number + at.day)))
         at += timedelta(seconds=chance.randrange(5, 90))
     for event, share in FUNNEL:
         if chance.random() > share:
@@ -163,6 +185,32 @@ def _visit(chance: random.Random, name: str, at: datetime) -> list[Json]:
         events.append(_event(event, name, at, common | {"amount": amount, "currency": "EUR"}))
         at += timedelta(seconds=chance.randrange(5, 90))
     return events
+
+
+def _device(number: int) -> Json:
+    """Return what the browser of a person tells, and where it is."""
+    browser, system = BROWSERS[number % len(BROWSERS)]
+    kind, width, height = SCREENS_OF[number % len(SCREENS_OF)]
+    language, offset = LANGUAGES[number % len(LANGUAGES)]
+    country, region, city = PLACES[number % len(PLACES)]
+    return {
+        "$browser": browser,
+        "$os": system,
+        "$device_type": kind,
+        "$viewport_width": width,
+        "$viewport_height": height,
+        "$browser_language": language,
+        "$timezone_offset": offset,
+        "$geoip_country_code": country,
+        "$geoip_subdivision_1_name": region,
+        "$geoip_city_name": city,
+    }
+
+
+def _source(number: int) -> Json:
+    referrer, source, campaign = SOURCES[number % len(SOURCES)]
+    sent = {"$referring_domain": referrer, "utm_source": source, "utm_campaign": campaign}
+    return {name: value for name, value in sent.items() if value is not None}
 
 
 def _both_ends(name: str, day: datetime) -> list[Json]:

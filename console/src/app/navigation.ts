@@ -4,6 +4,7 @@ import {
   ChartLine,
   CloudDownload,
   Flag,
+  Globe,
   History,
   House,
   ListTree,
@@ -23,6 +24,7 @@ export interface Destination {
     | "/project/$projectId"
     | "/project/$projectId/live"
     | "/project/$projectId/insights"
+    | "/project/$projectId/web"
     | "/project/$projectId/flags"
     | "/project/$projectId/persons"
     | "/project/$projectId/groups"
@@ -53,6 +55,7 @@ export const SECTIONS: readonly Section[] = [
     label: words.sections.watch,
     destinations: [
       { to: "/project/$projectId/live", label: SCREENS.live, icon: Radio, keys: "g l" },
+      { to: "/project/$projectId/web", label: SCREENS.web, icon: Globe, keys: "g w" },
     ],
   },
   {

@@ -25,6 +25,7 @@ import { liveRoutes } from "@/live/routes";
 import { personsRoutes } from "@/persons/routes";
 import { accountRoutes, organizationRoutes, projectSettingsRoutes } from "@/settings/routes";
 import { signInRoutes } from "@/signin/routes";
+import { webRoutes } from "@/web/routes";
 
 /** `/`: the project that this browser showed last. */
 const startRoute = createRoute({
@@ -58,6 +59,7 @@ const routeTree = rootRoute.addChildren([
       ...homeRoutes,
       ...liveRoutes,
       ...insightsRoutes,
+      ...webRoutes,
       ...flagsRoutes,
       ...personsRoutes,
       ...groupsRoutes,

@@ -1,0 +1,34 @@
+import { useQuery } from "@tanstack/react-query";
+import { ChartNoAxesCombined } from "lucide-react";
+import { preflightQuery, useProject, useProjectId } from "@/app/session";
+import { captureUrl, snippet } from "@/lib/snippets";
+import { LinkButton } from "@/ui/Button";
+import { Code } from "@/ui/Copy";
+import { Page } from "@/ui/Page";
+import { Empty } from "@/ui/States";
+import { words } from "@/words/web";
+
+/** The screen of a project that has never received a view. */
+export function NoViews() {
+  const projectId = useProjectId();
+  const project = useProject();
+  const preflight = useQuery(preflightQuery);
+  return (
+    <Page title={words.title}>
+      <Empty icon={ChartNoAxesCombined} title={words.first}>
+        <p>{words.firstHint}</p>
+        {project !== undefined && preflight.data !== undefined && (
+          <div className="w-full min-w-0">
+            <Code
+              text={snippet("html", project.api_token, captureUrl(preflight.data.capture_url))}
+              what={words.snippet}
+            />
+          </div>
+        )}
+        <LinkButton to="/project/$projectId" params={{ projectId }} search={{ connect: true }}>
+          {words.toOnboarding}
+        </LinkButton>
+      </Empty>
+    </Page>
+  );
+}

@@ -1,0 +1,112 @@
+import { useQuery } from "@tanstack/react-query";
+import { useProjectId } from "@/app/session";
+import { classes } from "@/ui/classes";
+import { Failed, Skeleton } from "@/ui/States";
+import { words } from "@/words/web";
+import { Age } from "./Age";
+import { Change } from "./Change";
+import { Chart } from "./Chart";
+import { canBeDrawn, type Figure, type FigureName, readFigures } from "./figures";
+import { formatValue } from "./numbers";
+import { overviewOf, webQuery } from "./queries";
+import type { View } from "./view";
+
+/** The figures of the period, one of which is drawn over time. */
+export function Overview({ view }: { view: View }) {
+  const overview = useQuery(webQuery(useProjectId(), overviewOf(view.common)));
+  if (overview.data === undefined) {
+    return (
+      <section aria-label={words.overview} className={BOX}>
+        <div className="p-4">
+          {overview.isError ? (
+            <Failed error={overview.error} onRetry={() => void overview.refetch()} />
+          ) : (
+            <Skeleton rows={9} />
+          )}
+        </div>
+      </section>
+    );
+  }
+  const figures = readFigures(overview.data.results);
+  const drawn = figures.find((one) => one.name === view.search.figure) ?? figures[0];
+  const isBehind = overview.isPlaceholderData;
+  return (
+    <section aria-label={words.overview} className={BOX} aria-busy={isBehind}>
+      <ul className="grid grid-cols-2 gap-px overflow-hidden rounded-t-lg border-line border-b bg-line sm:flex">
+        {figures.map((figure) => (
+          <li
+            key={figure.name}
+            className={classes(
+              "min-w-0 flex-1 bg-panel max-sm:last:odd:col-span-2",
+              isBehind && "opacity-60",
+            )}
+          >
+            <FigureButton
+              figure={figure}
+              isDrawn={figure === drawn}
+              onDraw={(name) => view.change({ figure: name === "visitors" ? undefined : name })}
+            />
+          </li>
+        ))}
+      </ul>
+      <div className="px-4 pt-3 pb-3">
+        {overview.isError && (
+          <Failed error={overview.error} onRetry={() => void overview.refetch()} />
+        )}
+        {drawn !== undefined && <Chart key={drawn.name} view={view} figure={drawn} />}
+        <Age at={overview.data.at} />
+      </div>
+    </section>
+  );
+}
+
+const BOX = "min-w-0 rounded-lg border border-line bg-panel";
+
+interface FigureButtonProps {
+  figure: Figure;
+  isDrawn: boolean;
+  onDraw: (name: FigureName) => void;
+}
+
+function FigureButton({ figure, isDrawn, onDraw }: FigureButtonProps) {
+  const { name, unit, value, previous, change, isIncreaseBad } = figure;
+  const content = (
+    <>
+      <span
+        className={classes(
+          "block truncate font-medium text-sm",
+          isDrawn ? "text-accent-text" : "text-ink-2",
+        )}
+      >
+        {words.figures[name]}
+      </span>
+      <span className="flex flex-wrap items-baseline gap-x-2">
+        <span className="whitespace-nowrap font-semibold text-2xl tabular-nums">
+          {formatValue(value, unit)}
+        </span>
+        <Change
+          change={change}
+          before={formatValue(previous, unit)}
+          isIncreaseBad={isIncreaseBad}
+        />
+      </span>
+    </>
+  );
+  const shape = "block w-full border-b-2 px-4 pt-3 pb-2.5 text-start";
+  if (!canBeDrawn(name))
+    return <div className={classes(shape, "border-transparent")}>{content}</div>;
+  return (
+    <button
+      type="button"
+      aria-pressed={isDrawn}
+      onClick={() => onDraw(name)}
+      className={classes(
+        shape,
+        "h-full -outline-offset-2 hover:bg-sunken",
+        isDrawn ? "border-accent" : "border-transparent",
+      )}
+    >
+      {content}
+    </button>
+  );
+}

@@ -1,0 +1,153 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { RefreshCw } from "lucide-react";
+import { useMemo } from "react";
+import { type Project, useProject, useProjectId } from "@/app/session";
+import { readStored } from "@/lib/storage";
+import { IconButton } from "@/ui/Button";
+import { DateRangeField } from "@/ui/DateRange";
+import { Drawer } from "@/ui/Drawer";
+import { lazyPart } from "@/ui/lazyPart";
+import { Page } from "@/ui/Page";
+import { readRange } from "@/ui/ranges";
+import { words } from "@/words/web";
+import type { AllRowsProps } from "./AllRows";
+import type { PanelName } from "./breakdowns";
+import type { Rule } from "./cleaning";
+import { propertiesOf } from "./conditions";
+import { Filters } from "./Filters";
+import { Goals } from "./Goals";
+import { isGoals, storageOf } from "./goals";
+import { NoViews } from "./NoViews";
+import { Overview } from "./Overview";
+import { VIEWS } from "./overTime";
+import { Panel } from "./Panel";
+import { askAgain, liveVisitorsQuery, overviewOf, webQuery } from "./queries";
+import { useWebSearch } from "./search";
+import type { View } from "./view";
+
+const USUAL = { from: "-30d" };
+const PRESETS = [
+  "dStart",
+  "-1dStart -1dEnd",
+  "-7d",
+  "-30d",
+  "mStart",
+  "-1mStart -1mEnd",
+  "-90d",
+  "-12m",
+] as const;
+const ORDER: readonly PanelName[] = ["sources", "pages", "places", "devices"];
+
+const AllRows = lazyPart<AllRowsProps>(
+  "web rows",
+  async () => (await import("./AllRows")).default,
+  8,
+);
+
+/** Who visits a site: how many, from where, to which pages, with what. */
+export default function WebPage() {
+  const [search, change] = useWebSearch();
+  const project = useProject();
+  const projectId = useProjectId();
+  const view = useView(project);
+  const overview = useQuery(webQuery(projectId, overviewOf(view.common)));
+  const unknown = overview.data?.unknownEvents ?? [];
+  const client = useQueryClient();
+  if (VIEWS.every((event) => unknown.includes(event))) return <NoViews />;
+  return (
+    <Page
+      title={words.title}
+      description={<LiveVisitors />}
+      actions={
+        <>
+          <IconButton
+            icon={RefreshCw}
+            label={words.refresh}
+            onClick={() => askAgain(client, projectId)}
+          />
+          <DateRangeField
+            value={readRange(search, USUAL)}
+            zone={view.zone}
+            presets={PRESETS}
+            canCompare
+            onChange={({ from, to, compare }) => change({ from, to, compare, behind: undefined })}
+          />
+        </>
+      }
+    >
+      <Filters
+        view={view}
+        hasTests={(project?.test_account_filters.length ?? 0) > 0}
+        hasRules={rulesOf(project).length > 0}
+      />
+      <Overview view={view} />
+      <div className="grid gap-4 lg:grid-cols-2">
+        {ORDER.map((name) => (
+          <Panel key={name} name={name} view={view} />
+        ))}
+      </div>
+      <Goals view={view} />
+      {search.all !== undefined && (
+        <Drawer title={words.titles[search.all]} onClose={() => change({ all: undefined })}>
+          <AllRows key={search.all} by={search.all} view={view} />
+        </Drawer>
+      )}
+    </Page>
+  );
+}
+
+function useView(project: Project | undefined): View {
+  const projectId = useProjectId();
+  const [search, change] = useWebSearch();
+  return useMemo(() => {
+    const rules = rulesOf(project);
+    const where = search.where ?? [];
+    const { range, isCompared } = readRange(search, USUAL);
+    return {
+      search,
+      change,
+      zone: project?.timezone ?? "UTC",
+      common: {
+        range,
+        isCompared,
+        properties: propertiesOf(where, rules),
+        hidesTests: search.tests !== true,
+        goal: search.goal,
+      },
+      where,
+      rules: search.raw ? [] : rules,
+      goals: search.goals ?? readStored(storageOf(projectId), [], isGoals),
+    };
+  }, [search, change, project, projectId]);
+}
+
+const rulesOf = (project: Project | undefined): Rule[] =>
+  (project?.path_cleaning_filters ?? []).map(({ regex, alias }) => ({
+    regex: String(regex),
+    alias: String(alias ?? ""),
+  }));
+
+/** How many are here now; not asked while the page is hidden. */
+function LiveVisitors() {
+  const projectId = useProjectId();
+  const live = useQuery(liveVisitorsQuery(projectId));
+  return (
+    <Link
+      to="/project/$projectId/live"
+      params={{ projectId }}
+      title={words.liveHint}
+      className="inline-flex min-h-6 items-center gap-2 text-ink-2 hover:text-ink hover:underline"
+    >
+      {live.data !== undefined && (
+        <>
+          <span
+            aria-hidden
+            className={`size-2 rounded-full ${live.data > 0 ? "bg-good" : "bg-line-strong"}`}
+          />
+          {words.live(live.data)}
+        </>
+      )}
+    </Link>
+  );
+}

@@ -1,0 +1,79 @@
+import type { Interval } from "@/charts";
+import type { TrendFilters } from "@/insights";
+import { type DateRange, datesOf, instantsOf } from "@/ui/ranges";
+import type { ApiGroup } from "./conditions";
+import type { FigureName } from "./figures";
+
+/** The events that are views, of pages and of the screens of an app. */
+export const VIEWS = ["$pageview", "$screen"] as const;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+// So many points can be told apart.
+const HOURS_MAX = 2;
+const DAYS_MAX = 100;
+const WEEKS_MAX = 400;
+
+/** Return the intervals of a period: neither a single point, nor more than can be told apart. */
+export function intervalOf(range: DateRange, zone: string, now: Date): Interval {
+  const { since, until } = instantsOf(range, zone, now);
+  if (since === null) return "month";
+  const days = ((until ?? now).getTime() - since.getTime()) / DAY_MS;
+  if (days <= HOURS_MAX) return "hour";
+  if (days <= DAYS_MAX) return "day";
+  return days <= WEEKS_MAX ? "week" : "month";
+}
+
+export interface OverTime {
+  range: DateRange;
+  interval: Interval;
+  isCompared: boolean;
+  properties: ApiGroup | undefined;
+  hidesTests: boolean;
+  goal: string | undefined;
+}
+
+type Series = Readonly<Record<string, unknown>>;
+
+const ofViews = (math: Series): Series[] => VIEWS.map((id, order) => ({ id, order, ...math }));
+
+const bounce = (order: number, operator: string, value: string): Series => ({
+  id: "$pageview",
+  order,
+  math: "unique_session",
+  properties: [{ key: "$is_bounce", type: "session", operator, value }],
+});
+
+/** What is asked of the trends for each figure; what they cannot draw is missing. */
+const ASKED: Partial<Record<FigureName, (goal: string) => Readonly<Record<string, unknown>>>> = {
+  visitors: () => ({ events: ofViews({ math: "dau" }) }),
+  views: () => ({ events: ofViews({ math: "total" }) }),
+  sessions: () => ({ events: ofViews({ math: "unique_session" }) }),
+  "session duration": () => ({
+    events: [{ id: "$pageview", math: "avg", math_property: "$session_duration" }],
+  }),
+  "bounce rate": () => ({
+    events: [bounce(0, "exact", "true"), bounce(1, "is_set", "is_set")],
+    formula: "A / B * 100",
+  }),
+  "total conversions": (goal) => ({ events: [{ id: goal, math: "total" }] }),
+  "unique conversions": (goal) => ({ events: [{ id: goal, math: "dau" }] }),
+};
+
+/** Return the question for a figure over time. */
+export function trendOf(figure: FigureName, asked: OverTime): TrendFilters {
+  const { range, interval, isCompared, properties, hidesTests, goal = "" } = asked;
+  return {
+    insight: "TRENDS",
+    ...ASKED[figure]?.(goal),
+    interval,
+    ...datesOf(range),
+    ...(isCompared && { compare: true }),
+    ...(properties !== undefined && { properties }),
+    ...(hidesTests && { filter_test_accounts: true }),
+  } as TrendFilters;
+}
+
+/** Return the place of an event among those that are counted. */
+export const orderOfEvent = (event: string): number =>
+  Math.max(0, VIEWS.indexOf(event as (typeof VIEWS)[number]));

@@ -1,0 +1,188 @@
+import { keepPreviousData, type QueryClient, queryOptions } from "@tanstack/react-query";
+import { api, dataOf } from "@/lib/api";
+import type { components } from "@/lib/schema";
+import { type DateRange, datesOf } from "@/ui/ranges";
+import type { Breakdown } from "./breakdowns";
+import type { ApiGroup, Value } from "./conditions";
+
+/** What all questions of the screen have in common. */
+export interface Common {
+  range: DateRange;
+  isCompared: boolean;
+  properties: ApiGroup | undefined;
+  /** Leaves out those whom the project's filter takes for members of the team. */
+  hidesTests: boolean;
+  goal: string | undefined;
+}
+
+type Question = Readonly<Record<string, unknown>> & { kind: string };
+
+const commonOf = ({ range, isCompared, properties, hidesTests, goal }: Common) => ({
+  dateRange: datesOf(range),
+  properties: properties ?? [],
+  ...(isCompared && { compareFilter: { compare: true } }),
+  filterTestAccounts: hidesTests,
+  ...(goal !== undefined && { conversionGoal: { customEventName: goal } }),
+});
+
+export const overviewOf = (common: Common): Question => ({
+  kind: "WebOverviewQuery",
+  ...commonOf({ ...common, isCompared: true }),
+});
+
+export interface TableQuestion {
+  breakdown: Breakdown;
+  cleansPaths: boolean;
+  withBounces?: boolean;
+  limit: number;
+  offset?: number;
+  /** A column of the answer, with `-` for descending. */
+  order?: string;
+}
+
+// The names of columns in an order.
+const ORDERS: Readonly<Record<string, string>> = {
+  visitors: "Visitors",
+  views: "Views",
+  bounce_rate: "BounceRate",
+  total_conversions: "TotalConversions",
+  unique_conversions: "UniqueConversions",
+  conversion_rate: "ConversionRate",
+};
+
+export function tableOf(common: Common, table: TableQuestion): Question {
+  const { breakdown, cleansPaths, withBounces, limit, offset, order } = table;
+  const column = order === undefined ? undefined : ORDERS[order.replace(/^-/, "")];
+  return {
+    kind: "WebStatsTableQuery",
+    breakdownBy: breakdown,
+    ...commonOf(common),
+    limit,
+    ...(offset !== undefined && { offset }),
+    ...(cleansPaths && { doPathCleaning: true }),
+    ...(withBounces && common.goal === undefined && { includeBounceRate: true }),
+    ...(column !== undefined && { orderBy: [column, order?.startsWith("-") ? "DESC" : "ASC"] }),
+  };
+}
+
+export const goalsOf = (common: Common, goals: readonly string[]): Question => ({
+  kind: "WebGoalsQuery",
+  ...commonOf({ ...common, goal: undefined }),
+  goals: goals.map((customEventName) => ({ customEventName })),
+});
+
+export interface Answer {
+  results: unknown;
+  columns: readonly string[];
+  hasMore: boolean;
+  /** When it was calculated. */
+  at: string | null;
+  /** Events of the question that the project has never received. */
+  unknownEvents: readonly string[];
+}
+
+/** kept: whatever was calculated before, with its time; recent: of the last minutes; now: anew */
+type Refresh = "kept" | "recent" | "now";
+const REFRESH = { kept: "lazy_async", recent: "blocking", now: "force_blocking" } as const;
+
+// Of an answer in the server: it is then calculated again behind.
+const KEPT_FOR_MS = 15 * 60_000;
+const FRESH_MS = 5 * 60_000;
+const SOON_MS = 100;
+
+/** The answer to a question: one that is kept at once, however old, and a recent one behind it. */
+export const webQuery = (projectId: string, question: Question, refresh?: Refresh) =>
+  queryOptions({
+    queryKey: ["web", projectId, question],
+    queryFn: ({ signal, client, queryKey }) =>
+      ask(
+        projectId,
+        question,
+        refresh ?? (client.getQueryData(queryKey) === undefined ? "kept" : "recent"),
+        signal,
+      ),
+    staleTime: FRESH_MS,
+    refetchInterval: ({ state }) => (isOld(state.data) ? SOON_MS : false),
+    placeholderData: keepPreviousData,
+  });
+
+/** Calculate everything that is shown anew. */
+export function askAgain(client: QueryClient, projectId: string): void {
+  const shown = client.getQueryCache().findAll({ queryKey: ["web", projectId], type: "active" });
+  for (const { queryKey } of shown)
+    void client.prefetchQuery({
+      ...webQuery(projectId, queryKey[2] as Question, "now"),
+      staleTime: 0,
+    });
+  void client.invalidateQueries({ queryKey: ["trend", projectId] });
+}
+
+const isOld = (answer: Answer | undefined): boolean =>
+  answer !== undefined &&
+  answer.at !== null &&
+  Date.now() - new Date(answer.at).getTime() > KEPT_FOR_MS;
+
+export async function ask(
+  projectId: string,
+  question: Question,
+  refresh: Refresh,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const answer: Readonly<Record<string, unknown>> = await dataOf(
+    api.POST("/api/projects/{project_id}/query/", {
+      params: { path: { project_id: projectId } },
+      body: {
+        query: question as unknown as components["schemas"]["InsightQuery"],
+        refresh: REFRESH[refresh],
+      },
+      signal,
+    }),
+  );
+  return {
+    results: answer.results,
+    columns: textsOf(answer.columns).map((name) => name.replace(/^context\.columns\./, "")),
+    hasMore: answer.hasMore === true,
+    at: typeof answer.last_refresh === "string" ? answer.last_refresh : null,
+    unknownEvents: textsOf(answer.unknown_event),
+  };
+}
+
+const textsOf = (given: unknown): string[] =>
+  Array.isArray(given) ? given.filter((one) => typeof one === "string") : [];
+
+/** A number, and that of the period before. */
+export type Pair = readonly [now: number | null, before: number | null];
+
+export interface Row {
+  value: Value;
+  /** By the name of a column. */
+  numbers: Readonly<Record<string, Pair>>;
+}
+
+/** Return the rows of a table's answer, which the schema leaves open. */
+export function rowsOf({ results, columns }: Pick<Answer, "results" | "columns">): Row[] {
+  if (!Array.isArray(results)) return [];
+  return results.filter(Array.isArray).map(([value, ...pairs]: readonly unknown[]) => ({
+    value: value as Value,
+    numbers: Object.fromEntries(pairs.map((pair, place) => [columns[place + 1], pair as Pair])),
+  }));
+}
+
+const LIVE_MS = 30_000;
+
+/** The number of persons with an event in the last five minutes. Not asked while the page is hidden. */
+export const liveVisitorsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ["live visitors", projectId],
+    queryFn: async ({ signal }) => {
+      const answer = await dataOf(
+        api.GET("/api/projects/{project_id}/events/live_visitors/", {
+          params: { path: { project_id: projectId } },
+          signal,
+        }),
+      );
+      return answer.users_on_product;
+    },
+    refetchInterval: LIVE_MS,
+    refetchIntervalInBackground: false,
+  });
