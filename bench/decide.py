@@ -1,4 +1,4 @@
-"""Flag evaluation over HTTP, with person properties stored on the server."""
+"""Flag evaluation over HTTP, for a stored person who asks again and for new persons."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from bench.report import Row
 from tests.support.server import Keys, RealServer
 
 FLAGS = (1, 50, 500)
+PROPERTIES: Mapping[str, object] = {"plan": "pro", "email": "ann@example.com", "age": 30}
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,16 @@ class Case:
     path: str
     targets: tuple[float, ...]
 
-    def request(self, keys: Keys) -> tuple[bytes, Mapping[str, str]]:
+    def request(
+        self, keys: Keys, person: str = "user-1", properties: Mapping[str, object] | None = None
+    ) -> tuple[bytes, Mapping[str, str]]:
         """Return the body and the headers."""
         if "ofrep" in self.path:
-            body: dict[str, object] = {"context": {"targetingKey": "user-1"}}
-            return msgspec.json.encode(body), {"X-API-Key": keys.project_api_key}
-        body = {"api_key": keys.project_api_key, "distinct_id": "user-1"}
+            context = {"targetingKey": person, **(properties or {})}
+            return msgspec.json.encode({"context": context}), {"X-API-Key": keys.project_api_key}
+        body: dict[str, object] = {"api_key": keys.project_api_key, "distinct_id": person}
+        if properties:
+            body["person_properties"] = properties
         return msgspec.json.encode(body), {}
 
 
@@ -47,18 +52,29 @@ def run() -> Iterator[Row]:
         with servers.floor() as floor, servers.fanion() as (server, keys):
             store(server, keys, flags)
             for case in CASES:
+                name = f"{case.name}, {flags} flag{'s' if flags > 1 else ''}"
                 body, headers = case.request(keys)
                 bare = load.post(floor, body)
-                url = server.url + case.path
-                ours = load.post(url, body, headers, processes=[server.pid])
-                assert ours.failed == 0, ours
-                yield Row(
-                    f"{case.name}, {flags} flag{'s' if flags > 1 else ''}",
-                    f"{ours.requests_per_s:,.0f}/s ({ours.shown})",
-                    f"{bare.requests_per_s:,.0f}/s",
-                    ours.requests_per_s / bare.requests_per_s,
-                    case.targets[number],
-                )
+                yield _row(name, _answered(server, case, body, headers), bare, case.targets[number])
+                body, headers = case.request(keys, f"user-{load.NUMBER}", PROPERTIES)
+                ours = _answered(server, case, body, headers)
+                yield _row(f"{name}, new persons", ours, bare)
+
+
+def _answered(server: RealServer, case: Case, body: bytes, headers: Mapping[str, str]) -> load.Load:
+    ours = load.post(server.url + case.path, body, headers, processes=[server.pid])
+    assert ours.failed == 0, ours
+    return ours
+
+
+def _row(name: str, ours: load.Load, bare: load.Load, target: float = 0.0) -> Row:
+    return Row(
+        name,
+        f"{ours.requests_per_s:,.0f}/s ({ours.shown})",
+        f"{bare.requests_per_s:,.0f}/s",
+        ours.requests_per_s / bare.requests_per_s,
+        target,
+    )
 
 
 def store(server: RealServer, keys: Keys, flags: int) -> None:
@@ -73,7 +89,7 @@ def store(server: RealServer, keys: Keys, flags: int) -> None:
         item = {
             "event": "$identify",
             "distinct_id": "user-1",
-            "properties": {"$set": {"plan": "pro", "email": "ann@example.com", "age": 30}},
+            "properties": {"$set": PROPERTIES},
         }
         client.post("/capture/", json={"api_key": keys.project_api_key, **item}).raise_for_status()
     wait_until_ingested(server)

@@ -15,6 +15,7 @@ CONNECTIONS = 32
 WARM_S = 2
 RUN_S = 5
 ANSWER_S_MAX = 10
+NUMBER = "{number}"  # in a body: replaced in each request, by 1, 2, 3 …
 
 _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
@@ -53,7 +54,7 @@ def post(
     warm_s: int = WARM_S,
     processes: Collection[int] = (),
 ) -> Load:
-    """POST the same body again and again.
+    """POST the same body again and again, but for the number of the request.
 
     Args:
         warm_s: Seconds before the measurement; may be 0.
@@ -79,6 +80,15 @@ def _script(body: Path, headers: Mapping[str, str]) -> str:
         'wrk.headers["Content-Type"] = "application/json"',
     ]
     lines += [f"wrk.headers[{json.dumps(k)}] = {json.dumps(v)}" for k, v in headers.items()]
+    if NUMBER.encode() in body.read_bytes():
+        numbered = f'string.gsub(wrk.body, "{NUMBER}", number)'
+        lines += [
+            "local number = 0",
+            "request = function()",
+            "  number = number + 1",
+            f"  return wrk.format(nil, nil, nil, ({numbered}))",
+            "end",
+        ]
     return "\n".join(lines)
 
 

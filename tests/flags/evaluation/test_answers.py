@@ -193,7 +193,8 @@ def test_every_form_of_answer_has_the_bytes_of_flags_evaluated_one_by_one(
     former = built(before + rows[len(before) :])
     flags, alone = built(rows, former), built(rows)
 
-    for subject in subjects * 2:
+    # A plan is made when the same tests come again, and its decisions are found again after that.
+    for subject in subjects * 4:
         evaluation = evaluate(flags.flag_set, subject, NOW)
         expected = flag_by_flag(alone, subject, with_inactive=False)
 

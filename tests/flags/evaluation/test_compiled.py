@@ -10,10 +10,10 @@ import pytest
 
 from fanion.flags.engine.definition import CohortRow, Flag, FlagDefinitions, FlagRow
 from fanion.flags.engine.evaluate import evaluate
+from fanion.flags.engine.kept_memory import KeptMemory
 from fanion.flags.engine.model import Decision, Subject, disabled
 from fanion.flags.evaluation.compiled import (
     CompiledFlags,
-    FragmentMemory,
     Fragments,
     PackedRows,
     build_compiled_flags,
@@ -143,7 +143,7 @@ def test_packed_rows_are_written_as_rows_are() -> None:
     assert packed == msgspec.msgpack.encode(rows)
 
 
-def kept(memory: FragmentMemory, *keys: str) -> Fragments:
+def kept(memory: KeptMemory, *keys: str) -> Fragments:
     """Return fragments of one form, each of 1,000 bytes, of which some were used."""
     flags = build_compiled_flags(FlagDefinitions([flag(n) for n in range(9)])).flag_set.flags
 
@@ -157,7 +157,7 @@ def kept(memory: FragmentMemory, *keys: str) -> Fragments:
 
 
 def test_fragments_beyond_the_limit_replace_the_oldest() -> None:
-    memory = FragmentMemory(4_000)
+    memory = KeptMemory(4_000)
     oldest, newer = kept(memory, "flag-0", "flag-1"), kept(memory, "flag-2", "flag-3")
 
     assert (len(oldest), len(newer)) == (2, 2)
@@ -167,7 +167,7 @@ def test_fragments_beyond_the_limit_replace_the_oldest() -> None:
 
 
 def test_fragments_that_were_forgotten_are_encoded_again() -> None:
-    memory = FragmentMemory(4_000)
+    memory = KeptMemory(4_000)
     fragments = kept(memory)
     decisions = [disabled(f"flag-{number}") for number in range(9)]
 
@@ -177,7 +177,7 @@ def test_fragments_that_were_forgotten_are_encoded_again() -> None:
 
 
 def test_fragments_of_flags_that_are_gone_count_no_more() -> None:
-    memory = FragmentMemory(4_000)
+    memory = KeptMemory(4_000)
     for _ in range(9):
         kept(memory, "flag-0", "flag-1")
     left = kept(memory, "flag-0", "flag-1", "flag-2", "flag-3")

@@ -6,9 +6,9 @@ a hash is computed only where it can change the answer.
 Source: flags.md section 4.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanion.flags.engine.conditions import EvaluationTest
 from fanion.flags.engine.definition import Condition, Flag, Rules, payload_of
@@ -17,6 +17,7 @@ from fanion.flags.engine.hashing import (
     VARIANT_SALT,
     at_most,
     below,
+    digest_ranges,
     key_prefix,
     sha1,
 )
@@ -26,7 +27,7 @@ from fanion.flags.engine.model import (
     DecisionReason,
     EvaluationRun,
 )
-from fanion.properties.filters import Leaf, Property
+from fanion.properties.filters import InCohort, Leaf, Property
 from fanion.properties.match import Properties, all_of
 from fanion.properties.values import MISSING
 
@@ -34,43 +35,79 @@ from fanion.properties.values import MISSING
 Program = Callable[[Properties, bytes, EvaluationRun], Decision]
 # A step before the conditions; None passes to the next step.
 _Step = Callable[[Properties, bytes, EvaluationRun], Decision | None]
-# The lowest digest inside, the lowest digest above, and the decision for digests in between.
-_Shares = tuple[tuple[bytes, bytes, Decision], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class VariantSplit(NamedTuple):
+    """The choice of a variant by the digest of the salted identity.
+
+    Attributes:
+        bounds: The lowest digest of each range but the first, ascending.
+        decisions: The decision in each range.
+    """
+
+    prefix: bytes
+    bounds: tuple[bytes, ...]
+    decisions: tuple[Decision, ...]
+
+
+class CompiledCondition(NamedTuple):
     """One compiled condition.
 
     Attributes:
+        tests: The tests of the condition, one for each leaf; all of them have to pass.
+        test: All tests as one; None includes every subject.
         is_known: Whether the result of the test is looked up in the run, and not computed.
         limit: The lowest digest that is excluded; None includes every subject.
-        shares: Empty if the flag has no variants.
+        split: None if the flag has no variants.
     """
 
+    tests: tuple[EvaluationTest, ...]
     test: EvaluationTest | None
     is_known: bool
     limit: bytes | None
-    shares: _Shares
+    split: VariantSplit | None
     hit: Decision
     unmatched: Decision
     outside: Decision
 
 
-def compile_program(
+class CompiledRules(NamedTuple):
+    """The rules of a flag, compiled.
+
+    Attributes:
+        conditions: In the order of evaluation; None if there are none, or if anything decides but
+            tests of the person's properties and the digest of the distinct id.
+    """
+
+    key: str
+    program: Program
+    prefix: bytes
+    conditions: tuple[CompiledCondition, ...] | None
+
+
+def compile_rules(
     flag: Flag,
     rules: Rules,
     leaf_test: Callable[[Leaf], EvaluationTest],
     group_types: Mapping[int, str],
-) -> Program:
-    """Compile a flag into a program.
+) -> CompiledRules:
+    """Compile the rules of a flag.
 
     Args:
         leaf_test: Returns the test for a leaf; its ValueError is passed on.
     """
-    choose = _conditions_program(flag, rules, leaf_test)
+    prefix = key_prefix(flag.key)
+    conditions = _compiled_conditions(flag.key, prefix, rules, leaf_test)
+    choose = _conditions_program(flag.key, prefix, conditions)
     steps = _steps_before_conditions(flag, rules, leaf_test)
-    return for_subject(flag, rules, group_types, _with_steps(steps, choose) if steps else choose)
+    whole = _with_steps(steps, choose) if steps else choose
+    program = for_subject(flag, rules, group_types, whole)
+    is_plain = bool(conditions) and program is choose and _reads_only_the_person(rules)
+    return CompiledRules(flag.key, program, prefix, conditions if is_plain else None)
+
+
+def _reads_only_the_person(rules: Rules) -> bool:
+    return all(isinstance(leaf, Property | InCohort) for leaf in rules.leaves())
 
 
 def for_subject(
@@ -89,80 +126,30 @@ def evaluation_order(conditions: Sequence[Condition]) -> list[int]:
     return sorted(range(len(conditions)), key=lambda index: conditions[index].variant is None)
 
 
-def _conditions_program(
-    flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
-) -> Program:
-    compiled = [
-        _compiled_condition(flag.key, index, condition, rules, leaf_test)
-        for index, condition in enumerate(rules.conditions)
-    ]
-    ordered = [compiled[index] for index in evaluation_order(rules.conditions)]
-    if not ordered:
-        nothing = Decision(flag.key, False, DecisionReason.NO_CONDITION_MATCH, 0)
-        return lambda properties, identity, run: nothing
-    prefix = key_prefix(flag.key)
-    if len(ordered) == 1:
-        return _one_condition_program(prefix, ordered[0])
-    return (
-        _two_conditions_program(prefix, *ordered)
-        if len(ordered) == 2
-        else _many_conditions_program(prefix, ordered)
+def _compiled_conditions(
+    key: str, prefix: bytes, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
+) -> tuple[CompiledCondition, ...]:
+    return tuple(
+        _compiled_condition(key, prefix, index, rules, leaf_test)
+        for index in evaluation_order(rules.conditions)
     )
 
 
-def _one_condition_program(prefix: bytes, condition: _Compiled) -> Program:
-    """Return the program for one condition, which most flags have, without the general loop."""
-    test, is_known = condition.test, condition.is_known
-    limit, shares = condition.limit, condition.shares
-    hit, unmatched, outside = condition.hit, condition.unmatched, condition.outside
-
-    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
-        if test is not None and not (run[test] if is_known else test(properties, run)):
-            return unmatched
-        text = prefix + identity
-        if limit is not None and sha1(text).digest() >= limit:
-            return outside
-        return _pick_variant(text, shares, hit) if shares else hit
-
-    return choose
-
-
-def _two_conditions_program(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
-    """Return the program for two conditions (a rule and a fallback), without the general loop."""
-    test, is_known, limit, shares = first.test, first.is_known, first.limit, first.shares
-    hit, outside = first.hit, first.outside
-    test_2, is_known_2 = second.test, second.is_known
-    limit_2, shares_2 = second.limit, second.shares
-    hit_2, unmatched_2, outside_2 = second.hit, second.unmatched, second.outside
-
-    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
-        miss, text = unmatched_2, prefix + identity
-        if test is None or (run[test] if is_known else test(properties, run)):
-            if limit is None or sha1(text).digest() < limit:
-                return _pick_variant(text, shares, hit) if shares else hit
-            miss = outside
-        if test_2 is not None and not (run[test_2] if is_known_2 else test_2(properties, run)):
-            return miss
-        if limit_2 is not None and sha1(text).digest() >= limit_2:
-            return outside_2
-        return _pick_variant(text, shares_2, hit_2) if shares_2 else hit_2
-
-    return choose
-
-
-def _many_conditions_program(prefix: bytes, conditions: Sequence[_Compiled]) -> Program:
+def _conditions_program(
+    key: str, prefix: bytes, conditions: tuple[CompiledCondition, ...]
+) -> Program:
     """Return the program for any number of conditions: the first match wins.
 
     If none matches, being outside a rollout takes precedence over not matching.
     """
-    listed = tuple(
-        (c.test, c.is_known, c.limit, c.shares, c.hit, c.unmatched, c.outside) for c in conditions
-    )
+    if not conditions:
+        nothing = Decision(key, False, DecisionReason.NO_CONDITION_MATCH, 0)
+        return lambda properties, identity, run: nothing
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         digest = b""
         miss = last_outside = None
-        for test, is_known, limit, shares, hit, unmatched, outside in listed:
+        for _, test, is_known, limit, split, hit, unmatched, outside in conditions:
             if test is not None and not (run[test] if is_known else test(properties, run)):
                 miss = unmatched
                 continue
@@ -171,40 +158,39 @@ def _many_conditions_program(prefix: bytes, conditions: Sequence[_Compiled]) -> 
                 if digest >= limit:
                     last_outside = outside
                     continue
-            return _pick_variant(prefix + identity, shares, hit) if shares else hit
+            return hit if split is None else pick_variant(split, identity + VARIANT_SALT)
         return last_outside or miss or conditions[-1].unmatched
 
     return choose
 
 
-def _pick_variant(text: bytes, shares: _Shares, hit: Decision) -> Decision:
-    digest = sha1(text + VARIANT_SALT).digest()
-    for low, high, decision in shares:
-        if low <= digest < high:
-            return decision
-    return hit
+def pick_variant(split: VariantSplit, salted: bytes) -> Decision:
+    """Return the decision for an identity that is followed by VARIANT_SALT."""
+    prefix, bounds, decisions = split
+    return decisions[bisect_right(bounds, sha1(prefix + salted).digest())]
 
 
 def _compiled_condition(
     key: str,
+    prefix: bytes,
     index: int,
-    condition: Condition,
     rules: Rules,
     leaf_test: Callable[[Leaf], EvaluationTest],
-) -> _Compiled:
-    tests = [leaf_test(leaf) for leaf in condition.leaves]
+) -> CompiledCondition:
+    condition = rules.conditions[index]
+    tests = tuple(map(leaf_test, condition.leaves))
     of_person = rules.group_type_index is None
     is_known = of_person and len(tests) == 1
-    if of_person and not is_known:
-        tests = list(map(_looked_up, tests))
+    looked_up = tests if is_known or not of_person else tuple(map(_looked_up, tests))
     forced = condition.variant in {variant.key for variant in rules.variants}
     match = DecisionReason.CONDITION_MATCH
     hit = _on_decision(key, condition.variant if forced else None, match, index, rules.payloads)
-    return _Compiled(
-        test=all_of(tests) if tests else None,
+    return CompiledCondition(
+        tests=tests,
+        test=all_of(looked_up) if tests else None,
         is_known=is_known,
         limit=_rollout_limit(condition),
-        shares=() if forced else _variant_shares(key, rules, match, index),
+        split=None if forced else _variant_split(key, prefix, rules, match, index, hit),
         hit=hit,
         unmatched=Decision(key, False, DecisionReason.NO_CONDITION_MATCH, index),
         outside=Decision(key, False, DecisionReason.OUT_OF_ROLLOUT_BOUND, index),
@@ -221,19 +207,24 @@ def _rollout_limit(condition: Condition) -> bytes | None:
     return None if share is None or not condition.is_partial else at_most(share / 100)
 
 
-def _variant_shares(key: str, rules: Rules, reason: DecisionReason, index: int) -> _Shares:
-    """Return the variants' running bounds in stored order.
+def _variant_split(
+    key: str, prefix: bytes, rules: Rules, reason: DecisionReason, index: int, rest: Decision
+) -> VariantSplit | None:
+    """Return the split by the variants' running bounds in stored order.
 
     They are added up as every SDK does, including rounding.
+
+    Args:
+        rest: The decision for digests that no variant has.
     """
-    shares: list[tuple[bytes, bytes, Decision]] = []
+    ranges: list[tuple[bytes, bytes, Decision]] = []
     low = 0.0
     for variant in rules.variants:
         high = low + variant.rollout_percentage / 100
         decision = _on_decision(key, variant.key, reason, index, rules.payloads)
-        shares.append((below(low), below(high), decision))
+        ranges.append((below(low), below(high), decision))
         low = high
-    return tuple(shares)
+    return VariantSplit(prefix, *digest_ranges(ranges, rest)) if ranges else None
 
 
 def _on_decision(
@@ -302,15 +293,17 @@ def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
 
     Therefore the same subjects are held out of every flag.
     """
-    limit, prefix = _rollout_limit(holdout), key_prefix(flag.key)
+    limit = _rollout_limit(holdout)
     reason = DecisionReason.HOLDOUT_CONDITION_VALUE
     held = _on_decision(flag.key, holdout.variant, reason, 0, rules.payloads)
-    shares = () if holdout.variant else _variant_shares(flag.key, rules, reason, 0)
+    split = None
+    if not holdout.variant:
+        split = _variant_split(flag.key, key_prefix(flag.key), rules, reason, 0, held)
 
     def step(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision | None:
         if limit is not None and sha1(HOLDOUT_PREFIX + identity).digest() >= limit:
             return None
-        return _pick_variant(prefix + identity, shares, held) if shares else held
+        return held if split is None else pick_variant(split, identity + VARIANT_SALT)
 
     return step
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fanion.flags.engine.compiler import Program
+from fanion.flags.engine.compiler import CompiledRules
 from fanion.flags.engine.conditions import Reads, merge_reads
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import (
@@ -40,13 +40,11 @@ def evaluate(
     """
     run = EvaluationRun(subject, now)
     if keys is None:
-        if flag_set.tables and subject.stored is not None:
-            _run_tables(flag_set, run)
-        failed = _decide(run, flag_set.programs) | flag_set.broken
+        failed = _decide(run, flag_set.plans.begin(run)) | flag_set.broken
         decisions = run.decisions
     else:
         requested = dict.fromkeys(keys)
-        unanswered = _decide(run, _programs_of(flag_set, requested)) | flag_set.broken
+        unanswered = _decide(run, _rules_of(flag_set, requested)) | flag_set.broken
         failed = unanswered & requested.keys()
         decisions = {key: run.decisions[key] for key in requested if key in run.decisions}
     if with_inactive:
@@ -55,41 +53,36 @@ def evaluate(
     return Evaluation(decisions, failed, now)
 
 
-def _run_tables(flag_set: FlagSet, run: EvaluationRun) -> None:
-    run.update(flag_set.unmatched)
-    for table in flag_set.tables:
-        run.update(dict.fromkeys(table.passed(run.properties), True))
-
-
 def decide(flag_set: FlagSet, run: EvaluationRun, keys: Collection[str]) -> frozenset[str]:
     """Add the decisions of some flags, and of the flags they depend on, to the run.
 
     Returns:
         The keys without an answer.
     """
-    return _decide(run, _programs_of(flag_set, keys))
+    return _decide(run, _rules_of(flag_set, keys))
 
 
-def _decide(run: EvaluationRun, programs: Iterable[tuple[str, Program]]) -> frozenset[str]:
+def _decide(run: EvaluationRun, rules: Iterable[CompiledRules]) -> frozenset[str]:
     """Add decisions to the run in the given order, and return the keys without an answer."""
     decisions: dict[str, Decision] = run.decisions
     properties, identity = run.properties, run.identity
     failed: list[str] = []
-    for key, program in programs:
+    for key, program, _, _ in rules:
         try:
             decisions[key] = program(properties, identity, run)
         except CannotCompute:
+            decisions.pop(key, None)  # a plan has one in its place
             failed.append(key)
     return frozenset(failed) if failed else _NONE_FAILED
 
 
-def _programs_of(flag_set: FlagSet, keys: Collection[str]) -> list[tuple[str, Program]]:
-    """Return the programs of the requested flags, each after those it depends on."""
+def _rules_of(flag_set: FlagSet, keys: Collection[str]) -> list[CompiledRules]:
+    """Return the rules of the requested flags, each after those it depends on."""
     by_key = flag_set.by_key
     ordered = dict.fromkeys(
         step for key in keys if key in by_key for step in (*by_key[key].depends_on, key)
     )
-    return [(key, by_key[key].program) for key in ordered]
+    return [by_key[key].rules for key in ordered]
 
 
 class Needs(Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from fanion.flags.engine.compiler import Program, compile_program, evaluation_order, for_subject
+from fanion.flags.engine.compiler import Program, compile_rules, evaluation_order, for_subject
 from fanion.flags.engine.conditions import EvaluationTest, leaf_test
 from fanion.flags.engine.definition import Condition, Flag, Rules
 from fanion.flags.engine.evaluate import decide
@@ -167,7 +167,7 @@ class _Explainer:
 
     def _alone_answer(self, rules: Rules) -> Decision | None:
         types = self._flag_set.group_types
-        return self._run_program(compile_program(self._flag, rules, self._leaf_test, types))
+        return self._run_program(compile_rules(self._flag, rules, self._leaf_test, types).program)
 
     def _decides(self, rules: Rules) -> bool:
         """Return whether a step that precedes the conditions decides.

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
-from fanion.flags.engine.compiler import Program, compile_program
+from fanion.flags.engine.compiler import CompiledRules, compile_rules
 from fanion.flags.engine.conditions import (
     CohortDefinition,
     EvaluationTest,
@@ -32,6 +32,7 @@ from fanion.flags.engine.definition import (
     compile_flag,
 )
 from fanion.flags.engine.model import Decision, disabled
+from fanion.flags.engine.plan import Plans
 from fanion.flags.engine.text_table import TextTable, has_table, text_table
 from fanion.properties.filters import InCohort, Leaf, Property
 
@@ -48,8 +49,7 @@ class CompiledFlag:
         reads: What the flag reads, including what the flags it depends on read.
     """
 
-    key: str
-    program: Program
+    rules: CompiledRules
     depends_on: tuple[str, ...]
     reads: Reads
 
@@ -61,7 +61,6 @@ class FlagSet:
     Attributes:
         flags: Key → flag, for all that are not deleted, in the order given.
         by_key: Key → entry of each active computable flag, after those it depends on.
-        programs: The programs of `by_key`, in the same order.
         problems: Key → reason, for active flags that cannot be computed.
         broken: The keys of `problems`.
         inactive: Key → decision of each flag that is switched off.
@@ -71,15 +70,13 @@ class FlagSet:
         keys_by_id: Flag id in decimal → key, because conditions name flags by id.
         continuity: Keys of active flags with experience continuity across a login.
         tests: The test of each leaf, to be reused by the next build.
-        tables: Tests that run together when all flags are evaluated.
-        unmatched: False for each test of the tables.
+        plans: How all flags are evaluated together.
         limited: Whether any flag is limited to certain runtimes or contexts.
         reads: What all entries together read.
     """
 
     flags: Mapping[str, Flag]
     by_key: Mapping[str, CompiledFlag]
-    programs: tuple[tuple[str, Program], ...]
     problems: Mapping[str, str]
     broken: frozenset[str]
     inactive: Mapping[str, Decision]
@@ -89,8 +86,7 @@ class FlagSet:
     keys_by_id: Mapping[str, str]
     continuity: frozenset[str]
     tests: Mapping[object, EvaluationTest]
-    tables: tuple[TextTable[EvaluationTest], ...]
-    unmatched: Mapping[EvaluationTest, bool]
+    plans: Plans
     limited: bool
     reads: Reads
 
@@ -117,11 +113,10 @@ def build_flag_set(
     all_cohorts = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
     builder = _FlagSetBuilder(existing, group_types, all_cohorts, former)
     builder.add_all()
-    tables = builder.text_tables()
+    rules = tuple(entry.rules for entry in builder.entries.values())
     return FlagSet(
         flags=existing,
         by_key=builder.entries,
-        programs=tuple((entry.key, entry.program) for entry in builder.entries.values()),
         problems=builder.problems,
         broken=frozenset(builder.problems),
         inactive={key: disabled(key) for key, flag in existing.items() if not flag.active},
@@ -131,8 +126,7 @@ def build_flag_set(
         keys_by_id=builder.keys_by_id,
         continuity=frozenset(k for k, f in existing.items() if f.active and f.keeps_experience),
         tests=builder.tests,
-        tables=tables,
-        unmatched={test: False for table in tables for test in table.tests()},
+        plans=Plans(rules, builder.text_tables()),
         limited=any(f.contexts or f.runtime != ANYWHERE for f in existing.values()),
         reads=merge_reads(entry.reads for entry in builder.entries.values()),
     )
@@ -198,15 +192,17 @@ class _FlagSetBuilder:
             if key in self.problems:
                 raise ValueError(f"depends on flag {key}, which cannot be computed")
             before.append(self.entries[key])
-        program = compile_program(flag, rules, self._leaf_test, self._group_types)
-        depends_on = dict.fromkeys(k for entry in before for k in (*entry.depends_on, entry.key))
+        compiled = compile_rules(flag, rules, self._leaf_test, self._group_types)
+        depends_on = dict.fromkeys(
+            k for entry in before for k in (*entry.depends_on, entry.rules.key)
+        )
         index = rules.group_type_index
         type_name = None if index is None else self._group_types.get(index)
         own = flag_reads(
             flag.key, rules, self.cohorts, type_name, keeps_experience=flag.keeps_experience
         )
         reads = merge_reads([own, *(e.reads for e in before)])
-        return CompiledFlag(flag.key, program, tuple(depends_on), self._shared(reads))
+        return CompiledFlag(compiled, tuple(depends_on), self._shared(reads))
 
     def _shared(self, reads: Reads) -> Reads:
         """Return an equal Reads if there is one: a project's flags read the same few properties."""

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Final, overload
-from weakref import WeakValueDictionary
 
 import msgspec
 
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import Flag, FlagDefinitions, FlagRow, compile_flag
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
+from fanion.flags.engine.kept_memory import KEPT_MEMORY, KeptMemory
 from fanion.flags.engine.model import Decision
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -66,49 +65,11 @@ def _unpack_row(packed: Packed) -> FlagRow:
     return packed if isinstance(packed, FlagRow) else FlagRow(**_decode(packed))
 
 
-# The most memory for fragments in one process: tens of thousands of records of /flags.
-FRAGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
 # What a fragment takes besides its text: an object, and an entry in a dict.
 _FRAGMENT_OVERHEAD_BYTES: Final = 150
 
 # Encodes what an answer says of one decision.
 EncodeFragment = Callable[[Flag, Decision], bytes]
-
-
-class FragmentMemory:
-    """The memory of all fragments of a process, which has a limit.
-
-    Above it the fragments that were kept first are forgotten. They are encoded again when they are
-    needed, so a limit that is too small costs time only.
-    """
-
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._bytes = 0  # may count fragments of flags that are gone, until it is too large
-        self._numbers = count()
-        self._kept: WeakValueDictionary[int, Fragments] = WeakValueDictionary()
-
-    def add(self, fragments: "Fragments") -> None:
-        self._kept[next(self._numbers)] = fragments
-
-    def use(self, size: int) -> None:
-        self._bytes += size
-        if self._bytes > self._bytes_max:
-            self._forget()
-
-    def _forget(self) -> None:
-        """Forget fragments, oldest first, until a quarter of the memory is free."""
-        kept = list(self._kept.items())
-        self._bytes = sum(fragments.size for _, fragments in kept)
-        for number, fragments in kept:
-            if self._bytes <= self._bytes_max * 3 // 4:
-                return
-            self._bytes -= fragments.forget()
-            self._kept.pop(number, None)
-            self.add(fragments)
-
-
-FRAGMENT_MEMORY: Final = FragmentMemory(FRAGMENT_BYTES_MAX)
 
 
 class Fragments(dict[Decision, bytes]):
@@ -126,7 +87,7 @@ class Fragments(dict[Decision, bytes]):
         self,
         encode: EncodeFragment,
         flags: Mapping[str, Flag],
-        memory: FragmentMemory = FRAGMENT_MEMORY,
+        memory: KeptMemory = KEPT_MEMORY,
     ) -> None:
         self._encode = encode
         self._flags = flags

@@ -228,7 +228,7 @@ def _prepared(
 ) -> PreparedEvaluation:
     flag_set, subject = built.flag_set, flag_request.subject
     keys = visible_keys(flag_set, flag_request) if flag_set.limited else flag_request.keys
-    flags = len(flag_set.programs if keys is None else keys)
+    flags = len(flag_set.by_key if keys is None else keys)
     return PreparedEvaluation(
         project_id,
         built,
