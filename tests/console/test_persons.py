@@ -309,6 +309,27 @@ def test_persons_are_counted_and_sorted_by_the_server(console: Console, project:
     console.expect_accessible()
 
 
+def test_persons_are_sorted_by_any_property(console: Console, project: Project) -> None:
+    seats = {"ann": 10, "bob": 9, "cy": None}
+    project.persons(**{name: {"seats": number, "email": name} for name, number in seats.items()})
+    console.open(project.at("persons"))
+    page = console.page
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("checkbox", name="seats").check()
+    console.press("Escape")
+    rows = page.locator("tr[data-index]")
+
+    page.get_by_role("button", name="seats", exact=True).click()
+    expect(rows).to_contain_text(["bob", "ann", "cy"])
+    page.get_by_role("button", name="seats", exact=True).click()
+    expect(rows).to_contain_text(["ann", "bob", "cy"])
+    page.reload()
+
+    expect(rows).to_contain_text(["ann", "bob", "cy"])
+    header = page.get_by_role("columnheader", name="seats")
+    expect(header).to_have_attribute("aria-sort", "descending")
+
+
 def test_all_columns_of_the_flags_of_a_person_fit_on_a_phone(
     console: Console, project: Project, ann: Json
 ) -> None:

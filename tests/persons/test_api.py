@@ -397,7 +397,8 @@ async def test_an_unknown_order_of_persons_is_refused(tenant: Tenant) -> None:
         error(
             "validation_error",
             "invalid_choice",
-            '"name" is not a valid choice. Allowed are: -created_at, -email, created_at, email.',
+            '"name" is not a valid choice. Allowed are: -created_at, -email, created_at, email, '
+            "properties.<name>.",
             "order",
         ),
     )

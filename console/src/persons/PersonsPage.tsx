@@ -11,7 +11,7 @@ import { Page } from "@/ui/Page";
 import { Empty, Failed, Skeleton } from "@/ui/States";
 import { DataTable, orderOf, readSort, writeSort } from "@/ui/table";
 import { words } from "@/words/persons";
-import { columnsOf, HIDDEN_AT_FIRST, ORDERS } from "./columns";
+import { HIDDEN_AT_FIRST, ordersOf, sortableColumnsOf } from "./columns";
 import { PersonsToolbar } from "./PersonsToolbar";
 import {
   type Person,
@@ -31,14 +31,14 @@ export default function PersonsPage() {
   const change = useSearchChange();
   const { sort: sortText, ...asked } = search;
   const sort = readSort(sortText ?? "");
-  const question = { ...asked, order: orderOf(sort, ORDERS) };
+  const question = { ...asked, order: orderOf(sort, ordersOf(sort?.column)) };
   const persons = useInfiniteQuery(personsQuery(projectId, question));
   const counted = useQuery(personsCountQuery(projectId, question)).data;
   const rows = useMemo(
     () => persons.data?.pages.flatMap((page) => page.results) ?? [],
     [persons.data],
   );
-  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const columns = useMemo(() => sortableColumnsOf(rows, sort?.column), [rows, sort?.column]);
   const hidden = useMemo(
     () => [...HIDDEN_AT_FIRST, ...columns.slice(5).map((column) => column.id)],
     [columns],

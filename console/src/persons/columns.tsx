@@ -7,12 +7,19 @@ import type { Person } from "./queries";
 import { emailOf, identifiedFirst } from "./queries";
 
 const PROPERTIES_MAX = 60;
-/** By the id of a column, the field by which the server sorts. Names are mostly e-mail addresses. */
-export const ORDERS: Readonly<Record<string, string>> = {
+const PROPERTY = "property ";
+// Names are mostly e-mail addresses.
+const ORDERS: Readonly<Record<string, string>> = {
   name: "email",
   email: "email",
   created: "created_at",
 };
+
+/** By the id of a column, the field by which the server sorts; for the column that is asked for. */
+export const ordersOf = (column = ""): Readonly<Record<string, string>> =>
+  column.startsWith(PROPERTY)
+    ? { [column]: `properties.${column.slice(PROPERTY.length)}` }
+    : ORDERS;
 
 const FIRST: readonly Column<Person>[] = [
   {
@@ -78,9 +85,16 @@ function TwoLines({ text }: { text: string }) {
 
 export const HIDDEN_AT_FIRST = ["email"];
 
+/** The columns of a list that the server sorts by any of them. sorted: the column that it is sorted by */
+export const sortableColumnsOf = (persons: readonly Person[], sorted = ""): Column<Person>[] =>
+  columnsOf(persons, sorted).map((column) =>
+    column.id.startsWith(PROPERTY) ? { ...column, sortable: true } : column,
+  );
+
 /** Return the columns of every person, then those of the properties, most frequent first. */
-export function columnsOf(persons: readonly Person[]): Column<Person>[] {
+export function columnsOf(persons: readonly Person[], sorted = ""): Column<Person>[] {
   const counts = new Map<string, number>();
+  if (sorted.startsWith(PROPERTY)) counts.set(sorted.slice(PROPERTY.length), 0);
   for (const person of persons) {
     for (const name of Object.keys(person.properties)) {
       counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -91,11 +105,9 @@ export function columnsOf(persons: readonly Person[]): Column<Person>[] {
   return [...FIRST, ...names.map(([name]) => propertyColumn(name))];
 }
 
-export const propertyColumnId = (name: string): string => `property ${name}`;
-
 function propertyColumn(name: string): Column<Person> {
   return {
-    id: propertyColumnId(name),
+    id: `${PROPERTY}${name}`,
     header: plainName(name),
     cell: ({ properties }) =>
       properties[name] === undefined ? null : <PropertyValue value={properties[name]} />,

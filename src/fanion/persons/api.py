@@ -4,6 +4,7 @@ Source: capture.md section 8.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlencode
@@ -24,11 +25,18 @@ from fanion.persons.edits_store import PersonChanges, PersonTooLarge
 from fanion.persons.list_store import (
     NEWEST_FIRST,
     PERSON_ORDERS,
+    PersonOrder,
     PersonQuery,
     find_persons,
     having_properties,
 )
 from fanion.persons.merge import PersonUpdate
+from fanion.persons.property_order_store import (
+    PREFIX,
+    PropertyOrder,
+    persons_by_property,
+    property_order,
+)
 from fanion.persons.search_store import NAMES
 from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.activity_api import ActivityPage, activity_page
@@ -38,7 +46,7 @@ from fanion.rest.endpoints import empty_response
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,
 )
-from fanion.rest.unknown_fields import choice
+from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import object_id
 
 # Properties of which the first that is set names the person. Source: capture.md section 8.
@@ -108,6 +116,16 @@ async def persons_of_events(
     }
 
 
+def _order(text: str) -> PersonOrder | PropertyOrder:
+    by_property = property_order(text)
+    if by_property is not None:
+        return by_property
+    for order in PERSON_ORDERS:
+        if order == text:
+            return order
+    raise no_choice(text, (*PERSON_ORDERS, f"{PREFIX}<name>"), "order")
+
+
 class PersonsApi(Controller):
     path = "/api/projects/{project_id:str}/persons"
     tags = ("Persons",)
@@ -127,8 +145,10 @@ class PersonsApi(Controller):
     ) -> PersonPage:
         """Return the project's persons, newest first.
 
-        `order` is `-created_at`, `created_at`, `email` or `-email`; persons without an e-mail
-        address come last.
+        `order` is `-created_at`, `created_at`, `email`, `-email`, or a property, such as
+        `properties.plan` or `-properties.plan`: numbers by size, then texts in any case. Persons
+        without a value come last. The event store sorts by properties: of the persons that a search
+        finds at most 10,000, and without changes of the last seconds.
 
         `search` is a part of the name or the e-mail address, a whole distinct id, or the UUID;
         `properties` is a JSON list of conditions, compared as everywhere. `after` is a part of
@@ -136,15 +156,17 @@ class PersonsApi(Controller):
         """
         page, project_id = request.page, request.project.id
         conditions, now = read_conditions(properties, "persons"), request.app.state.now()
-        chosen = (
-            having_properties(conditions, persons.events, project_id, now) if conditions else None
-        )
-        ordered = choice(order or NEWEST_FIRST, PERSON_ORDERS, "order")
-        query = PersonQuery(
-            distinct_id, email, search, page.limit, page.offset, chosen, after, ordered
-        )
-        async with persons.events.turn(project_id):
-            listed = await find_persons(persons.records, project_id, query)
+        records, events = persons.records, persons.events
+        ordered = _order(order or NEWEST_FIRST)
+        chosen = having_properties(conditions, events, project_id, now) if conditions else None
+        query = PersonQuery(distinct_id, email, search, page.limit, page.offset, chosen, after)
+        async with events.turn(project_id):
+            if isinstance(ordered, PropertyOrder):
+                listed = await persons_by_property(
+                    records, events, project_id, query, ordered, conditions, now
+                )
+            else:
+                listed = await find_persons(records, project_id, replace(query, order=ordered))
         last = listed.last if chosen is not None and ordered == NEWEST_FIRST else None
         return PersonPage(
             next=_page_url(request, page.offset + listed.seen, last) if listed.is_cut else None,

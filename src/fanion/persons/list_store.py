@@ -241,8 +241,12 @@ async def ask_persons(
     bindings: Bindings,
     events: EventStore,
     now: datetime,
+    ordered: str = "",
 ) -> Sequence[Sequence[Any]]:
     """Return the columns of mirrored persons with all of the properties.
+
+    Args:
+        ordered: The end of the statement: ORDER BY and LIMIT.
 
     Raises:
         Invalid: The properties cannot be compared.
@@ -250,6 +254,7 @@ async def ask_persons(
     """
     having = (property_condition(leaf, bindings, now) for leaf in properties)
     statement = f"SELECT {selected} FROM persons FINAL WHERE {' AND '.join([*where, *having])}"
+    statement = f"{statement} {ordered}".rstrip()
     try:
         seconds_max = events.reads.seconds
         answer = await events.ask(statement, bindings.values, seconds_max, estimated=False)
