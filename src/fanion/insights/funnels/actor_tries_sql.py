@@ -8,6 +8,7 @@ from fanion.insights.funnels.moments_sql import OverlappingTries
 from fanion.insights.funnels.ordered_sql import OrderedTries
 from fanion.insights.funnels.steps import are_disjoint
 from fanion.insights.funnels.strict_sql import StrictTries
+from fanion.insights.funnels.ticks_sql import TickTries, ticks_of_actors
 from fanion.insights.funnels.tries_sql import Tries
 from fanion.insights.funnels.unordered_sql import UnorderedTries
 from fanion.insights.funnels.values_sql import no_value
@@ -25,7 +26,9 @@ _TRIES = """
 def tries_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
     """Return rows (actor, value of the breakdown, tries), one for each value that an actor has."""
     tries = _tries(compiler, funnel)
-    source = tries.source(elements(compiler, funnel))
+    source = tries.source(
+        ticks_of_actors(compiler, funnel) if funnel.of_ticks else elements(compiler, funnel)
+    )
     value, join = _actor_value(compiler, funnel)
     is_shown = funnel.query.breakdowns is None or funnel.one_value_a_funnel or funnel.valued_tries
     own = "value" if is_shown else with_other_values(compiler, "value", funnel.shown)
@@ -36,6 +39,8 @@ def tries_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
 
 
 def _tries(compiler: Compiler, funnel: FunnelSql) -> Tries:
+    if funnel.of_ticks:
+        return TickTries(compiler, funnel)
     if funnel.query.order == "strict":
         return StrictTries(compiler, funnel)
     if funnel.query.order == "unordered":
@@ -58,7 +63,10 @@ def _actor_value(compiler: Compiler, funnel: FunnelSql) -> tuple[str, str]:
     if query.breakdowns.parts[0].type in ACTOR_BREAKDOWNS:
         held = BreakdownSql(compiler, query.breakdowns)
         return held.value(), held.joins()
-    return _of_events(funnel, compiler.bindings.text(no_value(query.breakdowns))), ""
+    none = compiler.bindings.text(no_value(query.breakdowns))
+    if funnel.of_ticks:
+        return f"ifNull(nullIf(found.value, ''), {none})", ""
+    return _of_events(funnel, none), ""
 
 
 def _of_events(funnel: FunnelSql, none: str) -> str:

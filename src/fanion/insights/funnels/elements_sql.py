@@ -103,6 +103,13 @@ class FunnelSql:
         return self.by_event_value and not self.one_value_a_funnel
 
     @property
+    def of_ticks(self) -> bool:
+        """Return whether elements are ticks alone, as in `ticks_sql`."""
+        keeps_values = self.one_value_a_funnel or self.valued_tries
+        is_ordered = self.query.order == "ordered" and not keeps_values
+        return is_ordered and are_disjoint(self.query.entities)
+
+    @property
     def valued_tries(self) -> bool:
         """Return whether tries have the value of the event of one step."""
         query = self.query

@@ -20,7 +20,12 @@ class OrderedTries(Tries):
     Args:
         array: The column of elements. If an event can match several steps, events of one instant
             must be laid out as `OverlappingTries` does.
+
+    Attributes:
+        tick: SQL for the tick of an element.
     """
+
+    tick = "one.1"
 
     def __init__(self, compiler: Compiler, funnel: FunnelSql, array: str = "elements") -> None:
         super().__init__(compiler, funnel)
@@ -50,7 +55,7 @@ class OrderedTries(Tries):
         excluded = self.beginning(number)
         is_valued = self.with_value and number == self.query.attribution_step
         names = [f"x{index}" for index in excluded]
-        own = ["bitShiftRight(one.1, 6)", *names, *(["one.3"] if is_valued else [])]
+        own = [self.time(), *names, *(["one.3"] if is_valued else [])]
         parts = [*own, *(f"rest.{index}" for index in range(1, width + 1))]
         arrays = [self.array, *(self.next_excluded(index) for index in excluded)]
         arrays += [rest] if width else []
@@ -72,13 +77,14 @@ class OrderedTries(Tries):
         return [index for index, exclusion in exclusions if exclusion.from_step == number]
 
     def is_rank(self, rank: int) -> str:
-        return f"bitAnd(one.1, {TICKS - 1}) = {rank}"
+        return f"bitAnd({self.tick}, {TICKS - 1}) = {rank}"
+
+    def time(self) -> str:
+        return f"bitShiftRight({self.tick}, 6)"
 
     def next_excluded(self, exclusion: int) -> str:
         rank = self.ranks[self.size + exclusion]
-        made = (
-            f"arrayMap(one -> if({self.is_rank(rank)}, bitShiftRight(one.1, 6), 0), {self.array})"
-        )
+        made = f"arrayMap(one -> if({self.is_rank(rank)}, {self.time()}, 0), {self.array})"
         return f"arrayReverseFill(x -> x != 0, {made})"
 
     def places(self, first: int = 0) -> Iterator[tuple[str, int]]:

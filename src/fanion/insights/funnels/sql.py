@@ -15,13 +15,10 @@ from fanion.properties.bindings import micros
 
 # Averages the times of an actor over its tries that reach equally far.
 _PEOPLE = """
-  SELECT actor, value, level{times}
-    FROM (SELECT actor, {value} AS value,
-                 arrayMax(arrayMap(try -> try.1, tries)) AS level,
-                 arrayFilter(try -> try.1 = level, tries) AS best
-            FROM ({tries})
-           WHERE notEmpty(tries))
-   WHERE {reached}
+  SELECT actor, {value} AS value, arrayMax(tries.1) AS level,
+         arrayFilter(try -> try.1 = level, tries) AS best{times}
+    FROM ({tries})
+   WHERE notEmpty(tries){reached}
 """
 
 _COUNTS = """
@@ -35,10 +32,10 @@ ORDER BY entered DESC, value
 # An actor has one value, so the counts of values that are not shown can be added up.
 _RANKED = """
   SELECT if(place <= {limit}, value, {other}) AS shown, sum(entered) AS total{counts}{times}
-    FROM (SELECT *, row_number() OVER (ORDER BY entered DESC, value) AS place
-            FROM (SELECT value{inner_counts}{inner_times}
-                    FROM ({people})
-                GROUP BY value))
+    FROM (SELECT value{inner_counts}{inner_times},
+                 row_number() OVER (ORDER BY entered DESC, value) AS place
+            FROM ({people})
+        GROUP BY value)
 GROUP BY shown
 ORDER BY total DESC, shown
 """
@@ -239,13 +236,13 @@ def _people(
         times=times,
         value=_try_value(compiler, funnel, "best[1]") or "own_value",
         tries=tries_of_actors(compiler, funnel),
-        reached=f"{reached} AND {_attributed(funnel)}",
+        reached=f" AND {reached} AND {_attributed(funnel)}",
     )
 
 
 def _seconds(number: int) -> str:
     """Return SQL for the seconds to a step from the previous one."""
-    return f"arrayAvg(arrayMap(try -> try.{number + 1} - try.{number}, best)) / 1e6"
+    return f"arrayAvg(try -> try.{number + 1} - try.{number}, best) / 1e6"
 
 
 def _in_intervals(compiler: Compiler, funnel: FunnelSql, starts: Sequence[datetime]) -> str:

@@ -1,0 +1,96 @@
+"""The tries of an ordered funnel in which no event can match two of the steps and exclusions.
+
+An element is a tick alone, as no event has to be told from another one of the same instant. If the
+breakdown is the event's, the first or last value of an actor is found beside the ticks, in the same
+pass: ordered by time, then by uuid.
+
+Source: insights.md, section 5a.
+"""
+
+from typing import Final
+
+from fanion.insights.funnels.elements_sql import TICKS, FunnelSql, step_ranks
+from fanion.insights.funnels.ordered_sql import OrderedTries
+from fanion.insights.funnels.values_sql import event_value, no_value
+from fanion.insights.sql.compiler import Compiler
+from fanion.properties.bindings import micros
+
+# Groups before the person is resolved, so that the join reads actors, not events.
+_GROUPED = """
+  WITH {named}
+  SELECT {who} AS who, groupArray({tick}) AS ticks{touch}
+    FROM {events}
+   WHERE {where}
+     AND rank != 0
+GROUP BY who
+"""
+_MERGED = """
+  SELECT actor, {ticks} AS elements{value}
+    FROM ({resolved})
+GROUP BY actor
+  HAVING arrayExists(one -> bitAnd(one, {bits}) = {first} AND one < {last}, elements)
+"""
+# A single number is quick to compare.
+_PLACE: Final = "bitShiftLeft(toUInt256(at), 128) + toUInt256(toUInt128(uuid))"
+
+
+def ticks_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
+    """Return rows (actor, elements), with `value`, '' for none, if it is that of an event."""
+    query, once = funnel.query, compiler.once
+    ranks = step_ranks(query.steps, len(query.exclusions))
+    pairs = zip(query.entities, ranks, strict=True)
+    cases = ", ".join(f"{compiler.entity(entity)}, {rank}" for entity, rank in pairs)
+    start = compiler.bindings.add(micros(funnel.span.start) - 1, "Int64")
+    named = [f"multiIf({cases}, 0) AS rank", f"toUnixTimestamp64Micro(timestamp) - {start} AS at"]
+    tick, ticks = f"toUInt64(at) * {TICKS} + rank", "arraySort(groupArrayArray(ticks))"
+    if not once.by_key:
+        tick = f"({tick}, toUInt128(uuid))"
+        ticks = f"arrayMap(one -> one.1, arrayCompact({ticks}))"
+    touch = value = ""
+    if funnel.valued:
+        touch, value = _touch(compiler, funnel)
+        named.append(f"{event_value(compiler, query)} AS text")
+    grouped = _GROUPED.format(
+        named=",\n       ".join(named),
+        who=compiler.who(),
+        tick=tick,
+        touch=touch,
+        events=once.events,
+        where=compiler.where(funnel.reach, query.entities),
+    )
+    return _MERGED.format(
+        ticks=ticks,
+        value=value,
+        resolved=compiler.resolved(grouped, ["ticks", *(["touch"] if funnel.valued else [])]),
+        bits=TICKS - 1,
+        first=ranks[0],
+        last=(funnel.last + 1) * TICKS,
+    )
+
+
+def _touch(compiler: Compiler, funnel: FunnelSql) -> tuple[str, str]:
+    """Return the columns of the first or last value of a step: of some events, then of an actor."""
+    query = funnel.query
+    assert query.breakdowns is not None
+    function = "argMinIf" if query.attribution == "first_touch" else "argMaxIf"
+    is_value = f"text != {compiler.bindings.text(no_value(query.breakdowns))}"
+    if query.exclusions:
+        is_value += f" AND rank > {len(query.exclusions)}"
+    touch = f", {function}State(text, {_PLACE}, {is_value}) AS touch"
+    return touch, f", {function}Merge(touch) AS value"
+
+
+class TickTries(OrderedTries):
+    """The tries over the rows of `ticks_of_actors`."""
+
+    tick = "one"
+
+    def of_chains(self, chains: str) -> str:
+        if self.query.exclusions:
+            return super().of_chains(chains)
+        limit = self.limit("chain.1")
+        later = range(2, self.size + 1)
+        reached = [f"(chain.{step} != 0 AND chain.{step} <= {limit})" for step in later]
+        times = [f"if(chain.{step} <= {limit}, chain.{step}, 0)" for step in later]
+        parts = [f"toUInt8({' + '.join(['1', *reached])})", "chain.1", *times]
+        return f"arrayMap(chain -> tuple({', '.join(parts)}), {chains})"
