@@ -34,6 +34,8 @@ CONNECT_SECONDS_MAX = 5
 ANSWER_SECONDS_MAX = 120
 PROBE_SECONDS_MAX = 5  # for the first answer; without one, nothing more is tried
 
+_MERGES: Final = "background_processing_pool_task_sleep_seconds_when_no_work"
+_STREAMS: Final = "background_streaming_processing_pool_task_sleep_seconds_when_no_work"
 # The engine's own defaults are meant for a dedicated machine (5 GB for each cache).
 EMBEDDED_OPTIONS: Final = {
     "mark_cache_size": 128 * 2**20,
@@ -46,6 +48,14 @@ EMBEDDED_OPTIONS: Final = {
     # Merges and mutations that take turns on the two threads of the engine, which looks for more
     # four times a second. With its usual four, a deletion passed ten parts a second.
     "background_merges_mutations_concurrency_ratio": 16,
+    # How the pauses between two looks for work grow, by table, while there is none. An insert and
+    # a finished merge end a pause. With the usual factor of 1.1 and up to a second more at random
+    # the engine wakes up 75 times a second after a start and 20 times after minutes, and a
+    # deletion, which waits for its turn by such pauses, takes twice as long. Nothing is streamed.
+    f"{_MERGES}_multiplier": 2,
+    f"{_MERGES}_random_part": 0.1,
+    f"{_MERGES}_max": 60,
+    f"{_STREAMS}_multiplier": 10,
 }
 
 # The niceness of threads that read, so that they give way to those that store events and answer
