@@ -40,6 +40,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.background import BackgroundTask, Backoff, background_tasks
 from fanion.runtime.failure_log import FailureLog
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
+from fanion.runtime.loaded_pages import release_loaded_pages
 from fanion.web.application import Application, Listeners
 from fanion.web.probes import Check
 
@@ -137,6 +138,7 @@ async def _serve_web(start: ServerStart, public: Services) -> None:
     enable_garbage_collection()
     await start.http.answer_with(application)
     start.announce(start_announcement(public.context.settings, None, to_terminal=start.to_terminal))
+    await asyncio.to_thread(release_loaded_pages)
     await _with_web_workers(start, public)
 
 
@@ -329,6 +331,7 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
             start.announce(start_announcement(settings, first_start, to_terminal=start.to_terminal))
             if not events.opened.is_set() and Role.WEB in start.roles:
                 start.announce(WITHOUT_EVENTS)
+            await asyncio.to_thread(release_loaded_pages)
             if Role.WEB in start.roles:
                 await _with_web_workers(start, public)
             else:

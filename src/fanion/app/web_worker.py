@@ -27,6 +27,7 @@ from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
 from fanion.runtime.background import background_tasks, run_loop
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
+from fanion.runtime.loaded_pages import release_loaded_pages
 from fanion.server.connection import Connection
 from fanion.server.head import RequestHead
 from fanion.server.request import FastEndpoint, LaterResponse, Reply, Request
@@ -188,6 +189,7 @@ class WebWorker:
             async with background_tasks(*self._flags.loops.values(), reports):
                 await self._http.answer_with(self)
                 enable_garbage_collection()
+                release_loaded_pages()
                 self._send(Ready())
                 await self._http.wait_closed()
             await self._log.close()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
@@ -21,9 +22,9 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.storage.loaded_pages import release_loaded_pages
 from fanion.events.storage.migrate import check_schema, migrate_events
 from fanion.events.storage.schema import SESSION_SETTINGS
+from fanion.runtime.loaded_pages import release_loaded_pages
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
 READ_LANES = 4  # for callers that open lanes by themselves
@@ -161,8 +162,14 @@ def open_clients(
         _close(clients)
         raise
     if engine.folder is not None:
-        release_loaded_pages()
+        _release_pages_of_engine()
     return clients[:INSERT_LANES], clients[INSERT_LANES:]
+
+
+@cache
+def _release_pages_of_engine() -> None:
+    """Give back the pages that loading the engine has read, once in the life of a process."""
+    release_loaded_pages()
 
 
 def connect(engine: Engine) -> Client:
