@@ -13,7 +13,13 @@ def main() -> None:
     if sys.argv[1:2] == ["serve"]:
         # What is loaded stays in memory, and garbage collection took a seventh of the loading time.
         gc.disable()
-        from fanion.cli.serve import app
+        from fanion.cli.serve.server import plain_options, serve
+
+        options = plain_options(sys.argv[2:])
+        if options is not None:
+            serve(**options)
+            return
+        from fanion.cli.serve.command import app
     else:
         from fanion.cli.app import app
     app()

@@ -44,6 +44,8 @@ MEANWHILE = {
     "fanion.app.services",
     "fanion.app.startup",
 }
+# What libraries would load for what nothing here uses.
+UNUSED = {"click", "pydantic", "pygments", "rich", "sqlalchemy.orm", "typer"}
 WRITERS = [
     "fanion",
     "fanion.accept_log",
@@ -51,6 +53,7 @@ WRITERS = [
     "fanion.accept_log.sqlite_file",
     "fanion.accept_log.writer_main",
     "fanion.errors",
+    "fanion.partial_imports",
     "fanion.processes",
     "fanion.processes.channel",
 ]
@@ -63,9 +66,18 @@ try:
 except SystemExit:
     print(*sys.modules, sep="\\n", file=sys.stderr)
 """
+REFUSED = """
+import sys
+import fanion.__main__
+sys.argv = ["fanion", "serve", "--role", "nothing", "--port=80"]
+try:
+    fanion.__main__.main()
+except SystemExit:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
 THE_STAGES_TOO = """
 import sys
-import fanion.cli.serve, fanion.app.startup
+import fanion.cli.serve.server, fanion.app.startup
 print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 
@@ -96,7 +108,34 @@ def test_a_web_worker_loads_no_more_than_capture_and_flags_need() -> None:
         "import sys\nimport fanion.app.web_worker\nprint(*sys.modules, file=sys.stderr)"
     )
 
-    assert sorted(loaded & (LATER | POSTGRESQL | {"alembic", "typer"})) == []
+    assert sorted(loaded & (LATER | POSTGRESQL | UNUSED)) == []
+
+
+def test_a_server_reads_its_options_without_the_library_of_the_command_line() -> None:
+    loaded = modules_loaded_by(REFUSED)
+
+    assert {"fanion.cli.serve.server", "fanion.config"} <= loaded
+    assert sorted(loaded & UNUSED) == []
+
+
+def test_a_whole_server_loads_no_parts_of_libraries_that_nothing_uses() -> None:
+    loaded = modules_loaded_by(
+        "import sys\nimport fanion.app.parts.management\nprint(*sys.modules, file=sys.stderr)"
+    )
+
+    assert {"structlog", "httpx", "sqlalchemy.ext.asyncio"} <= loaded
+    assert sorted(loaded & UNUSED) == []
+
+
+def test_what_was_left_out_can_be_loaded_later() -> None:
+    loaded = modules_loaded_by(
+        "import sys\n"
+        "import fanion.db.engine, structlog, rich.table, sqlalchemy.ext.asyncio.session as of_orm\n"
+        "assert of_orm.AsyncSession.__module__ == of_orm.__name__\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+
+    assert {"rich", "sqlalchemy.orm"} <= loaded
 
 
 def test_ingestion_loads_numpy_with_the_first_ids() -> None:

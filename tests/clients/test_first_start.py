@@ -28,7 +28,7 @@ from fanion import __version__
 from fanion.__main__ import UMASK
 from fanion.app.first_run import FirstStart, start_announcement
 from fanion.cli.app import app
-from fanion.cli.serve import app as serve_app
+from fanion.cli.serve.command import app as serve_app
 from fanion.config import Settings
 from fanion.db.engine import open_records
 from fanion.db.schema.tables import users

@@ -25,7 +25,7 @@ from tests.support.server import COMMAND_S, RealServer
 # among them, because it starts threads, which a fork loses; the modules that it loads are.
 LOADED = (
     *(
-        "fanion.cli.serve",
+        "fanion.cli.serve.server",
         "fanion.app.startup",
         "fanion.app.parts.management",
         "fanion.app.web_workers",

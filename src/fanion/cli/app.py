@@ -16,10 +16,9 @@ from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
 from fanion.cli.migrate import migrate
+from fanion.cli.options import AsJson, Data
 from fanion.cli.output import (
     NOT_SET_UP,
-    AsJson,
-    Data,
     given_password,
     no_user,
     print_result,
@@ -28,7 +27,7 @@ from fanion.cli.output import (
     time_text,
     with_records,
 )
-from fanion.cli.serve import HELP, HELP_OPTIONS, serve
+from fanion.cli.serve.command import HELP, HELP_OPTIONS, serve
 from fanion.cli.stores import stores
 from fanion.cli.transfer import export_project, import_project
 from fanion.cli.users import roles, users

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from fanion.cli.output import Data, refuse, settings_of, with_records
+from fanion.cli.options import Data
+from fanion.cli.output import refuse, settings_of, with_records
 from fanion.db.batching import READ_KEYS_MAX
 from fanion.db.engine import Records
 from fanion.flags.definitions.store import FlagStore

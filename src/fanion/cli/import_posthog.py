@@ -14,7 +14,8 @@ import typer
 from fanion import __version__
 from fanion.activity.model import Author
 from fanion.app.services import open_log
-from fanion.cli.output import AsJson, Data, printable, refuse, settings_of, with_records, write_out
+from fanion.cli.options import AsJson, Data
+from fanion.cli.output import printable, refuse, settings_of, with_records, write_out
 from fanion.cli.progress import Bar, progress_bar
 from fanion.cli.transfer import (
     COHORT_MEMBER,

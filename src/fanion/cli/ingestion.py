@@ -9,15 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fanion.cli.output import (
-    AsJson,
-    Data,
-    print_result,
-    refuse,
-    settings_of,
-    time_text,
-    with_records,
-)
+from fanion.cli.options import AsJson, Data
+from fanion.cli.output import print_result, refuse, settings_of, time_text, with_records
 from fanion.db.engine import Records
 from fanion.ingest.ledger.dead_letters_store import DeadLetter, DeadLetterFilter, DeadLetters
 from fanion.ingest.ledger.store import Ledger, reasons_of, skipped_changes_of, totals_of

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from fanion.cli.output import Data, refuse, run_command, settings_of, warn
+from fanion.cli.options import Data
+from fanion.cli.output import refuse, run_command, settings_of, warn
 from fanion.cli.progress import Bar, progress_bar
 from fanion.config import Settings
 from fanion.db.drivers import RecordsUnavailable

@@ -1,4 +1,7 @@
-"""Settings, an open records store, output and errors: shared by all commands."""
+"""Settings, an open records store, output and errors: shared by all commands.
+
+A server has it too, so it loads neither Typer nor rich.
+"""
 
 import asyncio
 import json
@@ -7,13 +10,9 @@ import sys
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-import typer
 import uvloop
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from fanion.config import Settings, SettingsError, read_settings
 from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
@@ -31,9 +30,6 @@ _COLUMNS_MAX = 10_000  # width of a table that is not printed to a terminal
 PASSWORD_BYTES_MAX = 4096  # longer than any password, so a wrong file is not read to its end
 
 NOT_SET_UP = "Run `fanion setup` first."
-
-Data = Annotated[Path | None, typer.Option(help="The data folder.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def settings_of(**flags: Any) -> Settings:
@@ -90,7 +86,7 @@ def run_command(work: Coroutine[Any, Any, T]) -> T:
     except OSError as error:
         refuse(f"a file cannot be used: {error}")
     except asyncio.CancelledError:
-        raise typer.Exit(1) from None
+        raise SystemExit(1) from None
 
 
 def given_password(typed: str | None, file: Path | None, *, from_stdin: bool) -> str | None:
@@ -138,12 +134,12 @@ def no_user(email: str) -> str:
 
 
 def warn(text: str) -> None:
-    typer.echo(f"fanion: {text}", err=True)
+    print(f"fanion: {text}", file=sys.stderr)
 
 
 def refuse(text: str) -> NoReturn:
-    typer.echo(f"fanion: {text}", err=True)
-    raise typer.Exit(REFUSED)
+    warn(text)
+    raise SystemExit(REFUSED)
 
 
 def print_result(result: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
@@ -167,6 +163,10 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 
     No value is cut. A pipe is as wide as needed.
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(*rows[0], box=None)
     for row in rows:
         table.add_row(*(Text(printable(value)) for value in row.values()))

@@ -6,7 +6,8 @@ from contextlib import nullcontext
 import typer
 
 from fanion.accept_log.sqlite_file import forget_mark
-from fanion.cli.output import Data, settings_of, with_records
+from fanion.cli.options import Data
+from fanion.cli.output import settings_of, with_records
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.ownership_store import read_installation, rebind_event_store

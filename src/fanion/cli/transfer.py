@@ -13,9 +13,8 @@ import msgspec
 import typer
 
 from fanion.activity.model import Author
+from fanion.cli.options import AsJson, Data
 from fanion.cli.output import (
-    AsJson,
-    Data,
     no_user,
     print_result,
     printable,

@@ -13,10 +13,9 @@ import typer
 from fanion.accounts.password_links.store import PRINTED_LASTS, reset_link
 from fanion.accounts.second_factor.store import SecondFactorStore
 from fanion.activity.model import OrganizationAuthor
+from fanion.cli.options import AsJson, Data
 from fanion.cli.output import (
     NOT_SET_UP,
-    AsJson,
-    Data,
     print_result,
     printable,
     refuse,

@@ -18,8 +18,9 @@ from rich.text import Text
 
 from fanion import __version__
 from fanion.cli.doctor.stores import Finding, RunningServer, examine_stores
-from fanion.cli.output import Data, printable, refuse, run_command
-from fanion.cli.serve import check_ports
+from fanion.cli.options import Data
+from fanion.cli.output import printable, refuse, run_command
+from fanion.cli.serve.server import check_ports
 from fanion.config import (
     MAY_HOLD_PASSWORD,
     PREFIX,

@@ -8,13 +8,12 @@ second to import, and flags must be served sooner than that when a store is down
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from fanion.cli.output import Data, run_command, settings_of
+from fanion.cli.output import run_command, settings_of
 from fanion.config import Settings
 from fanion.db.engine import can_reach_records
 from fanion.db.file_check import ADVICE, damage_text, find_damage_at_start
@@ -35,45 +34,45 @@ UPLOADS_MAX = 4
 # Connections of a separate management listener, for the members and programs of an organization.
 MANAGEMENT_CONNECTIONS_MAX = 512
 
-HELP = "Fanion: product analytics and feature flags that PostHog SDKs talk to unchanged."
-
-# The commands below inherit it.
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
-
-app = typer.Typer(
-    help=HELP,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+# The options of the command, and how each is read.
+_OPTIONS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "--host": str,
+    "--port": int,
+    "--data": Path,
+    "--role": str,
+}
 
 
-@app.callback()
-def fanion() -> None:
-    """Make Typer expect the name of a command, although there is only one here."""
+def plain_options(arguments: Sequence[str]) -> dict[str, Any] | None:
+    """Read options that are given as `--name value` or `--name=value`, each once.
 
+    Loading Typer takes 13 MB, which a server would keep.
 
-@app.command()
-def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
-    data: Data = None,
-    role: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What this process serves: all, or some of web, api, ingest and jobs, separated "
-            "by commas."
-        ),
-    ] = None,
-) -> None:
-    """Serve until stopped.
-
-    The first start creates a project, and prints its keys to a terminal or writes them to
-    `first-start.txt` in the data folder.
+    Returns:
+        None if only Typer can tell what is meant, or what is wrong.
     """
-    roles = ",".join(role) if role else None
-    settings = settings_of(host=host, port=port, data=data, role=roles)
+    options: dict[str, Any] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        name, has_value, value = argument.partition("=")
+        value = value if has_value else next(rest, "")
+        if name not in _OPTIONS or name in options or not value or value.startswith("-"):
+            return None
+        try:
+            options[name] = _OPTIONS[name](value)
+        except ValueError:
+            return None
+    return {name.removeprefix("--"): value for name, value in options.items()}
+
+
+def serve(
+    host: str | None = None,
+    port: int | None = None,
+    data: Path | None = None,
+    role: str | None = None,
+) -> None:
+    """Serve until stopped."""
+    settings = settings_of(host=host, port=port, data=data, role=role)
     to_terminal = sys.stdout.isatty()
     run_command(run_server(settings, lambda text: print(text, flush=True), to_terminal=to_terminal))
 

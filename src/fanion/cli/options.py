@@ -1,0 +1,9 @@
+"""The options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[Path | None, typer.Option(help="The data folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
