@@ -122,3 +122,121 @@ def test_what_an_address_has_without_a_meaning_is_said(console: Console, project
     expect(problems.filter(has_text="interval")).to_contain_text('"year"')
     expect(problems.filter(has_text="of cannot")).to_contain_text('"x"')
     expect(sentence(console)).to_contain_text("How often paid happened, per day")
+
+
+def numbers(console: Console) -> list[list[str]]:
+    """Return the rows of the table below the chart, each with its name."""
+    table = console.page.get_by_role("region", name="Numbers")
+    expect(table).to_be_visible()
+    return [
+        row.get_by_role("rowheader").all_inner_texts() + row.get_by_role("cell").all_inner_texts()
+        for row in table.get_by_role("row").all()[1:]
+    ]
+
+
+def test_every_chart_of_a_breakdown_shows_the_same_numbers(
+    console: Console, project: Project
+) -> None:
+    plans = {"pro": ("ann", "ann", "bob"), "free": ("cem",)}
+    for plan, people in plans.items():
+        project.events("paid", *people, plan=plan)
+    project.events("paid", "dan", "dan")
+    today = {"pro": 3, "free": 1, "no value": 2}
+    page = console.page
+    console.open(
+        insight(
+            project,
+            series=[{"event": "paid"}],
+            breakdowns=[{"property": "plan"}],
+            **{"from": "-7d"},
+        )
+    )
+    display = page.get_by_role("combobox", name="Chart")
+
+    for name in ("Lines", "Areas", "Stacked bars", "Bars side by side", "Running sums"):
+        if display.inner_text() != name:
+            console.choose(display, name)
+            console.settle()
+        *_, last = numbers(console)
+        assert last[1:] == ["3", "2", "1"], name
+        page.mouse.move(0, 0)  # the option lay above the chart, whose point it shows then
+        expect(chart(console)).to_have_attribute(
+            "aria-valuetext", re.compile("pro 3, no value 2, free 1$")
+        )
+        console.expect_accessible()
+    for name in ("Bars of totals", "Pie", "Number"):
+        console.choose(display, name)
+        console.settle()
+        assert {row[0]: int(row[1]) for row in numbers(console)} == today, name
+        console.expect_accessible()
+    console.choose(display, "Table")
+    console.settle()
+    cells = page.get_by_role("region", name="Result").get_by_role("cell")
+    expect(cells).to_have_text(["3", "2", "1"])
+    cells.get_by_role("button", name="3").click()
+    drawer = page.get_by_role("dialog", name="Persons behind this number")
+    expect(drawer).to_have_accessible_description("pro, total: 3")
+    rows = drawer.get_by_role("grid", name="Persons").get_by_role("row")
+    expect(rows).to_have_count(3)
+    expect(rows.filter(has_text="ann")).to_contain_text("2")
+    expect(rows.filter(has_text="bob")).to_contain_text("1")
+
+
+def test_a_formula_is_calculated_and_its_error_stands_beside_it(
+    console: Console, project: Project
+) -> None:
+    project.events("viewed", "ann", "ann", "ann", "bob")
+    project.events("paid", "ann")
+    page = console.page
+    console.open(insight(project, series=[{"event": "viewed"}, {"event": "paid"}]))
+
+    page.get_by_role("button", name="Add formula").click()
+    console.settle()
+    *_, last = numbers(console)
+    assert last[1:] == ["4"]
+    expect(sentence(console)).to_contain_text("A / B, where A is how often viewed happened")
+    field = page.get_by_role("textbox", name="Formula 1", exact=True)
+    field.fill("A / C")
+    expect(page.get_by_text('There is no series "C".')).to_be_visible()
+    console.watch.problems.clear()  # the server refused the question
+    field.fill("(A - B) * 2")
+    page.get_by_role("textbox", name="Name of formula 1").fill("Rest")
+    console.settle()
+    *_, last = numbers(console)
+    assert last[1:] == ["6"]
+    expect(
+        page.get_by_role("region", name="Numbers").get_by_role("columnheader").last
+    ).to_have_text("Rest")
+
+
+def test_a_query_is_copied_and_another_one_is_opened_in_the_builder(
+    console: Console, project: Project
+) -> None:
+    project.events("paid", "ann", "bob")
+    page = console.page
+    console.open(insight(project, series=[{"event": "paid"}]))
+
+    console.press(".")
+    dialog = page.get_by_role("dialog", name="As JSON")
+    query = json.loads(dialog.get_by_role("textbox").input_value())
+    assert query["kind"] == "TrendsQuery"
+    answered = project.post("/query/", query=query)
+    assert [entry["count"] for entry in answered["results"]] == [2]
+    console.expect_accessible()
+    dialog.get_by_role("textbox").fill(json.dumps({**query, "interval": "fortnight"}))
+    dialog.get_by_role("button", name="Open this query").click()
+    expect(dialog.get_by_role("alert")).to_contain_text('interval cannot be used: "fortnight"')
+    node = {"kind": "EventsNode", "event": "paid", "math": "dau", "custom_name": "Buyers"}
+    wrapped = {
+        "kind": "InsightVizNode",
+        "source": {**query, "series": [node], "trendsFilter": {"display": "BoldNumber"}},
+    }
+    dialog.get_by_role("textbox").fill(json.dumps(wrapped))
+    dialog.get_by_role("button", name="Open this query").click()
+
+    expect(dialog).to_have_count(0)
+    expect(sentence(console)).to_contain_text(
+        "How many persons did paid called Buyers, in total, last 30 days"
+    )
+    console.settle()
+    assert numbers(console) == [["Buyers", "2"]]

@@ -8,11 +8,14 @@ import { isHatched } from "./series";
 import { activeFirst, nameOf, type TimeSeriesProps } from "./TimeSeries";
 import { useCursor } from "./useCursor";
 
-export type BarsProps = Omit<TimeSeriesProps, "threshold">;
+export interface BarsProps extends Omit<TimeSeriesProps, "threshold" | "isStacked"> {
+  /** Side by side, in place of upon each other. */
+  isGrouped?: boolean;
+}
 
 const HEIGHT = 180;
 
-/** Bars over time, with one layer for each series. */
+/** Bars over time, with one layer or one bar for each series. */
 export function Bars(props: BarsProps) {
   const { times, series, onOpen, format = formatNumber } = props;
   const height = props.height ?? HEIGHT;
@@ -26,14 +29,15 @@ export function Bars(props: BarsProps) {
   };
   const cursor = useCursor({ times: times.length, series: series.length, onOpen: onOpen && open });
   const when = nameOf(props, cursor.index);
-  const totalOf = (index: number) => series.reduce((sum, one) => sum + (one.values[index] ?? 0), 0);
+  const totalOf = (index: number) =>
+    series.reduce((sum, one) => sum + (one.isPrevious ? 0 : (one.values[index] ?? 0)), 0);
   const spoken = [
-    words.valueOf(words.total, format(totalOf(cursor.index))),
+    ...(props.isGrouped ? [] : [words.valueOf(words.total, format(totalOf(cursor.index)))]),
     ...activeFirst(series, cursor.series).map((one) =>
       words.valueOf(one.name, format(one.values[cursor.index] ?? 0)),
     ),
   ];
-  const hasData = times.some((_, index) => totalOf(index) > 0);
+  const hasData = series.some(({ values }) => values.some((value) => (value ?? 0) > 0));
 
   return (
     <Figure
@@ -41,6 +45,7 @@ export function Bars(props: BarsProps) {
       {...(props.fileName !== undefined && { fileName: props.fileName })}
       {...(props.actions !== undefined && { actions: props.actions })}
       {...(props.note !== undefined && { note: props.note })}
+      onOpenNumber={onOpen && ((index, column) => open(index, column - 1))}
       data={{
         columns: [words.time, ...series.map((one) => one.name)],
         rows: times.map((_, index) => [
@@ -75,6 +80,7 @@ export function Bars(props: BarsProps) {
                 interval={props.interval}
                 zone={props.zone}
                 isPartial={props.isPartial ?? false}
+                isGrouped={props.isGrouped ?? false}
                 width={width}
                 height={height}
                 cursor={cursor.isSet ? cursor.index : null}

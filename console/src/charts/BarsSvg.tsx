@@ -10,6 +10,8 @@ interface Props {
   interval: Interval;
   zone: string | undefined;
   isPartial: boolean;
+  /** Side by side, in place of upon each other. */
+  isGrouped: boolean;
   width: number;
   height: number;
   cursor: number | null;
@@ -23,9 +25,14 @@ const EDGE = { left: 44, right: 4, top: 6, bottom: 20 };
 export function BarsSvg(props: Props) {
   const { times, series, width, height, cursor } = props;
   const inner = { width: width - EDGE.left - EDGE.right, height: height - EDGE.top - EDGE.bottom };
-  const totals = times.map((_, index) =>
-    series.reduce((sum, one) => sum + (one.values[index] ?? 0), 0),
-  );
+  const { columns, columnOf } = columnsOf(series, props.isGrouped);
+  const totals = times.map((_, index) => {
+    const sums = Array.from({ length: columns }, () => 0);
+    series.forEach((one, place) => {
+      sums[columnOf(place)] = (sums[columnOf(place)] ?? 0) + (one.values[index] ?? 0);
+    });
+    return Math.max(0, ...sums);
+  });
   const marks = ticks(Math.max(...totals));
   const most = marks.at(-1) ?? 1;
   const step = inner.width / Math.max(1, times.length);
@@ -49,7 +56,8 @@ export function BarsSvg(props: Props) {
       ))}
       {times.map((time, index) => {
         const x = EDGE.left + index * step + (step - barWidth) / 2;
-        let top = EDGE.top + inner.height;
+        const floor = EDGE.top + inner.height;
+        const tops = Array.from({ length: columns }, () => floor);
         const isOpenEnd = props.isPartial && index === times.length - 1;
         return (
           <g key={time.getTime()} opacity={cursor === null || cursor === index ? 1 : 0.55}>
@@ -58,14 +66,16 @@ export function BarsSvg(props: Props) {
               if (value <= 0) return null;
               // Every value above 0 is visible, however small.
               const size = Math.max(1, heightOf(value));
-              top -= size;
+              const column = columnOf(place);
+              const y = (tops[column] ?? floor) - size;
+              tops[column] = y;
               return (
                 // biome-ignore lint/a11y/noStaticElementInteractions: the slider around it has the keys.
                 <rect
                   key={one.key ?? one.name}
-                  x={x}
-                  y={top}
-                  width={barWidth}
+                  x={x + (column * barWidth) / columns}
+                  y={y}
+                  width={barWidth / columns}
                   height={size}
                   fill={fillOf(props.id, series, place)}
                   opacity={isOpenEnd ? 0.6 : 1}
@@ -77,9 +87,9 @@ export function BarsSvg(props: Props) {
             {isOpenEnd && (
               <rect
                 x={x - 0.5}
-                y={top - 0.5}
+                y={Math.min(...tops) - 0.5}
                 width={barWidth + 1}
-                height={EDGE.top + inner.height - top + 0.5}
+                height={floor - Math.min(...tops) + 0.5}
                 fill="none"
                 strokeDasharray="3 3"
                 className="stroke-ink-2"
@@ -90,7 +100,7 @@ export function BarsSvg(props: Props) {
               x={EDGE.left + index * step}
               y={EDGE.top}
               width={step}
-              height={Math.max(0, top - EDGE.top)}
+              height={Math.max(0, Math.min(...tops) - EDGE.top)}
               fill="transparent"
               onMouseEnter={() => props.onCursor(index, 0)}
             />
@@ -112,6 +122,17 @@ export function BarsSvg(props: Props) {
       )}
     </svg>
   );
+}
+
+/** Return how many bars stand side by side, and in which a series lies: the previous period before the
+ * one that it is compared with, or each series in its own. */
+function columnsOf(series: readonly Series[], isGrouped: boolean) {
+  if (isGrouped) return { columns: Math.max(1, series.length), columnOf: (place: number) => place };
+  const isCompared = series.some(({ isPrevious }) => isPrevious);
+  return {
+    columns: isCompared ? 2 : 1,
+    columnOf: (place: number) => (isCompared && !series[place]?.isPrevious ? 1 : 0),
+  };
 }
 
 function fillOf(id: string, series: readonly Series[], place: number): string {

@@ -17,6 +17,8 @@ export interface FigureProps {
   data: FigureData;
   /** The file name without extension; without it no download is offered. */
   fileName?: string;
+  /** Opens what is behind a number of the table. */
+  onOpenNumber?: ((row: number, column: number) => void) | undefined;
   /** Elements beside the buttons. */
   actions?: ReactNode;
   /** A note below: age, limits, and whatever else belongs to the numbers. */
@@ -79,14 +81,26 @@ export function Figure(props: FigureProps) {
         )}
       </figcaption>
       <div ref={content} className="min-w-0">
-        {isTable ? <DataAsTable caption={caption} data={data} /> : props.children}
+        {isTable ? (
+          <NumbersTable caption={caption} data={data} onOpen={props.onOpenNumber} />
+        ) : (
+          props.children
+        )}
       </div>
       {props.note && <div className="mt-1.5 text-sm text-ink-3">{props.note}</div>}
     </figure>
   );
 }
 
-function DataAsTable({ caption, data }: { caption: string; data: FigureData }) {
+interface NumbersTableProps {
+  caption: string;
+  data: FigureData;
+  /** Opens what is behind a number. */
+  onOpen?: ((row: number, column: number) => void) | undefined;
+}
+
+/** The numbers of a chart as a table. */
+export function NumbersTable({ caption, data, onOpen }: NumbersTableProps) {
   return (
     <section
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the box scrolls, and keys must reach it therefore.
@@ -101,7 +115,7 @@ function DataAsTable({ caption, data }: { caption: string; data: FigureData }) {
               <th
                 key={column}
                 scope="col"
-                className={`sticky top-0 border-b border-line bg-panel px-2.5 py-1.5 font-medium text-ink-2 ${place === 0 ? "text-start" : "text-end"}`}
+                className={`sticky top-0 min-w-24 max-w-72 break-words border-b border-line bg-panel px-2.5 py-1.5 font-medium text-ink-2 ${place === 0 ? "text-start" : "text-end"}`}
               >
                 <bdi>{column}</bdi>
               </th>
@@ -109,8 +123,13 @@ function DataAsTable({ caption, data }: { caption: string; data: FigureData }) {
           </tr>
         </thead>
         <tbody>
-          {data.rows.map((row) => (
-            <FigureRow key={String(row[0])} row={row} columns={data.columns} />
+          {data.rows.map((row, place) => (
+            <FigureRow
+              key={String(row[0])}
+              row={row}
+              columns={data.columns}
+              onOpen={onOpen && ((column) => onOpen(place, column))}
+            />
           ))}
         </tbody>
       </table>
@@ -121,14 +140,19 @@ function DataAsTable({ caption, data }: { caption: string; data: FigureData }) {
 function FigureRow({
   row,
   columns,
+  onOpen,
 }: {
   row: FigureData["rows"][number];
   columns: readonly string[];
+  onOpen: ((column: number) => void) | undefined;
 }) {
   const [name, ...values] = row;
   return (
     <tr className="hover:bg-sunken">
-      <th scope="row" className="border-b border-line px-2.5 py-1 text-start font-normal">
+      <th
+        scope="row"
+        className="whitespace-nowrap border-b border-line px-2.5 py-1 text-start font-normal"
+      >
         <bdi>{name}</bdi>
       </th>
       {values.map((value, place) => (
@@ -136,12 +160,25 @@ function FigureRow({
           key={columns[place + 1]}
           className="border-b border-line px-2.5 py-1 text-end tabular-nums"
         >
-          {typeof value === "number" ? words.axis(value) : (value ?? words.none)}
+          {onOpen !== undefined && typeof value === "number" && value !== 0 ? (
+            <button
+              type="button"
+              className="rounded px-1 text-accent-text hover:underline"
+              onClick={() => onOpen(place + 1)}
+            >
+              {words.axis(value)}
+            </button>
+          ) : (
+            textOf(value)
+          )}
         </td>
       ))}
     </tr>
   );
 }
+
+const textOf = (value: string | number | null | undefined): string =>
+  typeof value === "number" ? words.axis(value) : (value ?? words.none);
 
 function saveData(data: FigureData, fileName: string): void {
   const lines = [data.columns, ...data.rows].map(csvLine);

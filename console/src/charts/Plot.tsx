@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { type PlotData, plotOptions, plotValues } from "./plotOptions";
+import { type PlotData, plotOptions, plotValues, sums } from "./plotOptions";
 
 interface Props extends PlotData {
   cursor: number | null;
@@ -11,7 +11,7 @@ interface Props extends PlotData {
 
 /** The canvas of lines, which is loaded with the first chart. */
 export default function Plot(props: Props) {
-  const { times, series, interval, zone, isPartial, threshold, height, cursor } = props;
+  const { times, series, interval, zone, isPartial, threshold, isStacked, height, cursor } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const calls = useRef(props);
@@ -20,7 +20,16 @@ export default function Plot(props: Props) {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const data: PlotData = { times, series, interval, zone, isPartial, threshold, height };
+    const data: PlotData = {
+      times,
+      series,
+      interval,
+      zone,
+      isPartial,
+      threshold,
+      isStacked,
+      height,
+    };
     const draw = () => {
       plot.current?.destroy();
       const options = plotOptions(data, element, {
@@ -42,7 +51,7 @@ export default function Plot(props: Props) {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [times, series, interval, zone, isPartial, threshold, height]);
+  }, [times, series, interval, zone, isPartial, threshold, isStacked, height]);
 
   useEffect(() => {
     const drawn = plot.current;
@@ -64,7 +73,8 @@ export default function Plot(props: Props) {
         const drawn = plot.current;
         if (drawn === null || !props.onOpen || typeof drawn.cursor.idx !== "number") return;
         const top = event.clientY - drawn.over.getBoundingClientRect().top;
-        props.onOpen(drawn.cursor.idx, nearest(drawn, series, drawn.cursor.idx, top));
+        const lines = isStacked ? sums(series) : series;
+        props.onOpen(drawn.cursor.idx, nearest(drawn, lines, drawn.cursor.idx, top));
       }}
     />
   );

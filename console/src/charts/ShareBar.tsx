@@ -1,6 +1,6 @@
 import { words } from "@/words/charts";
 import { colorsByValue } from "./palette";
-import { isHatched } from "./series";
+import { fillOf } from "./series";
 
 export interface Share {
   name: string;
@@ -40,7 +40,7 @@ export function ShareBar({ label, shares, legend = false }: ShareBarProps) {
           part.value > 0 ? (
             <span
               key={part.name}
-              style={{ flexGrow: part.value, flexBasis: 0, background: fill(part.token, place) }}
+              style={{ flexGrow: part.value, flexBasis: 0, background: fillOf(part.token, place) }}
             />
           ) : null,
         )}
@@ -52,7 +52,7 @@ export function ShareBar({ label, shares, legend = false }: ShareBarProps) {
               <span
                 aria-hidden
                 className="size-2.5 shrink-0 rounded-sm"
-                style={{ background: fill(part.token, place) }}
+                style={{ background: fillOf(part.token, place) }}
               />
               <bdi>{part.text}</bdi>
             </li>
@@ -61,10 +61,4 @@ export function ShareBar({ label, shares, legend = false }: ShareBarProps) {
       )}
     </div>
   );
-}
-
-function fill(token: string, place: number): string {
-  if (!isHatched(place)) return `var(${token})`;
-  const light = `color-mix(in srgb, var(${token}) 35%, transparent)`;
-  return `repeating-linear-gradient(45deg, var(${token}) 0 2px, ${light} 2px 5px)`;
 }

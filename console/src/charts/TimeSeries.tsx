@@ -22,6 +22,8 @@ export interface TimeSeriesProps
   onOpen?: (point: Point) => void;
   /** A level to compare with, such as the limit of a rollback. */
   threshold?: { name: string; value: number };
+  /** Areas upon each other, in place of lines. */
+  isStacked?: boolean;
   height?: number;
 }
 
@@ -55,6 +57,7 @@ export function TimeSeries(props: TimeSeriesProps) {
       {...(props.fileName !== undefined && { fileName: props.fileName })}
       {...(props.actions !== undefined && { actions: props.actions })}
       {...(props.note !== undefined && { note: props.note })}
+      onOpenNumber={onOpen && ((index, column) => open(index, column - 1))}
       data={{
         columns: [words.time, ...series.map((one) => one.name)],
         rows: times.map((_, index) => [
@@ -91,6 +94,7 @@ export function TimeSeries(props: TimeSeriesProps) {
               zone={zone}
               isPartial={props.isPartial ?? false}
               threshold={threshold}
+              isStacked={props.isStacked ?? false}
               height={height}
               cursor={cursor.isSet ? cursor.index : null}
               onCursor={(index) =>

@@ -1,8 +1,11 @@
 export { Bars, type BarsProps } from "./Bars";
-export { Figure, type FigureData, type FigureProps } from "./Figure";
+export { BigNumber } from "./BigNumber";
+export { Figure, type FigureData, type FigureProps, NumbersTable } from "./Figure";
+export { Pie } from "./Pie";
 export { colorsByValue } from "./palette";
 export { type Share, ShareBar, type ShareBarProps } from "./ShareBar";
 export { Sparkline, type SparklineProps } from "./Sparkline";
 export type { Point, Series, SeriesColor } from "./series";
 export { TimeSeries, type TimeSeriesProps } from "./TimeSeries";
+export { type Total, TotalBars, type TotalsProps } from "./Totals";
 export { captionOf, type Interval, intervalName, rangeName } from "./time";

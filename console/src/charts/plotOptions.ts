@@ -10,6 +10,8 @@ export interface PlotData {
   zone: string | undefined;
   isPartial: boolean;
   threshold: { name: string; value: number } | undefined;
+  /** Each line is the sum of its values and those before, with the area between two filled. */
+  isStacked: boolean;
   height: number;
 }
 
@@ -21,7 +23,9 @@ const AXIS_WIDTH = 52;
 const LABELS_HEIGHT = 28;
 
 /** Each series twice where the last interval is not over: up to the last point but one, and from there dashed. */
-export function plotValues({ times, series, isPartial, threshold }: PlotData): uPlot.AlignedData {
+export function plotValues(data: PlotData): uPlot.AlignedData {
+  const { times, isPartial, threshold } = data;
+  const series = data.isStacked ? sums(data.series) : data.series;
   const seconds = times.map((time) => time.getTime() / 1000);
   const last = times.length - 1;
   const lines = series.map((one) => times.map((_, index) => one.values[index] ?? null));
@@ -29,6 +33,19 @@ export function plotValues({ times, series, isPartial, threshold }: PlotData): u
   const whole = lines.map((line) => line.map((value, index) => (index === last ? null : value)));
   const open = lines.map((line) => line.map((value, index) => (index < last - 1 ? null : value)));
   return [seconds, ...whole, ...open, ...levels(threshold, times.length)];
+}
+
+/** Each series with the values of those below it added, of its own period. */
+export function sums(series: readonly Series[]): Series[] {
+  return series.map((one, place) => ({
+    ...one,
+    values: one.values.map((_, index) =>
+      series
+        .slice(0, place + 1)
+        .filter(({ isPrevious = false }) => isPrevious === (one.isPrevious ?? false))
+        .reduce((sum, { values }) => sum + (values[index] ?? 0), 0),
+    ),
+  }));
 }
 
 function levels(threshold: PlotData["threshold"], count: number): number[][] {
@@ -55,6 +72,10 @@ export function plotOptions(
   const dashed = data.isPartial
     ? lines.map((line): uPlot.Series => ({ ...line, dash: PARTIAL_DASH }))
     : [];
+  const { bands, floor } = areasOf(data, (token) => color(token));
+  const drawn = [...lines, ...dashed].map((line, index) =>
+    floor.has(index + 1) ? { ...line, fill: floor.get(index + 1) ?? "" } : line,
+  );
   const level: uPlot.Series[] = data.threshold
     ? [{ stroke: color("--bad"), width: 1.5, dash: THRESHOLD_DASH, points: { show: false } }]
     : [];
@@ -76,7 +97,8 @@ export function plotOptions(
       move: (_, left, top) => [left, top],
     },
     scales: { x: { time: true }, y: { range: (_, low, high) => rangeOf(low, high) } },
-    series: [{}, ...lines, ...dashed, ...level],
+    series: [{}, ...drawn, ...level],
+    bands,
     axes: [
       {
         ...axis,
@@ -99,6 +121,36 @@ export function plotOptions(
     hooks: { setCursor: [(plot) => plot.cursor.event && onMove(plot.cursor.idx ?? null)] },
   };
 }
+
+const AREA = 0.3;
+
+/** Return what is filled: the lowest line down to zero, and the space between each two. Those of the
+ * previous period stay lines. */
+function areasOf(
+  { series, isStacked, isPartial }: PlotData,
+  color: (token: string) => string,
+): { bands: uPlot.Band[]; floor: ReadonlyMap<number, string> } {
+  const bands: uPlot.Band[] = [];
+  const floor = new Map<number, string>();
+  const filled = series.flatMap((one, place) => (isStacked && !one.isPrevious ? [place] : []));
+  for (const shift of isPartial ? [1, 1 + series.length] : [1]) {
+    filled.forEach((place, at) => {
+      const one = series[place];
+      if (one === undefined) return;
+      const fill = translucent(color(markOf(one, place).token), AREA);
+      const below = filled[at - 1];
+      if (below === undefined) floor.set(place + shift, fill);
+      else bands.push({ series: [place + shift, below + shift], fill });
+    });
+  }
+  return { bands, floor };
+}
+
+/** Colours are hexadecimal. */
+const translucent = (hex: string, share: number): string =>
+  `${hex}${Math.round(share * 255)
+    .toString(16)
+    .padStart(2, "0")}`;
 
 // Steps between the ticks of counts: 1, 2, 5, 10 and so on.
 const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) =>

@@ -58,3 +58,10 @@ export function markOf(series: Series, place: number): Mark {
 export function isHatched(place: number): boolean {
   return place % 2 === 1;
 }
+
+/** The background of a layer that is no drawing. */
+export function fillOf(token: string, place: number): string {
+  if (!isHatched(place)) return `var(${token})`;
+  const light = `color-mix(in srgb, var(${token}) 35%, transparent)`;
+  return `repeating-linear-gradient(45deg, var(${token}) 0 2px, ${light} 2px 5px)`;
+}

@@ -2,11 +2,12 @@ import { Plus, X } from "lucide-react";
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { cohortOptions, nameOptions, useGroupTypes } from "@/filters";
-import type { Breakdown, Question } from "@/insights/question/model";
+import { type Breakdown, type Question, USUAL_LIMIT } from "@/insights/question/model";
 import type { Names } from "@/insights/question/sentence";
 import { useStableKeys } from "@/lib/hooks";
 import { Button, IconButton } from "@/ui/Button";
 import { Combobox, type OptionSource } from "@/ui/combobox";
+import { Checkbox } from "@/ui/Field";
 import { plainName } from "@/ui/properties";
 import { type Option, Select } from "@/ui/Select";
 import { words } from "@/words/insightsBuilder";
@@ -70,8 +71,37 @@ export function BreakdownList({ question, most, names, onChange, errorAt }: Prop
           </Button>
         </div>
       )}
+      {breakdowns.length > 0 && !areCohorts && <Limits question={question} onChange={onChange} />}
       {error && <p className="text-bad text-sm">{error}</p>}
     </fieldset>
+  );
+}
+
+const LIMITS = [5, 10, 25, 50, 100, 250, 500];
+
+/** How many values are shown, and what becomes of the rest. */
+function Limits({ question, onChange }: Pick<Props, "question" | "onChange">) {
+  const { breakdownLimit = USUAL_LIMIT, hidesOther } = question;
+  const limits = [...new Set([...LIMITS, breakdownLimit])].toSorted((a, b) => a - b);
+  return (
+    <div className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1">
+      <Select
+        isSnug
+        className="w-auto!"
+        aria-label={words.limit}
+        value={String(breakdownLimit)}
+        options={limits.map((one) => ({ value: String(one), label: words.atMost(one) }))}
+        onChange={(value) => onChange({ ...question, breakdownLimit: Number(value) })}
+      />
+      <Checkbox
+        label={words.hideOther}
+        checked={hidesOther ?? false}
+        onChange={(isHidden) => {
+          const { hidesOther: _, ...others } = question;
+          onChange(isHidden ? { ...others, hidesOther: true } : others);
+        }}
+      />
+    </div>
   );
 }
 
@@ -95,6 +125,7 @@ function BreakdownRow({ breakdown, names, isNew, onChange }: RowProps) {
     <div className="flex min-w-0 flex-1 flex-wrap gap-1.5">
       <Select
         isSnug
+        className="w-auto!"
         aria-label={words.breakdownKind}
         value={type === "group" ? `group:${groupTypeIndex ?? 0}` : type}
         options={kindOptions(types)}
@@ -117,7 +148,31 @@ function BreakdownRow({ breakdown, names, isNew, onChange }: RowProps) {
           autoFocus={isNew}
         />
       </div>
+      {!isCohort && property !== "" && <Bins breakdown={breakdown} onChange={onChange} />}
     </div>
+  );
+}
+
+const BINS = [4, 5, 10, 20];
+
+/** Numbers can be put into ranges, each with a number of its own. */
+function Bins({ breakdown, onChange }: Pick<RowProps, "breakdown" | "onChange">) {
+  const { bins, ...others } = breakdown;
+  const counts = [...new Set(bins === undefined ? BINS : [...BINS, bins])].toSorted(
+    (a, b) => a - b,
+  );
+  return (
+    <Select
+      isSnug
+      className="w-auto!"
+      aria-label={words.bins}
+      value={String(bins ?? "")}
+      options={[
+        { value: "", label: words.binsNone },
+        ...counts.map((one) => ({ value: String(one), label: words.binsOf(one) })),
+      ]}
+      onChange={(value) => onChange(value === "" ? others : { ...others, bins: Number(value) })}
+    />
   );
 }
 

@@ -18,6 +18,7 @@ import { Loaded } from "@/ui/States";
 import { words } from "@/words/insightsBuilder";
 import { Builder } from "./Builder";
 import { KindTabs } from "./KindTabs";
+import { QueryJson } from "./QueryJson";
 import { Result } from "./Result";
 import { ScopeBar } from "./ScopeBar";
 
@@ -40,7 +41,17 @@ export default function InsightPage() {
       resetScroll: false,
     });
   return (
-    <Page title={words.title}>
+    <Page
+      title={words.title}
+      actions={
+        kind.data && (
+          <QueryJson
+            query={kind.data.query(completed(state.question))}
+            onOpen={state.setQuestion}
+          />
+        )
+      }
+    >
       <KindTabs
         kinds={KINDS}
         selected={state.question.kind}

@@ -18,7 +18,7 @@ export const KINDS: readonly KindEntry[] = [
 export const entryOf = (name: KindName): KindEntry | undefined =>
   KINDS.find((one) => one.name === name);
 
-const kindQuery = (name: KindName) =>
+export const kindQuery = (name: KindName) =>
   queryOptions({
     queryKey: ["part", "insight kind", name],
     queryFn: () => {

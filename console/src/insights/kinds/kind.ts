@@ -74,8 +74,6 @@ export interface Kind {
   check: (question: Question, reading: Reading) => void;
   /** The question in the names of the API. */
   query: (question: Question) => Query;
-  /** The names of its queries: `TrendsQuery`. */
-  queryKind: string;
   /** The question of a query. Its series, options and whatever else it has. */
   read: (query: Query, reading: Reading) => Question;
   /** The whole sentence, without its full stop. */

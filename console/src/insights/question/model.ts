@@ -14,6 +14,16 @@ export const KIND_NAMES = [
 ] as const;
 export type KindName = (typeof KIND_NAMES)[number];
 
+/** The kinds of queries of the API. */
+export const QUERY_KINDS: Readonly<Record<KindName, string>> = {
+  trends: "TrendsQuery",
+  funnels: "FunnelsQuery",
+  retention: "RetentionQuery",
+  stickiness: "StickinessQuery",
+  lifecycle: "LifecycleQuery",
+  paths: "PathsQuery",
+};
+
 /** Events of a question: a line of a trend, a step of a funnel. */
 export interface Series {
   /** null: any event */

@@ -1,59 +1,159 @@
 import { useMemo } from "react";
-import { Bars, captionOf, colorsByValue, type Point, type Series, TimeSeries } from "@/charts";
-import { words as questionWords } from "@/words/insightsQuestion";
-import type { ResultProps } from "../kind";
+import {
+  Bars,
+  BigNumber,
+  captionOf,
+  colorsByValue,
+  NumbersTable,
+  Pie,
+  type Point,
+  rangeName,
+  type Series,
+  type SeriesColor,
+  TimeSeries,
+  TotalBars,
+  type TotalsProps,
+} from "@/charts";
+import { nameOfRange } from "@/ui/ranges";
+import { words } from "@/words/insightsTrends";
+import type { Asked, ResultProps } from "../kind";
 import { canOpen, placeOf } from "./behind";
 import { beginOf, daysOf, isPartial, type Line, readLines } from "./lines";
-import { optionsOf } from "./options";
-import { nameOfLine } from "./table";
+import { type Display, isOfTotals, optionsOf } from "./options";
+import { nameOfLine, trendsTable } from "./table";
+
+/** The chart of a trend, and its numbers as a table below. */
+export function TrendsResult(props: ResultProps) {
+  const { question, answer, isTile = false, onOpen } = props;
+  const { display, formulas } = optionsOf(question);
+  const lines = useMemo(() => readLines(answer.results), [answer.results]);
+  const colors = useMemo(() => colorsOf(lines), [lines]);
+  const open = (line: Line | undefined, index?: number) => {
+    if (line !== undefined && canOpen(line))
+      onOpen?.(placeOf(line, index === undefined ? undefined : line.days[index]));
+  };
+  const opens = onOpen !== undefined && lines.some(canOpen);
+  const shared = { ...props, lines, colors, opens, open };
+  const isWhole = isOfTotals(display);
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      {isWhole ? (
+        <WholeChart {...shared} display={display} />
+      ) : (
+        <TimeChart {...shared} display={display} />
+      )}
+      {!isTile && display !== "ActionsTable" && (
+        <NumbersTable
+          caption={words.numbers}
+          data={trendsTable(props)}
+          onOpen={
+            opens
+              ? (row, column) => (isWhole ? open(lines[row]) : open(lines[column - 1], row))
+              : undefined
+          }
+        />
+      )}
+      {formulas.length > 0 && <p className="text-ink-3 text-sm">{words.formulaHint}</p>}
+    </div>
+  );
+}
+
+interface ChartProps extends ResultProps {
+  display: Display;
+  lines: readonly Line[];
+  colors: ReadonlyMap<string, SeriesColor>;
+  opens: boolean;
+  open: (line: Line | undefined, index?: number) => void;
+}
 
 const HEIGHT = 300;
 
-/** The chart of a trend. */
-export function TrendsResult({ question, answer, onOpen, height = HEIGHT }: ResultProps) {
-  const { display } = optionsOf(question);
-  const lines = useMemo(() => readLines(answer.results), [answer.results]);
-  const times = useMemo(
-    () => daysOf(lines).map((day) => beginOf(day, answer.zone)),
-    [lines, answer.zone],
-  );
-  const series = useMemo(() => seriesOfLines(lines), [lines]);
+function TimeChart({ lines, colors, ...props }: ChartProps) {
+  const { question, answer, display, height = HEIGHT } = props;
+  const { zone } = answer;
   const { interval } = question;
+  const times = useMemo(() => daysOf(lines).map((day) => beginOf(day, zone)), [lines, zone]);
+  const series = useMemo(() => seriesOfLines(lines, colors), [lines, colors]);
   const partial = isPartial(lines);
-  const open = ({ index, series: one }: Point) => {
-    const line = lines.find(({ key }) => key === one.key);
-    if (line !== undefined && canOpen(line)) onOpen?.(placeOf(line, line.days[index]));
-  };
-  const what = [...new Set(lines.map(({ name }) => name))].slice(0, NAMED).join(", ");
   const chart = {
-    caption: captionOf(what || questionWords.allEvents, times, interval, {
-      zone: answer.zone,
-      isPartial: partial,
-    }),
+    caption: captionOf(whatOf(lines), times, interval, { zone, isPartial: partial }),
     times,
     series,
     interval,
-    zone: answer.zone,
+    zone,
     isPartial: partial,
     fileName: "trend",
     height,
-    ...(onOpen !== undefined && lines.some(canOpen) && { onOpen: open }),
+    ...(props.opens && {
+      onOpen: ({ index, series: one }: Point) =>
+        props.open(
+          lines.find(({ key }) => key === one.key),
+          index,
+        ),
+    }),
   };
-  return display === "ActionsBar" ? <Bars {...chart} /> : <TimeSeries {...chart} />;
+  if (display === "ActionsBar") return <Bars {...chart} />;
+  if (display === "ActionsUnstackedBar") return <Bars {...chart} isGrouped />;
+  return <TimeSeries {...chart} isStacked={display === "ActionsAreaGraph"} />;
+}
+
+function WholeChart({ lines, colors, display, ...props }: ChartProps) {
+  const chart: TotalsProps = {
+    caption: words.whole(whatOf(lines), periodOf(props)),
+    totals: lines.map((line, place) => ({
+      key: line.key,
+      name: nameOfLine(line),
+      value: line.total ?? 0,
+      isPrevious: line.isPrevious,
+      color: colors.get(line.name) ?? (((place % 10) + 1) as SeriesColor),
+    })),
+    fileName: "trend",
+    onOpen: props.opens ? (place) => props.open(lines[place]) : undefined,
+  };
+  if (display === "BoldNumber") return <BigNumber {...chart} />;
+  if (display === "ActionsPie") return <Pie {...chart} />;
+  if (display === "ActionsTable")
+    return (
+      <NumbersTable
+        caption={chart.caption}
+        data={trendsTable(props)}
+        onOpen={props.opens ? (row) => props.open(lines[row]) : undefined}
+      />
+    );
+  return <TotalBars {...chart} />;
+}
+
+function periodOf({ question, answer }: Asked): string {
+  const { from, to } = question.dates;
+  const isFixed = from?.startsWith("20") && to?.startsWith("20");
+  if (!isFixed) return nameOfRange(question.dates);
+  return rangeName(
+    beginOf(from ?? "", answer.zone),
+    beginOf(to ?? "", answer.zone),
+    "day",
+    answer.zone,
+  );
 }
 
 // Names in a caption.
 const NAMED = 3;
 
+function whatOf(lines: readonly Line[]): string {
+  const names = [...new Set(lines.map(({ name }) => name))];
+  const named = names.slice(0, NAMED).join(", ");
+  return names.length > NAMED ? words.andMore(named, names.length - NAMED) : named;
+}
+
 /** Values of a breakdown have a colour of their own; a line and its previous period share one. */
-function seriesOfLines(lines: readonly Line[]): Series[] {
-  const isBroken = lines.some(({ value }) => value !== undefined);
-  const colors = colorsByValue(lines.map(({ name }) => name));
-  const places = [...new Set(lines.map(({ name }) => name))];
+function colorsOf(lines: readonly Line[]): ReadonlyMap<string, SeriesColor> {
+  const names = [...new Set(lines.map(({ name }) => name))];
+  if (lines.some(({ value }) => value !== undefined)) return colorsByValue(names);
+  return new Map(names.map((name, place) => [name, ((place % 10) + 1) as SeriesColor]));
+}
+
+function seriesOfLines(lines: readonly Line[], colors: ReadonlyMap<string, SeriesColor>): Series[] {
   return lines.map((line) => {
-    const color = isBroken
-      ? colors.get(line.name)
-      : (((places.indexOf(line.name) % 10) + 1) as NonNullable<Series["color"]>);
+    const color = colors.get(line.name);
     return {
       key: line.key,
       name: nameOfLine(line),

@@ -4,10 +4,11 @@ import { BREAKDOWNS_MAX, letterOf, type Question } from "@/insights/question/mod
 import { words } from "@/words/insightsTrends";
 import type { Asked, Kind, Uses } from "../kind";
 import { behindTrend } from "./behind";
-import { readLines } from "./lines";
-import { isOfTotals, optionsOf, readOptions } from "./options";
-import { QUERY_KIND, readTrendsQuery, trendsQuery } from "./query";
+import { isOther, readLines } from "./lines";
+import { canCompare, isOfTotals, optionsOf, readOptions } from "./options";
+import { readTrendsQuery, trendsQuery } from "./query";
 import { trendsSentence } from "./sentence";
+import { TrendsFields } from "./TrendsFields";
 import { TrendsResult } from "./TrendsResult";
 import { TrendsView } from "./TrendsView";
 import { trendsTable } from "./table";
@@ -16,13 +17,13 @@ const SERIES_MAX = 26;
 
 export const kind: Kind = {
   name: "trends",
-  queryKind: QUERY_KIND,
   uses: usesOf,
   check: ({ options }, reading) => void readOptions(options.trends ?? {}, reading),
   query: trendsQuery,
   read: readTrendsQuery,
   sentence: trendsSentence,
   missing,
+  Fields: TrendsFields,
   View: TrendsView,
   Result: TrendsResult,
   table: trendsTable,
@@ -31,6 +32,7 @@ export const kind: Kind = {
 };
 
 function usesOf(question: Question): Uses {
+  const { display } = optionsOf(question);
   return {
     series: {
       least: 1,
@@ -41,21 +43,24 @@ function usesOf(question: Question): Uses {
       mark: letterOf,
     },
     breakdowns: BREAKDOWNS_MAX,
-    intervals: isOfTotals(optionsOf(question).display) ? [] : INTERVALS,
-    compares: true,
+    intervals: isOfTotals(display) ? [] : INTERVALS,
+    compares: canCompare(display),
   };
 }
 
-function missing({ series }: Question): string | null {
+function missing(question: Question): string | null {
+  const { series } = question;
   if (series.length === 0) return words.noSeries;
   const without = series.findIndex(
     ({ math, mathProperty }) => isOfProperty(math) && mathProperty === undefined,
   );
-  return without < 0 ? null : words.noProperty(letterOf(without));
+  if (without >= 0) return words.noProperty(letterOf(without));
+  const isBlank = optionsOf(question).formulas.some(({ text }) => text.trim() === "");
+  return isBlank ? words.noFormula : null;
 }
 
 function note({ question, answer }: Asked): string | null {
   if (question.breakdowns.length === 0 || answer.beside.hasMore !== true) return null;
   const values = readLines(answer.results).filter((line) => !line.isPrevious && line.order === 0);
-  return words.shownOthers(values.length - 1);
+  return words.shownOthers(values.filter(({ value }) => !isOther(value)).length);
 }

@@ -1,6 +1,6 @@
-import type { Interval } from "@/charts";
 import { entriesOf } from "@/lib/trends";
 import { fromLocal } from "@/ui/zonedTime";
+import { words } from "@/words/insightsTrends";
 
 /** The value of a breakdown as the server names it: of several properties a list. */
 export type Value = string | number | readonly string[];
@@ -35,7 +35,7 @@ export function readLines(results: unknown): Line[] {
     const value = breakdownValue(entry.breakdown_value);
     return {
       key: JSON.stringify([isPrevious ? "-" : "+", action === null, order, value ?? null]),
-      name: String(entry.label),
+      name: nameOf(String(entry.label), value),
       order,
       isFormula: action === null,
       value,
@@ -46,6 +46,27 @@ export function readLines(results: unknown): Line[] {
       unfinished: Number(entry.incomplete ?? 0),
     };
   });
+}
+
+// Values that are no texts. source: the server's fanion/insights/sql/compiler.py
+const NONE = "$$_posthog_breakdown_null_$$";
+const OTHER = "$$_posthog_breakdown_other_$$";
+const LABELS: Readonly<Record<string, readonly [theirs: string, ours: string]>> = {
+  [NONE]: ["None (i.e. no value)", words.noValue],
+  [OTHER]: ["Other (i.e. all remaining values)", words.otherValues],
+};
+
+export const isOther = (value: Value | undefined): boolean =>
+  [value].flat().every((one) => one === OTHER);
+
+/** Return the label of the server with plain words for its values. Those of cohorts are names. */
+function nameOf(label: string, value: Value | undefined): string {
+  if (value === undefined) return label;
+  const all = isOther(value) ? [OTHER] : [value].flat().map(String);
+  const theirs = all.map((one) => LABELS[one]?.[0] ?? one).join("::");
+  if (!label.endsWith(theirs)) return label;
+  const ours = all.map((one) => LABELS[one]?.[1] ?? (one === "" ? words.emptyValue : one));
+  return label.slice(0, label.length - theirs.length) + ours.join(words.between);
 }
 
 function breakdownValue(found: unknown): Value | undefined {
@@ -69,9 +90,4 @@ export const isPartial = (lines: readonly Line[]): boolean =>
 export function beginOf(day: string, zone: string): Date {
   const local = day.length > 10 ? day.slice(0, 16).replace(" ", "T") : `${day}T00:00`;
   return fromLocal(local, zone) ?? new Date(`${local}Z`);
-}
-
-/** Return the interval that the days of an answer have. */
-export function intervalOf(question: { interval: Interval }): Interval {
-  return question.interval;
 }

@@ -74,11 +74,10 @@ function readFormulas(given: Given, reading: Reading): Formula[] {
       });
     });
   const formulas = reading.list(joined(PLACE, "formulas"), given.formulas);
-  const all = formulas.length > 0 ? formulas : [given.formula ?? ""];
-  return all.flatMap((one) => {
-    const text = reading.text(joined(PLACE, "formula"), one);
-    return text === undefined ? [] : [{ text }];
-  });
+  if (formulas.length > 0)
+    return formulas.map((one) => ({ text: reading.text(joined(PLACE, "formulas"), one) ?? "" }));
+  const text = reading.text(joined(PLACE, "formula"), given.formula);
+  return text === undefined ? [] : [{ text }];
 }
 
 export function writeOptions({ display, formulas, smoothing }: TrendOptions): Given {
@@ -92,6 +91,9 @@ export function writeOptions({ display, formulas, smoothing }: TrendOptions): Gi
     smoothingIntervals: smoothing === 1 ? undefined : smoothing,
   });
 }
+
+/** Return whether two periods can be drawn: shares of a whole have no place for another whole. */
+export const canCompare = (display: Display): boolean => display !== "ActionsPie";
 
 export const optionsOf = ({ options }: Question): TrendOptions => readOptions(options.trends ?? {});
 

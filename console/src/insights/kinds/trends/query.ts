@@ -1,4 +1,4 @@
-import type { Question } from "@/insights/question/model";
+import { QUERY_KINDS, type Question } from "@/insights/question/model";
 import type { Reading } from "@/insights/question/reading";
 import {
   breakdownParts,
@@ -10,19 +10,19 @@ import {
   seriesParts,
 } from "@/insights/question/wire";
 import { present } from "@/lib/searchParams";
-import { optionsOf, readOptions, writeOptions } from "./options";
-
-export const QUERY_KIND = "TrendsQuery";
+import { canCompare, isOfTotals, optionsOf, readOptions, writeOptions } from "./options";
 
 export function trendsQuery(question: Question): Query {
-  const options = writeOptions(optionsOf(question));
+  const own = optionsOf(question);
+  const isWhole = isOfTotals(own.display);
+  const options = writeOptions({ ...own, smoothing: isWhole ? 1 : own.smoothing });
   return {
-    kind: QUERY_KIND,
+    kind: QUERY_KINDS.trends,
     series: seriesParts(question),
     interval: question.interval,
     ...scopeParts(question),
     ...breakdownParts(question),
-    ...compareParts(question),
+    ...(canCompare(own.display) ? compareParts(question) : {}),
     ...present({ trendsFilter: Object.keys(options).length === 0 ? undefined : options }),
   };
 }

@@ -15,7 +15,7 @@ import {
 } from "@/insights/question/sentence";
 import { words as shared } from "@/words/insightsQuestion";
 import { words } from "@/words/insightsTrends";
-import { isOfTotals, optionsOf } from "./options";
+import { canCompare, isOfTotals, optionsOf } from "./options";
 
 type Parts = readonly SentencePart[];
 
@@ -35,7 +35,7 @@ export function trendsSentence(question: Question, names: Names): Parts {
     periodParts(question),
     whereParts(question.filters, names),
     breakdownParts(question, names),
-    compareParts(question),
+    canCompare(options.display) ? compareParts(question) : [],
     testParts(question),
   ]);
 }
