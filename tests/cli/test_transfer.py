@@ -12,13 +12,13 @@ from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from fanion.cli.app import app
-from fanion.cli.transfer import DOCUMENT_BYTES_MAX
 from fanion.db.engine import open_records
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import feature_flags, flag_versions
 from fanion.projects import admin_store
 from fanion.projects.admin_store import Installation
 from fanion.runtime.clock import utc_now
+from fanion.transfer.document import DOCUMENT_BYTES_MAX
 from tests.support.management import quick_hash
 
 Json = dict[str, Any]

@@ -25,8 +25,13 @@ from tests.support.management import add_key, add_member
 _elsewhere = count(1)
 
 READS = frozenset({"GET"})
-# Objects that concern only the caller need a key without scopes, or a session.
-UNRESTRICTED = ("/api/personal_api_keys/", "/api/sessions/")
+# Objects that concern only the caller, and whole projects, need a key without scopes, or a session.
+UNRESTRICTED = (
+    "/api/personal_api_keys/",
+    "/api/sessions/",
+    "/api/projects/{project_id}/export/",
+    "/api/projects/{project_id}/import/",
+)
 SIGN_OUT = "POST /api/logout/"
 
 # The scope's object, by the first part of the path after the project.
@@ -96,6 +101,8 @@ ADMINISTRATORS_ONLY: dict[str, Json] = {
     "PATCH /api/projects/{project_id}/": {},
     "DELETE /api/projects/{project_id}/": {},
     "PATCH /api/projects/{project_id}/reset_token/": {},
+    "GET /api/projects/{project_id}/export/": {},
+    "POST /api/projects/{project_id}/import/": {},
     "POST /api/projects/{project_id}/secret_key/": {},
     "DELETE /api/projects/{project_id}/secret_key/": {},
     "PATCH /api/organizations/{organization}/members/{user_uuid}/": {"level": 1},
@@ -170,6 +177,8 @@ NEEDS_FRESH_SIGN_IN = {
     "DELETE /api/personal_api_keys/{key_id}/",
     "DELETE /api/projects/{project_id}/",
     "PATCH /api/projects/{project_id}/reset_token/",
+    "GET /api/projects/{project_id}/export/",
+    "POST /api/projects/{project_id}/import/",
     "POST /api/projects/{project_id}/secret_key/",
     "DELETE /api/projects/{project_id}/secret_key/",
     "PATCH /api/organizations/{organization}/members/{user_uuid}/",

@@ -209,7 +209,8 @@ async def test_a_json_body_refers_to_the_form_that_it_is_not(document: Json) -> 
         operation["requestBody"]["content"]
         for item in document["paths"].values()
         for operation in item.values()
-        if "multipart/form-data" in operation.get("requestBody", {}).get("content", {})
+        if {"multipart/form-data", "application/json"}
+        <= operation.get("requestBody", {}).get("content", {}).keys()
     ]
 
     assert len(bodies) == 3

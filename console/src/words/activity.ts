@@ -54,6 +54,7 @@ const fields = {
 const activities = {
   people_merged_into: "merged other people into the person",
   exported: "downloaded all data of the person",
+  exported_project: "downloaded an export of the project",
   logged_in: "signed in",
   login_failed: "failed to sign in",
   logged_out: "signed out",

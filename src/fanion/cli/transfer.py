@@ -30,6 +30,7 @@ from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore
 from fanion.runtime.clock import utc_now
 from fanion.transfer.document import (
+    DOCUMENT_BYTES_MAX,
     SECTIONS,
     Document,
     DocumentError,
@@ -40,9 +41,6 @@ from fanion.transfer.export_store import export_project as read_export
 from fanion.transfer.importing.importer import import_document
 from fanion.transfer.report import RESULTS, ObjectOutcome, Report
 
-# Enough for three million distinct ids of cohort members. Decoded it takes up to eight times as
-# much.
-DOCUMENT_BYTES_MAX = 128 * 1024**2
 LINES_SHOWN = 200
 COHORT_MEMBER = "cohort member"
 # The kinds of objects that the progress bar counts. Tiles and members of roles are part of another

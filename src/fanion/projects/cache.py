@@ -164,8 +164,8 @@ class Projects:
         self._forget_reads()
         self._replace_cached(project_id, None)
 
-    def forget_deleted(self, project_id: int) -> None:
-        """Forget a project that this process has deleted, and tell everybody who keeps it."""
+    def forget_everywhere(self, project_id: int) -> None:
+        """Forget a project that was deleted or changed as a whole, and tell who else keeps it."""
         self.forget(project_id)
         self._bus.publish(Topic.PROJECT, project_id)
 

@@ -342,7 +342,7 @@ async def test_what_cannot_be_read_is_an_error_and_not_the_end(
 
 def test_its_memory_has_a_limit() -> None:
     program = (
-        "from fanion.flags.preview.change_main import limit_memory\n"
+        "from fanion.processes.limits import limit_memory\n"
         "limit_memory(512 * 1024 ** 2)\n"
         "bytearray(1024 ** 3)\n"
     )

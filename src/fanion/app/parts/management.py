@@ -84,7 +84,10 @@ from fanion.projects.problems_api import ProblemsApi
 from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
 from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
+from fanion.runtime.change_bus import Topic
 from fanion.server.asgi_bridge import AsgiApp
+from fanion.transfer.api import ProjectTransferApi
+from fanion.transfer.task_client import ProjectTransfers
 from fanion.web.link_pages import InvitePage, LinkPage
 from fanion.web.management import Management, management_app
 from fanion.webhooks.api import WebhooksApi
@@ -104,6 +107,7 @@ CONTROLLERS = (
     SignupApi,
     FlagsApi,
     RoleAccessApi,
+    ProjectTransferApi,
     OrganizationsApi,
     MembersApi,
     InvitesApi,
@@ -221,6 +225,9 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
         "secret_keys": flags.secret_keys,
         "blast_radius": blast_radius,
         "previews": previews,
+        "transfers": ProjectTransfers(
+            records, settings.records_url, str(settings.data), partial(_imported, server)
+        ),
         "webhooks": WebhookService(WebhookStore(records), settings.webhooks_allow_private),
         "sign_in": server.accounts.sign_in,
         "signup": Signup(
@@ -238,6 +245,14 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
         ),
         "invite_pages": InvitePage(),
     }
+
+
+def _imported(server: Server, project_id: int) -> None:
+    """Let this process use what another one has imported into a project."""
+    flags = server.public.flags
+    flags.projects.forget_everywhere(project_id)
+    flags.bus.publish(Topic.GROUP_TYPES, project_id)  # and, by that, of its flags
+    server.questions.cohorts.wake()
 
 
 def _rights_changed(server: Server, user_id: int) -> None:

@@ -7,9 +7,7 @@ is computed at a time; the process ends with its channel to the server.
 
 import asyncio
 import os
-import resource
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import suppress
 from typing import assert_never
 
 import uvloop
@@ -31,6 +29,7 @@ from fanion.flags.preview.change import (
     compile_version,
 )
 from fanion.processes.channel import Channel, socket_to_parent
+from fanion.processes.limits import limit_memory
 
 # Limit of the address space, of which 290 MB are usual. Beyond it allocation fails, and so does the
 # question.
@@ -131,14 +130,6 @@ class _Process:
         """Send the answer, even to a question that was cancelled before it began."""
         is_abandoned = computing.cancelled()
         self._channel.send(Failed("abandoned") if is_abandoned else computing.result())
-
-
-def limit_memory(bytes_max: int) -> None:
-    """Limit the address space of this process, if the system supports it."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    is_lower = hard == resource.RLIM_INFINITY or bytes_max < hard
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (bytes_max if is_lower else hard, hard))
 
 
 async def main() -> None:

@@ -45,7 +45,7 @@ class ProjectDeletions:
         events = await self.count_events(by.project_id)
         async with self.records.write() as connection:
             contents = await connection.run_sync(begin_deletion, by, by.project_id, events)
-        self.projects.forget_deleted(by.project_id)
+        self.projects.forget_everywhere(by.project_id)
         self.secret_keys.keys_changed(by.project_id)
         self.begun()
         return contents
