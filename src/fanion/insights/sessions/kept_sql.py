@@ -35,7 +35,7 @@ _TOUCHED: Final = """(project_id, toDate32(timestamp)) IN (
 def write_statement() -> str:
     """Return the statement that writes the rows of the sessions touched in `run`."""
     once = CountedOnce(by_key=False)
-    sessions = Sessions(Bindings(), "1", Reach("", "", whole=True), once)
+    sessions = Sessions(Bindings(), "1", Reach("", "", "", whole=True), once)
     sessions.column("who", "person_id")
     sessions.column("is_view", _IS_VIEW)
     sessions.aggregate("views", once.count("is_view"))

@@ -5,7 +5,7 @@ from typing import Final
 
 from fanion.events.storage.copies_sql import CountedOnce
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.sessions.sql import AROUND, SESSION_ID, Reach, Sessions
+from fanion.insights.sessions.sql import AROUND, SESSION_ID, Reach, Sessions, first_id
 from fanion.properties.bindings import Bindings, DedicatedColumns, micros
 from fanion.properties.filters import Node
 
@@ -46,7 +46,7 @@ class SessionSource:
         self._once = once
         self._columns = columns
         self._span: DateRange | None = None
-        self._bounds: tuple[str, str] | None = None
+        self._bounds: tuple[str, str, str] | None = None
 
     def widen(self, span: DateRange) -> None:
         """Add a range whose events the statement reads."""
@@ -84,14 +84,16 @@ class SessionSource:
         bounds = self._bounds or (
             self._bindings.add("since of sessions", "Int64"),
             self._bindings.add("until of sessions", "Int64"),
+            self._bindings.add("first id of sessions", "String"),
         )
         self._bounds = bounds
         self._bind(*bounds)
-        since, until = (f"fromUnixTimestamp64Micro({bound}, 'UTC')" for bound in bounds)
-        return Reach(since, until, self._whole)
+        since, until = (f"fromUnixTimestamp64Micro({bound}, 'UTC')" for bound in bounds[:2])
+        return Reach(since, until, bounds[2], self._whole)
 
-    def _bind(self, since: str, until: str) -> None:
+    def _bind(self, *bounds: str) -> None:
         span = _EVER if self._span is None else self._span
-        for bound, moment in ((since, span.start - AROUND), (until, span.end + AROUND)):
-            name = bound[1:].partition(":")[0]
-            self._bindings.values[name] = micros(moment)
+        since, until = span.start - AROUND, span.end + AROUND
+        values = (micros(since), micros(until), first_id(since))
+        for bound, value in zip(bounds, values, strict=True):
+            self._bindings.values[bound[1:].partition(":")[0]] = value

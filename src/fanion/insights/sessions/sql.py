@@ -22,7 +22,7 @@ from fanion.insights.sessions.fields import (
     URL_FIELDS,
     URL_PARTS,
 )
-from fanion.properties.bindings import NO_COLUMNS, Bindings, DedicatedColumns
+from fanion.properties.bindings import NO_COLUMNS, Bindings, DedicatedColumns, micros
 from fanion.properties.condition_sql import value_condition
 from fanion.properties.filters import ConditionGroup, Node, Property
 
@@ -51,9 +51,7 @@ _SESSIONS = """
 """
 
 # A UUID of version 7 says when its session began, which may be before the time that is read: it is
-# less than the first one of that time, of which these are the first 13 characters.
-_FIRST_ID = """concat(substring({digits}, 1, 8), '-', substring({digits}, 9, 4))"""
-_DIGITS = "leftPad(lower(hex(greatest(toUnixTimestamp64Milli({since}), 0))), 12, '0')"
+# less than the first one of that time.
 # With capital letters an id may only seem to be less, which costs time and no session.
 _IS_OLDER = "substring({id}, 15, 1) = '7' AND {id} < {first_id}"
 _IS_LONG = """dateDiff('second', {started}, {ended}) >= {long_s}
@@ -81,6 +79,12 @@ _IS_READ = "timestamp >= {since} AND timestamp < {until}"
 INCOMPLETE_SESSION: Final = 395
 
 
+def first_id(moment: datetime) -> str:
+    """Return the first 13 characters of the UUIDs of version 7 that are made at a time."""
+    digits = f"{max(micros(moment) // 1000, 0):012x}"
+    return f"{digits[:8]}-{digits[8:]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """The time range from which sessions are read.
@@ -90,17 +94,20 @@ class Reach:
 
     Attributes:
         since: An expression, like `until`.
+        first_id: An expression of what `first_id` returns for `since`.
         whole: Whether all events of long sessions are read.
     """
 
     since: str
     until: str
+    first_id: str
     whole: bool
 
     @classmethod
     def around(cls, span: DateRange, bindings: Bindings, whole: bool) -> "Reach":
         since, until = span.start - AROUND, span.end + AROUND
-        return cls(bindings.time(since), bindings.time(until), whole)
+        first = bindings.text(first_id(since))
+        return cls(bindings.time(since), bindings.time(until), first, whole)
 
     def is_read(self, project: str, session: str = SESSION_ID) -> str:
         """Return the condition that an event is in this range, or in a long session seen in it.
@@ -141,8 +148,7 @@ class Reach:
         return "1" if self.whole else f"throwIf({self._is_older(session)}) = 0"
 
     def _is_older(self, session: str) -> str:
-        first_id = _FIRST_ID.format(digits=_DIGITS.format(since=self.since))
-        return _IS_OLDER.format(id=session, first_id=first_id)
+        return _IS_OLDER.format(id=session, first_id=self.first_id)
 
     def _is_long(self, session: str, started: str, ended: str) -> str:
         around_s, long_s = (int(time.total_seconds()) for time in (AROUND, LONG))

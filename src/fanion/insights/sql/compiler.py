@@ -234,6 +234,17 @@ class Compiler:
         """Return SQL for an event property as text, empty when it is null or absent."""
         return event_text(key, self.bindings, self.context.columns)
 
+    def text_and_check(self, key: str) -> tuple[str, str]:
+        """Return SQL for an event property as `text` does, and a condition on the row.
+
+        The text is right for the rows that a statement with this condition returns. The engine
+        groups by the distinct values of a column, where `text` is plain.
+        """
+        own = self.context.columns.checked(key)
+        if own is None:
+            return self.text(key), "1"
+        return f"ifNull({own[0]}, '')", f"{own[1]} = 0"
+
     def shown_text(self, key: str, rows: str, columns: DedicatedColumns = NO_COLUMNS) -> str:
         """Return SQL for a property as a breakdown value, empty when it is null or absent.
 

@@ -24,8 +24,6 @@ _ROWS = """
    ARRAY JOIN whos AS who, arrayEnumerate(whos) AS place
    WHERE {is_counted}
 """
-# Stands for whether a session was a bounce if that is not judged.
-UNJUDGED = "CAST(NULL, 'Nullable(UInt8)')"
 
 
 class CountedSessions:
@@ -54,7 +52,7 @@ class CountedSessions:
         began = f"started >= {since} AND started < {until}"
         now = compiler.context.now
         fulfils = "1" if of_sessions is None else self.sessions.condition(of_sessions, now)
-        self.is_counted = f"{began} AND {fulfils}"
+        self.is_counted, self._fulfils = f"{began} AND {fulfils}", fulfils
         conditions = [
             f"timestamp >= {since}",
             f"timestamp < {until}",
@@ -69,7 +67,8 @@ class CountedSessions:
     def rows(self, is_previous: int, columns: Mapping[str, str]) -> str:
         """Return a row for each session and person who viewed something.
 
-        Columns: is_previous, who, place, views, conversions, converted, and `columns`.
+        Columns: is_previous, who, place, views, and `columns`; with a goal, conversions and
+        converted.
         """
         aggregate, count = self.sessions.aggregate, self.sessions.once.count
         views = aggregate("views", count("is_view"))
@@ -79,8 +78,13 @@ class CountedSessions:
             is_previous=is_previous,
             columns=",\n         ".join(f"{text} AS {name}" for name, text in shown.items()),
             sessions=self._text(),
-            is_counted=self.is_counted,
+            is_counted=self._fulfils if self._is_only_kept else self.is_counted,
         )
+
+    @property
+    def _is_only_kept(self) -> bool:
+        """Return whether all rows are kept ones, which are read by when they began."""
+        return self._kept is not None and not self._kept.read
 
     def _text(self) -> str:
         if self._kept is None:
@@ -89,7 +93,7 @@ class CountedSessions:
 
     def _conversions(self) -> Mapping[str, str]:
         if self._goal is None:
-            return {"conversions": "toUInt64(0)", "converted": "0"}
+            return {}
         self.sessions.column("is_goal", f"({self._goal})")
         aggregate, count = self.sessions.aggregate, self.sessions.once.count
         times = aggregate("conversion_count", count("is_goal"))

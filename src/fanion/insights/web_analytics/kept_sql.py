@@ -54,8 +54,7 @@ _ROWS: Final = """
       FROM session_rows FINAL
      WHERE {project}
        AND started >= {since}
-       AND started < {until}
-       AND session_id NOT IN ({read})"""
+       AND started < {until}"""
 _OF_READ: Final = "{project} AND {session} IN ({read}) AND {is_day}"
 # Ids are passed on as hexadecimal digits, because they may be any bytes.
 _READ: Final = "SELECT unhex(arrayJoin({ids}))"
@@ -127,16 +126,16 @@ def kept_text(sessions: Sessions, project: str, span: DateRange, kept: KeptRows)
         project: The condition on the project.
     """
     bind = sessions.bindings
-    read = _read(bind, kept.read)
     rows = _ROWS.format(
         names=",\n           ".join(sessions.names),
         project=project,
         since=bind.time(span.start),
         until=bind.time(span.end),
-        read=read,
     )
     if not kept.read:
         return rows
+    read = _read(bind, kept.read)
+    rows += f"\n       AND session_id NOT IN ({read})"
     is_day = "1"
     if kept.days is not None:
         is_day = f"toDate32(timestamp) IN {bind.add(list(kept.days), 'Array(Date32)')}"

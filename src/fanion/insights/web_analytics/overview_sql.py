@@ -22,12 +22,12 @@ _OVERVIEW = """
          sumIf(seconds, place = 1),
          countIf(place = 1 AND ifNull(bounce, 0)),
          countIf(place = 1 AND isNotNull(bounce)),
-         sumIf(conversions, place = 1),
-         uniqExactIf(actor, converted)
+         {conversions}
     FROM ({counted}) AS counted
 GROUP BY is_previous
 """
-_COLUMNS = ("is_previous", "place", "views", "conversions", "converted", "seconds", "bounce")
+_CONVERSIONS = "sumIf(conversions, place = 1), uniqExactIf(actor, converted)"
+_COLUMNS = ("is_previous", "place", "views", "seconds", "bounce")
 
 
 def overview_statement(
@@ -47,7 +47,12 @@ def overview_statement(
         _rows(CountedSessions(compiler, query, span, goal, kept), index)
         for index, span in enumerate(spans)
     )
-    return compiler.statement(_OVERVIEW.format(counted=compiler.resolved(rows, _COLUMNS)))
+    of_goal = () if goal is None else ("conversions", "converted")
+    text = _OVERVIEW.format(
+        conversions="0, 0" if goal is None else _CONVERSIONS,
+        counted=compiler.resolved(rows, (*_COLUMNS, *of_goal)),
+    )
+    return compiler.statement(text)
 
 
 def _rows(counted: CountedSessions, is_previous: int) -> str:

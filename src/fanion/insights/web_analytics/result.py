@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from fanion.insights.web_analytics.event_rows_sql import LISTS
 from fanion.insights.web_analytics.query import (
     Column,
     WebBreakdown,
@@ -16,7 +17,6 @@ from fanion.insights.web_analytics.query import (
     WebOverviewQuery,
     WebStatsTableQuery,
 )
-from fanion.insights.web_analytics.table_sql import LISTS
 
 Unit = Literal["unit", "duration_s", "percentage"]
 Row = Sequence[Any]

@@ -28,7 +28,8 @@ from fanion.insights.web_analytics.query import (
     WebStatsTableQuery,
 )
 from fanion.insights.web_analytics.result import goals_answer, overview_answer, stats_answer
-from fanion.insights.web_analytics.table_sql import Table, table_of, table_statement
+from fanion.insights.web_analytics.table_sql import table_statement
+from fanion.insights.web_analytics.tables import Table, table_of
 
 
 async def calculate_web_overview(

@@ -7,24 +7,16 @@ Source: insights.md, section 11.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from fanion.events.storage.copies_sql import CountedOnce
-from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.insights.dates.intervals import DateRange
-from fanion.insights.parsing.path_cleaning import Cleaning
-from fanion.insights.sessions.sql import SESSION_ID, Reach, Sessions
 from fanion.insights.sql.compiler import Compiler, SqlContext, Statement
-from fanion.insights.web_analytics.counted_sql import UNJUDGED, CountedSessions
+from fanion.insights.web_analytics.counted_sql import CountedSessions
+from fanion.insights.web_analytics.event_rows_sql import clean_path, event_columns, event_rows
 from fanion.insights.web_analytics.kept_sql import KeptRows
-from fanion.insights.web_analytics.query import (
-    Column,
-    Ordering,
-    WebBreakdown,
-    WebQuery,
-    WebStatsTableQuery,
-)
+from fanion.insights.web_analytics.query import Column, WebQuery
+from fanion.insights.web_analytics.tables import SESSION_FIELDS, Table
 
 # Has each figure beside that of the previous range.
 _STATS = """
@@ -46,121 +38,16 @@ _SESSION_FIGURES: Final[Mapping[Column, str]] = {
     "unique_conversions": "uniqExactIf(actor, converted AND {when})",
     "conversion_rate": _RATE,
 }
-_SESSION_COLUMNS: Final = (
-    *("is_previous", "value", "place", "views", "conversions", "converted", "bounce"),
-)
 _EVENT_FIGURES: Final[Mapping[Column, str]] = {
-    "visitors": "uniqExactIf(actor, is_view AND {when})",
+    "visitors": "uniqExactIf(actor, {is_view} AND {when})",
     "views": "{views}",
     "bounce_rate": "sumIf(bounced, {when}) / sumIf(judged, {when})",
     "total_conversions": "{goals}",
-    "unique_conversions": "uniqExactIf(actor, is_goal AND {when})",
+    "unique_conversions": "uniqExactIf(actor, {is_goal} AND {when})",
     "conversion_rate": _RATE,
-}
-_EVENT_COLUMNS: Final = (
-    *("is_previous", "value", "uuid", "is_view", "is_goal", "bounced", "judged"),
-)
-_EVENTS = """
-  SELECT {is_previous} AS is_previous,
-         {value} AS value,
-         {who} AS who,
-         uuid,
-         1 AS is_view,
-         {is_goal} AS is_goal,
-         0 AS bounced,
-         0 AS judged
-    FROM {events}
-   WHERE {where}
-     AND {session_id} != ''
-     AND {is_recent}
-     AND {session_id} GLOBAL NOT IN (
-         SELECT {session_id}
-           FROM events
-          WHERE {project}
-            AND {is_read}
-            AND timestamp < {since})
-"""
-# A session counts for each value that its events have; with pages, only for the one it began with.
-_BOUNCES = """
-  SELECT {is_previous} AS is_previous,
-         arrayJoin({values}) AS value,
-         {no_person} AS who,
-         {no_person} AS uuid,
-         0 AS is_view,
-         0 AS is_goal,
-         ifNull({bounce}, 0) AS bounced,
-         isNotNull({bounce}) AS judged
-    FROM ({sessions}) AS sessions
-   WHERE {is_counted}
-     AND notEmpty(own_values)
-"""
-
-_EVENT_PROPERTIES: Final[dict[WebBreakdown, str]] = {
-    "Page": "$pathname",
-    "ScreenName": "$screen_name",
-    "Browser": "$browser",
-    "OS": "$os",
-    "DeviceType": "$device_type",
-    "Country": "$geoip_country_code",
-    "Language": "$browser_language",
-}
-# Breakdowns whose value is the JSON text of a list, '' without any part.
-LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
-    "Viewport": ("$viewport_width", "$viewport_height"),
-    "Region": ("$geoip_country_code", "$geoip_subdivision_1_code", "$geoip_subdivision_1_name"),
-    "City": ("$geoip_country_code", "$geoip_city_name"),
-}
-_SESSION_FIELDS: Final[dict[WebBreakdown, str]] = {
-    "InitialPage": "$entry_pathname",
-    "ExitPage": "$exit_pathname",
-    "InitialReferringDomain": "$entry_referring_domain",
-    "InitialUTMSource": "$entry_utm_source",
-    "InitialUTMMedium": "$entry_utm_medium",
-    "InitialUTMCampaign": "$entry_utm_campaign",
-    "InitialUTMTerm": "$entry_utm_term",
-    "InitialUTMContent": "$entry_utm_content",
-    "InitialChannelType": "$channel_type",
 }
 # The order after the column that the question names.
 _ORDER: Final[tuple[Column, ...]] = ("unique_conversions", "total_conversions", "visitors", "views")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The columns of a table, and which of its rows are shown.
-
-    Attributes:
-        breakdown: None for the name of the event.
-    """
-
-    breakdown: WebBreakdown | None = None
-    goal: str | None = None
-    bounce_rate: bool = False
-    cleaning: Sequence[Cleaning] = field(default=())
-    columns: Sequence[Column] = ("visitors", "views")
-    ordering: Ordering | None = None
-    limit: int = 10
-    offset: int = 0
-
-    @property
-    def is_of_sessions(self) -> bool:
-        """Return whether the value of a row is one of its session."""
-        return self.breakdown in _SESSION_FIELDS
-
-
-def table_of(
-    query: WebStatsTableQuery, columns: Sequence[Column], cleaning: Sequence[Cleaning]
-) -> Table:
-    return Table(
-        query.breakdown,
-        query.goal,
-        query.bounce_rate,
-        cleaning,
-        columns,
-        query.ordering,
-        query.limit,
-        query.offset,
-    )
 
 
 def table_statement(
@@ -175,49 +62,64 @@ def table_statement(
     Rows: the value, '' without one; then each figure of the range and of the previous one:
     visitors, views, bounce rate, conversions, persons who converted, their rate.
     """
-    compiler = Compiler(context)
-    is_of_sessions = table.is_of_sessions
+    compiler, is_compared = Compiler(context), len(spans) > 1
+    names = _names(table, compiler.once, is_compared=is_compared)
     rows = " UNION ALL ".join(
         _session_rows(compiler, query, span, index, table, kept)
-        if is_of_sessions
-        else _event_rows(compiler, query, span, index, table)
+        if table.is_of_sessions
+        else event_rows(compiler, query, span, index, table, names)
         for index, span in enumerate(spans)
     )
-    columns = _SESSION_COLUMNS if is_of_sessions else _EVENT_COLUMNS
     text = _STATS.format(
-        figures=_figures(
-            _SESSION_FIGURES if is_of_sessions else _EVENT_FIGURES,
-            compiler.once,
-            table,
-            is_compared=len(spans) > 1,
-        ),
-        counted=compiler.resolved(rows, columns),
+        figures=_figures(compiler.once, table, is_compared=is_compared),
+        counted=compiler.resolved(rows, names),
         shown="value != ''" if table.breakdown == "InitialReferringDomain" else "1",
-        order=_order(table, is_compared=len(spans) > 1),
+        order=_order(table, is_compared=is_compared),
         limit=table.limit + 1,
         offset=table.offset,
     )
     return compiler.statement(text)
 
 
-def _figures(
-    texts: Mapping[Column, str], once: CountedOnce, table: Table, *, is_compared: bool
-) -> str:
+def _names(table: Table, once: CountedOnce, *, is_compared: bool) -> list[str]:
+    """Return the names of the columns that the figures are computed from."""
+    if not table.is_of_sessions:
+        return event_columns(table, once, is_compared=is_compared)
+    return [
+        *("value", "place", "views"),
+        *(["is_previous"] if is_compared else []),
+        *([] if table.goal is None else ["conversions", "converted"]),
+        *(["bounce"] if table.bounce_rate else []),
+    ]
+
+
+def _figures(once: CountedOnce, table: Table, *, is_compared: bool) -> str:
     """Return the figures; those that the table does not show are 0."""
-    stretches = (("", "NOT is_previous", True), ("_before", "is_previous", is_compared))
+    now = "NOT is_previous" if is_compared else "1"
+    stretches = (("", now, True), ("_before", "is_previous", is_compared))
+    texts = _SESSION_FIGURES if table.is_of_sessions else _EVENT_FIGURES
     shown = {"visitors", *table.columns}
     if "conversion_rate" in shown:
         shown.add("unique_conversions")
     return ",\n         ".join(
-        f"{_figure(text, when, suffix, once) if is_read and name in shown else 0} AS {name}{suffix}"
+        f"{_figure(text, when, suffix, once, table) if is_read and name in shown else 0} "
+        f"AS {name}{suffix}"
         for name, text in texts.items()
         for suffix, when, is_read in stretches
     )
 
 
-def _figure(text: str, when: str, suffix: str, once: CountedOnce) -> str:
-    views, goals = (once.count(f"{which} AND {when}") for which in ("is_view", "is_goal"))
-    return text.format(when=when, suffix=suffix, views=views, goals=goals)
+def _figure(text: str, when: str, suffix: str, once: CountedOnce, table: Table) -> str:
+    is_view = "is_view" if table.bounce_rate else "1"
+    is_goal = "0" if table.goal is None else "is_goal"
+    return text.format(
+        when=when,
+        suffix=suffix,
+        is_view=is_view,
+        is_goal=is_goal,
+        views=once.count(f"{is_view} AND {when}"),
+        goals=once.count(f"{is_goal} AND {when}"),
+    )
 
 
 def _order(table: Table, *, is_compared: bool) -> str:
@@ -232,9 +134,6 @@ def _order(table: Table, *, is_compared: bool) -> str:
     return ", ".join([*by, "value"])
 
 
-# ── By a value of sessions ───────────────────────────────────────────────────────────────
-
-
 def _session_rows(
     compiler: Compiler,
     query: WebQuery,
@@ -246,81 +145,8 @@ def _session_rows(
     counted = CountedSessions(compiler, query, span, table.goal, kept)
     sessions = counted.sessions
     assert table.breakdown is not None
-    shown = sessions.shown(_SESSION_FIELDS[table.breakdown])
-    columns = {
-        "value": clean_path(shown, table.cleaning, sessions),
-        "bounce": sessions.value("$is_bounce") if table.bounce_rate else UNJUDGED,
-    }
+    shown = sessions.shown(SESSION_FIELDS[table.breakdown])
+    columns = {"value": clean_path(shown, table.cleaning, sessions)}
+    if table.bounce_rate:
+        columns["bounce"] = sessions.value("$is_bounce")
     return counted.rows(is_previous, columns)
-
-
-# ── By a value of events ─────────────────────────────────────────────────────────────────
-
-
-def _event_rows(
-    compiler: Compiler, query: WebQuery, span: DateRange, is_previous: int, table: Table
-) -> str:
-    bind, value = compiler.bindings, _value_of_event(compiler, table)
-    reach = Reach.around(span, bind, compiler.context.whole_sessions)
-    events = _EVENTS.format(
-        is_previous=is_previous,
-        value=value,
-        events=compiler.once.events,
-        who=compiler.who(),
-        is_goal="0" if table.goal is None else f"event = {bind.text(table.goal)}",
-        where=compiler.where(span, query.entities),
-        session_id=SESSION_ID,
-        project=compiler.project,
-        is_read=reach.is_read(compiler.project),
-        is_recent=reach.is_recent(),
-        since=bind.time(span.start),
-    )
-    if not table.bounce_rate:
-        return events
-    return f"{events} UNION ALL {_bounces(compiler, query, span, is_previous, table, value)}"
-
-
-def _bounces(
-    compiler: Compiler, query: WebQuery, span: DateRange, is_previous: int, table: Table, value: str
-) -> str:
-    counted = CountedSessions(compiler, query, span, None)
-    sessions = counted.sessions
-    sessions.column("own_value", value)
-    values = sessions.aggregate("own_values", "groupUniqArrayIf(own_value, is_view)")
-    if table.breakdown == "Page":
-        entry = clean_path(sessions.shown("$entry_pathname"), table.cleaning, sessions)
-        values = f"[{entry}]"
-    return _BOUNCES.format(
-        is_previous=is_previous,
-        values=values,
-        no_person=NO_PERSON,
-        bounce=sessions.value("$is_bounce"),
-        sessions=sessions.text(),
-        is_counted=counted.is_counted,
-    )
-
-
-def _value_of_event(compiler: Compiler, table: Table) -> str:
-    if table.breakdown is None:
-        return "toString(event)"
-    if table.breakdown == "Timezone":
-        # JavaScript counts minutes to the west; people count hours to the east.
-        offset = f"toFloat64OrNull({compiler.text('$timezone_offset')})"
-        return f"ifNull(toString((0 - {offset}) / 60), '')"
-    if table.breakdown in LISTS:
-        return _listed([compiler.text(name) for name in LISTS[table.breakdown]])
-    text = compiler.text(_EVENT_PROPERTIES[table.breakdown])
-    return clean_path(text, table.cleaning, compiler) if table.breakdown == "Page" else text
-
-
-def _listed(texts: Sequence[str]) -> str:
-    together = f"[{', '.join(texts)}]"
-    return f"if(arrayAll(one -> one = '', {together}), '', toJSONString({together}))"
-
-
-def clean_path(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
-    """Return SQL for a path after the cleaning rules, applied one after the other."""
-    for rule in cleaning:
-        regex, alias = bound.bindings.text(rule.regex), bound.bindings.text(rule.alias)
-        text = f"replaceRegexpAll({text}, {regex}, {alias})"
-    return text

@@ -1,0 +1,63 @@
+"""The tables of web analytics: their columns, and which of their rows are shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fanion.insights.parsing.path_cleaning import Cleaning
+from fanion.insights.web_analytics.query import (
+    Column,
+    Ordering,
+    WebBreakdown,
+    WebStatsTableQuery,
+)
+
+SESSION_FIELDS: Final[dict[WebBreakdown, str]] = {
+    "InitialPage": "$entry_pathname",
+    "ExitPage": "$exit_pathname",
+    "InitialReferringDomain": "$entry_referring_domain",
+    "InitialUTMSource": "$entry_utm_source",
+    "InitialUTMMedium": "$entry_utm_medium",
+    "InitialUTMCampaign": "$entry_utm_campaign",
+    "InitialUTMTerm": "$entry_utm_term",
+    "InitialUTMContent": "$entry_utm_content",
+    "InitialChannelType": "$channel_type",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns of a table, and which of its rows are shown.
+
+    Attributes:
+        breakdown: None for the name of the event.
+    """
+
+    breakdown: WebBreakdown | None = None
+    goal: str | None = None
+    bounce_rate: bool = False
+    cleaning: Sequence[Cleaning] = field(default=())
+    columns: Sequence[Column] = ("visitors", "views")
+    ordering: Ordering | None = None
+    limit: int = 10
+    offset: int = 0
+
+    @property
+    def is_of_sessions(self) -> bool:
+        """Return whether the value of a row is one of its session."""
+        return self.breakdown in SESSION_FIELDS
+
+
+def table_of(
+    query: WebStatsTableQuery, columns: Sequence[Column], cleaning: Sequence[Cleaning]
+) -> Table:
+    return Table(
+        query.breakdown,
+        query.goal,
+        query.bounce_rate,
+        cleaning,
+        columns,
+        query.ordering,
+        query.limit,
+        query.offset,
+    )
