@@ -7,7 +7,7 @@ from urllib.parse import quote
 from tests.console.screen import Console
 from tests.console.showcase import Showcase
 
-PROJECT_TABS = ("general", "keys", "ingestion", "testAccounts", "paths", "webhooks")
+PROJECT_TABS = ("general", "keys", "ingestion", "testAccounts", "paths", "webhooks", "transfer")
 ACCOUNT_TABS = ("profile", "password", "factor", "sessions", "keys")
 FLAG_TABS = ("rollout", "usage", "activity", "access")
 PERSON_TABS = ("properties", "cohorts", "flags", "ids", "activity")

@@ -1,7 +1,5 @@
-import { Upload } from "lucide-react";
-import { type DragEvent, useId, useState } from "react";
 import { Button } from "@/ui/Button";
-import { classes } from "@/ui/classes";
+import { FileDrop } from "@/ui/FileDrop";
 import { ErrorNote } from "@/ui/States";
 import { words } from "@/words/cohorts";
 import { type CsvFile, readCsvFile } from "./csvFile";
@@ -16,52 +14,15 @@ interface Props {
 
 /** A file of persons, dropped or chosen, and what will be read of it. */
 export function FileChoice({ chosen, onChoose, disabled = false }: Props) {
-  const id = useId();
-  const [isOver, setOver] = useState(false);
-  const take = async (file: File | undefined) => {
-    if (file !== undefined && !disabled) onChoose(await readCsvFile(file));
-  };
-  const onDrop = (event: DragEvent) => {
-    event.preventDefault();
-    setOver(false);
-    void take(event.dataTransfer.files[0]);
-  };
   if (chosen !== null) return <Chosen chosen={chosen} onOther={() => onChoose(null)} />;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the field inside of it does the same
-    <div
-      onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={onDrop}
-      className={classes(
-        "relative flex flex-col items-center gap-1 rounded-lg border border-line-strong border-dashed p-4 text-center",
-        isOver && "bg-accent-soft",
-      )}
-    >
-      <Upload aria-hidden className="size-5 text-ink-3" />
-      {/* Browsers name the button of the field in a language and look of their own. */}
-      <input
-        id={id}
-        type="file"
-        accept=".csv,text/csv,text/plain"
-        disabled={disabled}
-        aria-describedby={`${id}-hint`}
-        onChange={(event) => void take(event.target.files?.[0])}
-        className="peer sr-only"
-      />
-      <label
-        htmlFor={id}
-        className="cursor-pointer rounded-md px-1 font-medium text-accent-text underline peer-focus-visible:outline-2 peer-focus-visible:outline-focus peer-disabled:cursor-default peer-disabled:text-ink-3"
-      >
-        {WORDS.drop} {WORDS.choose}
-      </label>
-      <p id={`${id}-hint`} className="text-ink-3 text-sm">
-        {WORDS.hint}
-      </p>
-    </div>
+    <FileDrop
+      label={`${WORDS.drop} ${WORDS.choose}`}
+      hint={WORDS.hint}
+      accept=".csv,text/csv,text/plain"
+      disabled={disabled}
+      onChoose={(file) => void readCsvFile(file).then(onChoose)}
+    />
   );
 }
 

@@ -9,6 +9,7 @@ export const PROJECT_TABS = [
   "testAccounts",
   "paths",
   "webhooks",
+  "transfer",
 ] as const;
 
 /** Return the reader of an address whose only parameter is the name of a tab. */

@@ -57,7 +57,7 @@ export function Failed({ error, onRetry, retry = words.retry }: FailedProps) {
 /** The error of a user's action, shown beside its control. */
 export function ErrorNote({ error }: { error: unknown }) {
   return (
-    <p role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-bad">
+    <p role="alert" className="whitespace-pre-line rounded-md bg-bad-soft px-3 py-2 text-bad">
       {describeError(error)}
     </p>
   );

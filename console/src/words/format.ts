@@ -64,3 +64,9 @@ function joined(large: number, largeUnit: string, small: number, smallUnit: stri
 /** 1 person, 2 people. */
 export const counted = (count: number, one: string, many: string): string =>
   `${formatNumber(count)} ${count === 1 ? one : many}`;
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return counted(bytes, "byte", "bytes");
+  const [size, unit] = bytes < 1e6 ? [bytes / 1e3, "KB"] : [bytes / 1e6, "MB"];
+  return `${formatNumber(Math.round(size * 10) / 10)} ${unit}`;
+}

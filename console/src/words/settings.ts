@@ -259,6 +259,7 @@ export const words = {
       testAccounts: "Test accounts",
       paths: "Page paths",
       webhooks: "Webhooks",
+      transfer: "Import and export",
     },
     name: "Name",
     weekStart: "First day of the week",

@@ -1,5 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { type Project, useIsAdmin, useProject } from "@/app/session";
+import { lazyPart } from "@/ui/lazyPart";
 import { Page } from "@/ui/Page";
 import { Skeleton } from "@/ui/States";
 import { Tabs } from "@/ui/Tabs";
@@ -12,6 +13,12 @@ import { PathsTab } from "./PathsTab";
 import { ProjectKeysTab } from "./ProjectKeysTab";
 import { TestAccountsTab } from "./TestAccountsTab";
 import { WebhooksTab } from "./WebhooksTab";
+
+// Loaded when it is opened first.
+const TransferTab = lazyPart(
+  "project transfer",
+  async () => (await import("./TransferTab")).TransferTab,
+);
 
 const route = getRouteApi("/signed-in/project/$projectId/settings");
 
@@ -38,6 +45,7 @@ function Settings({ project }: { project: Project }) {
     testAccounts: <TestAccountsTab project={project} />,
     paths: <PathsTab project={project} />,
     webhooks: <WebhooksTab />,
+    transfer: <TransferTab project={project} />,
   };
   return (
     <Tabs
