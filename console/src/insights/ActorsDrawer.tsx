@@ -15,10 +15,14 @@ interface Props extends ActorsTableProps {
   onClose: () => void;
 }
 
-/** Who is behind a number: persons to open, to save as a cohort, or as a file. */
+/** Who is behind a number: persons or groups to open, to save as a cohort, or as a file. */
 export function ActorsDrawer({ description, onClose, ...table }: Props) {
   return (
-    <Drawer title={words.persons} description={<bdi>{description}</bdi>} onClose={onClose}>
+    <Drawer
+      title={table.ofGroups ? words.groups : words.persons}
+      description={<bdi>{description}</bdi>}
+      onClose={onClose}
+    >
       <ActorsTable {...table} />
     </Drawer>
   );

@@ -7,6 +7,7 @@ import { everyRow } from "@/lib/paging";
 import { type Person, personColumns } from "@/persons";
 import { Button } from "@/ui/Button";
 import { SearchInput } from "@/ui/Field";
+import { Visible } from "@/ui/properties";
 import { Failed, Skeleton } from "@/ui/States";
 import { type Column, DataTable } from "@/ui/table";
 import { formatNumber } from "@/words/format";
@@ -16,15 +17,17 @@ import { SaveAsCohort } from "./SaveAsCohort";
 
 export interface ActorsTableProps {
   question: ActorsQuestion;
+  /** Whether groups are counted, in place of persons. */
+  ofGroups?: boolean;
   /** The suggested name of a cohort of these persons. */
   name: string;
 }
 
 const CSV_PAGE = 1_000;
-/** A person with what they contribute to the number. */
-type Row = Person & Pick<Actor, "value_at_data_point">;
+/** A person or a group with what it contributes to the number. */
+type Row = Person & Pick<Actor, "value_at_data_point" | "group_key" | "group_type_index">;
 
-export default function ActorsTable({ question, name }: ActorsTableProps) {
+export default function ActorsTable({ question, name, ofGroups = false }: ActorsTableProps) {
   const projectId = useProjectId();
   const canEdit = useCanEdit();
   const [search, setSearch] = useState("");
@@ -35,11 +38,12 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
     () => actors.data?.pages.flatMap((page) => page.results.map(rowOf)) ?? [],
     [actors.data],
   );
-  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const columns = useMemo(() => (ofGroups ? GROUP_COLUMNS : columnsOf(rows)), [ofGroups, rows]);
   const hidden = useMemo(
     () => ["email", ...columns.slice(SHOWN).map((column) => column.id)],
     [columns],
   );
+  const texts = ofGroups ? words.ofGroups : words.ofPersons;
   const missing = actors.data?.pages.reduce((sum, page) => sum + page.missing, 0) ?? 0;
   return (
     <div className="flex min-w-0 flex-col gap-3" aria-busy={actors.isFetching}>
@@ -48,13 +52,13 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
         <Skeleton rows={8} />
       ) : (
         <DataTable<Row>
-          name="actors"
-          label={words.found}
+          name={ofGroups ? "group-actors" : "actors"}
+          label={texts.found}
           columns={columns}
           initiallyHidden={hidden}
           rows={rows}
           rowId={(row) => row.id}
-          hrefOf={(row) => `/project/${projectId}/persons/${row.id}`}
+          hrefOf={(row) => hrefOf(projectId, row)}
           maxHeight="calc(100dvh - 15rem)"
           more={{
             hasMore: actors.hasNextPage,
@@ -62,20 +66,20 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
             load: () => void actors.fetchNextPage(),
           }}
           csv={{
-            fileName: words.csvName,
-            all: (signal) => everyPerson(projectId, question, signal),
+            fileName: texts.csvName,
+            all: (signal) => everyActor(projectId, question, signal),
           }}
           toolbar={
             <>
-              <SearchInput label={words.search} value={typed} onChange={setTyped} />
-              {canEdit && (
+              <SearchInput label={texts.search} value={typed} onChange={setTyped} />
+              {canEdit && !ofGroups && (
                 <Button icon={Users} onClick={() => setSaving(true)}>
                   {words.save}
                 </Button>
               )}
             </>
           }
-          empty={search === "" ? words.none : words.noMatch}
+          empty={search === "" ? texts.none : texts.noMatch}
         />
       )}
       {missing > 0 && <p className="text-ink-2 text-sm">{words.missing(missing)}</p>}
@@ -84,6 +88,12 @@ export default function ActorsTable({ question, name }: ActorsTableProps) {
       )}
     </div>
   );
+}
+
+function hrefOf(projectId: string, row: Row): string {
+  const { group_key: key, group_type_index: type } = row;
+  if (key === undefined || type === undefined) return `/project/${projectId}/persons/${row.id}`;
+  return `/project/${projectId}/groups/${type}/${encodeURIComponent(key)}`;
 }
 
 // The name, the count, e-mail address, ids, whether identified, and since when.
@@ -96,16 +106,36 @@ function columnsOf(rows: readonly Row[]): Column<Row>[] {
     ...column,
     sortable: false,
   }));
-  const value: Column<Row> = {
-    id: "value",
-    header: words.count,
-    align: "end",
-    width: 100,
-    cell: ({ value_at_data_point: at }) => (typeof at === "number" ? formatNumber(at) : null),
-    text: ({ value_at_data_point: at }) => (typeof at === "number" ? at : null),
-  };
-  return first === undefined ? [] : [first, value, ...others];
+  return first === undefined ? [] : [first, VALUE, ...others];
 }
+
+const VALUE: Column<Row> = {
+  id: "value",
+  header: words.count,
+  align: "end",
+  width: 100,
+  cell: ({ value_at_data_point: at }) => (typeof at === "number" ? formatNumber(at) : null),
+  text: ({ value_at_data_point: at }) => (typeof at === "number" ? at : null),
+};
+
+const GROUP_COLUMNS: readonly Column<Row>[] = [
+  {
+    id: "name",
+    header: words.name,
+    fixed: true,
+    grow: true,
+    cell: ({ name }) => <Visible text={name} />,
+    text: ({ name }) => name,
+  },
+  VALUE,
+  {
+    id: "key",
+    header: words.key,
+    width: 220,
+    cell: ({ group_key: key = "" }) => <Visible text={key} />,
+    text: ({ group_key: key = "" }) => key,
+  },
+];
 
 /** Return the actor as a person, whose fields the API leaves out only for groups. */
 const rowOf = (actor: Actor): Row => ({
@@ -117,7 +147,7 @@ const rowOf = (actor: Actor): Row => ({
   matched_recordings: [],
 });
 
-const everyPerson = (projectId: string, question: ActorsQuestion, signal: AbortSignal) =>
+const everyActor = (projectId: string, question: ActorsQuestion, signal: AbortSignal) =>
   everyRow(async (next) => {
     const page = await readActors(projectId, question, { next, limit: CSV_PAGE, signal });
     return { results: page.results.map(rowOf), next: page.next };

@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { captionOf, type Series, TimeSeries, type TimeSeriesProps } from "@/charts";
-import { fromLocal } from "@/ui/zonedTime";
+import { beginOf } from "./kinds/trends/lines";
 
 interface Props
   extends Pick<
@@ -36,10 +36,6 @@ export function DailyChart({ what, days, zone, since, isPartial = true, ...chart
       series={shown}
     />
   );
-}
-
-function beginOf(day: string, zone: string): Date {
-  return fromLocal(`${day}T00:00`, zone) ?? new Date(`${day}T00:00Z`);
 }
 
 /** Return the series without the zeros at its start that are of days before what is counted existed. */

@@ -1,14 +1,15 @@
 import { useMemo } from "react";
-import { colorsByValue, intervalName, type Point, type Series } from "@/charts";
+import { intervalName, type Point } from "@/charts";
 import type { Behind } from "@/charts/behind";
 import { present } from "@/lib/searchParams";
-import { fromLocal } from "@/ui/zonedTime";
-import { words as rangeWords } from "@/words/dateRange";
 import { formatNumber } from "@/words/format";
 import { words } from "@/words/insights";
 import { ActorsDrawer } from "./ActorsDrawer";
 import { DailyChart } from "./DailyChart";
-import type { Trend, TrendFilters, TrendSeries } from "./trend";
+import { placeOf } from "./kinds/trends/behind";
+import { colorsOf, seriesOfLines } from "./kinds/trends/drawn";
+import { beginOf, type Line } from "./kinds/trends/lines";
+import type { Trend, TrendFilters } from "./trend";
 
 interface Props {
   /** The name of what is counted. */
@@ -30,12 +31,16 @@ interface Props {
 /** A trend by day. Each of its points opens the persons behind it. */
 export function TrendChart({ trend, known = NONE, behind, onBehind, ...props }: Props) {
   const { what, filters, ...chart } = props;
-  const series = useMemo(() => linesOf(trend, known), [trend, known]);
+  const series = useMemo(
+    () => seriesOfLines(trend.series, colorsOf(trend.series, known)),
+    [trend, known],
+  );
   const open = ({ index, series: line }: Point) => {
-    const one = trend.series.find((found) => keyOf(found) === line.key);
+    const one = trend.series.find(({ key }) => key === line.key);
     const day = one?.days[index];
     if (one !== undefined && day !== undefined) onBehind(behindOf(one, day));
   };
+  const shown = behind && lineOf(trend, behind);
   return (
     <>
       <DailyChart
@@ -47,9 +52,9 @@ export function TrendChart({ trend, known = NONE, behind, onBehind, ...props }: 
         series={series}
         onOpen={open}
       />
-      {behind !== undefined && (
+      {behind !== undefined && shown !== undefined && (
         <ActorsDrawer
-          question={{ insight: "TRENDS", filters, place: placeOf(behind) }}
+          question={{ insight: "TRENDS", filters, place: placeOf(shown, behind.day) }}
           description={describe(what, trend, behind)}
           name={nameOf(what, trend, behind)}
           onClose={() => onBehind(undefined)}
@@ -61,53 +66,32 @@ export function TrendChart({ trend, known = NONE, behind, onBehind, ...props }: 
 
 const NONE: readonly string[] = [];
 
-const keyOf = ({ name, isPrevious }: TrendSeries): string => `${isPrevious ? "-" : "+"}${name}`;
-
-function linesOf(trend: Trend, known: readonly string[]): Series[] {
-  const colors = colorsByValue(
-    trend.series.map((one) => one.name),
-    known,
-  );
-  return trend.series.map((one) => {
-    const color = trend.series.every(({ value }) => value === undefined) ? 1 : colors.get(one.name);
-    return {
-      key: keyOf(one),
-      name: one.isPrevious ? rangeWords.previous(one.name) : one.name,
-      values: one.values,
-      isPrevious: one.isPrevious,
-      ...(color !== undefined && { color }),
-    };
+const behindOf = (line: Line, day: string): Behind =>
+  present<Behind>({
+    day,
+    value: textOfValue(line),
+    isPrevious: line.isPrevious ? true : undefined,
   });
-}
 
-const behindOf = ({ value, isPrevious }: TrendSeries, day: string): Behind =>
-  present<Behind>({ day, value, isPrevious: isPrevious ? true : undefined });
-
-/** Return the place of a number, in the names of the API. */
-const placeOf = ({ day, value, isPrevious }: Behind): Record<string, unknown> => ({
-  day,
-  entity_order: 0,
-  ...(value !== undefined && { breakdown_value: value }),
-  ...(isPrevious && { compare_label: "previous" }),
-});
-
-function seriesOf(trend: Trend, { value, isPrevious }: Behind): TrendSeries | undefined {
+function lineOf(trend: Trend, { value, isPrevious }: Behind): Line | undefined {
   return trend.series.find(
-    (one) => one.value === value && one.isPrevious === (isPrevious ?? false),
+    (one) => textOfValue(one) === value && one.isPrevious === (isPrevious ?? false),
   );
 }
+
+const textOfValue = ({ value }: Line): string | undefined =>
+  value === undefined ? undefined : String(value);
 
 const dayName = (day: string, zone: string): string =>
-  intervalName(fromLocal(`${day}T00:00`, zone) ?? new Date(day), "day", zone);
+  intervalName(beginOf(day, zone), "day", zone);
 
 function nameOf(what: string, trend: Trend, behind: Behind): string {
-  const value =
-    behind.value === undefined ? "" : ` ${seriesOf(trend, behind)?.name ?? behind.value}`;
+  const value = behind.value === undefined ? "" : ` ${lineOf(trend, behind)?.name ?? behind.value}`;
   return `${what}${value}, ${dayName(behind.day, trend.zone)}`;
 }
 
 function describe(what: string, trend: Trend, behind: Behind): string {
-  const series = seriesOf(trend, behind);
+  const series = lineOf(trend, behind);
   const count = series?.values[series.days.indexOf(behind.day)];
   const name = nameOf(what, trend, behind);
   return count === undefined ? name : words.number(name, formatNumber(count));

@@ -1,4 +1,5 @@
 export { ActorsDrawer } from "./ActorsDrawer";
 export { DailyChart } from "./DailyChart";
+export type { Line as TrendSeries } from "./kinds/trends/lines";
 export { TrendChart } from "./TrendChart";
-export { type Trend, type TrendFilters, type TrendSeries, trendQuery } from "./trend";
+export { type Trend, type TrendFilters, trendQuery } from "./trend";

@@ -2,16 +2,27 @@ import { counted } from "@/words/format";
 
 export const words = {
   persons: "Persons behind this number",
+  groups: "Groups behind this number",
   number: (name: string, value: string) => `${name}: ${value}`,
-  found: "Persons",
-  search: "Name, e-mail address or id",
   count: "Count",
-  none: "No person is behind this number.",
-  noMatch: "No person behind this number matches.",
   missing: (count: number) =>
     `${counted(count, "person has", "persons have")} no profile, and are not listed.`,
   save: "Save as cohort",
   saveHint: "A static cohort of all persons behind this number, whatever is searched for above.",
   name: "Name",
-  csvName: "persons.csv",
+  key: "Key",
+  ofPersons: {
+    found: "Persons",
+    search: "Name, e-mail address or id",
+    none: "No person is behind this number.",
+    noMatch: "No person behind this number matches.",
+    csvName: "persons.csv",
+  },
+  ofGroups: {
+    found: "Groups",
+    search: "Name or key",
+    none: "No group is behind this number.",
+    noMatch: "No group behind this number matches.",
+    csvName: "groups.csv",
+  },
 } as const;

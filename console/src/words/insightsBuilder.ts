@@ -22,6 +22,7 @@ export const words = {
   property: "Property",
   ofEvent: "of the event",
   ofPerson: "of the person",
+  ofSession: "length of the session",
   owner: "Whose property",
   more: (name: string) => `More for ${name}`,
   rename: "Rename",

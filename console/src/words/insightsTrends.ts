@@ -24,7 +24,6 @@ export const words = {
   noFormula: "Write the formula, such as A / B.",
   noProperty: (mark: string) => `Choose the property of series ${mark}.`,
   name: "Series",
-  previous: (name: string) => `${name} (previous period)`,
   total: "Total",
   noValue: "no value",
   otherValues: "all other values",

@@ -113,6 +113,7 @@ function Screen({ kind, state, behind, onBehind }: ScreenProps) {
           question={number.actors}
           description={number.description}
           name={number.name}
+          ofGroups={number.ofGroups ?? false}
           onClose={() => onBehind(undefined)}
         />
       )}

@@ -8,6 +8,7 @@ import {
   type MathName,
   OF_PROPERTY,
   PER_PERSON,
+  SESSION_DURATION,
 } from "@/insights/question/maths";
 import type { Series } from "@/insights/question/model";
 import { Combobox } from "@/ui/combobox";
@@ -47,41 +48,50 @@ export function MathField({ series, onChange, errorAt }: Props) {
 const OWNERS = [
   { value: "event", label: words.ofEvent },
   { value: "person", label: words.ofPerson },
+  { value: "session", label: words.ofSession },
 ] as const;
 
 function PropertyField({ series, onChange, errorAt }: Props) {
   const projectId = useProjectId();
   const kind = series.isOfPerson ? "person" : "event";
+  const isDuration = series.mathProperty === SESSION_DURATION;
   const { isOfPerson: _, mathProperty: __, ...others } = series;
   return (
     <>
-      <div className="min-w-36 flex-1 basis-36">
-        <Combobox
-          label={words.property}
-          hideLabel
-          freeEntry
-          placeholder={words.property}
-          options={nameOptions(projectId, { kind, event: series.event ?? undefined })}
-          value={series.mathProperty ?? null}
-          labelOf={plainName}
-          onChange={(mathProperty) =>
-            onChange(mathProperty === null ? series : { ...series, mathProperty })
-          }
-          error={errorAt("math_property")}
-          autoFocus={series.mathProperty === undefined}
-        />
-      </div>
+      {!isDuration && (
+        <div className="min-w-36 flex-1 basis-36">
+          <Combobox
+            label={words.property}
+            hideLabel
+            freeEntry
+            placeholder={words.property}
+            options={nameOptions(projectId, { kind, event: series.event ?? undefined })}
+            value={series.mathProperty ?? null}
+            labelOf={plainName}
+            onChange={(mathProperty) =>
+              onChange(mathProperty === null ? series : { ...series, mathProperty })
+            }
+            error={errorAt("math_property")}
+            autoFocus={series.mathProperty === undefined}
+          />
+        </div>
+      )}
       <Select
         isSnug
         aria-label={words.owner}
-        value={kind}
+        className="w-auto!"
+        value={isDuration ? "session" : kind}
         options={OWNERS}
-        onChange={(owner) =>
-          onChange(owner === "person" ? { ...others, isOfPerson: true } : others)
-        }
+        onChange={(owner) => onChange(ofOwner(others, owner))}
       />
     </>
   );
+}
+
+/** Of sessions only the length is counted. */
+function ofOwner(series: Series, owner: (typeof OWNERS)[number]["value"]): Series {
+  if (owner === "session") return { ...series, mathProperty: SESSION_DURATION };
+  return owner === "person" ? { ...series, isOfPerson: true } : series;
 }
 
 function optionsOf(types: readonly string[], chosenType: number): Option<string>[] {

@@ -42,6 +42,8 @@ export interface Behind {
   description: string;
   /** The suggested name of a cohort of these persons. */
   name: string;
+  /** Whether groups are counted, in place of persons. */
+  ofGroups?: boolean;
 }
 
 /** An answer with the question that it belongs to. */

@@ -3,12 +3,10 @@ import {
   Bars,
   BigNumber,
   captionOf,
-  colorsByValue,
   NumbersTable,
   Pie,
   type Point,
   rangeName,
-  type Series,
   type SeriesColor,
   TimeSeries,
   TotalBars,
@@ -18,6 +16,7 @@ import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsTrends";
 import type { Asked, ResultProps } from "../kind";
 import { canOpen, placeOf } from "./behind";
+import { colorOf, colorsOf, seriesOfLines } from "./drawn";
 import { beginOf, daysOf, isPartial, type Line, readLines } from "./lines";
 import { type Display, isOfTotals, optionsOf } from "./options";
 import { nameOfLine, trendsTable } from "./table";
@@ -105,7 +104,7 @@ function WholeChart({ lines, colors, display, ...props }: ChartProps) {
       name: nameOfLine(line),
       value: line.total ?? 0,
       isPrevious: line.isPrevious,
-      color: colors.get(line.name) ?? (((place % 10) + 1) as SeriesColor),
+      color: colors.get(line.name) ?? colorOf(place),
     })),
     fileName: "trend",
     onOpen: props.opens ? (place) => props.open(lines[place]) : undefined,
@@ -142,24 +141,4 @@ function whatOf(lines: readonly Line[]): string {
   const names = [...new Set(lines.map(({ name }) => name))];
   const named = names.slice(0, NAMED).join(", ");
   return names.length > NAMED ? words.andMore(named, names.length - NAMED) : named;
-}
-
-/** Values of a breakdown have a colour of their own; a line and its previous period share one. */
-function colorsOf(lines: readonly Line[]): ReadonlyMap<string, SeriesColor> {
-  const names = [...new Set(lines.map(({ name }) => name))];
-  if (lines.some(({ value }) => value !== undefined)) return colorsByValue(names);
-  return new Map(names.map((name, place) => [name, ((place % 10) + 1) as SeriesColor]));
-}
-
-function seriesOfLines(lines: readonly Line[], colors: ReadonlyMap<string, SeriesColor>): Series[] {
-  return lines.map((line) => {
-    const color = colors.get(line.name);
-    return {
-      key: line.key,
-      name: nameOfLine(line),
-      values: line.values,
-      isPrevious: line.isPrevious,
-      ...(color !== undefined && { color }),
-    };
-  });
 }

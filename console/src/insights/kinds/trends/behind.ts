@@ -1,4 +1,5 @@
 import { intervalName } from "@/charts";
+import type { Question } from "@/insights/question/model";
 import { filtersOf } from "@/insights/question/wire";
 import { present } from "@/lib/searchParams";
 import { formatNumber } from "@/words/format";
@@ -36,8 +37,12 @@ export function behindTrend({ question, answer }: Asked, place: Place): Behind |
     actors: { insight: "TRENDS", filters: filtersOf(answer.query), place },
     description: actorWords.number(name, formatNumber(number)),
     name,
+    ofGroups: countsGroups(question, line.order),
   };
 }
+
+const countsGroups = ({ series, groupTypeIndex }: Question, order: number): boolean =>
+  groupTypeIndex !== undefined || series[order]?.math === "unique_group";
 
 const isAt = (line: Line, place: Place): boolean =>
   JSON.stringify(placeOf(line, undefined)) ===

@@ -1,12 +1,13 @@
 import { type FigureData, intervalName } from "@/charts";
 import { words as chartWords } from "@/words/charts";
+import { words as rangeWords } from "@/words/dateRange";
 import { words } from "@/words/insightsTrends";
 import type { Asked } from "../kind";
 import { beginOf, daysOf, isPartial, type Line, readLines } from "./lines";
 import { isOfTotals, optionsOf } from "./options";
 
 export const nameOfLine = ({ name, isPrevious }: Line): string =>
-  isPrevious ? words.previous(name) : name;
+  isPrevious ? rangeWords.previous(name) : name;
 
 /** The numbers of a trend: a row for each interval, or one for each series where there are none. */
 export function trendsTable({ question, answer }: Asked): FigureData {
