@@ -16,6 +16,7 @@ from sqlalchemy import Connection, delete, insert, select, text
 
 from fanion.accept_log.postgres_partitions import PARTITIONS as LOG_PARTITIONS
 from fanion.accept_log.postgres_partitions import SIZE_SLOTS
+from fanion.db.drivers import BUSY_S
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import (
     FOLDER,
@@ -224,6 +225,22 @@ async def test_a_new_file_that_another_process_opens_is_waited_for(tmp_path: Pat
 
     assert not done
     await migrating
+
+
+@pytest.mark.long("waits for longer than other statements do")
+async def test_a_migration_that_takes_long_is_waited_for(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/records.db"
+    await migrate(url)
+    other = sqlite3.connect(tmp_path / "records.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    migrating = asyncio.create_task(migrate(url))
+    done, _ = await asyncio.wait({migrating}, timeout=BUSY_S + 0.5)
+    other.execute("COMMIT")
+    other.close()
+
+    assert not done
+    assert await migrating == NEWEST
 
 
 @pytest.mark.postgresql

@@ -16,6 +16,7 @@ from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore
 from fanion.runtime.change_bus import ChangeBus, Topic
 from tests.projects.auth.test_authentication import SlowKeys
+from tests.support.awaited import SOON_S
 from tests.support.management import OWNER_KEY, PROJECT_TOKEN, Workspace, open_workspace
 
 NEW_TOKEN = "phc_rotated"
@@ -42,13 +43,21 @@ class SlowProjects(ProjectStore):
         return projects
 
 
+def projects_of(
+    workspace: Workspace, store: ProjectStore | None = None, bus: ChangeBus | None = None
+) -> Projects:
+    """Return a cache that waits for a busy machine."""
+    store = store or ProjectStore(workspace.records)
+    return Projects(store, workspace.clock.seconds, bus=bus, store_wait_s=SOON_S)
+
+
 async def rotate(workspace: Workspace) -> None:
     async with workspace.records.write() as connection:
         await connection.execute(update(projects).values(api_token=NEW_TOKEN, name="New"))
 
 
 async def test_a_changed_project_is_read_again(workspace: Workspace) -> None:
-    directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds)
+    directory = projects_of(workspace)
     project = await directory.by_token(PROJECT_TOKEN)
     with pytest.raises(InvalidApiKey):
         await directory.by_token(NEW_TOKEN)
@@ -62,7 +71,7 @@ async def test_a_changed_project_is_read_again(workspace: Workspace) -> None:
 
 async def test_a_read_under_way_brings_nothing_older_back(workspace: Workspace) -> None:
     store = SlowProjects(workspace.records)
-    directory = Projects(store, workspace.clock.seconds)
+    directory = projects_of(workspace, store)
 
     reading = asyncio.create_task(directory.by_token(PROJECT_TOKEN))
     await store.has_read.wait()
@@ -79,7 +88,7 @@ async def test_a_read_under_way_is_repeated_when_another_server_has_changed_the_
     workspace: Workspace,
 ) -> None:
     store = SlowProjects(workspace.records)
-    directory = Projects(store, workspace.clock.seconds)
+    directory = projects_of(workspace, store)
 
     reading = asyncio.create_task(directory.by_token(PROJECT_TOKEN))
     await store.has_read.wait()
@@ -93,7 +102,7 @@ async def test_a_read_under_way_is_repeated_when_another_server_has_changed_the_
 
 
 async def test_only_the_projects_that_were_changed_are_read_again(workspace: Workspace) -> None:
-    directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds)
+    directory = projects_of(workspace)
     project = await directory.by_token(PROJECT_TOKEN)
     await rotate(workspace)
 
@@ -108,7 +117,7 @@ async def test_only_the_projects_that_were_changed_are_read_again(workspace: Wor
 async def test_each_change_of_a_project_is_published(workspace: Workspace) -> None:
     bus, reported = ChangeBus(), list[int]()
     bus.subscribe(Topic.PROJECT, reported.append)
-    directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds, bus=bus)
+    directory = projects_of(workspace, bus=bus)
 
     organization_id = workspace.made.project.organization_id
     made = await directory.create_project(organization_id, "Made", "UTC", workspace.clock.now())

@@ -100,7 +100,7 @@ def make_parent_folder(url: URL) -> None:
 
 
 def sqlite_engine(
-    url: URL, begin: str, connections: int, wait_s: float, *pragmas: str
+    url: URL, begin: str, connections: int, wait_s: float, *pragmas: str, busy_s: float = BUSY_S
 ) -> AsyncEngine:
     """Create an engine for an SQLite file.
 
@@ -108,10 +108,11 @@ def sqlite_engine(
         wait_s: How long a caller waits for a free connection.
         begin: The statement that opens a transaction. The driver's own way would not lock a
             reader's snapshot, and would take the write lock too late.
+        busy_s: How long a statement waits while another process writes.
     """
     engine = create_async_engine(
         url,
-        connect_args={"isolation_level": None, "timeout": BUSY_S},
+        connect_args={"isolation_level": None, "timeout": busy_s},
         pool_size=connections,
         max_overflow=0,
         pool_timeout=wait_s,

@@ -13,6 +13,7 @@ from sqlalchemy import URL, Connection, delete, insert, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from fanion.db.drivers import (
+    BUSY_S,
     CONNECTION_WAIT_S,
     make_parent_folder,
     parse_url,
@@ -30,6 +31,8 @@ FOLDER = Path(__file__).parent / "migrations"
 # Revisions are numbered, and so are their files.
 REVISIONS = sorted(file.stem for file in (FOLDER / "versions").glob("[0-9]*_*.py"))
 OLDEST, NEWEST = (name.partition("_")[0] for name in (REVISIONS[0], REVISIONS[-1]))
+# How long a process waits while another one applies migrations to an SQLite file.
+MIGRATION_WAIT_S = 300.0
 # A number that no other program locks in the same database.
 _LOCK = text("SELECT pg_advisory_xact_lock(7238414921)")
 _VERSIONS = text("SELECT version_num FROM alembic_version")
@@ -54,7 +57,7 @@ async def migrate(url: str, on_progress: OnProgress | None = None) -> str:
         SchemaRefused: The schema is newer, and not marked as compatible, or older than OLDEST.
         ValueError: The URL is neither for SQLite nor for PostgreSQL.
     """
-    engine = _engine(parse_url(url))
+    engine = _engine(parse_url(url), MIGRATION_WAIT_S)
     try:
         async with pooled_connection(engine) as connection, connection.begin():
             revision = await connection.run_sync(_applied)
@@ -135,12 +138,12 @@ def _oldest_program(connection: Connection, revision: str) -> str | None:
     return oldest
 
 
-def _engine(url: URL) -> AsyncEngine:
+def _engine(url: URL, busy_s: float = BUSY_S) -> AsyncEngine:
     if url.get_backend_name() == "postgresql":
         return postgres_engine(url)
     make_parent_folder(url)
     pragmas = ("journal_mode = WAL", "synchronous = FULL")
-    return sqlite_engine(url, "BEGIN IMMEDIATE", 1, CONNECTION_WAIT_S, *pragmas)
+    return sqlite_engine(url, "BEGIN IMMEDIATE", 1, CONNECTION_WAIT_S, *pragmas, busy_s=busy_s)
 
 
 def _applied(connection: Connection) -> str:
