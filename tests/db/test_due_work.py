@@ -96,6 +96,20 @@ async def test_the_longest_overdue_come_first_and_other_conditions_are_kept(
     assert [row.id for row in listed] == [3, 2]
 
 
+async def test_rows_whose_leases_expire_soon_come_after_all_that_are_free(
+    records: Records,
+) -> None:
+    rows, ahead = rows_of(records), 2 * LEASE
+    await add_rows(records, 1, marker=NOW - EVERY)
+    await rows.claim(await due_row(rows), DUE)
+    await add_rows(records, 2)
+
+    listed = await rows.due_rows(DUE, ahead=ahead)
+
+    assert [(row.id, row.lease_until) for row in listed] == [(2, None), (1, DUE + LEASE)]
+    assert [row.id for row in await rows.due_rows(DUE, ahead=LEASE - MOMENT)] == [2]
+
+
 async def test_of_several_workers_one_claims_a_row(records: Records, others: Records) -> None:
     await add_rows(records, 1)
     stores = [rows_of(store) for store in (records, others, records, others)]

@@ -12,7 +12,7 @@ from fanion.db.drivers import RecordsUnavailable
 from fanion.db.due_work import AHEAD
 from fanion.db.engine import open_records
 from fanion.db.unwritten import SETTLED_NS, Mark, UnwrittenPolls
-from tests.db.test_due_work import DUE, EVERY, NOW, Worker, add_rows
+from tests.db.test_due_work import DUE, EVERY, LEASE, NOW, Worker, add_rows, due_row, rows_of
 
 SECOND_NS = 1_000_000_000
 
@@ -129,6 +129,24 @@ async def test_polls_of_an_unwritten_store_read_it_again_when_the_next_row_falls
 
     assert (polls, reads_before_it_is_due) == ([False, None, None, True], 1)
     assert worker.done == [1]
+    await records.close()
+
+
+async def test_polls_of_an_unwritten_store_read_it_again_when_a_lease_expires(
+    sqlite_url: str,
+) -> None:
+    records = await open_records(sqlite_url)
+    await add_rows(records, 1)
+    late = Worker(records, DUE)
+    row = await due_row(rows_of(records))
+    await rows_of(records).claim(row, DUE + AHEAD / 2 - LEASE)
+    os.utime(f"{make_url(sqlite_url).database}-wal", ns=(1, 1))
+
+    polls = [await late.poll() for _ in range(3)]
+    late.time = DUE + AHEAD / 2
+    polls.append(await late.poll())
+
+    assert (polls, late.done) == ([False, None, None, True], [1])
     await records.close()
 
 

@@ -26,9 +26,9 @@ from fanion.runtime.background import run_loop
 POLL_S = 1.0
 # How far a poll looks ahead. While an SQLite store does not change, the next poll that reads it is
 # when the first of these items falls due.
-AHEAD = timedelta(seconds=10)
-# Polls in a row that are left out at most. A lease that expires changes nothing in the store.
-LEFT_OUT_MAX = 10
+AHEAD = timedelta(seconds=30)
+# Polls in a row that are left out at most, so many that AHEAD ends first.
+LEFT_OUT_MAX = 31
 # Rows per poll; a poll that found work is followed by the next one at once.
 DUE_MAX = 100
 # The delay after a failure, doubled with each further one.
@@ -76,14 +76,16 @@ class DueRows:
         """Return rows that are due and free, the longest overdue first, at most DUE_MAX.
 
         Args:
-            ahead: Also return those that fall due within this time.
+            ahead: Also return those that fall due within this time, and after all free rows those
+                whose leases expire within it.
         """
-        columns = (self._key, self.table.c.project_id, self.marker, self.table.c.lease_until)
+        lease_until = self.table.c.lease_until
+        columns = (self._key, self.table.c.project_id, self.marker, lease_until)
         statement = (
             select(*columns)
-            .where(self.marker <= now + ahead - self.every, is_free(self.table.c.lease_until, now))
+            .where(self.marker <= now + ahead - self.every, is_free(lease_until, now + ahead))
             .where(*conditions)
-            .order_by(self.marker, self._key)
+            .order_by(is_free(lease_until, now).desc(), self.marker, self._key)
             .limit(DUE_MAX)
         )
         rows: Sequence[Any] = await self.records.fetch(statement)
@@ -202,7 +204,7 @@ class DueWorker(ABC, Generic[T]):
         items = await self._due_items(now)
         for item in items:
             if self._due_at(item) > now:
-                break
+                continue
             try:
                 done += await self._execute(item)
             except Exception as error:
@@ -216,7 +218,7 @@ class DueWorker(ABC, Generic[T]):
 
     @abstractmethod
     def _due_at(self, item: T) -> datetime:
-        """Return when an item falls due."""
+        """Return when an item falls due, and no other worker has claimed it."""
 
     @abstractmethod
     async def _execute(self, item: T) -> bool:
@@ -250,7 +252,8 @@ class LeasedWorker(DueWorker[DueRow], Generic[P]):
         self._project_of = project_of
 
     def _due_at(self, item: DueRow) -> datetime:
-        return item.marker + self._rows.every
+        due_at = item.marker + self._rows.every
+        return due_at if item.lease_until is None else max(due_at, item.lease_until)
 
     async def _execute(self, item: DueRow) -> bool:
         project = await self._project_of(item.project_id)

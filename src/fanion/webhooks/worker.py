@@ -12,7 +12,7 @@ from typing import Never
 
 import structlog
 
-from fanion.db.due_work import LEFT_OUT_MAX, POLL_S
+from fanion.db.due_work import POLL_S
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.unwritten import UnwrittenPolls
 from fanion.observability.metrics import Metrics
@@ -23,6 +23,9 @@ from fanion.webhooks.model import DeliveryOutcome, signed_headers
 from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, DeliveryQueue
 
 SENDING_MAX = 64  # concurrent deliveries of one server
+# Polls in a row that are left out while an SQLite store does not change: a delivery is sent again
+# that much later at most.
+LEFT_OUT_MAX = 10
 _INTERNAL = "The attempt failed because of an error of this server."
 
 

@@ -24,7 +24,7 @@ from fanion.runtime.failure_log import FailureLog
 EVERY_S = 1.0  # one read through an index
 # Reads in a row that are left out while an SQLite store does not change, so that no letter is
 # marked; the next one notices a store that fails.
-LEFT_OUT_MAX = 9
+LEFT_OUT_MAX = 59
 
 
 class DeadLetterRetries:
