@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -177,6 +178,38 @@ def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(
             changed.raise_for_status()
             for each_client in (worker, client):
                 worker_server.await_flag(each_client, "beta", expected)
+
+
+def test_what_another_program_writes_is_soon_seen_by_every_process(
+    worker_server: WorkerServer,
+) -> None:
+    records = worker_server.server.data / "records.db"
+    with (
+        worker_server.client() as managing,
+        worker_server.client_of_worker() as worker,
+        worker_server.client() as client,
+    ):
+        flag = {"key": "foreign", "active": True, "filters": IS_OFF}
+        created = managing.post(worker_server.path("feature_flags/"), json=flag).json()
+        for filters in (IS_ON, IS_OFF, IS_ON):
+            for each_client in (worker, client):
+                worker_server.decided(each_client)
+            with closing(sqlite3.connect(records, timeout=20)) as file, file:
+                file.execute(
+                    "UPDATE feature_flags SET filters = ? WHERE id = ?",
+                    (json.dumps(filters), created["id"]),
+                )
+                file.execute(
+                    "UPDATE flag_versions SET version = version + 1 WHERE project_id = ?",
+                    (worker_server.keys.project_id,),
+                )
+            for each_client in (worker, client):
+                is_seen = partial(_answers, worker_server, each_client, filters == IS_ON)
+                until(is_seen, "the change of another program is not seen")
+
+
+def _answers(server: WorkerServer, client: httpx.Client, expected: bool) -> bool:
+    return server.decided(client)["foreign"] is expected
 
 
 def test_a_new_project_is_known_to_every_process_at_once(worker_server: WorkerServer) -> None:

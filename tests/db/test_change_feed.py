@@ -121,6 +121,24 @@ async def test_what_has_been_loaded_is_not_loaded_again(
 
 
 @pytest.mark.every_engine
+async def test_who_follows_is_told_of_each_change_and_of_nothing_else(
+    records: Records, feed: ChangeFeed
+) -> None:
+    told: list[None] = []
+    feed.tell(lambda: told.append(None))
+    counts = []
+
+    await feed.follow()
+    counts.append(len(told))
+    await run(records, FIRST_FLAG, id=7)
+    for _ in range(2):
+        await feed.follow()
+        counts.append(len(told))
+
+    assert counts == [0, 1, 1]
+
+
+@pytest.mark.every_engine
 async def test_a_failed_load_is_repeated(records: Records, feed: ChangeFeed, loads: Loads) -> None:
     await run(records, FIRST_FLAG, id=7)
 

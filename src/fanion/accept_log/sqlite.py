@@ -32,6 +32,7 @@ from fanion.accept_log.writer_main import (
 from fanion.errors import StartRefused
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
+from fanion.runtime.background import seconds_in_step
 
 # For a checkpoint of the write-ahead log; acknowledged writes are durable anyway.
 CLOSE_S_MAX = 30.0
@@ -270,7 +271,8 @@ class SqliteLog(GroupCommitLog):
             if await self._begin_watch(historical):
                 continue  # what was appended before is read now
             with suppress(TimeoutError):
-                await asyncio.wait_for(lane.appended(after[0]), POLL_S if self._is_shared else None)
+                limit_s = seconds_in_step(POLL_S) if self._is_shared else None
+                await asyncio.wait_for(lane.appended(after[0]), limit_s)
 
     async def _begin_watch(self, historical: bool) -> bool:
         """Watch the appends of other processes to a lane, and return False if it is watched."""

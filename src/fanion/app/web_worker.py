@@ -25,7 +25,7 @@ from fanion.observability.metrics import Measured, Metrics
 from fanion.processes.channel import Channel, receive_first, socket_to_parent
 from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
-from fanion.runtime.background import background_tasks, run_loop
+from fanion.runtime.background import BackgroundTask, background_tasks, run_loop
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.runtime.loaded_pages import release_loaded_pages
 from fanion.server.connection import Connection
@@ -43,7 +43,10 @@ if TYPE_CHECKING:  # it is loaded only where the records are in PostgreSQL
 # two lanes.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
 REPORT_S = 1.0  # how old this process's metrics in the server may be
-IDLE_REPORTS = 5  # while it answers nothing, its metrics may be this many times as old
+IDLE_REPORT_S = 5.0  # how old they may be while it answers nothing
+# The time between its own looks for changes by other servers; the server tells it of those that it
+# has seen.
+FOLLOW_S = 5.0
 
 
 class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -66,7 +69,8 @@ class Changed(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """A message that something cached has changed.
 
     Attributes:
-        what: "flags" or "project", with the project's id, or "keys".
+        what: "flags" or "project", with the project's id, "keys", or "feed" if other servers have
+            changed something.
     """
 
     what: str
@@ -167,8 +171,9 @@ class WebWorker:
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._metrics = context.metrics
-        self._reported = 0  # the requests answered before the last report
-        self._idle_rounds = 0
+        self._is_reported = True  # whether the server has, or will soon have, the last answers
+        self._report = asyncio.Event()
+        self._feed_moved = asyncio.Event()
         self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit_at_once)
         self._log = log or SqliteAppender(partial(self._send, NeedLogChannel()))
         self._flags = build_flag_services(context, records)
@@ -185,8 +190,7 @@ class WebWorker:
         try:
             if isinstance(self._log, SqliteAppender):
                 self._send(NeedLogChannel())
-            reports = partial(run_loop, self._report_metrics, REPORT_S, "metrics_not_reported", ())
-            async with background_tasks(*self._flags.loops.values(), reports):
+            async with background_tasks(*self._loops()):
                 await self._http.answer_with(self)
                 enable_garbage_collection()
                 release_loaded_pages()
@@ -196,12 +200,25 @@ class WebWorker:
         finally:
             self._send_metrics()
 
+    def _loops(self) -> list[BackgroundTask]:
+        feed, failed = self._flags.feed, "metrics_not_reported"
+        loops: dict[str, BackgroundTask] = {
+            **self._flags.loops,
+            "changes": partial(feed.run, FOLLOW_S, self._feed_moved),
+            "reports": partial(
+                run_loop, self._report_metrics, IDLE_REPORT_S, failed, (), wake=self._report
+            ),
+        }
+        return list(loops.values())
+
     async def answer(self, request: Request) -> bool:
         """Answer the request once every change made before it has been received."""
         if self._changes < self._counters.changes:
             await self._catch_up(self._counters.changes)
         costly = await self._application.answer(request)
         self._answered[0] += 1
+        if self._is_reported:
+            self._report_soon()
         return costly
 
     def fast_path(self, head: RequestHead) -> FastRoute | None:
@@ -227,6 +244,8 @@ class WebWorker:
         answer = endpoint(body, peer, reply)
         if answer is not False:
             self._answered[0] += 1
+            if self._is_reported:
+                self._report_soon()
         return answer
 
     async def _catch_up(self, changes: int) -> None:
@@ -234,12 +253,13 @@ class WebWorker:
             self._caught_up.clear()
             await self._caught_up.wait()
 
+    def _report_soon(self) -> None:
+        self._is_reported = False
+        self._loop.call_later(REPORT_S, self._report.set)
+
     async def _report_metrics(self) -> None:
-        """Report the metrics, once more after the last request, and then only now and then."""
-        self._idle_rounds = 0 if self._answered[0] != self._reported else self._idle_rounds + 1
-        self._reported = self._answered[0]
-        if self._idle_rounds <= 1 or self._idle_rounds % IDLE_REPORTS == 0:
-            self._send_metrics()
+        self._is_reported = True
+        self._send_metrics()
 
     def _send_metrics(self) -> None:
         self._send(MetricsReport(self._metrics.measured()))
@@ -287,6 +307,8 @@ class WebWorker:
                 self._flags.flag_sets.invalidate(changed)
             case "project":
                 self._flags.projects.forget(changed)
+            case "feed":
+                self._feed_moved.set()
             case _:
                 self._flags.authentication.forget()
 

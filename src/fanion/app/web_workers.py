@@ -115,6 +115,7 @@ class WebWorkers:
         bus.subscribe(Topic.LARGE_FLAG_SET, self._be_busy)
         bus.subscribe(Topic.PROJECT, partial(self._publish, "project"))
         bus.subscribe(Topic.PERSONAL_KEYS, partial(self._publish, "keys"))
+        public.flags.feed.tell(partial(self._publish, "feed", 0))
         self._http.share_connections(self._pass_on, self._own.discard)
         for worker in self._workers:
             self._spawn(self._supervise(worker))

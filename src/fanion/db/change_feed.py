@@ -5,6 +5,7 @@ the rows, so that changes made by older programs and by hand are in it too. Numb
 order of commits. See migration 0018.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Never
@@ -17,10 +18,10 @@ from fanion.db.unwritten import UnwrittenPolls
 from fanion.runtime.background import run_loop
 
 # A change by another server is loaded within this time plus the time of the read.
-FOLLOW_S = 0.4
+FOLLOW_S = 0.5
 # Polls in a row that are left out while nobody writes an SQLite store; the next one reads it, so
 # that a store that fails is noticed within ten seconds.
-LEFT_OUT_MAX = 24
+LEFT_OUT_MAX = 19
 
 
 class FeedTopic(StrEnum):
@@ -57,17 +58,33 @@ class ChangeFeed:
         """
         self._records = records
         self._loads = loads
+        self._told: Callable[[], None] = _tell_nobody
         self._seen: int | None = None
         self._unwritten = UnwrittenPolls(records.write_mark, LEFT_OUT_MAX)
 
-    async def run(self) -> Never:
-        """Load changes until cancelled."""
+    def tell(self, told: Callable[[], None]) -> None:
+        """Tell a process that follows this one of changes, from now on.
+
+        Args:
+            told: Called when there are new rows, or when everything is read again.
+        """
+        self._told = told
+
+    async def run(self, every_s: float = FOLLOW_S, wake: asyncio.Event | None = None) -> Never:
+        """Load changes until cancelled.
+
+        Args:
+            every_s: The time between two polls.
+            wake: Begins the next poll when it is set.
+        """
         await run_loop(
             self.follow,
-            FOLLOW_S,
+            every_s,
             "changes_not_read",
             (RecordsUnavailable,),
-            initial_delay_s=FOLLOW_S,
+            initial_delay_s=every_s,
+            wake=wake,
+            retry_s=FOLLOW_S,
         )
 
     async def follow(self) -> None:
@@ -77,6 +94,8 @@ class ChangeFeed:
             RecordsUnavailable: The store does not answer; the next call loads the changes.
         """
         changed = await self._since_seen()
+        if changed is None or changed[1]:
+            self._told()
         if changed is None:
             newest = await self._newest()
             for load in self._loads.values():
@@ -107,3 +126,7 @@ class ChangeFeed:
     async def _newest(self) -> int:
         [(newest,)] = await self._records.fetch(_NEWEST)
         return int(newest)
+
+
+def _tell_nobody() -> None:
+    """Do nothing: no process follows this one."""

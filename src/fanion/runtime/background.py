@@ -18,7 +18,7 @@ _DOUBLINGS_MAX = 60  # more overflow a float in the end
 
 # Loops wait for moments that they have in common, so that an idle process wakes up once for several
 # of them: those that wait for a second or more for full seconds of the loop's clock.
-STEPS_S: Final = (1.0, 0.2)
+STEPS_S: Final = (1.0, 0.5, 0.2)
 
 BackgroundTask = Callable[[], Awaitable[None]]
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
@@ -58,8 +58,13 @@ async def wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
 
 async def wait_in_step(event: asyncio.Event, timeout_s: float) -> None:
     """Wait until the event is set, but at most to the common moment that is next to the timeout."""
+    await wait_for_event(event, seconds_in_step(timeout_s))
+
+
+def seconds_in_step(delay_s: float) -> float:
+    """Return the seconds from now to the common moment that is next to a delay."""
     now = asyncio.get_running_loop().time()
-    await wait_for_event(event, common_moment(now, timeout_s) - now)
+    return common_moment(now, delay_s) - now
 
 
 def common_moment(now: float, delay_s: float) -> float:

@@ -126,6 +126,9 @@ class Broadcaster:
         self._grants_changed.set()
 
     async def _end_revoked(self, holds: Callable[[Any], Awaitable[bool]]) -> None:
+        if not self._granted:
+            self._joined.clear()
+            await self._joined.wait()
         grants = list(self._granted)
         for start in range(0, len(grants), GRANTS_TOGETHER):
             batch = grants[start : start + GRANTS_TOGETHER]

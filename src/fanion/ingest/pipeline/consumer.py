@@ -41,6 +41,7 @@ from fanion.ingest.pipeline.store import IngestStore
 from fanion.ingest.pipeline.transaction_limit import transaction_limit
 from fanion.observability.metrics import Metrics
 from fanion.projects.cache import Projects
+from fanion.runtime.background import seconds_in_step
 from fanion.runtime.change_bus import ChangeBus
 from fanion.runtime.failure_log import FailureLog
 
@@ -220,7 +221,9 @@ class Consumer:
         changed = asyncio.create_task(self._membership.changed_from(self._assignment.version))
         try:
             await asyncio.wait(
-                {*events, changed}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                {*events, changed},
+                timeout=seconds_in_step(seconds),
+                return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
             changed.cancel()

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Final, Never
 
+from fanion.runtime.background import seconds_in_step
+
 LOOK_EVERY_S: Final = 0.2
 IDLE_LOOK_S: Final = 1.0  # while nothing was answered or ingested since the last look
 # Events are counted when a batch is done, which may take longer than LOOK_EVERY_S.
@@ -49,7 +51,7 @@ class QuestionThreads:
         """Look at the load every LOOK_EVERY_S, or IDLE_LOOK_S without any, until cancelled."""
         while True:
             is_idle = not self.look(monotonic())
-            await asyncio.sleep(IDLE_LOOK_S if is_idle else LOOK_EVERY_S)
+            await asyncio.sleep(seconds_in_step(IDLE_LOOK_S if is_idle else LOOK_EVERY_S))
 
     def look(self, at: float) -> bool:
         """Decide by the load since the last look, for BUSY_FOR_S, and return whether there was any.
