@@ -145,6 +145,7 @@ SCREENS = (
     _in_project("command-menu", "", _open_menu),
     _in_project("keys", "", _show_keys),
     _in_project("live", "live"),
+    _in_project("insights", "insights?generated=true"),
     _in_project("insight-empty", "insights/new"),
     _in_project("insight-trend", f"insights/new?series={_VISITS}"),
     _in_project("web", "web?goals=%5B%22paid%22%2C%22signed%20up%22%5D"),

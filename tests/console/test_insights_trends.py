@@ -49,6 +49,9 @@ def test_a_trend_is_asked_by_keys_and_all_that_shows_its_numbers_agrees(
     with console.keyboard_only():
         console.press("g", "i")
         console.settle()
+        console.tab_to(page.get_by_role("link", name="Trends"))
+        console.press("Enter")
+        console.settle()
         console.tab_to(page.get_by_role("combobox", name="Add series"))
         page.keyboard.type("paid")
         console.press("Enter")

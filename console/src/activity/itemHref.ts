@@ -7,6 +7,7 @@ const FOLDERS: Record<string, string> = {
   Cohort: "cohorts",
   EventDefinition: "events",
   Person: "persons",
+  Insight: "insights",
 };
 const LISTS: Record<string, (projectId: string) => string> = {
   Project: (projectId) => `/project/${projectId}/settings`,

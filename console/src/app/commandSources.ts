@@ -20,6 +20,7 @@ const goTo: CommandSource = (_, { projectId }) =>
 export async function commandSources(): Promise<readonly CommandSource[]> {
   const features = await Promise.all([
     import("@/flags/commands"),
+    import("@/insights/commands"),
     import("@/persons/commands"),
     import("@/cohorts/commands"),
     import("@/events/commands"),

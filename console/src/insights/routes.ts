@@ -1,14 +1,14 @@
-import { createRoute, redirect } from "@tanstack/react-router";
+import { createRoute } from "@tanstack/react-router";
 import { lazyScreen } from "@/app/lazyScreen";
 import { projectRoute } from "@/app/parents";
+import { readInsightsSearch, readSavedSearch } from "./saved/search";
 import { readInsightSearch } from "./search";
 
 const insightsRoute = createRoute({
   getParentRoute: () => projectRoute,
   path: "insights",
-  beforeLoad: ({ params }) => {
-    throw redirect({ to: "/project/$projectId/insights/new", params });
-  },
+  validateSearch: readInsightsSearch,
+  component: lazyScreen(() => import("./saved/InsightsPage")),
 });
 
 const newInsightRoute = createRoute({
@@ -18,4 +18,11 @@ const newInsightRoute = createRoute({
   component: lazyScreen(() => import("./builder/InsightPage")),
 });
 
-export const insightsRoutes = [insightsRoute, newInsightRoute] as const;
+const insightRoute = createRoute({
+  getParentRoute: () => projectRoute,
+  path: "insights/$insightId",
+  validateSearch: readSavedSearch,
+  component: lazyScreen(() => import("./saved/SavedPage")),
+});
+
+export const insightsRoutes = [insightsRoute, newInsightRoute, insightRoute] as const;

@@ -305,3 +305,42 @@ async def test_an_outage_of_the_event_store_is_reported(tenant: Tenant) -> None:
         tenant.server.events.is_down = False
 
     assert answer.status_code == 503
+
+
+@pytest.mark.every_engine
+async def test_deleted_insights_are_listed_apart(tenant: Tenant) -> None:
+    kept, removed = await created(tenant, name="kept"), await created(tenant, name="removed")
+    await tenant.api.patch(f"/insights/{removed['id']}/", json={"deleted": True})
+
+    present = await tenant.get("/insights/")
+    deleted = await tenant.get("/insights/", deleted="true", search="REM")
+
+    assert [insight["id"] for insight in present["results"]] == [kept["id"]]
+    assert [insight["id"] for insight in deleted["results"]] == [removed["id"]]
+
+
+async def test_a_basic_list_has_no_results(tenant: Tenant) -> None:
+    await two_days(tenant)
+    insight = await created(tenant, filters=CALLS)
+    await tenant.get(f"/insights/{insight['id']}/", refresh="true")
+
+    [listed] = (await tenant.get("/insights/"))["results"]
+    [basic] = (await tenant.get("/insights/", basic="true"))["results"]
+
+    assert len(listed["result"]) == 2
+    assert basic == insight
+
+
+@pytest.mark.every_engine
+async def test_a_change_that_is_based_on_an_older_state_is_refused(tenant: Tenant) -> None:
+    insight = await created(tenant, name="a", filters=CALLS)
+    path, read_at = f"/insights/{insight['id']}/", insight["last_modified_at"]
+    tenant.server.clock.move(seconds=1)
+
+    first = await tenant.api.patch(path, json={"name": "b", "expected_modified_at": read_at})
+    late = await tenant.api.patch(path, json={"name": "c", "expected_modified_at": read_at})
+
+    assert (first.status_code, first.json()["name"]) == (200, "b")
+    assert (late.status_code, late.json()["code"]) == (409, "conflict")
+    assert late.json()["attr"] == "expected_modified_at"
+    assert (await tenant.get(path))["name"] == "b"

@@ -11,6 +11,7 @@ import type { Question } from "@/insights/question/model";
 import { useNames } from "@/insights/question/names";
 import { Reading } from "@/insights/question/reading";
 import { asSentence } from "@/insights/question/sentence";
+import { UnsavedActions } from "@/insights/saved/UnsavedActions";
 import { useQuestion } from "@/insights/useQuestion";
 import { ApiError } from "@/lib/errors";
 import { Page } from "@/ui/Page";
@@ -34,41 +35,51 @@ export default function InsightPage() {
     [navigate],
   );
   const state = useQuestion({ ...search }, OWN, write);
-  const kind = useKind(state.question.kind);
   const openBehind = (next: Place | undefined) =>
     void navigate({
       search: { ...search, ...(next !== undefined && { behind: next }) },
       resetScroll: false,
     });
   return (
-    <Page
-      title={words.title}
-      actions={
-        kind.data && (
-          <QueryJson
-            query={kind.data.query(completed(state.question))}
-            onOpen={state.setQuestion}
-          />
-        )
-      }
-    >
-      <KindTabs
-        kinds={KINDS}
-        selected={state.question.kind}
-        onSelect={(name) => state.setQuestion({ ...state.question, kind: name })}
-      />
-      <Loaded query={kind} rows={8}>
-        {(loaded) => <Screen kind={loaded} state={state} behind={behind} onBehind={openBehind} />}
-      </Loaded>
+    <Page title={words.title} actions={<UnsavedActions question={state.question} />}>
+      <QuestionView state={state} behind={behind} onBehind={openBehind} />
     </Page>
   );
 }
 
-interface ScreenProps {
-  kind: Kind;
+interface ViewProps {
   state: ReturnType<typeof useQuestion>;
   behind: Place | undefined;
   onBehind: (place: Place | undefined) => void;
+}
+
+/** A question of any kind with its answer. */
+export function QuestionView({ state, behind, onBehind }: ViewProps) {
+  const kind = useKind(state.question.kind);
+  return (
+    <>
+      <div className="flex min-w-0 flex-wrap items-end justify-between gap-2">
+        <KindTabs
+          kinds={KINDS}
+          selected={state.question.kind}
+          onSelect={(name) => state.setQuestion({ ...state.question, kind: name })}
+        />
+        {kind.data && (
+          <QueryJson
+            query={kind.data.query(completed(state.question))}
+            onOpen={state.setQuestion}
+          />
+        )}
+      </div>
+      <Loaded query={kind} rows={8}>
+        {(loaded) => <Screen kind={loaded} state={state} behind={behind} onBehind={onBehind} />}
+      </Loaded>
+    </>
+  );
+}
+
+interface ScreenProps extends ViewProps {
+  kind: Kind;
 }
 
 function Screen({ kind, state, behind, onBehind }: ScreenProps) {

@@ -31,8 +31,8 @@ from fanion.rest.validation import INTEGER_MAX, given_fields
 
 Refresh = Annotated[bool, Meta(description="Calculate now, even if there is a recent result.")]
 DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
-# Names that select fields of the answer, or when it is calculated, and change no result.
-_LIST_NAMES = frozenset({"basic", "refresh", "include_query_insights", "session_id"})
+# Names that change no result.
+_LIST_NAMES = frozenset({"refresh", "include_query_insights", "session_id"})
 _DETAIL_NAMES = frozenset({"session_id", "client_query_id"})
 
 
@@ -50,10 +50,20 @@ class InsightsApi(Controller):
         search: FromQuery[str | None] = None,
         saved: FromQuery[bool | None] = None,
         favorited: FromQuery[bool | None] = None,
+        deleted: FromQuery[bool] = False,
+        basic: FromQuery[bool] = False,
     ) -> Paged[InsightBody]:
-        """Return the insights without deleted ones, newest first, with their cached results."""
+        """Return the insights, newest first, with `deleted=true` only deleted ones.
+
+        They have their cached results, unless `basic=true` leaves them out.
+        """
         page, viewer = request.page, viewer_of(request)
-        query = InsightSelection(short_id, search, saved, favorited)
+        query = InsightSelection(short_id, search, saved, favorited, deleted)
+        if basic:
+            stored, count = await insights.store.list_insights(
+                request.project.id, query, page.limit, page.offset
+            )
+            return page.with_results([insight_body(insight, viewer) for insight in stored], count)
         listed, count = await insights.list_insights(
             request.project, query, page.limit, page.offset, request.app.state.now()
         )
@@ -106,7 +116,9 @@ class InsightsApi(Controller):
         """Change an insight.
 
         `filters`, `query` and `dashboards` are replaced as a whole. An insight has either `filters`
-        or a `query`. `deleted` deletes and restores; a deleted insight accepts only `deleted:
+        or a `query`. With `expected_modified_at`, as `last_modified_at` is returned, the change is
+        made only if the insight was not changed since then; otherwise the response is 409.
+        `deleted` deletes and restores; a deleted insight accepts only `deleted:
         false`.
         """
         viewer = viewer_of(request)

@@ -26,6 +26,10 @@ from fanion.rest.validation import shared_fields
 
 NOT_YET = "This field can only be set after creation."  # in the error for such a field
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+ExpectedTime = Annotated[
+    datetime,
+    Meta(description="`last_modified_at` of what the change is based on; 409 if it is older."),
+]
 
 
 class NewInsight(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +61,7 @@ class InsightChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     favorited: bool | UnsetType = UNSET
     saved: bool | UnsetType = UNSET
     deleted: bool | UnsetType = UNSET
+    expected_modified_at: ExpectedTime | UnsetType | None = UNSET
 
 
 class TilePlaceBody(Struct, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from fanion.activity.model import Author
-from fanion.errors import Invalid, NotFound
+from fanion.errors import AppError, Invalid, NotFound
 from fanion.insights.model import CachedResult, SavedQuestion
 from fanion.insights.questions.service import QuestionService, read_stored_question
 from fanion.insights.saved.model import DashboardAccess, StoredInsight
@@ -26,6 +26,15 @@ from fanion.insights.saved.store import (
 from fanion.insights.saved.tiles_store import filters_of_dashboard, show_on_dashboards
 from fanion.projects.model import Project
 from fanion.rest.validation import normal_tags
+
+
+class StaleInsight(AppError):
+    """The insight has changed since the caller read it."""
+
+    status, type, default_code = 409, "invalid_request", "conflict"
+    default_detail = (
+        "The insight was changed since you read it. Review the current version and try again."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +100,17 @@ class InsightService:
             Invalid: The question cannot be saved, or a dashboard does not exist.
             NotFound: There is no such insight.
             PermissionDenied: The user may not edit the insight, or one of the dashboards.
+            StaleInsight: It was changed since `expected_modified_at`.
         """
         values = _normalised(sent)
         dashboard_ids = values.pop("dashboards", None)
+        expected = values.pop("expected_modified_at", None)
         if "filters" in values or "query" in values:
             values |= _question_columns(values)
             await self._check_changed_question(author.project_id, insight_id, values)
         async with self.store.records.write() as connection:
             return await connection.run_sync(
-                _change, author, insight_id, values, dashboard_ids, access
+                _change, author, insight_id, values, dashboard_ids, access, expected
             )
 
     async def _check_changed_question(
@@ -160,16 +171,20 @@ def _change(
     values: Mapping[str, Any],
     dashboard_ids: Sequence[int] | None,
     access: DashboardAccess,
+    expected: datetime | None,
 ) -> StoredInsight:
     """Change an insight.
 
     Args:
         dashboard_ids: None leaves the insight on its dashboards.
+        expected: The time of its last change, as far as the caller knows; None for any.
     """
     before = lock_insight(connection, author.project_id, insight_id)
     if before is None or (before.deleted and values.get("deleted") is not False):
         raise NotFound
     access.require_insight_edit(before.tiles)
+    if expected is not None and before.last_modified_at != expected:
+        raise StaleInsight(attr="expected_modified_at")
     if dashboard_ids is not None:
         show_on_dashboards(connection, author.project_id, insight_id, dashboard_ids, access)
     return write_insight(connection, author, before, values)

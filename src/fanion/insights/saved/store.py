@@ -51,12 +51,14 @@ class InsightSelection:
 
     Attributes:
         search: Part of a name or description, regardless of the case of ASCII letters.
+        deleted: Whether to list the deleted insights, and not the others.
     """
 
     short_id: str | None = None
     search: str | None = None
     saved: bool | None = None
     favorited: bool | None = None
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,8 @@ class InsightStore:
     async def list_insights(
         self, project_id: int, query: InsightSelection, limit: int, offset: int
     ) -> tuple[Sequence[StoredInsight], int]:
-        """Return a page of insights, newest first, without deleted ones, and the total number."""
-        conditions = [_insight.project_id == project_id, _insight.deleted.is_(False)]
-        conditions += _conditions(query)
+        """Return a page of insights, newest first, and the total number."""
+        conditions = [_insight.project_id == project_id, *_conditions(query)]
         statement = (
             select(insights)
             .where(*conditions)
@@ -234,7 +235,7 @@ def _state(insight: StoredInsight) -> ItemState:
 
 
 def _conditions(query: InsightSelection) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = [_insight.deleted.is_(query.deleted)]
     if query.short_id is not None:
         conditions.append(_insight.short_id == query.short_id)
     if query.saved is not None:

@@ -1,0 +1,39 @@
+import { ChartLine, Plus } from "lucide-react";
+import { api, dataOf } from "@/lib/api";
+import type { Command, CommandSource } from "@/lib/commands";
+import { words } from "@/words/insightsSaved";
+import { nameOfInsight } from "./saved/names";
+
+const FOUND_MAX = 8;
+
+/** Insights by name, and a new one. */
+export const commands: CommandSource = async (text, { projectId, signal }) => {
+  const search = text.trim();
+  const create: Command = {
+    id: "new insight",
+    title: words.newInsight,
+    group: words.command.group,
+    icon: Plus,
+    to: `/project/${projectId}/insights/new`,
+  };
+  if (search === "") return [create];
+  const page = await dataOf(
+    api.GET("/api/projects/{project_id}/insights/", {
+      params: {
+        path: { project_id: projectId },
+        query: { search, limit: FOUND_MAX, basic: true },
+      },
+      signal,
+    }),
+  );
+  const found = page.results.map(
+    (insight): Command => ({
+      id: `insight ${insight.id}`,
+      title: nameOfInsight(insight),
+      group: words.command.group,
+      icon: ChartLine,
+      to: `/project/${projectId}/insights/${insight.id}`,
+    }),
+  );
+  return [...found, create];
+};

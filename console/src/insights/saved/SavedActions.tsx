@@ -1,0 +1,169 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { Copy, Ellipsis, Pencil, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useCanEdit, useProjectId } from "@/app/session";
+import { ApiError } from "@/lib/errors";
+import { Button, IconButton } from "@/ui/Button";
+import { Menu, MenuItem } from "@/ui/Menu";
+import { toast, toastError } from "@/ui/Toast";
+import { words } from "@/words/insightsSaved";
+import { AddToDashboard } from "./AddToDashboard";
+import { type Details, DetailsDialog } from "./DetailsDialog";
+import { nameOfInsight } from "./names";
+import {
+  type Insight,
+  type InsightChanges,
+  type NewInsight,
+  readInsight,
+  useInsightChange,
+  useInsightCreation,
+} from "./queries";
+
+const route = getRouteApi("/signed-in/project/$projectId/insights/$insightId");
+
+/** What can be done with a saved insight. */
+export function SavedActions({ insight }: { insight: Insight }) {
+  const canEdit = useCanEdit();
+  const [isEditing, setEditing] = useState(false);
+  const change = useChange(insight);
+  const duplicate = useDuplicate(insight);
+  const remove = useDeletion(insight);
+  const hint = canEdit ? undefined : words.viewerHint;
+  return (
+    <>
+      <AddToDashboard
+        shownOn={insight.dashboards}
+        onChange={(dashboards) => change({ dashboards })}
+      />
+      <Button icon={Pencil} disabled={!canEdit} title={hint} onClick={() => setEditing(true)}>
+        {words.edit}
+      </Button>
+      <Menu trigger={<IconButton icon={Ellipsis} label={words.more} look="default" />}>
+        <MenuItem icon={Copy} disabled={!canEdit} onSelect={() => void duplicate()}>
+          {words.duplicate}
+        </MenuItem>
+        <MenuItem icon={Trash2} isDanger disabled={!canEdit} onSelect={() => void remove()}>
+          {words.remove}
+        </MenuItem>
+      </Menu>
+      {isEditing && (
+        <EditDetails insight={insight} change={change} onClose={() => setEditing(false)} />
+      )}
+    </>
+  );
+}
+
+type Change = (changes: InsightChanges) => Promise<Insight>;
+
+/** Changes the insight. Unsaved changes of the question are then based on its new state. */
+function useChange(insight: Insight): Change {
+  const navigate = route.useNavigate();
+  const change = useInsightChange(insight.id);
+  return async (changes) => {
+    const changed = await change.mutateAsync(changes);
+    await navigate({
+      search: (before) =>
+        before.draft === insight.last_modified_at
+          ? { ...before, draft: changed.last_modified_at }
+          : before,
+      replace: true,
+      resetScroll: false,
+    });
+    return changed;
+  };
+}
+
+interface EditProps {
+  insight: Insight;
+  change: Change;
+  onClose: () => void;
+}
+
+const detailsOf = ({ name, description, tags }: Insight): Details => ({
+  name: name ?? "",
+  description,
+  tags,
+});
+
+function EditDetails({ insight, change, onClose }: EditProps) {
+  const projectId = useProjectId();
+  const [base, setBase] = useState(insight);
+  const [collided, setCollided] = useState<readonly string[]>([]);
+  const save = async (details: Details) => {
+    const before = detailsOf(base);
+    const changed = namesOf(details, before);
+    if (changed.length === 0) return onClose();
+    const fields = Object.fromEntries(changed.map((name) => [name, details[name]]));
+    const send = (at: string) => change({ ...fields, expected_modified_at: at });
+    try {
+      await send(base.last_modified_at);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "conflict") throw error;
+      const current = await readInsight(projectId, insight.id);
+      const both = namesOf(detailsOf(current), before).filter((name) => changed.includes(name));
+      setBase(current);
+      setCollided(both.map((name) => words.fields[name]));
+      if (both.length > 0) return;
+      await send(current.last_modified_at);
+    }
+    toast({
+      text: words.saved,
+      undo: () => change(Object.fromEntries(changed.map((name) => [name, before[name]]))),
+    });
+    onClose();
+  };
+  return (
+    <DetailsDialog
+      title={words.editTitle}
+      details={detailsOf(insight)}
+      onClose={onClose}
+      onSave={save}
+      notice={collided.length > 0 ? words.fieldConflict(collided.join(", ")) : undefined}
+    />
+  );
+}
+
+const NAMES = ["name", "description", "tags"] as const;
+
+/** Return the fields that differ. */
+const namesOf = (a: Details, b: Details) =>
+  NAMES.filter((name) => JSON.stringify(a[name]) !== JSON.stringify(b[name]));
+
+function useDuplicate(insight: Insight) {
+  const projectId = useProjectId();
+  const navigate = route.useNavigate();
+  const creation = useInsightCreation();
+  return async () => {
+    const { description, tags, filters, query } = insight;
+    const name = words.copyOf(nameOfInsight(insight));
+    try {
+      const asked = (query === null ? { filters } : { query }) as NewInsight;
+      const made = await creation.mutateAsync({ ...asked, name, description, tags, saved: true });
+      toast({ text: words.duplicated(name) });
+      await navigate({
+        to: "/project/$projectId/insights/$insightId",
+        params: { projectId, insightId: String(made.id) },
+      });
+    } catch (error) {
+      toastError(error);
+    }
+  };
+}
+
+/** Deleting can be taken back: for ten seconds by the toast, and later in the list of deleted ones. */
+function useDeletion(insight: Insight) {
+  const projectId = useProjectId();
+  const navigate = route.useNavigate();
+  const change = useInsightChange(insight.id);
+  return async () => {
+    try {
+      await change.mutateAsync({ deleted: true });
+    } catch (error) {
+      toastError(error);
+      return;
+    }
+    const undo = () => change.mutateAsync({ deleted: false });
+    toast({ text: words.removed(nameOfInsight(insight)), undo });
+    await navigate({ to: "/project/$projectId/insights", params: { projectId } });
+  };
+}

@@ -1,0 +1,142 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useProjectId } from "@/app/session";
+import { ApiError } from "@/lib/errors";
+import { Badge } from "@/ui/Badge";
+import { lazyPart } from "@/ui/lazyPart";
+import { LINK, Page } from "@/ui/Page";
+import { Visible } from "@/ui/properties";
+import { Loaded } from "@/ui/States";
+import { type Tab, Tabs } from "@/ui/Tabs";
+import { words } from "@/words/insightsSaved";
+import { dashboardsQuery } from "./dashboardList";
+import { nameOfInsight } from "./names";
+import { type Insight, insightQuery } from "./queries";
+import { SavedActions } from "./SavedActions";
+import { SavedQuestion } from "./SavedQuestion";
+import type { InsightTab } from "./search";
+import { useSeen } from "./seen";
+import { type Stored, storedQuery } from "./stored";
+import { UnreadableQuestion } from "./UnreadableQuestion";
+
+const InsightActivity = lazyPart(
+  "insight activity",
+  async () => (await import("./InsightActivity")).InsightActivity,
+);
+
+const route = getRouteApi("/signed-in/project/$projectId/insights/$insightId");
+
+export default function SavedPage() {
+  const projectId = useProjectId();
+  const { insightId } = route.useParams();
+  const queries = useQueryClient();
+  const insight = useQuery(insightQuery(projectId, Number(insightId)));
+  const stored = useQuery({
+    ...storedQuery(queries, insight.data ?? { filters: {}, query: null }),
+    enabled: insight.data !== undefined,
+  });
+  useSeen(insight.data?.id);
+  const name = insight.data ? nameOfInsight(insight.data) : words.insight;
+  const isMissing = insight.error instanceof ApiError && insight.error.status === 404;
+  return (
+    <Page
+      title={name}
+      heading={<Visible text={name} />}
+      description={insight.data?.description && <Visible text={insight.data.description} />}
+      back={
+        <Link to="/project/$projectId/insights" params={{ projectId }} className={LINK}>
+          {words.title}
+        </Link>
+      }
+      actions={insight.data && <SavedActions key={insight.data.id} insight={insight.data} />}
+    >
+      {isMissing ? (
+        <Missing projectId={projectId} />
+      ) : (
+        <Loaded query={insight} rows={8}>
+          {(found) => (
+            <>
+              <Places insight={found} />
+              <Loaded query={stored} rows={8}>
+                {(read) => <Content key={found.id} insight={found} stored={read} />}
+              </Loaded>
+            </>
+          )}
+        </Loaded>
+      )}
+    </Page>
+  );
+}
+
+function Missing({ projectId }: { projectId: string }) {
+  return (
+    <div className="flex flex-col items-start gap-2">
+      <p>{words.notFound}</p>
+      <Link
+        to="/project/$projectId/insights"
+        params={{ projectId }}
+        search={{ deleted: true }}
+        className={LINK}
+      >
+        {words.toDeleted}
+      </Link>
+    </div>
+  );
+}
+
+/** Its tags, and the dashboards that show it. */
+function Places({ insight }: { insight: Insight }) {
+  const projectId = useProjectId();
+  const dashboards = useQuery(dashboardsQuery(projectId)).data ?? [];
+  const shownOn = dashboards.filter(({ id }) => insight.dashboards.includes(id));
+  if (insight.tags.length + shownOn.length === 0) return null;
+  return (
+    <div className="-mt-2 flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-ink-2">
+      {insight.tags.map((tag) => (
+        <Badge key={tag}>
+          <Visible text={tag} />
+        </Badge>
+      ))}
+      {shownOn.length > 0 && (
+        <span className="flex min-w-0 flex-wrap gap-x-2">
+          {words.on}
+          {shownOn.map(({ id, name }) => (
+            <Visible key={id} text={name || words.untitledDashboard} />
+          ))}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Content({ insight, stored }: { insight: Insight; stored: Stored }) {
+  const { tab = "question" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const question =
+    stored.question === null ? (
+      <UnreadableQuestion insight={insight} problems={stored.problems} />
+    ) : (
+      <SavedQuestion insight={insight} stored={stored.question} />
+    );
+  const tabs: Tab<InsightTab>[] = [
+    { id: "question", label: words.tabs.question, content: question },
+    {
+      id: "activity",
+      label: words.tabs.activity,
+      content: <InsightActivity insightId={insight.id} />,
+    },
+  ];
+  return (
+    <Tabs
+      label={words.tabs.label}
+      tabs={tabs}
+      selected={tab}
+      onSelect={(id) =>
+        void navigate({
+          search: ({ tab: _, page: __, ...others }) =>
+            id === "question" ? others : { ...others, tab: id },
+        })
+      }
+    />
+  );
+}

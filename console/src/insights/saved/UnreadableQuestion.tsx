@@ -1,0 +1,30 @@
+import { Notice } from "@/ui/Badge";
+import { Code } from "@/ui/Copy";
+import { words } from "@/words/insightsSaved";
+import type { Insight } from "./queries";
+
+interface Props {
+  insight: Insight;
+  problems: readonly string[];
+}
+
+/** A question that the builder has no words for: what it cannot say, and the question as JSON. */
+export function UnreadableQuestion({ insight, problems }: Props) {
+  const stored = insight.query ?? insight.filters;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      <Notice tone="warn">
+        <p>{words.cannotOpen}</p>
+        <ul className="list-disc pl-5">
+          {problems.map((problem) => (
+            <li key={problem}>
+              <bdi>{problem}</bdi>
+            </li>
+          ))}
+        </ul>
+      </Notice>
+      <p className="text-ink-2">{words.storedAs}</p>
+      <Code text={JSON.stringify(stored, null, 2)} what={words.stored} />
+    </div>
+  );
+}
