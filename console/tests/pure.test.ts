@@ -5,6 +5,7 @@ import "./csv";
 import "./filters";
 import "./questions";
 import "./json";
+import "./kinds";
 import "./ranges";
 import "./search";
 import "./text";

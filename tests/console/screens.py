@@ -19,6 +19,12 @@ _VISITS = quote(
 FILTERED = quote(
     '[{"by":"Country","value":"DE"},{"by":"Browser","value":"Safari","not":true}]', safe=""
 )
+# Who fills a cart, and pays on later days.
+_RETENTION = quote(
+    'retention&series=[{"event":"item added"},{"event":"paid"}]'
+    '&retention={"display":"ActionsLineGraph"}&from=-14d',
+    safe="=&",
+)
 Prepare = Callable[[Console], None]
 
 
@@ -152,6 +158,7 @@ SCREENS = (
     _in_project("web-filtered", f"web?compare=true&where={FILTERED}"),
     _in_project("web-all", "web?all=Page"),
     Screen("web-none", lambda showcase: showcase.empty.at("web")),
+    _in_project("insight-retention", f"insights/new?kind={_RETENTION}"),
     _in_project("flags", "flags"),
     _in_project("flags-deleted", "flags?deleted=true"),
     Screen("flags-none", lambda showcase: showcase.empty.at("flags")),

@@ -1,4 +1,4 @@
-import { type RefObject, useId, useLayoutEffect, useRef, useState } from "react";
+import { useId, useRef } from "react";
 import { words } from "@/words/charts";
 import { formatNumber } from "@/words/format";
 import { BarsSvg } from "./BarsSvg";
@@ -7,6 +7,7 @@ import { Legend } from "./Legend";
 import { isHatched } from "./series";
 import { activeFirst, nameOf, type TimeSeriesProps } from "./TimeSeries";
 import { useCursor } from "./useCursor";
+import { useWidth } from "./useWidth";
 
 export interface BarsProps extends Omit<TimeSeriesProps, "threshold" | "isStacked"> {
   /** Side by side, in place of upon each other. */
@@ -106,18 +107,4 @@ export function Bars(props: BarsProps) {
       )}
     </Figure>
   );
-}
-
-/** Returns the width of an element in pixels; 0 before it is known. */
-function useWidth(element: RefObject<HTMLElement | null>): number {
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const { current } = element;
-    if (current === null) return;
-    setWidth(current.clientWidth);
-    const observer = new ResizeObserver(() => setWidth(current.clientWidth));
-    observer.observe(current);
-    return () => observer.disconnect();
-  }, [element]);
-  return width;
 }

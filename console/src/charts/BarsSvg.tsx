@@ -135,13 +135,13 @@ function columnsOf(series: readonly Series[], isGrouped: boolean) {
   };
 }
 
-function fillOf(id: string, series: readonly Series[], place: number): string {
+export function fillOf(id: string, series: readonly Series[], place: number): string {
   const one = series[place];
   if (one === undefined) return "none";
   return isHatched(place) ? `url(#${id}-${place})` : `var(${markOf(one, place).token})`;
 }
 
-function Patterns({ id, series }: { id: string; series: readonly Series[] }) {
+export function Patterns({ id, series }: { id: string; series: readonly Series[] }) {
   return (
     <defs>
       {series.map((one, place) => {

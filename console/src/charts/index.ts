@@ -1,5 +1,7 @@
 export { Bars, type BarsProps } from "./Bars";
 export { BigNumber } from "./BigNumber";
+export { Categories, type CategoriesProps } from "./Categories";
+export type { Category } from "./CategoriesSvg";
 export { Figure, type FigureData, type FigureProps, NumbersTable } from "./Figure";
 export { Pie } from "./Pie";
 export { colorsByValue } from "./palette";
@@ -8,4 +10,4 @@ export { Sparkline, type SparklineProps } from "./Sparkline";
 export type { Point, Series, SeriesColor } from "./series";
 export { TimeSeries, type TimeSeriesProps } from "./TimeSeries";
 export { type Total, TotalBars, type TotalsProps } from "./Totals";
-export { captionOf, type Interval, intervalName, rangeName } from "./time";
+export { axisName, captionOf, type Interval, intervalName, rangeName } from "./time";

@@ -10,6 +10,14 @@ export function ticks(most: number): number[] {
   return Array.from({ length: count + 1 }, (_, place) => place * step);
 }
 
+/** Round whole numbers from at most the lowest, which may be below zero, to at least the highest. */
+export function ticksBetween(least: number, most: number): number[] {
+  const [, step = 1] = ticks(Math.max(most, -least));
+  const below = Math.ceil(Math.max(0, -least) / step);
+  const above = Math.ceil(Math.max(0, most) / step);
+  return Array.from({ length: below + above + 1 }, (_, place) => (place - below) * step);
+}
+
 // The numbers of intervals between two labels that put labels on round times.
 const STEPS: Record<Interval, readonly number[]> = {
   minute: [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440],

@@ -15,6 +15,7 @@ import { words } from "@/words/insightsBuilder";
 interface Props {
   question: Question;
   most: number;
+  hasRanges: boolean;
   names: Names;
   onChange: (question: Question) => void;
   errorAt: (attr: string) => string | undefined;
@@ -23,7 +24,7 @@ interface Props {
 const COHORTS_MAX = 20;
 
 /** What the numbers are broken down by. */
-export function BreakdownList({ question, most, names, onChange, errorAt }: Props) {
+export function BreakdownList({ question, most, hasRanges, names, onChange, errorAt }: Props) {
   const { breakdowns } = question;
   const keys = useStableKeys(breakdowns.length);
   const [added, setAdded] = useState<number | null>(null);
@@ -41,6 +42,7 @@ export function BreakdownList({ question, most, names, onChange, errorAt }: Prop
               <BreakdownRow
                 breakdown={one}
                 names={names}
+                hasRanges={hasRanges}
                 isNew={added === place}
                 onChange={(next) => change(breakdowns.with(place, next))}
               />
@@ -107,12 +109,13 @@ function Limits({ question, onChange }: Pick<Props, "question" | "onChange">) {
 
 interface RowProps {
   breakdown: Breakdown;
+  hasRanges: boolean;
   names: Names;
   isNew: boolean;
   onChange: (breakdown: Breakdown) => void;
 }
 
-function BreakdownRow({ breakdown, names, isNew, onChange }: RowProps) {
+function BreakdownRow({ breakdown, hasRanges, names, isNew, onChange }: RowProps) {
   const projectId = useProjectId();
   const types = useGroupTypes();
   const { type, property, groupTypeIndex } = breakdown;
@@ -148,7 +151,9 @@ function BreakdownRow({ breakdown, names, isNew, onChange }: RowProps) {
           autoFocus={isNew}
         />
       </div>
-      {!isCohort && property !== "" && <Bins breakdown={breakdown} onChange={onChange} />}
+      {hasRanges && !isCohort && property !== "" && (
+        <Bins breakdown={breakdown} onChange={onChange} />
+      )}
     </div>
   );
 }

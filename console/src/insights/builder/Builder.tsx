@@ -36,7 +36,14 @@ export function Builder({ kind, names, ...fields }: Props) {
           onChange={(withoutTests) => onChange({ ...question, withoutTests })}
         />
       </fieldset>
-      {uses.breakdowns > 0 && <BreakdownList {...fields} names={names} most={uses.breakdowns} />}
+      {uses.breakdowns > 0 && (
+        <BreakdownList
+          {...fields}
+          names={names}
+          most={uses.breakdowns}
+          hasRanges={uses.hasRanges ?? true}
+        />
+      )}
     </div>
   );
 }

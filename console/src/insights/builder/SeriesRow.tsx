@@ -2,12 +2,11 @@ import { Copy, EllipsisVertical, Filter, Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { type FilterKind, PropertyFilterList } from "@/filters";
 import type { Series } from "@/insights/question/model";
+import { nameOfSeries } from "@/insights/question/seriesName";
 import { IconButton } from "@/ui/Button";
 import { CONTROL } from "@/ui/classes";
 import { Menu, MenuItem } from "@/ui/Menu";
-import { plainName } from "@/ui/properties";
 import { words } from "@/words/insightsBuilder";
-import { words as questionWords } from "@/words/insightsQuestion";
 import { EventPicker } from "./EventPicker";
 import { MathField } from "./MathField";
 
@@ -30,9 +29,6 @@ interface Props {
   onRemove: () => void;
   errorAt: (attr: string) => string | undefined;
 }
-
-export const nameOfSeries = ({ name, event }: Series): string =>
-  name ?? (event === null ? questionWords.allEvents : plainName(event));
 
 /** One series of the question. */
 export function SeriesRow(props: Props) {

@@ -27,6 +27,8 @@ export interface Uses {
   };
   /** 0: none */
   breakdowns: number;
+  /** Whether breakdowns put numbers into ranges. */
+  hasRanges?: false;
   /** Those that can be chosen; empty without a choice. */
   intervals: readonly Interval[];
   compares: boolean;

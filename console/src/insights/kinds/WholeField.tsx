@@ -1,0 +1,39 @@
+import { useState } from "react";
+import { TextField } from "@/ui/Field";
+import { words } from "@/words/insightsQuestion";
+
+interface Props {
+  label: string;
+  hint?: string;
+  value: number;
+  least: number;
+  most: number;
+  onChange: (value: number) => void;
+  error?: string | undefined;
+}
+
+/** A whole number. Text that is none stays in the field, says so, and is not asked for. */
+export function WholeField({ label, hint, value, least, most, onChange, error }: Props) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const isWrong = typed !== null && readWhole(typed, least, most) === null;
+  return (
+    <TextField
+      label={label}
+      hint={hint}
+      inputMode="numeric"
+      value={typed ?? String(value)}
+      error={isWrong ? words.wholeBetween(least, most) : error}
+      onChange={({ target }) => {
+        setTyped(target.value);
+        const number = readWhole(target.value, least, most);
+        if (number !== null && number !== value) onChange(number);
+      }}
+      onBlur={() => !isWrong && setTyped(null)}
+    />
+  );
+}
+
+function readWhole(text: string, least: number, most: number): number | null {
+  const number = Number(text.trim() === "" ? Number.NaN : text);
+  return Number.isInteger(number) && number >= least && number <= most ? number : null;
+}

@@ -1,0 +1,56 @@
+import { Switch } from "@/ui/Field";
+import { SelectField } from "@/ui/Select";
+import { words } from "@/words/insightsRetention";
+import type { FieldsProps } from "../kind";
+import { WholeField } from "../WholeField";
+import { INTERVALS_MAX, OCCURRENCES_MAX, optionsOf, TYPES, withOptions } from "./options";
+
+/** Who begins, and what counts as coming back. */
+export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
+  const options = optionsOf(question);
+  const change = (changes: Partial<typeof options>) => onChange(withOptions(question, changes));
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      {question.series.length === 1 && <p className="text-ink-3 text-sm">{words.noReturning}</p>}
+      <SelectField
+        label={words.type}
+        value={options.type}
+        options={TYPES.map((value) => ({ value, label: words.types[value] }))}
+        onChange={(type) => change({ type })}
+        error={errorAt("retentionFilter__retentionType")}
+      />
+      <div className="grid grid-cols-2 items-start gap-3">
+        <WholeField
+          label={words.intervals}
+          value={options.intervals}
+          least={1}
+          most={INTERVALS_MAX}
+          onChange={(intervals) => change({ intervals })}
+          error={errorAt("retentionFilter__totalIntervals")}
+        />
+        <WholeField
+          label={words.occurrences}
+          value={options.occurrences}
+          least={1}
+          most={OCCURRENCES_MAX}
+          onChange={(occurrences) => change({ occurrences })}
+          error={errorAt("retentionFilter__minimumOccurrences")}
+        />
+      </div>
+      <Switch
+        label={words.cumulative}
+        showsLabel
+        isOn={options.isCumulative}
+        onChange={(isCumulative) => change({ isCumulative })}
+      />
+      {["targetEntity", "returningEntity"].map((name) => {
+        const error = errorAt(`retentionFilter__${name}`);
+        return error === undefined ? null : (
+          <p key={name} className="text-bad text-sm">
+            {error}
+          </p>
+        );
+      })}
+    </div>
+  );
+}

@@ -1,0 +1,49 @@
+import { intervalName } from "@/charts";
+import { nameOfSeries } from "@/insights/question/seriesName";
+import { filtersOf } from "@/insights/question/wire";
+import { present } from "@/lib/searchParams";
+import { formatNumber } from "@/words/format";
+import { words as actorWords } from "@/words/insights";
+import { words } from "@/words/insightsRetention";
+import type { Asked, Behind, Place } from "../kind";
+import { type Cohort, nameOfValue, readCohorts } from "./cohorts";
+import { entitiesOf, periodOf } from "./query";
+
+/** Return where a number of a cohort stands. place: 0 for all of them */
+export const placeOf = (cohort: Cohort, place: number): Place =>
+  present<Place>({
+    selected_interval: cohort.row,
+    returning_interval: place,
+    breakdown_value: cohort.value,
+  });
+
+export function behindRetention({ question, answer }: Asked, place: Place): Behind | null {
+  const period = periodOf(question);
+  const ahead = Number(place.returning_interval ?? 0);
+  const cohort = readCohorts(answer, period).find(
+    (one) => JSON.stringify(placeOf(one, ahead)) === JSON.stringify(inOrder(place, ahead)),
+  );
+  const count = cohort?.counts[ahead];
+  const { target, returning } = entitiesOf(question);
+  if (cohort === undefined || count === undefined || target === undefined) return null;
+  const when = intervalName(cohort.begin, period, answer.zone);
+  const value = nameOfValue(cohort.value);
+  const first = [nameOfSeries(target), value, when].filter((part) => part !== null).join(", ");
+  const name =
+    ahead === 0 || returning === undefined
+      ? first
+      : words.number(first, nameOfSeries(returning), words.after(period, ahead));
+  return {
+    actors: { insight: "RETENTION", filters: filtersOf(answer.query), place },
+    description: actorWords.number(name, formatNumber(count)),
+    name,
+  };
+}
+
+/** An address may have the parts of a place in any order. */
+const inOrder = (place: Place, ahead: number): Place =>
+  present<Place>({
+    selected_interval: Number(place.selected_interval),
+    returning_interval: ahead,
+    breakdown_value: place.breakdown_value,
+  });

@@ -1,0 +1,125 @@
+import type { Answer } from "@/insights/answers";
+import { isObject } from "@/insights/question/reading";
+import { entriesOf } from "@/lib/trends";
+import { shifted } from "@/ui/ranges";
+import { fromLocal, toLocal } from "@/ui/zonedTime";
+import { words } from "@/words/insightsRetention";
+import type { Period } from "./query";
+
+/** A value of the breakdown as the server names it: of several properties a list. */
+export type Value = string | number | readonly string[];
+
+/** Those who began in one interval, and how many of them came back in later ones. */
+export interface Cohort {
+  /** Unique in the answer. */
+  key: string;
+  value: Value | undefined;
+  /** The place of its interval. */
+  row: number;
+  begin: Date;
+  /** The first are all, the next those who came back one interval later. */
+  counts: readonly number[];
+  /** The place of the count of an interval that is not over. */
+  partial: number | undefined;
+}
+
+/** Return the cohorts of an answer, whose entries the schema leaves open. */
+export function readCohorts({ results, zone, calculatedAt }: Answer, period: Period): Cohort[] {
+  const entries = entriesOf(results);
+  const rows = entries.map((entry) => Number(/\d+$/.exec(String(entry.label))?.[0] ?? 0));
+  const last = Math.max(0, ...rows);
+  return entries.map((entry, place): Cohort => {
+    const row = rows[place] ?? 0;
+    const begin = new Date(String(entry.date));
+    const counts = countsOf(entry.values);
+    const value = entry.breakdown_value as Value | undefined;
+    const isOpen = later(begin, last - row + 1, period, zone) > calculatedAt;
+    return {
+      key: JSON.stringify([value ?? null, row]),
+      value,
+      row,
+      begin,
+      counts,
+      partial: isOpen && counts.length > last - row ? last - row : undefined,
+    };
+  });
+}
+
+const countsOf = (values: unknown): number[] =>
+  Array.isArray(values) ? values.map((one) => (isObject(one) ? Number(one.count) : 0)) : [];
+
+/** Return when an interval begins that is so many later than another. */
+function later(begin: Date, count: number, period: Period, zone: string): Date {
+  if (period === "hour") return new Date(begin.getTime() + count * 3_600_000);
+  const day = shifted(toLocal(begin, zone).slice(0, 10), count, period.charAt(0));
+  return fromLocal(`${day}T00:00`, zone) ?? begin;
+}
+
+/** The cohorts of one value of the breakdown, or all. */
+export interface Group {
+  key: string;
+  name: string | null;
+  cohorts: readonly Cohort[];
+}
+
+export function groupsOf(cohorts: readonly Cohort[]): Group[] {
+  const groups = new Map<string, Cohort[]>();
+  for (const cohort of cohorts) {
+    const key = JSON.stringify(cohort.value ?? null);
+    groups.set(key, [...(groups.get(key) ?? []), cohort]);
+  }
+  return [...groups].map(([key, own]) => ({ key, name: nameOfValue(own[0]?.value), cohorts: own }));
+}
+
+const NONE = "$$_posthog_breakdown_null_$$";
+const OTHER = "$$_posthog_breakdown_other_$$";
+
+export function nameOfValue(value: Value | undefined): string | null {
+  if (value === undefined) return null;
+  const parts = Array.isArray(value) ? value : [value];
+  if (parts.every((part) => part === OTHER)) return words.other;
+  return parts.map((part) => (part === NONE ? words.none : String(part))).join(", ");
+}
+
+/** Return a number as a share from 0 to 100: of all, or of those in the interval before. */
+export function shareOf(
+  counts: readonly number[],
+  place: number,
+  reference: "total" | "previous",
+): number | null {
+  const whole = counts[reference === "total" || place === 0 ? 0 : place - 1] ?? 0;
+  const count = counts[place];
+  return count === undefined || whole === 0 ? null : (count / whole) * 100;
+}
+
+/** Return the mean share of each interval, over cohorts for which the interval is over.
+ *
+ * kind: weighted by the size of cohorts, or each cohort alike
+ */
+export function meansOf(
+  cohorts: readonly Cohort[],
+  length: number,
+  reference: "total" | "previous",
+  kind: "weighted" | "simple",
+): (number | null)[] {
+  return Array.from({ length }, (_, place) => {
+    const known = cohorts.filter(
+      ({ counts, partial }) => counts.length > place && (place === 0 || partial !== place),
+    );
+    if (kind === "simple") {
+      const shares = known.flatMap(({ counts }) => shareOf(counts, place, reference) ?? []);
+      return shares.length === 0 ? null : sum(shares) / shares.length;
+    }
+    const summed = Array.from({ length: place + 1 }, (__, at) =>
+      sum(known.map(({ counts }) => counts[at] ?? 0)),
+    );
+    return shareOf(summed, place, reference);
+  });
+}
+
+export const sum = (numbers: readonly number[]): number =>
+  numbers.reduce((total, one) => total + one, 0);
+
+/** The number of values in the longest row. */
+export const lengthOf = (cohorts: readonly Cohort[]): number =>
+  Math.max(0, ...cohorts.map(({ counts }) => counts.length));

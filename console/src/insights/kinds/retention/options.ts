@@ -1,0 +1,89 @@
+import { withKindOptions } from "@/insights/question/kindOptions";
+import type { Question } from "@/insights/question/model";
+import { joined, Reading } from "@/insights/question/reading";
+import { type Given, present } from "@/lib/searchParams";
+
+export const TYPES = ["retention_recurring", "retention_first_time"] as const;
+/** Shares of all who began, or of those in the interval before. */
+export const REFERENCES = ["total", "previous"] as const;
+export const MEANS = ["weighted", "simple", "none"] as const;
+/** The table alone, or with a curve above it. */
+export const DISPLAYS = ["ActionsTable", "ActionsLineGraph"] as const;
+export const FORMATS = ["percentage", "numeric"] as const;
+export const INTERVALS_MAX = 64;
+export const OCCURRENCES_MAX = 1_000_000;
+export const PLACE = "retentionFilter";
+
+/** How retention is counted and drawn, in the names of the API. */
+export interface RetentionOptions {
+  type: (typeof TYPES)[number];
+  /** The number of values in a row, with that of the first interval. */
+  intervals: number;
+  /** Whether a value counts who came back then or later. */
+  isCumulative: boolean;
+  /** The number of events that coming back takes in one interval. */
+  occurrences: number;
+  reference: (typeof REFERENCES)[number];
+  mean: (typeof MEANS)[number];
+  display: (typeof DISPLAYS)[number];
+  format: (typeof FORMATS)[number];
+}
+
+const USUAL_INTERVALS = 8;
+// The server's, for queries that say nothing. source: fanion/insights/retention/query.py
+const INTERVALS_OF_QUERIES = 7;
+const NAMES = [
+  ...["retentionType", "totalIntervals", "cumulative", "minimumOccurrences", "display"],
+  ...["retentionReference", "meanRetentionCalculation", "aggregationAxisFormat", "showMean"],
+];
+// Names that only concern how other clients draw, or that say what is always so.
+const DRAWN = ["dashboardDisplay", "selectedInterval", "timeWindowMode", "aggregationType"];
+
+/** Return the options of a `retentionFilter`. intervals: the number that is meant by none */
+export function readOptions(
+  given: Given,
+  reading: Reading = new Reading(),
+  intervals = USUAL_INTERVALS,
+): RetentionOptions {
+  reading.known(PLACE, given, [...NAMES, ...DRAWN]);
+  const at = (name: string) => joined(PLACE, name);
+  const mean = given.meanRetentionCalculation ?? (given.showMean === false ? "none" : undefined);
+  return {
+    type: reading.choice(at("retentionType"), given.retentionType, TYPES) ?? TYPES[0],
+    intervals:
+      reading.whole(at("totalIntervals"), given.totalIntervals, 1, INTERVALS_MAX) ?? intervals,
+    isCumulative: reading.flag(at("cumulative"), given.cumulative) ?? false,
+    occurrences:
+      reading.whole(at("minimumOccurrences"), given.minimumOccurrences, 1, OCCURRENCES_MAX) ?? 1,
+    reference:
+      reading.choice(at("retentionReference"), given.retentionReference, REFERENCES) ?? "total",
+    mean: reading.choice(at("meanRetentionCalculation"), mean, MEANS) ?? "weighted",
+    display: reading.choice(at("display"), given.display, DISPLAYS) ?? "ActionsTable",
+    format:
+      reading.choice(at("aggregationAxisFormat"), given.aggregationAxisFormat, FORMATS) ??
+      "percentage",
+  };
+}
+
+export const readQueryOptions = (given: Given, reading: Reading): RetentionOptions =>
+  readOptions(given, reading, INTERVALS_OF_QUERIES);
+
+/** Return the options without what is usual. */
+export function writeOptions(options: RetentionOptions): Given {
+  return present<Given>({
+    retentionType: options.type === TYPES[0] ? undefined : options.type,
+    totalIntervals: options.intervals === USUAL_INTERVALS ? undefined : options.intervals,
+    cumulative: options.isCumulative || undefined,
+    minimumOccurrences: options.occurrences === 1 ? undefined : options.occurrences,
+    retentionReference: options.reference === "total" ? undefined : options.reference,
+    meanRetentionCalculation: options.mean === "weighted" ? undefined : options.mean,
+    display: options.display === "ActionsTable" ? undefined : options.display,
+    aggregationAxisFormat: options.format === "percentage" ? undefined : options.format,
+  });
+}
+
+export const optionsOf = ({ options }: Question): RetentionOptions =>
+  readOptions(options.retention ?? {});
+
+export const withOptions = (question: Question, changes: Partial<RetentionOptions>): Question =>
+  withKindOptions(question, "retention", writeOptions({ ...optionsOf(question), ...changes }));

@@ -1,0 +1,50 @@
+import type { SentencePart } from "@/filters";
+import type { Question } from "@/insights/question/model";
+import {
+  breakdownParts,
+  clauses,
+  eventParts,
+  type Names,
+  periodParts,
+  testParts,
+  text,
+  whereParts,
+} from "@/insights/question/sentence";
+import { words } from "@/words/insightsRetention";
+import { optionsOf } from "./options";
+import { entitiesOf, periodOf, withoutRanges } from "./query";
+
+type Parts = readonly SentencePart[];
+
+/** "How many persons did `signed up`, per week, and how many of them did `paid` in each of the 7 weeks
+ * after, last 30 days" */
+export function retentionSentence(question: Question, names: Names): Parts {
+  const { target, returning } = entitiesOf(question);
+  if (target === undefined || returning === undefined) return [];
+  const options = optionsOf(question);
+  const period = periodOf(question);
+  const { groupTypeIndex: group } = question;
+  const { howMany } = words;
+  return clauses([
+    [
+      text(group === undefined ? howMany.persons : howMany.groups(names.groupType(group))),
+      ...eventParts(target),
+      ...whereParts(target.filters, names),
+      ...(options.type === "retention_first_time" ? [text(words.firstTime)] : []),
+    ],
+    [text(words.every[period])],
+    options.intervals === 1
+      ? []
+      : [
+          text(words.andThen),
+          ...eventParts(returning),
+          ...whereParts(returning.filters, names),
+          ...(options.occurrences > 1 ? [text(words.atLeast(options.occurrences))] : []),
+          text(words.ahead(options.intervals - 1, period, options.isCumulative)),
+        ],
+    periodParts(question),
+    whereParts(question.filters, names),
+    breakdownParts(withoutRanges(question), names),
+    testParts(question),
+  ]);
+}

@@ -1,0 +1,45 @@
+import { type FigureData, intervalName } from "@/charts";
+import { words } from "@/words/insightsRetention";
+import type { Asked } from "../kind";
+import { type Cohort, lengthOf, nameOfValue, readCohorts, shareOf } from "./cohorts";
+import { optionsOf, type RetentionOptions } from "./options";
+import { periodOf } from "./query";
+
+/** The numbers of retention: a row for each cohort, with as many values as are known. */
+export function retentionTable({ question, answer }: Asked): FigureData {
+  const options = optionsOf(question);
+  const period = periodOf(question);
+  const cohorts = readCohorts(answer, period);
+  const places = Array.from({ length: Math.max(0, lengthOf(cohorts) - 1) }, (_, at) => at + 1);
+  const isShare = options.format === "percentage";
+  const nameOf = (place: number) => {
+    const name = words.after(period, place);
+    return isShare ? words.inPercent(name) : name;
+  };
+  const size = question.groupTypeIndex === undefined ? words.size : words.sizeOfGroups;
+  return {
+    columns: [words.began, size, ...places.map(nameOf)],
+    rows: cohorts.map((cohort) => [
+      nameOfRow(cohort, period, answer.zone),
+      cohort.counts[0] ?? 0,
+      ...places.map((place) => shownValue(cohort, place, options)),
+    ]),
+  };
+}
+
+export function nameOfRow(cohort: Cohort, period: Asked["question"]["interval"], zone: string) {
+  const name = intervalName(cohort.begin, period, zone);
+  const value = nameOfValue(cohort.value);
+  return value === null ? name : words.ofValue(value, name);
+}
+
+/** A value as it is shown: a share with one decimal, or a count; null where it is not known. */
+export function shownValue(
+  { counts }: Cohort,
+  place: number,
+  { format, reference }: RetentionOptions,
+): number | null {
+  if (format === "numeric") return counts[place] ?? null;
+  const share = shareOf(counts, place, reference);
+  return share === null ? null : Math.round(share * 10) / 10;
+}

@@ -1,0 +1,73 @@
+import { counted, formatNumber } from "@/words/format";
+
+const NAMES = { hour: "Hour", day: "Day", week: "Week", month: "Month" } as const;
+type Period = keyof typeof NAMES;
+
+export const words = {
+  series: "First, and then",
+  event: "Event",
+  returningEvent: "Returning event",
+  noSeries: "Choose an event to see who comes back after it.",
+  noReturning: "Without a returning event, the same event is counted again.",
+  type: "Who begins",
+  types: {
+    retention_recurring: "Everyone who does it then",
+    retention_first_time: "Only those who do it for the first time",
+  },
+  intervals: "Intervals shown",
+  occurrences: "Minimum times",
+  cumulative: "Count later returns too",
+  display: "Chart",
+  displays: { ActionsTable: "Table", ActionsLineGraph: "Curve and table" },
+  format: "Numbers",
+  formats: {
+    total: "% of all who began",
+    previous: "% of the interval before",
+    counts: "counts",
+  },
+  mean: "Mean",
+  means: { weighted: "weighted mean", simple: "simple mean", none: "no mean" },
+  meanRow: { weighted: "Weighted mean", simple: "Simple mean" },
+  meanHint: {
+    weighted: "Large groups count more. Intervals that are not over are left out.",
+    simple: "Every row counts alike. Intervals that are not over are left out.",
+  },
+  began: "Began",
+  size: "Persons",
+  sizeOfGroups: "Groups",
+  after: (period: Period, place: number) => `${NAMES[period]} ${formatNumber(place)}`,
+  inPercent: (name: string) => `${name} (%)`,
+  ofValue: (value: string, row: string) => `${value}, ${row}`,
+  partial: "not over yet",
+  notYet: "not known yet",
+  caption: (target: string, returning: string, range: string) =>
+    target === returning
+      ? `${target} and again, ${range}`
+      : `${target}, then ${returning}, ${range}`,
+  curveCaption: (target: string, returning: string) =>
+    target === returning
+      ? `Mean of who does ${target} again`
+      : `Mean of who does ${returning} after ${target}`,
+  grid: "Retention",
+  keys: "Arrow keys move through the table, enter opens the persons behind a number.",
+  show: (value: string) => `Show the rows of ${value}`,
+  none: "None (no value)",
+  other: "All other values",
+  number: (event: string, when: string, after: string) => `${event}, ${when}, ${after}`,
+  cell: (count: string, share: string) => `${share} (${count})`,
+  // Parts of the sentence.
+  howMany: {
+    persons: "how many persons did",
+    groups: (type: string) => `how many ${type} groups did`,
+  },
+  firstTime: "for the first time ever",
+  every: { hour: "per hour", day: "per day", week: "per week", month: "per month" },
+  andThen: "and how many of them did",
+  atLeast: (count: number) => `at least ${counted(count, "time", "times")}`,
+  ahead: (count: number, period: Period, isCumulative: boolean) => {
+    const unit = period;
+    const where =
+      count === 1 ? `in the ${unit} after` : `in each of the ${formatNumber(count)} ${unit}s after`;
+    return isCumulative ? `${where}, or later` : where;
+  },
+} as const;

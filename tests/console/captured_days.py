@@ -1,0 +1,72 @@
+"""Events on days before now, which tests capture and count for themselves."""
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from tests.console.project import Project
+
+
+@dataclass(frozen=True)
+class CapturedDays:
+    """Events, by person and name, on days that are counted back from today.
+
+    Attributes:
+        days_ago: The days of each event by (person, event).
+    """
+
+    days_ago: dict[tuple[str, str], list[int]]
+
+    def capture(self, project: Project) -> None:
+        now = datetime.now(UTC)
+        project.persons(**{who: {} for who, _ in self.days_ago})
+        project.capture(
+            *(
+                {
+                    "event": event,
+                    "distinct_id": who,
+                    "timestamp": (now - timedelta(days=ago)).isoformat(),
+                }
+                for (who, event), days in self.days_ago.items()
+                for ago in days
+            )
+        )
+
+    def who(self, event: str, ago: int) -> set[str]:
+        """Return the persons that did this on this day."""
+        return {who for (who, name), days in self.days_ago.items() if name == event and ago in days}
+
+    def returned(
+        self, target: str, returning: str, days: int, most: int, *, later: bool = False
+    ) -> list[list[int]]:
+        """Return for each day, the first first, who began on it and who came back on days after.
+
+        Args:
+            days: The number of days.
+            most: The number of values in a row, with that of the day itself.
+            later: Whether coming back on a later day counts for all days before it, too.
+        """
+        rows = []
+        for began in range(days - 1, -1, -1):
+            them = self.who(target, began)
+            ahead = range(1, min(most, began + 1))
+            back = [self._back(them, returning, began - k, later=later) for k in ahead]
+            rows.append([len(them), *map(len, back)])
+        return rows
+
+    def _back(self, them: Set[str], event: str, ago: int, *, later: bool) -> set[str]:
+        days: Iterable[int] = range(ago + 1) if later else [ago]
+        return {who for day in days for who in them & self.who(event, day)}
+
+    def first(self, event: str) -> "CapturedDays":
+        """Return the same, with only the first of these events of each person."""
+        return CapturedDays(
+            {
+                (who, name): [max(days)] if name == event else days
+                for (who, name), days in self.days_ago.items()
+            }
+        )
+
+
+def day(ago: int) -> date:
+    return (datetime.now(UTC) - timedelta(days=ago)).date()
