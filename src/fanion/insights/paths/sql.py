@@ -21,49 +21,46 @@ GAP_US: Final = 30 * 60 * 1_000_000
 # Stands between both ends of a path that is longer than what is shown, as in PostHog.
 BETWEEN: Final = "..."
 
-# Grouped by stored person. `id` orders events of the same time.
+# Grouped by stored person. The uuid orders events of the same time.
 FOUND = """
-  SELECT who, groupArray((at, id, name)) AS happened
-    FROM (SELECT who, at, id, {grouped} AS name
-            FROM (SELECT {who} AS who, toUnixTimestamp64Micro(timestamp) AS at,
-                         UUIDToNum(uuid) AS id, {name} AS name
-                    FROM events
-                   WHERE {where}))
-   {kept}
+  WITH {cleaned} AS cleaned, {grouped} AS name
+  SELECT {who} AS who,
+         groupArray((toUnixTimestamp64Micro(timestamp), UUIDToNum(uuid), name)) AS happened
+    FROM events
+   WHERE {where}{kept}
 GROUP BY who
 """
 
 # A path ends where GAP_US or more lie between two events. Of equal names in a row the last stays.
 PATHS = """
-  SELECT actor, arrayFilter((one, is_last) -> is_last, whole,
-                            arrayPushBack(arrayMap((name, next) -> name != next,
-                                                   arrayPopBack(whole.2), arrayPopFront(whole.2)),
-                                          true)) AS path
-    FROM (SELECT actor,
-                 arraySplit((one, gap) -> gap >= {gap}, arrayZip(sorted.1, sorted.3),
-                            arrayDifference(sorted.1)) AS wholes
-            FROM (SELECT actor, arraySort(groupArrayArray(happened)) AS sorted
-                    FROM ({resolved})
-                GROUP BY actor))
-         ARRAY JOIN wholes AS whole
+  SELECT actor, {path} AS {name}
+    FROM (SELECT actor, arraySort(groupArrayArray(happened)) AS sorted
+            FROM ({resolved})
+        GROUP BY actor)
+         ARRAY JOIN arraySplit((one, gap) -> gap >= {gap}, arrayZip(sorted.1, sorted.3),
+                               arrayDifference(sorted.1)) AS whole
 """
+PATH = """arrayFilter((one, is_last) -> is_last, whole,
+                     arrayPushBack(arrayMap((name, next) -> name != next,
+                                            arrayPopBack(whole.2), arrayPopFront(whole.2)),
+                                   true))"""
 
 # Each step with the one that follows, and after how long. Nothing follows the last one.
 STEPS = """
-  SELECT actor, step, source, target, step = size AS is_last, waited
-    FROM (SELECT actor, length(steps) AS size,
-                 arrayEnumerate(steps) AS numbers,
-                 steps.2 AS sources,
-                 arrayPushBack(arrayPopFront(steps.2), '') AS targets,
-                 arrayPushBack(arrayPopFront(arrayDifference(steps.1)), 0) AS waits
-            FROM ({limited})
-           WHERE notEmpty(steps))
-         ARRAY JOIN numbers AS step, sources AS source, targets AS target, waits AS waited
+  SELECT {actor}step, source, target, left = 1 AS is_last, waited
+    FROM ({limited})
+         ARRAY JOIN arrayEnumerate(steps) AS step,
+                    arrayReverse(arrayEnumerate(steps)) AS left,
+                    steps.2 AS source,
+                    arrayShiftLeft(steps.2, 1) AS target,
+                    arrayShiftLeft(arrayDifference(steps.1), 1) AS waited
 """
 
 EDGES = """
   SELECT step, source, target, is_last, count() AS paths, avg(waited) / 1000 AS mean_ms,
-         is_last = 0 {weights} AS is_wanted
+         is_last = 0 {weights} AS is_wanted,
+         row_number() OVER (ORDER BY is_wanted DESC, paths DESC,
+                                     concat(toString(step), '_', source), target) AS place
     FROM ({steps})
 GROUP BY step, source, target, is_last
 """
@@ -73,16 +70,13 @@ NODES = """
   SELECT node.1 AS number, node.2 AS name,
          sumIf(paths, node.3 = 'out') AS reached,
          sumIf(paths, node.3 = 'out' AND is_last) AS ended,
-         groupArrayIf((source, paths, mean_ms), node.3 = 'in' AND is_shown) AS incoming
-    FROM (SELECT *, is_wanted AND place <= {edges} AS is_shown
-            FROM (SELECT *, row_number() OVER (ORDER BY is_wanted DESC, paths DESC,
-                                                        concat(toString(step), '_', source),
-                                                        target) AS place
-                    FROM ({counted})))
+         groupArrayIf((source, paths, mean_ms), node.3 = 'in' AND is_wanted AND place <= {edges})
+           AS incoming
+    FROM ({counted})
          ARRAY JOIN if(is_last, [(step, source, 'out')],
                        [(step, source, 'out'), (step + 1, target, 'in')]) AS node
 GROUP BY number, name
-  HAVING max(is_shown)
+  HAVING max(is_wanted AND place <= {edges})
 """
 
 ACTORS = """
@@ -149,7 +143,7 @@ def paths_statement(paths_range: PathsRange) -> Statement:
 def actors_statement(paths_range: PathsRange, place: EdgePlace | EndPlace) -> Statement:
     """Return the statement of rows (actor, number of its paths)."""
     compiler = Compiler(paths_range.context)
-    steps = _steps(compiler, paths_range)
+    steps = _steps(compiler, paths_range, "actor, ")
     return compiler.statement(ACTORS.format(steps=steps, test=_test(compiler, place)))
 
 
@@ -172,17 +166,17 @@ def _test(compiler: Compiler, place: EdgePlace | EndPlace) -> str:
     return " AND ".join(tests)
 
 
-def _steps(compiler: Compiler, paths_range: PathsRange) -> str:
+def _steps(compiler: Compiler, paths_range: PathsRange, actor: str = "") -> str:
     excluded = paths_range.query.excluded
     rows = FOUND.format(
         who=compiler.who(),
-        name=_name(compiler, paths_range),
+        cleaned=_name(compiler, paths_range),
         grouped=_grouped(compiler, paths_range),
         where=_where(compiler, paths_range),
-        kept=f"WHERE name NOT IN {compiler.bindings.texts(excluded)}" if excluded else "",
+        kept=f"\n   AND name NOT IN {compiler.bindings.texts(excluded)}" if excluded else "",
     )
-    paths = PATHS.format(gap=GAP_US, resolved=compiler.resolved(rows, ["happened"]))
-    return STEPS.format(limited=_limited(compiler, paths_range.query, paths))
+    resolved = compiler.resolved(rows, ["happened"])
+    return STEPS.format(actor=actor, limited=_limited(compiler, paths_range.query, resolved))
 
 
 def _where(compiler: Compiler, paths_range: PathsRange) -> str:
@@ -227,11 +221,11 @@ def _grouped(compiler: Compiler, paths_range: PathsRange) -> str:
     """Return SQL for the first pattern that is found in the name, or else the name."""
     bind, patterns = compiler.bindings, paths_range.query.groupings
     if not patterns:
-        return "CAST(name AS String)"
+        return "CAST(cleaned AS String)"
     cases = "".join(
-        f"name LIKE {bind.text(_like(pattern))}, {bind.text(pattern)}, " for pattern in patterns
+        f"cleaned LIKE {bind.text(_like(pattern))}, {bind.text(pattern)}, " for pattern in patterns
     )
-    return f"CAST(multiIf({cases}name) AS String)"
+    return f"CAST(multiIf({cases}cleaned) AS String)"
 
 
 def _like(pattern: str) -> str:
@@ -240,11 +234,13 @@ def _like(pattern: str) -> str:
     return f"%{pattern.replace('*', '%')}%"
 
 
-def _limited(compiler: Compiler, query: PathsQuery, paths: str) -> str:
+def _limited(compiler: Compiler, query: PathsQuery, resolved: str) -> str:
     """Return the steps of each path that count; paths without the start or the end have none."""
     limit = query.step_limit
     if query.start is None and query.end is None:
-        return f"SELECT actor, arraySlice(path, 1, {limit}) AS steps FROM ({paths})"
+        steps = f"arraySlice({PATH}, 1, {limit})"
+        return PATHS.format(path=steps, name="steps", gap=GAP_US, resolved=resolved)
+    paths = PATHS.format(path=PATH, name="path", gap=GAP_US, resolved=resolved)
     if query.start is not None:
         first = _first(compiler, query.start, "path")
         paths = (
