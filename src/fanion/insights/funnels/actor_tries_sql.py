@@ -16,10 +16,13 @@ from fanion.insights.sql.breakdown import ACTOR_BREAKDOWNS, BreakdownSql, with_o
 from fanion.insights.sql.compiler import Compiler
 
 _TRIES = """
+  SELECT actor, {value} AS {name}, {tries} AS tries
+    FROM ({elements}) AS found
+{join}
+"""
+_SHOWN = """
   SELECT actor, {shown} AS own_value, tries
-    FROM (SELECT actor, {value} AS value, {tries} AS tries
-            FROM ({elements}) AS found
-{join})
+    FROM ({tries})
 """
 
 
@@ -30,12 +33,14 @@ def tries_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
         ticks_of_actors(compiler, funnel) if funnel.of_ticks else elements(compiler, funnel)
     )
     value, join = _actor_value(compiler, funnel)
-    is_shown = funnel.query.breakdowns is None or funnel.one_value_a_funnel or funnel.valued_tries
-    own = "value" if is_shown else with_other_values(compiler, "value", funnel.shown)
-    own = (
-        f"arrayJoin(arrayDistinct({_each_shown(compiler, funnel)}))" if funnel.valued_steps else own
-    )
-    return _TRIES.format(shown=own, value=value, tries=tries.tries(), elements=source, join=join)
+    parts = {"value": value, "tries": tries.tries(), "elements": source, "join": join}
+    if funnel.valued_steps:
+        shown = f"arrayJoin(arrayDistinct({_each_shown(compiler, funnel)}))"
+    elif funnel.shown is None or funnel.one_value_a_funnel or funnel.valued_tries:
+        return _TRIES.format(name="own_value", **parts)
+    else:
+        shown = with_other_values(compiler, "value", funnel.shown)
+    return _SHOWN.format(shown=shown, tries=_TRIES.format(name="value", **parts))
 
 
 def _tries(compiler: Compiler, funnel: FunnelSql) -> Tries:

@@ -4,7 +4,10 @@ Source: insights.md, sections 1b, 5 and 13.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
+from math import nan
 from typing import Any, Final
 
 from fanion.insights.calculation.cohort_names_store import cohort_names
@@ -47,14 +50,24 @@ async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> An
 async def _steps(calculation: Calculation, answer: FunnelAnswer) -> list[Any]:
     funnel = funnel_sql(calculation, answer.query)
     most = values_max(funnel.query)
-    if funnel.one_value_an_actor:
-        rows = await calculation.rows(ranked_step_counts(funnel, most))
+    if funnel.one_value_an_actor and len(funnel.query.steps) > 1:
+        ranked = await calculation.rows(ranked_step_counts(funnel, most))
+        rows = [_with_averages(*row) for row in ranked]
         return await asyncio.to_thread(answer.steps, _without_hidden(funnel.query, rows))
     rows = await calculation.rows(step_counts(funnel, most + 1))
     if len(rows) > most:
         funnel = replace(funnel, shown=[row[0] for row in rows[:-1]])
         rows = await calculation.rows(step_counts(funnel, len(rows)))
     return await asyncio.to_thread(answer.steps, _without_hidden(funnel.query, rows))
+
+
+def _with_averages(
+    value: str, counts: Sequence[int], sums: Sequence[float], medians: Sequence[float]
+) -> tuple[Any, ...]:
+    """Return a row of `ranked_step_counts` as one of `step_counts`."""
+    times = zip(counts[1:], sums, medians, strict=True)
+    pairs = ((total / count if count else nan, median) for count, total, median in times)
+    return value, *counts, *chain.from_iterable(pairs)
 
 
 async def _trends(calculation: Calculation, answer: FunnelAnswer) -> list[dict[str, Any]]:

@@ -31,13 +31,14 @@ ORDER BY entered DESC, value
 
 # An actor has one value, so the counts of values that are not shown can be added up.
 _RANKED = """
-  SELECT if(place <= {limit}, value, {other}) AS shown, sum(entered) AS total{counts}{times}
-    FROM (SELECT value{inner_counts}{inner_times},
-                 row_number() OVER (ORDER BY entered DESC, value) AS place
+  SELECT if(place <= {limit}, value, {other}) AS shown, sumForEach(counts),
+         sumForEach(sums), quantileExactInclusiveIfMergeForEach(0.5)(medians)
+    FROM (SELECT value, [{counts}] AS counts, [{sums}] AS sums, [{medians}] AS medians,
+                 row_number() OVER (ORDER BY countIf(level >= 1) DESC, value) AS place
             FROM ({people})
         GROUP BY value)
 GROUP BY shown
-ORDER BY total DESC, shown
+ORDER BY sum(counts[1]) DESC, shown
 """
 
 _INTERVALS = """
@@ -111,29 +112,23 @@ def step_counts(funnel: FunnelSql, limit: int) -> Statement:
 def ranked_step_counts(funnel: FunnelSql, limit: int) -> Statement:
     """Return the statement of `step_counts` in which all but the largest values are OTHER.
 
+    Rows: value; a list of how many reached each step; then, for all steps but the first, lists of
+    the seconds of all who reached it, and of their medians.
+
     Args:
-        funnel: A funnel in which an actor has one value.
+        funnel: A funnel with several steps, in which an actor has one value.
         limit: How many values are kept, those with the most actors.
     """
     compiler = Compiler(funnel.context)
     numbers = range(2, len(funnel.query.steps) + 1)
-    median = "quantileExactInclusive"
+    median = "quantileExactInclusiveIfState(0.5)"
     return compiler.statement(
         _RANKED.format(
             limit=limit,
             other=compiler.bindings.text(OTHER),
-            counts="".join(f", sum(count_{n})" for n in numbers),
-            times="".join(
-                f", sum(sum_{n}) / sum(count_{n}), {median}IfMerge(0.5)(median_{n})"
-                for n in numbers
-            ),
-            inner_counts=", countIf(level >= 1) AS entered"
-            + "".join(f", countIf(level >= {n}) AS count_{n}" for n in numbers),
-            inner_times="".join(
-                f", sumIf(seconds_{n}, level >= {n}) AS sum_{n}"
-                f", {median}IfState(0.5)(seconds_{n}, level >= {n}) AS median_{n}"
-                for n in numbers
-            ),
+            counts=", ".join(f"countIf(level >= {n})" for n in (1, *numbers)),
+            sums=", ".join(f"sumIf(seconds_{n}, level >= {n})" for n in numbers),
+            medians=", ".join(f"{median}(seconds_{n}, level >= {n})" for n in numbers),
             people=_people(compiler, funnel, numbers),
         )
     )

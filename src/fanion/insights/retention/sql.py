@@ -19,42 +19,39 @@ from fanion.properties.bindings import micros
 
 # Grouped by stored person. An event is a target, a return, or both.
 FOUND = """
-  SELECT who{own}, {began} AS began, groupBitOr(if({is_return}, bit, 0)) AS returned
-    FROM ({events})
+  {named}
+  SELECT {who} AS who{own}, {began} AS began, groupBitOr(if({is_return}, bit, 0)) AS returned
+    FROM {events}
 GROUP BY who{own}
-"""
-
-EVENTS = """
-  SELECT {who} AS who{own}, toUnixTimestamp64Micro(timestamp) AS at,
-         {bit} AS bit, {target} AS is_target, {returning} AS is_returning
-    FROM {table}
-   WHERE {where}{limit}
-"""
-
-# Grouped by the current person.
-SETS = """
-  SELECT actor, value, {began} AS began, groupBitOr(returned) AS returned
-    FROM (SELECT actor, {value} AS own_value, {shown} AS value, began, returned
-            FROM ({resolved}) AS resolved
-            {join})
-GROUP BY actor, value
 """
 
 # Used if coming back takes several events in a row of the answer. Each event counts once.
 FOUND_COUNTED = """
-  SELECT who{own}, bit, {began} AS began, countIf({is_return}) AS events
-    FROM ({events})
+  {named}
+  SELECT {who} AS who{own}, bit, {began} AS began, countIf({is_return}) AS events
+    FROM {events}
 GROUP BY who{own}, bit
+"""
+
+# Grouped by the current person.
+SETS = """
+  SELECT actor, {value}, {began} AS began, groupBitOr(returned) AS returned
+    FROM ({valued})
+GROUP BY actor, value
 """
 
 SETS_COUNTED = """
   SELECT actor, value, {began} AS began, groupBitOr(if(number >= {least}, bit, 0)) AS returned
-    FROM (SELECT actor, value, bit, {began_so_far} AS began, sum(events) AS number
-            FROM (SELECT actor, {value} AS own_value, {shown} AS value, bit, began, events
-                    FROM ({resolved}) AS resolved
-                    {join})
+    FROM (SELECT actor, {value}, bit, {began_so_far} AS began, sum(events) AS number
+            FROM ({valued})
         GROUP BY actor, value, bit)
 GROUP BY actor, value
+"""
+
+VALUED = """
+  SELECT actor, {value} AS own_value, {shown} AS value, {columns}
+    FROM ({resolved}) AS resolved
+  {join}
 """
 
 PAIRS = """
@@ -193,36 +190,52 @@ def _sets(compiler: Compiler, retention: RetentionRows, values: Sequence[str] | 
     own = broken_down.event_columns()
     is_first, is_counted = query.type == "retention_first_time", query.occurrences > 1
     start = bind.add(micros(retention.span.start), "Int64")
+    named, events = _events(compiler, retention, own)
     rows = (FOUND_COUNTED if is_counted else FOUND).format(
+        named=named,
+        who=compiler.who(),
         own="".join(f", {name}" for name in own),
         began="minOrNullIf(at, is_target)" if is_first else "groupBitOr(if(is_target, bit, 0))",
         is_return=f"is_returning AND at >= {start}" if is_first else "is_returning",
-        events=_events(compiler, retention, own),
+        events=events,
     )
-    columns = [*own, "began", *(["bit", "events"] if is_counted else ["returned"])]
+    columns = ["began", *(["bit", "events"] if is_counted else ["returned"])]
+    resolved = compiler.resolved(rows, [*own, *columns])
+    valued = VALUED.format(
+        value=broken_down.value(),
+        shown=with_other_values(compiler, "own_value", values),
+        columns=", ".join(columns),
+        resolved=resolved,
+        join=broken_down.joins(),
+    )
     return (SETS_COUNTED if is_counted else SETS).format(
         began=_first_bit(compiler, retention) if is_first else "groupBitOr(began)",
         began_so_far="min(began)" if is_first else "groupBitOr(began)",
         least=query.occurrences,
-        value=broken_down.value(),
-        shown=with_other_values(compiler, "own_value", values),
-        resolved=compiler.resolved(rows, columns),
-        join=broken_down.joins(),
+        value="'' AS value" if query.breakdowns is None else "value",
+        valued=resolved if query.breakdowns is None else valued,
     )
 
 
-def _events(compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]) -> str:
-    is_counted, once = retention.query.occurrences > 1, compiler.once
-    return EVENTS.format(
-        table=once.events if is_counted else "events",
-        limit=once.limit if is_counted else "",
-        who=compiler.who(),
-        own="".join(f", {text} AS {name}" for name, text in own.items()),
-        bit=_bit(compiler, retention, "toUnixTimestamp64Micro(timestamp)"),
-        target=compiler.entity(retention.query.target),
-        returning=compiler.entity(retention.query.returning),
-        where=_where(compiler, retention),
-    )
+def _events(
+    compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the names for what is computed from an event, and what follows FROM."""
+    columns = {
+        **own,
+        "at": "toUnixTimestamp64Micro(timestamp)",
+        "bit": _bit(compiler, retention, "toUnixTimestamp64Micro(timestamp)"),
+        "is_target": compiler.entity(retention.query.target),
+        "is_returning": compiler.entity(retention.query.returning),
+    }
+    named = ",\n         ".join(f"{text} AS {name}" for name, text in columns.items())
+    where, once = _where(compiler, retention), compiler.once
+    if retention.query.occurrences == 1:
+        return f"WITH {named}", f"events\n   WHERE {where}"
+    if once.by_key:
+        return f"WITH {named}", f"{once.events}\n   WHERE {where}"
+    rows = f"SELECT {compiler.who()}, {named}\n    FROM events\n   WHERE {where}{once.limit}"
+    return "", f"({rows})"
 
 
 def _where(compiler: Compiler, retention: RetentionRows) -> str:
