@@ -4,6 +4,7 @@ import "./charts";
 import "./csv";
 import "./filters";
 import "./questions";
+import "./funnels";
 import "./json";
 import "./kinds";
 import "./ranges";

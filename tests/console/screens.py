@@ -16,6 +16,15 @@ ORGANIZATION_TABS = ("members", "invites", "roles", "signIn", "general")
 _VISITS = quote(
     '[{"event":"$pageview","math":"dau"}]&breakdowns=[{"property":"$browser"}]', safe="=&"
 )
+# From a visit to a payment, by browser.
+_FUNNEL = "kind=funnels&" + quote(
+    'series=[{"event":"$pageview"},{"event":"signed up"},{"event":"paid"}]', safe="=&"
+)
+_BY_BROWSER = quote('breakdowns=[{"property":"$browser"}]', safe="=")
+_TIMES, _CONVERSION = (
+    quote(f'funnels={{"funnelVizType":"{shown}"}}', safe="=")
+    for shown in ("time_to_convert", "trends")
+)
 FILTERED = quote(
     '[{"by":"Country","value":"DE"},{"by":"Browser","value":"Safari","not":true}]', safe=""
 )
@@ -154,6 +163,10 @@ SCREENS = (
     _in_project("insights", "insights?generated=true"),
     _in_project("insight-empty", "insights/new"),
     _in_project("insight-trend", f"insights/new?series={_VISITS}"),
+    _in_project("funnel", f"insights/new?{_FUNNEL}"),
+    _in_project("funnel-by-browser", f"insights/new?{_FUNNEL}&{_BY_BROWSER}"),
+    _in_project("funnel-times", f"insights/new?{_FUNNEL}&{_TIMES}"),
+    _in_project("funnel-trend", f"insights/new?{_FUNNEL}&{_CONVERSION}"),
     _in_project("web", "web?goals=%5B%22paid%22%2C%22signed%20up%22%5D"),
     _in_project("web-filtered", f"web?compare=true&where={FILTERED}"),
     _in_project("web-all", "web?all=Page"),

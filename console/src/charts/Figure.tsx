@@ -125,7 +125,7 @@ export function NumbersTable({ caption, data, onOpen }: NumbersTableProps) {
         <tbody>
           {data.rows.map((row, place) => (
             <FigureRow
-              key={String(row[0])}
+              key={JSON.stringify(row)}
               row={row}
               columns={data.columns}
               onOpen={onOpen && ((column) => onOpen(place, column))}

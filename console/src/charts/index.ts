@@ -3,6 +3,14 @@ export { BigNumber } from "./BigNumber";
 export { Categories, type CategoriesProps } from "./Categories";
 export type { Category } from "./CategoriesSvg";
 export { Figure, type FigureData, type FigureProps, NumbersTable } from "./Figure";
+export {
+  colorOf,
+  FunnelBars,
+  type FunnelBarsProps,
+  type FunnelPart,
+  type FunnelValue,
+} from "./FunnelBars";
+export { Histogram, type HistogramBin, type HistogramProps } from "./Histogram";
 export { Pie } from "./Pie";
 export { colorsByValue } from "./palette";
 export { type Share, ShareBar, type ShareBarProps } from "./ShareBar";

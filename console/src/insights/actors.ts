@@ -8,6 +8,7 @@ export type Actor = components["schemas"]["ActorBody"];
 const PATHS = {
   TRENDS: "/api/projects/{project_id}/persons/trends/",
   FUNNELS: "/api/projects/{project_id}/persons/funnel/",
+  FUNNELS_CORRELATION: "/api/projects/{project_id}/persons/funnel/correlation/",
   RETENTION: "/api/projects/{project_id}/persons/retention/",
   PATHS: "/api/projects/{project_id}/persons/path/",
   STICKINESS: "/api/projects/{project_id}/persons/stickiness/",

@@ -1,5 +1,5 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { ChartLine, Grid3x3 } from "lucide-react";
+import { ChartLine, Filter, Grid3x3 } from "lucide-react";
 import type { KindName } from "@/insights/question/model";
 import { loadPart } from "@/lib/parts";
 import { words } from "@/words/insightsBuilder";
@@ -12,6 +12,12 @@ export const KINDS: readonly KindEntry[] = [
     label: words.kinds.trends,
     icon: ChartLine,
     load: async () => (await import("./trends")).kind,
+  },
+  {
+    name: "funnels",
+    label: words.kinds.funnels,
+    icon: Filter,
+    load: async () => (await import("./funnels")).kind,
   },
   {
     name: "retention",

@@ -1,0 +1,128 @@
+import { useGroupTypes } from "@/filters";
+import type { Question } from "@/insights/question/model";
+import { Field } from "@/ui/Field";
+import { type Option, Select } from "@/ui/Select";
+import { words } from "@/words/insightsFunnels";
+import type { FieldsProps } from "../kind";
+import { ExclusionList } from "./ExclusionList";
+import {
+  ATTRIBUTIONS,
+  type FunnelOptions,
+  ORDERS,
+  optionsOf,
+  UNITS,
+  windowMax,
+  withOptions,
+} from "./options";
+import { WholeField } from "./WholeField";
+
+/** How persons go through the steps: in which order, how fast, and who is left out. */
+export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
+  const options = optionsOf(question);
+  const change = (changes: Partial<FunnelOptions>) => onChange(withOptions(question, changes));
+  const errors = ["funnelOrderType", "funnelWindowInterval", "funnelWindowIntervalUnit"].map(
+    (name) => errorAt(`funnelsFilter__${name}`),
+  );
+  const error = errors.find((one) => one);
+  return (
+    <>
+      <ExclusionList
+        question={question}
+        exclusions={options.exclusions}
+        onChange={(exclusions) => change({ exclusions })}
+        errorAt={errorAt}
+      />
+      <fieldset className="flex min-w-0 flex-col gap-2">
+        <legend className="mb-1 font-medium">{words.options}</legend>
+        <Select
+          aria-label={words.order}
+          value={options.order}
+          options={ORDERS.map((value) => ({ value, label: words.orders[value] }))}
+          onChange={(order) => change({ order })}
+        />
+        <div className="flex min-w-0 flex-wrap items-start gap-1.5">
+          <span className="py-1.5 text-ink-2">{words.withinField}</span>
+          <WholeField
+            label={words.window}
+            value={options.window}
+            most={windowMax(options.unit)}
+            onChange={(window) => window !== undefined && change({ window })}
+            className="min-w-16 flex-1 basis-16"
+          />
+          <Select
+            isSnug
+            className="w-auto!"
+            aria-label={words.unit}
+            value={options.unit}
+            options={UNITS.map((value) => ({ value, label: words.units[value] }))}
+            onChange={(unit) => change({ unit, window: Math.min(options.window, windowMax(unit)) })}
+          />
+          <span className="py-1.5 text-ink-2">{words.ofFirstStep}</span>
+        </div>
+        <Counted question={question} onChange={onChange} />
+        {error && <p className="text-bad text-sm">{error}</p>}
+      </fieldset>
+      {question.breakdowns.length > 0 && options.visualization !== "time_to_convert" && (
+        <Field
+          label={words.attribution}
+          error={
+            errorAt("funnelsFilter__breakdownAttributionType") ??
+            errorAt("funnelsFilter__breakdownAttributionValue")
+          }
+        >
+          {(parts) => (
+            <Select
+              {...parts}
+              aria-label={words.attribution}
+              value={attributionValue(options)}
+              options={attributionOptions(question)}
+              onChange={(value) => change(attributionOf(value))}
+            />
+          )}
+        </Field>
+      )}
+    </>
+  );
+}
+
+function Counted({ question, onChange }: Pick<FieldsProps, "question" | "onChange">) {
+  const types = useGroupTypes();
+  const { groupTypeIndex, ...others } = question;
+  if (types.length === 0 && groupTypeIndex === undefined) return null;
+  const known = types.length > 0 ? types : Array.from({ length: 5 }, (_, place) => String(place));
+  return (
+    <Select
+      aria-label={words.counts}
+      value={groupTypeIndex === undefined ? "persons" : String(groupTypeIndex)}
+      options={[
+        { value: "persons", label: words.countsPerson },
+        ...known.map((type, place) => ({ value: String(place), label: words.countsGroup(type) })),
+      ]}
+      onChange={(value) =>
+        onChange(value === "persons" ? others : { ...others, groupTypeIndex: Number(value) })
+      }
+    />
+  );
+}
+
+const AT_STEP = "step:";
+
+const attributionValue = ({ attribution, attributionStep }: FunnelOptions): string =>
+  attribution === "step" ? `${AT_STEP}${attributionStep}` : attribution;
+
+function attributionOptions({ series }: Question): Option<string>[] {
+  const whole = ATTRIBUTIONS.flatMap((value) =>
+    value === "step" ? [] : [{ value: value as string, label: words.attributions[value] }],
+  );
+  const steps = series.map((_, place) => ({
+    value: `${AT_STEP}${place}`,
+    label: words.attributionOf(place + 1),
+  }));
+  return [...whole, ...steps];
+}
+
+function attributionOf(value: string): Partial<FunnelOptions> {
+  if (value.startsWith(AT_STEP))
+    return { attribution: "step", attributionStep: Number(value.slice(AT_STEP.length)) };
+  return { attribution: ATTRIBUTIONS.find((one) => one === value) ?? "first_touch" };
+}

@@ -1,0 +1,164 @@
+import { useMemo } from "react";
+import {
+  captionOf,
+  colorsByValue,
+  FunnelBars,
+  type FunnelPart,
+  type Point,
+  TimeSeries,
+} from "@/charts";
+import { formatDuration, formatNumber, formatShare } from "@/words/format";
+import { words } from "@/words/insightsFunnels";
+import type { ResultProps } from "../kind";
+import { placeOfConversion, placeOfStep } from "./behind";
+import { CorrelationPanel } from "./CorrelationPanel";
+import { readConversions } from "./conversions";
+import { optionsOf } from "./options";
+import { StepsTable } from "./StepsTable";
+import { countedIn, type Funnel, numbered, partsOf, readFunnels, shareOf } from "./steps";
+import { TimesChart } from "./TimesChart";
+import { funnelsTable } from "./table";
+
+/** The answer to a funnel, as the question has it drawn. */
+export function FunnelsResult(props: ResultProps) {
+  const { visualization } = optionsOf(props.question);
+  if (visualization === "time_to_convert") return <TimesChart {...props} />;
+  return visualization === "trends" ? <Conversions {...props} /> : <Steps {...props} />;
+}
+
+function Steps(props: ResultProps) {
+  const { question, answer, isTile, height, onOpen } = props;
+  const funnels = useMemo(() => readFunnels({ question, answer }), [question, answer]);
+  const [first] = funnels;
+  const { reference, layout } = optionsOf(question);
+  if (first === undefined || funnels.every(({ steps }) => steps[0]?.count === 0))
+    return <p className="py-10 text-center text-ink-3">{words.noSteps}</p>;
+  const values = funnels.map(({ key, label, steps }) => ({
+    key,
+    name: label,
+    counts: steps.map(({ count }) => count),
+  }));
+  const names = first.steps.map(({ name }, place) => numbered(place, name));
+  const only = funnels.length === 1 ? first : null;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      <FunnelBars
+        caption={captionOfSteps(names, only)}
+        data={funnelsTable({ question, answer })}
+        fileName="funnel"
+        steps={names.map((name, place) => ({ name, notes: only ? notesOf(only, place) : [] }))}
+        values={values}
+        reference={reference}
+        isStacked={layout === "horizontal"}
+        {...(height !== undefined && { height })}
+        textOf={(part) => textOfPart(funnels, part, countedIn(question))}
+        {...(onOpen && {
+          onOpen: (part: FunnelPart) => {
+            const funnel = funnels[part.value];
+            if (funnel && numberOf(funnel, part) > 0)
+              onOpen(placeOfStep(funnel, part.step, part.isDropped));
+          },
+        })}
+      />
+      {!isTile && (
+        <>
+          <StepsTable
+            asked={{ question, answer }}
+            funnels={funnels}
+            values={values}
+            onOpen={onOpen}
+          />
+          <CorrelationPanel funnel={answer.query} onOpen={onOpen} />
+        </>
+      )}
+    </div>
+  );
+}
+
+const numberOf = (funnel: Funnel, { step, isDropped }: FunnelPart): number => {
+  const { reached, dropped } = partsOf(funnel, step);
+  return isDropped ? dropped : reached;
+};
+
+function captionOfSteps(names: readonly string[], only: Funnel | null): string {
+  const [first = "", last = ""] = [names[0], names.at(-1)];
+  if (only === null) return words.captionOf(first, last);
+  const share = shareOf(only.steps.at(-1)?.count ?? 0, only.steps[0]?.count ?? 0);
+  return words.caption(first, last, formatShare(share ?? 0));
+}
+
+function notesOf(funnel: Funnel, place: number): string[] {
+  const step = funnel.steps[place];
+  const share = shareOf(step?.count ?? 0, funnel.steps[0]?.count ?? 0);
+  const time = step?.median ?? null;
+  return [
+    words.countAndShare(formatNumber(step?.count ?? 0), formatShare(share ?? 0)),
+    ...(time === null ? [] : [words.medianTime(formatDuration(time))]),
+  ];
+}
+
+/** "2. paid: 3 persons, 60% of the step before, 60% of the first step, median 10 min" */
+function textOfPart(funnels: readonly Funnel[], part: FunnelPart, counted: string): string {
+  const funnel = funnels[part.value];
+  const step = funnel?.steps[part.step];
+  if (funnel === undefined || step === undefined) return "";
+  const number = numberOf(funnel, part);
+  const { reached, dropped } = partsOf(funnel, part.step);
+  const name = numbered(part.step, step.name);
+  const what = part.isDropped ? words.droppedBefore(name) : words.reachedStep(name);
+  const ofBefore = shareOf(number, reached + dropped);
+  const ofAll = shareOf(number, funnel.steps[0]?.count ?? 0);
+  const facts = [
+    words.countOf(formatNumber(number), counted.toLowerCase()),
+    ...(part.step === 0 ? [] : [words.shareOfPrevious(formatShare(ofBefore ?? 0))]),
+    ...(part.step === 0 ? [] : [words.shareOfFirst(formatShare(ofAll ?? 0))]),
+    ...(part.isDropped || step.median === null
+      ? []
+      : [words.medianTime(formatDuration(step.median))]),
+    ...(part.isDropped || step.average === null
+      ? []
+      : [words.averageTime(formatDuration(step.average))]),
+  ];
+  const title = funnel.label === undefined ? what : words.ofValue(what, funnel.label);
+  return words.facts(title, facts.join(words.between));
+}
+
+const HEIGHT = 300;
+
+function Conversions({ question, answer, height = HEIGHT, onOpen }: ResultProps) {
+  const { lines, times, isPartial } = useMemo(
+    () => readConversions({ question, answer }),
+    [question, answer],
+  );
+  const isBroken = lines.some(({ value }) => value !== undefined);
+  const colors = colorsByValue(lines.map(({ name }) => name));
+  const { interval } = question;
+  const { zone } = answer;
+  return (
+    <TimeSeries
+      caption={captionOf(words.convertedShare, times, interval, { zone, isPartial })}
+      times={times}
+      series={lines.map((line) => {
+        const color = isBroken ? colors.get(line.name) : 2;
+        return {
+          key: line.key,
+          name: line.name,
+          values: line.values,
+          ...(color !== undefined && { color }),
+        };
+      })}
+      interval={interval}
+      zone={zone}
+      isPartial={isPartial}
+      fileName="conversion"
+      format={formatShare}
+      height={height}
+      {...(onOpen && {
+        onOpen: ({ index, series }: Point) => {
+          const line = lines.find(({ key }) => key === series.key);
+          if (line) onOpen(placeOfConversion(line, line.days[index]));
+        },
+      })}
+    />
+  );
+}

@@ -1,0 +1,63 @@
+import { intervalName } from "@/charts";
+import { beginOf } from "@/insights/kinds/trends/lines";
+import { filtersOf } from "@/insights/question/wire";
+import { present } from "@/lib/searchParams";
+import { formatNumber, formatShare } from "@/words/format";
+import { words as actorWords } from "@/words/insights";
+import { words } from "@/words/insightsFunnels";
+import type { Asked, Behind, Place } from "../kind";
+import { type Conversion, readConversions } from "./conversions";
+import { correlationBehind, isOfCorrelation } from "./correlation";
+import { optionsOf } from "./options";
+import { type Funnel, numbered, partsOf, readFunnels, type Value } from "./steps";
+
+/** Return where the persons who reached a step, or who dropped out before it, stand. step: from 0 */
+export const placeOfStep = ({ value }: Funnel, step: number, isDropped: boolean): Place =>
+  present<Place>({
+    funnel_step: isDropped ? -(step + 1) : step + 1,
+    funnel_step_breakdown: value,
+  });
+
+export const placeOfConversion = (line: Conversion, day: string | undefined): Place =>
+  present<Place>({ entrance_period_start: day, funnel_step_breakdown: line.value });
+
+export function behindFunnel(asked: Asked, place: Place): Behind | null {
+  if (isOfCorrelation(place)) return correlationBehind(asked, place);
+  const { visualization } = optionsOf(asked.question);
+  if (visualization === "time_to_convert") return null;
+  return visualization === "trends" ? behindConversion(asked, place) : behindStep(asked, place);
+}
+
+const isSame = (one: Value | undefined, other: unknown): boolean =>
+  JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
+
+function behindStep(asked: Asked, place: Place): Behind | null {
+  const number = Number(place.funnel_step);
+  const step = Math.abs(number) - 1;
+  const funnel = readFunnels(asked).find(({ value }) => isSame(value, place.funnel_step_breakdown));
+  const name = funnel?.steps[step]?.name;
+  if (funnel === undefined || name === undefined || (number < 0 && step === 0)) return null;
+  const { reached, dropped } = partsOf(funnel, step);
+  const said = number < 0 ? words.droppedBefore : words.reachedStep;
+  const what = said(numbered(step, name));
+  const title = funnel.label === undefined ? what : words.ofValue(what, funnel.label);
+  return behind(asked, place, title, formatNumber(number < 0 ? dropped : reached));
+}
+
+function behindConversion(asked: Asked, place: Place): Behind | null {
+  const { entrance_period_start: day, funnel_step_breakdown: value, drop_off: isDropped } = place;
+  const line = readConversions(asked).lines.find((one) => isSame(one.value, value));
+  const share = line?.values[line.days.indexOf(String(day))];
+  if (line === undefined || share === undefined || typeof day !== "string") return null;
+  const { zone } = asked.answer;
+  const when = intervalName(beginOf(day, zone), asked.question.interval, zone);
+  const what = (isDropped ? words.notConvertedIn : words.convertedIn)(when);
+  const title = line.value === undefined ? what : words.ofValue(what, line.name);
+  return behind(asked, place, title, formatShare(isDropped ? 100 - share : share));
+}
+
+const behind = ({ answer }: Asked, place: Place, name: string, number: string): Behind => ({
+  actors: { insight: "FUNNELS", filters: filtersOf(answer.query), place },
+  description: actorWords.number(name, number),
+  name,
+});

@@ -1,0 +1,164 @@
+import type { Question, Series } from "@/insights/question/model";
+import { readSeries, writeSeries } from "@/insights/question/parts";
+import { isObject, joined, Reading } from "@/insights/question/reading";
+import { type Given, present } from "@/lib/searchParams";
+
+/** What is shown of a funnel, in the names of the API. */
+export const VISUALIZATIONS = ["steps", "time_to_convert", "trends"] as const;
+export type Visualization = (typeof VISUALIZATIONS)[number];
+
+export const ORDERS = ["ordered", "strict", "unordered"] as const;
+export const UNITS = ["second", "minute", "hour", "day", "week", "month"] as const;
+export type Unit = (typeof UNITS)[number];
+export const ATTRIBUTIONS = ["first_touch", "last_touch", "all_events", "step"] as const;
+export const REFERENCES = ["total", "previous"] as const;
+/** The names are those of other clients: vertical bars stand side by side. */
+export const LAYOUTS = ["vertical", "horizontal"] as const;
+
+export const STEPS_MAX = 20;
+export const BINS_MAX = 90;
+
+const SECONDS: Record<Unit, number> = {
+  second: 1,
+  minute: 60,
+  hour: 3600,
+  day: 86_400,
+  week: 604_800,
+  month: 2_678_400,
+};
+// source: the server's fanion/insights/funnels/parts.py
+const WINDOW_SECONDS_MAX = 3650 * 86_400;
+
+/** Return the longest window of a unit. */
+export const windowMax = (unit: Unit): number => Math.floor(WINDOW_SECONDS_MAX / SECONDS[unit]);
+
+/** An event that must not happen between two steps, which count from 0. */
+export interface Exclusion {
+  entity: Pick<Series, "event" | "filters" | "name">;
+  from: number;
+  to: number;
+}
+
+export interface FunnelOptions {
+  visualization: Visualization;
+  order: (typeof ORDERS)[number];
+  /** The time after the first step in which the others count. */
+  window: number;
+  unit: Unit;
+  exclusions: readonly Exclusion[];
+  /** The part that times and trends measure, from 0; undefined for the whole funnel. */
+  from: number | undefined;
+  to: number | undefined;
+  /** undefined: as many as suit the number of persons */
+  bins: number | undefined;
+  attribution: (typeof ATTRIBUTIONS)[number];
+  /** The step for attribution by `step`, from 0. */
+  attributionStep: number;
+  /** What the bars of steps are shares of. */
+  reference: (typeof REFERENCES)[number];
+  layout: (typeof LAYOUTS)[number];
+}
+
+const PLACE = "funnelsFilter";
+const WINDOW = 14;
+const NAMES = [
+  ...["funnelVizType", "funnelOrderType", "funnelWindowInterval", "funnelWindowIntervalUnit"],
+  ...["funnelWindowDays", "funnelFromStep", "funnelToStep", "binCount", "exclusions"],
+  ...["breakdownAttributionType", "breakdownAttributionValue", "funnelStepReference", "layout"],
+];
+// Names that only concern how other clients draw.
+const DRAWN = [
+  ...["hiddenLegendBreakdowns", "hiddenLegendKeys", "breakdownSorting", "funnelAdvanced"],
+  ...["resultCustomizations", "showValuesOnSeries", "goalLines", "showLegend", "showTrendLines"],
+];
+
+const at = (name: string) => joined(PLACE, name);
+const oldName = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Return the options of a `funnelsFilter`. Older clients write its names with underscores. */
+export function readOptions(given: Given, reading: Reading = new Reading()): FunnelOptions {
+  reading.known(PLACE, given, [...NAMES, ...NAMES.map(oldName), ...DRAWN]);
+  const get = (name: string) => given[name] ?? given[oldName(name)];
+  const choice = <T extends string>(name: string, choices: readonly T[]) =>
+    reading.choice(at(name), get(name), choices);
+  const step = (name: string) => reading.whole(at(name), get(name), 0, STEPS_MAX - 1);
+  return {
+    visualization: choice("funnelVizType", VISUALIZATIONS) ?? "steps",
+    order: choice("funnelOrderType", ORDERS) ?? "ordered",
+    ...readWindow(get, choice("funnelWindowIntervalUnit", UNITS) ?? "day", reading),
+    exclusions: reading
+      .list(at("exclusions"), get("exclusions"))
+      .flatMap((one, index) => readExclusion(reading, `${at("exclusions")}[${index}]`, one)),
+    from: step("funnelFromStep"),
+    to: step("funnelToStep"),
+    bins: reading.whole(at("binCount"), get("binCount"), 1, BINS_MAX),
+    attribution: choice("breakdownAttributionType", ATTRIBUTIONS) ?? "first_touch",
+    attributionStep: step("breakdownAttributionValue") ?? 0,
+    reference: choice("funnelStepReference", REFERENCES) ?? "total",
+    layout: choice("layout", LAYOUTS) ?? "vertical",
+  };
+}
+
+function readWindow(
+  get: (name: string) => unknown,
+  unit: Unit,
+  reading: Reading,
+): Pick<FunnelOptions, "window" | "unit"> {
+  const days = reading.whole(at("funnelWindowDays"), get("funnelWindowDays"), 1, windowMax("day"));
+  if (days !== undefined) return { window: days, unit: "day" };
+  const name = "funnelWindowInterval";
+  return { window: reading.whole(at(name), get(name), 1, windowMax(unit)) ?? WINDOW, unit };
+}
+
+function readExclusion(reading: Reading, place: string, given: unknown): Exclusion[] {
+  if (!isObject(given)) return reading.refuse(place, given) ?? [];
+  const { funnelFromStep, funnelToStep, funnel_from_step, funnel_to_step, ...entity } = given;
+  const series = readSeries(reading, place, entity);
+  const step = (name: string, value: unknown, least: number) =>
+    reading.whole(joined(place, name), value, least, STEPS_MAX - 1) ?? least;
+  if (series === null) return [];
+  const { event, filters, name } = series;
+  return [
+    {
+      entity: { event, filters, ...(name !== undefined && { name }) },
+      from: step("funnelFromStep", funnelFromStep ?? funnel_from_step, 0),
+      to: step("funnelToStep", funnelToStep ?? funnel_to_step, 1),
+    },
+  ];
+}
+
+export function writeOptions(options: FunnelOptions): Given {
+  const { visualization, order, exclusions, attribution } = options;
+  const unless = <T>(usual: T, value: T) => (value === usual ? undefined : value);
+  return present<Given>({
+    funnelVizType: unless("steps", visualization),
+    funnelOrderType: unless("ordered", order),
+    funnelWindowInterval: unless(WINDOW, options.window),
+    funnelWindowIntervalUnit: unless("day", options.unit),
+    exclusions: exclusions.length === 0 ? undefined : exclusions.map(writeExclusion),
+    funnelFromStep: options.from,
+    funnelToStep: options.to,
+    binCount: options.bins,
+    breakdownAttributionType: unless("first_touch", attribution),
+    breakdownAttributionValue: attribution === "step" ? options.attributionStep : undefined,
+    funnelStepReference: unless("total", options.reference),
+    layout: unless("vertical", options.layout),
+  });
+}
+
+const writeExclusion = ({ entity, from, to }: Exclusion): Given => ({
+  kind: "EventsNode",
+  ...writeSeries({ ...entity, math: "total" }),
+  funnelFromStep: from,
+  funnelToStep: to,
+});
+
+export const optionsOf = ({ options }: Question): FunnelOptions =>
+  readOptions(options.funnels ?? {});
+
+export function withOptions(question: Question, changes: Partial<FunnelOptions>): Question {
+  const { funnels: _, ...others } = question.options;
+  const written = writeOptions({ ...optionsOf(question), ...changes });
+  const isUsual = Object.keys(written).length === 0;
+  return { ...question, options: isUsual ? others : { ...others, funnels: written } };
+}

@@ -1,0 +1,91 @@
+import type { Question } from "@/insights/question/model";
+import { plainName } from "@/ui/properties";
+import { words } from "@/words/insightsFunnels";
+import { words as questionWords } from "@/words/insightsQuestion";
+import type { Asked } from "../kind";
+import { optionsOf } from "./options";
+
+/** The value of a breakdown: of properties a list, of a cohort its id. */
+export type Value = string | number | readonly string[];
+
+export interface FunnelStep {
+  name: string;
+  count: number;
+  /** Seconds since the step before; null where nobody took it. */
+  average: number | null;
+  median: number | null;
+}
+
+/** A funnel, or one value of its breakdown. */
+export interface Funnel {
+  /** Unique in the answer. */
+  key: string;
+  /** The value in words; undefined without a breakdown. */
+  label: string | undefined;
+  value: Value | undefined;
+  steps: readonly FunnelStep[];
+}
+
+type Entry = Record<string, unknown>;
+
+const isEntry = (one: unknown): one is Entry => typeof one === "object" && one !== null;
+const listOf = (given: unknown): unknown[] => (Array.isArray(given) ? given : []);
+
+/** Return the funnels of an answer, whose entries the schema leaves open. */
+export function readFunnels({ question, answer }: Asked): Funnel[] {
+  const all = listOf(answer.results);
+  const lists = all.some(Array.isArray) ? all.map(listOf) : [all];
+  return lists.flatMap((list): Funnel[] => {
+    const steps = list.filter(isEntry);
+    const [first] = steps;
+    if (first === undefined) return [];
+    return [
+      {
+        key: JSON.stringify(first.breakdown_value ?? null),
+        label: first.breakdown_value === undefined ? undefined : labelOf(first.breakdown),
+        value: first.breakdown_value as Value | undefined,
+        steps: steps.map((step, place) => readStep(step, stepName(question, place))),
+      },
+    ];
+  });
+}
+
+const readStep = (step: Entry, name: string): FunnelStep => ({
+  name,
+  count: Number(step.count),
+  average: secondsOf(step.average_conversion_time),
+  median: secondsOf(step.median_conversion_time),
+});
+
+const secondsOf = (given: unknown): number | null => (typeof given === "number" ? given : null);
+
+/** Return a value of the breakdown in words. Of several properties it is a list. */
+export function labelOf(given: unknown): string {
+  const all = Array.isArray(given) ? given.map(String) : [String(given ?? "")];
+  return all.map((one) => (one === "" ? words.noValue : one)).join(words.between);
+}
+
+/** The name of a step by its place. Steps in any order have none of their own. */
+export function stepName(question: Question, place: number): string {
+  if (optionsOf(question).order === "unordered") return words.done(place + 1);
+  const series = question.series[place];
+  if (series === undefined) return words.step(place + 1);
+  return series.name ?? (series.event === null ? questionWords.allEvents : plainName(series.event));
+}
+
+/** What is counted, as the head of a column. */
+export const countedIn = ({ groupTypeIndex }: Question): string =>
+  groupTypeIndex === undefined ? words.countedPersons : words.countedGroups;
+
+export const numbered = (place: number, name: string): string => `${place + 1}. ${name}`;
+
+/** Return a count as a share of another, 0 to 100; null if there is nothing to be a share of. */
+export const shareOf = (count: number, all: number): number | null =>
+  all === 0 ? null : Math.round((count / all) * 10_000) / 100;
+
+/** How many reached a step, and how many reached the one before and not this one. */
+export function partsOf({ steps }: Funnel, place: number): { reached: number; dropped: number } {
+  const reached = steps[place]?.count ?? 0;
+  const before = steps[place - 1]?.count ?? reached;
+  return { reached, dropped: before - reached };
+}

@@ -1,0 +1,171 @@
+import { counted, formatNumber } from "@/words/format";
+
+type Unit = "second" | "minute" | "hour" | "day" | "week" | "month";
+
+const nth = (place: number) => `step ${formatNumber(place)}`;
+
+export const words = {
+  steps: "Steps",
+  oneStep: "Step",
+  step: (place: number) => `Step ${formatNumber(place)}`,
+  /** The name of a step of a funnel in any order. */
+  done: (count: number) => `${counted(count, "step", "steps")} done`,
+  tooFew: "Choose at least two events: a funnel shows how many go from one to the next.",
+  countsPersons: "total, dau: a funnel counts persons",
+
+  // The sentence.
+  persons: "persons",
+  groups: (type: string) => `${type} groups`,
+  ofThoseWhoDid: (who: string) => `of the ${who} who did`,
+  ofThoseWhoDidAny: (who: string) => `of the ${who} who did any of`,
+  howManyAny: ", how many did how many of them, in any order",
+  whatShareAny: (from: number, to: number) =>
+    `, what share of those with ${formatNumber(from)} did ${formatNumber(to)} of them, in any order`,
+  howMany: (isStrict: boolean) =>
+    isStrict ? "how many did, as their very next event," : "how many then did",
+  whatShare: (isStrict: boolean) =>
+    isStrict ? "what share did, as their very next event," : "what share then did",
+  howLong: (who: string) => `how long ${who} who did`,
+  afterThat: (isStrict: boolean) => (isStrict ? "and right after that" : "and then"),
+  tookFrom: (from: number, to: number) => `took from ${nth(from)} to ${nth(to)}`,
+  within: (count: number, unit: Unit) => `within ${counted(count, unit, `${unit}s`)} of the first`,
+  withoutThose: (who: string) => `without ${who} who did`,
+  betweenSteps: (from: number, to: number) => `between ${nth(from)} and ${nth(to)}`,
+  countingOnly: "counting only events",
+  everyEntry: {
+    minute: "by the minute of the first step",
+    hour: "by the hour of the first step",
+    day: "by the day of the first step",
+    week: "by the week of the first step",
+    month: "by the month of the first step",
+  },
+  attributed: {
+    first_touch: "each with the first value it has",
+    last_touch: "each with the last value it has",
+    all_events: "where all steps have the same value",
+  },
+  attributedTo: (place: number) => `each with the value at ${nth(place)}`,
+
+  // Above the result.
+  visualization: "What is shown",
+  visualizations: {
+    steps: "Conversion by step",
+    time_to_convert: "Time to convert",
+    trends: "Conversion over time",
+  },
+  layout: "Direction",
+  layouts: { vertical: "Left to right", horizontal: "Top to bottom" },
+  reference: "Share of",
+  references: { total: "of the first step", previous: "of the step before" },
+
+  // Fields.
+  options: "How persons go through the steps",
+  order: "Order",
+  orders: {
+    ordered: "In this order",
+    strict: "In this order, with nothing between",
+    unordered: "In any order",
+  },
+  window: "Time for all steps",
+  unit: "Unit of the time",
+  units: {
+    second: "seconds",
+    minute: "minutes",
+    hour: "hours",
+    day: "days",
+    week: "weeks",
+    month: "months",
+  },
+  withinField: "within",
+  ofFirstStep: "of the first step",
+  wholeBetween: (most: number) => `A whole number from 1 to ${formatNumber(most)}.`,
+  counts: "Counted",
+  countsPerson: "Persons",
+  countsGroup: (type: string) => `${type} groups`,
+  attribution: "Value of the breakdown",
+  attributions: {
+    first_touch: "The first value",
+    last_touch: "The last value",
+    all_events: "The same value at all steps",
+  },
+  attributionOf: (place: number) => `The value at step ${formatNumber(place)}`,
+  from: "from step",
+  to: "to step",
+  bins: "ranges",
+  binsAuto: "as many as suit",
+  exclusions: "Leave out who did",
+  addExclusion: "Add event between steps",
+  exclusion: (place: number) => `Event left out ${formatNumber(place)}`,
+  exclusionFrom: "between step",
+  exclusionTo: "and step",
+  exclusionFromOf: (name: string) => `First step around ${name}`,
+  exclusionToOf: (name: string) => `Last step around ${name}`,
+  addConditionTo: (name: string) => `Add condition to ${name}`,
+  removeExclusion: (name: string) => `No longer leave out who did ${name}`,
+  conditionsOfExclusion: (name: string) => `Conditions of ${name}`,
+
+  // The result.
+  stepColumn: "Step",
+  value: "Value",
+  timeColumn: "Time",
+  fromSeconds: "From (s)",
+  toSeconds: "To (s)",
+  countedPersons: "Persons",
+  countedGroups: "Groups",
+  ofPrevious: "% of the step before",
+  ofFirst: "% of the first step",
+  ofPreviousShort: "Of step before",
+  ofFirstShort: "Of first step",
+  average: "Average time (s)",
+  median: "Median time (s)",
+  averageShort: "Average time",
+  medianShort: "Median time",
+  numbers: "Numbers of the funnel",
+  nothing: "–",
+  noValue: "(no value)",
+  between: ", ",
+  range: (from: string, to: string) => `${from} to ${to}`,
+  caption: (first: string, last: string, share: string) =>
+    `Conversion from ${first} to ${last}: ${share}`,
+  captionOf: (first: string, last: string) => `Conversion from ${first} to ${last}`,
+  converted: "Converted",
+  convertedShare: "Share of those who entered and converted",
+  droppedOut: "Dropped out",
+  reachedStep: (step: string) => `Reached ${step}`,
+  droppedBefore: (step: string) => `Dropped out before ${step}`,
+  ofValue: (what: string, value: string) => `${what}, ${value}`,
+  convertedIn: (when: string) => `Entered ${when} and converted`,
+  notConvertedIn: (when: string) => `Entered ${when} and did not convert`,
+  countOf: (count: string, what: string) => `${count} ${what}`,
+  countAndShare: (count: string, share: string) => `${count} · ${share}`,
+  facts: (what: string, facts: string) => `${what}: ${facts}`,
+  shareOfFirst: (share: string) => `${share} of the first step`,
+  shareOfPrevious: (share: string) => `${share} of the step before`,
+  averageTime: (time: string) => `average ${time}`,
+  medianTime: (time: string) => `median ${time}`,
+  noTimes: "Nobody converted in this period.",
+  noSteps: "Nobody did the first step in this period.",
+  timesCaption: (from: string, to: string, average: string) =>
+    `Time from ${from} to ${to}, on average ${average}`,
+  mayConvert: (window: number, unit: Unit) =>
+    `Who entered within the last ${counted(window, unit, `${unit}s`)} may still convert.`,
+
+  // Correlation.
+  correlation: "What goes with converting, and with dropping out",
+  correlated: "What is compared",
+  correlatedWith: { events: "Events", properties: "Properties of the person" },
+  correlationHint:
+    "Compares those who reached the last step with those who dropped out. It tells what goes together, not what causes it.",
+  withConverting: "More often with those who converted",
+  withDropping: "More often with those who dropped out",
+  odds: "Odds",
+  oddsHint: "How many times as likely they were to convert",
+  times: (odds: string) => `× ${odds}`,
+  noneOfSide: "Nothing.",
+  noCorrelation: "Nothing else was done between the steps.",
+  skewed:
+    "Too few converted, or too few dropped out, for a comparison: one side has more than ten times as many as the other.",
+  isValue: (name: string, value: string) => `${name} = ${value}`,
+  convertedWith: (name: string) => `Converted with ${name}`,
+  droppedWith: (name: string) => `Dropped out with ${name}`,
+} as const;
