@@ -18,7 +18,7 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
     "has_touch": True,
 }
-TOUCHED = ("flags", "flags/new", "persons", "live", "ingestion", "settings")
+TOUCHED = ("flags", "flags/new", "persons", "live", "web", "ingestion", "settings")
 TARGET_PIXELS = 24  # source: WCAG 2.2, 2.5.8 Target Size (Minimum)
 # iOS enlarges the page when a field with a smaller font is focused.
 FONT_PIXELS = 16

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from tests.console.project import Json
 
@@ -170,5 +169,6 @@ def duration(seconds: float) -> str:
     return f"{whole // 60} min{rest}"
 
 
-def change(now: float, before: float) -> Any:
+def change(now: float, before: float) -> int:
+    """Return by how many whole percent a number differs from the one before."""
     return round(100 * (now - before) / before)

@@ -25,7 +25,7 @@ import type { View } from "./view";
 /** Events that matter, and how many of the visitors got there. */
 export function Goals({ view }: { view: View }) {
   const projectId = useProjectId();
-  const [box, isSeen] = useInSight<HTMLDivElement>();
+  const [box, isSeen] = useInSight<HTMLElement>();
   const { goals } = view;
   const question = goalsOf(view.common, goals);
   const table = useQuery({
@@ -39,7 +39,7 @@ export function Goals({ view }: { view: View }) {
     view.change({ goals: next, ...(isGone && { goal: undefined }) });
   };
   return (
-    <div ref={box}>
+    <section ref={box} aria-label={words.goals}>
       <Card
         title={words.goals}
         actions={<AddGoal goals={goals} onAdd={(event) => set([...goals, event])} />}
@@ -70,7 +70,7 @@ export function Goals({ view }: { view: View }) {
           </div>
         )}
       </Card>
-    </div>
+    </section>
   );
 }
 

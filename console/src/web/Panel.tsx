@@ -46,13 +46,13 @@ export function Panel({ name, view }: { name: PanelName; view: View }) {
           <h2 className="font-semibold">{words.panels[name]}</h2>
           <Radix.List
             aria-label={words.panels[name]}
-            className="-mx-1 flex min-w-0 gap-3 overflow-x-auto px-1"
+            className="-mx-1 flex min-w-0 gap-1.5 overflow-x-auto"
           >
             {tabs.map((tab) => (
               <Radix.Trigger
                 key={tab}
                 value={tab}
-                className="whitespace-nowrap border-transparent border-b-2 py-1 text-ink-2 text-sm hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-accent-text"
+                className="whitespace-nowrap border-transparent border-b-2 px-1 py-1 text-ink-2 text-sm hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-accent-text"
               >
                 {words.tabs[tab]}
               </Radix.Trigger>

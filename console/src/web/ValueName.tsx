@@ -73,7 +73,8 @@ function NameText({ by, value }: Pick<Props, "by" | "value">) {
         <Visible text={shortened(text)} />
       </span>
       {detail !== undefined && (
-        <span className="ms-1.5 text-ink-2 text-sm">
+        <span className="ms-1 text-ink-2 text-sm">
+          {" "}
           <Visible text={shortened(detail)} />
         </span>
       )}

@@ -77,6 +77,8 @@ export interface Answer {
   hasMore: boolean;
   /** When it was calculated. */
   at: string | null;
+  /** Whether it was kept from before, however old it is. */
+  isKept: boolean;
   /** Events of the question that the project has never received. */
   unknownEvents: readonly string[];
 }
@@ -118,7 +120,7 @@ export function askAgain(client: QueryClient, projectId: string): void {
 }
 
 const isOld = (answer: Answer | undefined): boolean =>
-  answer !== undefined &&
+  answer?.isKept === true &&
   answer.at !== null &&
   Date.now() - new Date(answer.at).getTime() > KEPT_FOR_MS;
 
@@ -143,6 +145,7 @@ export async function ask(
     columns: textsOf(answer.columns).map((name) => name.replace(/^context\.columns\./, "")),
     hasMore: answer.hasMore === true,
     at: typeof answer.last_refresh === "string" ? answer.last_refresh : null,
+    isKept: refresh === "kept" && answer.is_cached === true,
     unknownEvents: textsOf(answer.unknown_event),
   };
 }

@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback } from "react";
+import { useCallback, useMemo } from "react";
 import { choiceOf, type Given, present, textOf } from "@/lib/searchParams";
 import { type RangeSearch, readRangeSearch } from "@/ui/ranges";
 import { readWebBehind, type WebBehind } from "./behind";
@@ -73,12 +73,14 @@ function withChanges(old: WebSearch, changes: Parameters<ChangeWebSearch>[0]): W
 }
 
 export function useWebSearch(): [WebSearch, ChangeWebSearch] {
-  const search: WebSearch = useSearch({ from: "/signed-in/project/$projectId/web" });
+  // The router adds what was left out of an address as it stands there.
+  const given: Given = useSearch({ from: "/signed-in/project/$projectId/web" });
+  const search = useMemo(() => readWebSearch(given), [given]);
   const navigate = useNavigate({ from: "/project/$projectId/web" });
   const change: ChangeWebSearch = useCallback(
     (changes, replace = false) =>
       void navigate({
-        search: (old) => withChanges(old, changes),
+        search: (old) => withChanges(readWebSearch(old), changes),
         replace,
         resetScroll: false,
       }),
