@@ -4,13 +4,14 @@ import csv
 import json
 import re
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.console.project import Project
+from tests.console.project import Project, has
 from tests.console.screen import Console
 
 pytestmark = pytest.mark.long("drives Chromium")
@@ -243,3 +244,114 @@ def test_a_query_is_copied_and_another_one_is_opened_in_the_builder(
     )
     console.settle()
     assert numbers(console) == [["Buyers", "2"]]
+
+
+def test_groups_are_counted_and_open_in_place_of_persons(
+    console: Console, project: Project
+) -> None:
+    for name, people in {"acme": ("ann", "bob"), "initech": ("cem",)}.items():
+        identified = {"$group_type": "company", "$group_key": name, "$group_set": {"name": name}}
+        project.events("$groupidentify", people[0], **identified)
+        project.events("paid", *people, **{"$groups": {"company": name}})
+    page = console.page
+    console.open(insight(project, series=[{"event": "paid"}], **{"from": "dStart"}))
+
+    console.choose(page.get_by_role("combobox", name="What is counted"), "Unique company groups")
+    expect(sentence(console)).to_contain_text("For how many company groups paid happened, per day")
+    console.settle()
+    assert [row[1:] for row in numbers(console)] == [["2"]]
+    page.get_by_role("region", name="Numbers").get_by_role("button", name="2").click()
+
+    drawer = page.get_by_role("dialog", name="Groups behind this number")
+    rows = drawer.get_by_role("grid", name="Groups").get_by_role("row")
+    expect(rows).to_have_count(3)
+    expect(rows.filter(has_text="acme")).to_contain_text("2")
+    expect(drawer.get_by_role("button", name="Save as cohort")).to_have_count(0)
+    rows.filter(has_text="initech").get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1, name="initech")).to_be_visible()
+
+
+def test_a_question_begins_at_an_event_a_cohort_a_person_and_a_flag(
+    console: Console, project: Project
+) -> None:
+    project.persons(ann={"email": "ann@corp.example", "plan": "pro"}, bob={"plan": "free"})
+    project.events("paid", "ann", "bob", **{"$feature/color": "blue"})
+    cohort = project.cohort("Pros", has("plan", "pro"))
+    flag = project.flag("color")
+    project.await_cohorts()
+    (definition,) = project.get("/event_definitions/", search="paid")["results"]
+    page = console.page
+    beginnings = {
+        f"events/{definition['id']}": ("How often paid happened, per day", "2"),
+        f"cohorts/{cohort['id']}": (
+            "any event, per day, last 30 days, where in the cohort Pros",
+            "1",
+        ),
+        f"persons/{project.person('ann')['uuid']}": ("where email is ann@corp.example", "2"),
+        f"flags/{flag['id']}?tab=usage": ("broken down by Flag color", "2"),
+    }
+
+    for path, (said, number) in beginnings.items():
+        console.open(project.at(path))
+        page.get_by_role("link", name="Ask about this").click()
+        expect(sentence(console)).to_contain_text(said)
+        console.settle()
+        assert numbers(console)[-1][-1] == number, path
+
+
+def test_conditions_hold_and_what_is_not_complete_is_left_out(
+    console: Console, project: Project
+) -> None:
+    project.events("paid", "ann", "bob", plan="pro")
+    project.events("paid", "cem", plan="free")
+    page = console.page
+    console.open(insight(project, series=[{"event": "paid"}], **{"from": "dStart"}))
+    conditions = page.get_by_role("group", name="Conditions on all").first
+
+    conditions.get_by_role("button", name="Add condition").click()
+    conditions.get_by_role("combobox", name="Property", exact=True).fill("plan")
+    console.press("Enter")
+    expect(sentence(console)).to_have_text(
+        "How often paid happened, per day, today, without test accounts."
+    )
+    console.settle()
+    assert numbers(console)[-1][1:] == ["3"]
+    conditions.get_by_role("combobox", name="Values").fill("pro")
+    console.press("Enter")
+    expect(sentence(console)).to_contain_text("today, where plan is pro, without")
+    console.settle()
+    assert numbers(console)[-1][1:] == ["2"]
+    page.get_by_role("switch", name="Without test accounts").click()
+    expect(sentence(console)).to_contain_text("test accounts included.")
+    console.settle()
+    assert numbers(console)[-1][1:] == ["2"]
+    console.expect_accessible()
+
+
+def test_a_period_is_compared_and_the_numbers_of_both_open(
+    console: Console, project: Project
+) -> None:
+    now = datetime.now(UTC)
+    times = {"ann": 0, "bob": 0, "cem": 1, "dan": 2}
+    project.capture(
+        *(
+            {
+                "event": "paid",
+                "distinct_id": name,
+                "timestamp": (now - timedelta(days=7 * weeks)).isoformat(),
+            }
+            for name, weeks in times.items()
+        )
+    )
+    page = console.page
+    console.open(insight(project, series=[{"event": "paid", "math": "dau"}], **{"from": "dStart"}))
+
+    console.choose(page.get_by_role("combobox", name="Comparison"), "with a week earlier")
+    expect(sentence(console)).to_contain_text("compared with 1 week earlier")
+    console.settle()
+    assert numbers(console)[-1][1:] == ["2", "1"]
+    page.get_by_role("region", name="Numbers").get_by_role("button", name="1").click()
+    drawer = page.get_by_role("dialog", name="Persons behind this number")
+    rows = drawer.get_by_role("grid", name="Persons").get_by_role("row")
+    expect(rows).to_have_count(2)
+    expect(rows.last).to_contain_text("cem")

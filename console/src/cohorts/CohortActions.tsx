@@ -3,6 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { Copy, Ellipsis, Pencil, RefreshCw, RotateCcw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
+import { AskLink } from "@/insights";
 import { api, dataOf } from "@/lib/api";
 import { errorOf } from "@/lib/errors";
 import { Button, IconButton } from "@/ui/Button";
@@ -15,6 +16,12 @@ import type { Cohort } from "./queries";
 import { useCohortChange, useCohortsRefresh } from "./useCohortChange";
 
 const route = getRouteApi("/signed-in/project/$projectId/cohorts/$cohortId");
+
+/** What the members do, each day. */
+const membersQuestion = (id: number) => ({
+  series: [{ event: null, math: "dau" }],
+  properties: [{ type: "cohort", key: "id", operator: "in", value: id }],
+});
 
 export function CohortActions({ cohort }: { cohort: Cohort }) {
   const canEdit = useCanEdit();
@@ -34,6 +41,7 @@ export function CohortActions({ cohort }: { cohort: Cohort }) {
           {words.restore}
         </Button>
       )}
+      {!cohort.deleted && <AskLink about={membersQuestion(cohort.id)} />}
       {!cohort.is_static && !cohort.deleted && <CalculateButton cohort={cohort} hint={hint} />}
       <Button icon={Pencil} disabled={!canEdit} title={hint} onClick={() => setRenaming(true)}>
         {words.rename}

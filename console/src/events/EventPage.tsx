@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { Radio } from "lucide-react";
 import { ActivityList } from "@/activity";
 import { useProjectId } from "@/app/session";
+import { AskLink } from "@/insights";
 import { LinkButton } from "@/ui/Button";
 import { CopyButton } from "@/ui/Copy";
 import { Card, LINK, Page } from "@/ui/Page";
@@ -41,6 +42,7 @@ export default function EventPage() {
       actions={
         definition.data !== undefined && (
           <>
+            <AskLink about={{ series: [{ event: name }] }} />
             <LinkButton
               to="/project/$projectId/live"
               params={{ projectId }}

@@ -1,22 +1,27 @@
-import { ChartLine, Plus } from "lucide-react";
+import { ChartLine } from "lucide-react";
 import { api, dataOf } from "@/lib/api";
 import type { Command, CommandSource } from "@/lib/commands";
+import { words as builderWords } from "@/words/insightsBuilder";
 import { words } from "@/words/insightsSaved";
+import { KINDS } from "./kinds";
 import { nameOfInsight } from "./saved/names";
 
 const FOUND_MAX = 8;
 
-/** Insights by name, and a new one. */
+/** Insights by name, and a new one of each kind. */
 export const commands: CommandSource = async (text, { projectId, signal }) => {
   const search = text.trim();
-  const create: Command = {
-    id: "new insight",
-    title: words.newInsight,
-    group: words.command.group,
-    icon: Plus,
-    to: `/project/${projectId}/insights/new`,
-  };
-  if (search === "") return [create];
+  const create = KINDS.map(
+    ({ name, label, icon }): Command => ({
+      id: `new insight ${name}`,
+      title: builderWords.newOf(label),
+      group: words.command.group,
+      icon,
+      keywords: builderWords.alsoCalled[name],
+      to: `/project/${projectId}/insights/new?kind=${name}`,
+    }),
+  );
+  if (search === "") return create;
   const page = await dataOf(
     api.GET("/api/projects/{project_id}/insights/", {
       params: {
@@ -35,5 +40,5 @@ export const commands: CommandSource = async (text, { projectId, signal }) => {
       to: `/project/${projectId}/insights/${insight.id}`,
     }),
   );
-  return [...found, create];
+  return [...found, ...create];
 };

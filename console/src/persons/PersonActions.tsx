@@ -3,6 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { Download, Ellipsis, Merge, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
+import { AskLink } from "@/insights";
 import { api, dataOf } from "@/lib/api";
 import { prefix } from "@/lib/prefix";
 import { Button, IconButton } from "@/ui/Button";
@@ -12,7 +13,7 @@ import { Menu, MenuItem } from "@/ui/Menu";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/persons";
 import { MergeDialog } from "./MergeDialog";
-import { type Person, personQuery, typedName } from "./queries";
+import { emailOf, type Person, personQuery, typedName } from "./queries";
 
 const route = getRouteApi("/signed-in/project/$projectId/persons/$personId");
 
@@ -27,9 +28,11 @@ export function PersonActions({ person }: { person: Person }) {
     const { merge: _, ...others } = search;
     void navigate({ search: merge === undefined ? others : { ...others, merge }, replace: true });
   };
+  const email = emailOf(person);
   const hint = canEdit ? undefined : words.viewerHint;
   return (
     <>
+      {email !== "" && <AskLink about={personQuestion(email)} />}
       <Button icon={Merge} disabled={!canEdit} title={hint} onClick={() => setMerge([])}>
         {words.merge.action}
       </Button>
@@ -56,6 +59,12 @@ export function PersonActions({ person }: { person: Person }) {
     </>
   );
 }
+
+/** What the person does, each day. Conditions know persons by their properties alone. */
+const personQuestion = (email: string) => ({
+  series: [{ event: null }],
+  properties: [{ type: "person", key: "email", operator: "exact", value: [email] }],
+});
 
 /** Lets the browser save the file while the server sends it: it may be larger than the memory. */
 async function saveData(queries: QueryClient, projectId: string, personId: string): Promise<void> {

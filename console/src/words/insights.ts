@@ -1,6 +1,7 @@
 import { counted } from "@/words/format";
 
 export const words = {
+  ask: "Ask about this",
   persons: "Persons behind this number",
   groups: "Groups behind this number",
   number: (name: string, value: string) => `${name}: ${value}`,

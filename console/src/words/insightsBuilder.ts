@@ -8,6 +8,16 @@ export const words = {
     lifecycle: "Life cycle",
     paths: "Paths",
   },
+  newOf: (kind: string) => `New insight: ${kind}`,
+  /** Other words that each kind is found by in the command menu. */
+  alsoCalled: {
+    trends: ["chart", "graph", "count", "analytics"],
+    funnels: ["conversion", "steps", "drop-off"],
+    retention: ["come back", "returning"],
+    stickiness: ["days active"],
+    lifecycle: ["new", "dormant", "resurrecting"],
+    paths: ["journey", "flow"],
+  },
   kind: "Kind of question",
   noKind: (name: string) => `Questions of the kind ${name} have no screen yet.`,
   question: "Question",

@@ -4,7 +4,6 @@ export const words = {
   title: "Insights",
   description: "Questions about events and the people behind them.",
   ask: "Ask a new question",
-  newInsight: "New insight",
   table: "Insights",
   csvName: "insights.csv",
   columns: {

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useProject, useProjectId } from "@/app/session";
 import { colorsByValue, type Series } from "@/charts";
 import type { Behind } from "@/charts/behind";
-import { DailyChart, TrendChart, type TrendFilters, trendQuery } from "@/insights";
+import { AskLink, DailyChart, TrendChart, type TrendFilters, trendQuery } from "@/insights";
 import { Code } from "@/ui/Copy";
 import { DateRangeField } from "@/ui/DateRange";
 import { Card } from "@/ui/Page";
@@ -76,7 +76,11 @@ function ByValueCard({ flag, chart, filters }: ByValueProps) {
     void navigate({ search: next, resetScroll: false });
   };
   return (
-    <Card title={texts.title} description={texts.hint(propertyOf(flag.key))}>
+    <Card
+      title={texts.title}
+      description={texts.hint(propertyOf(flag.key))}
+      actions={chart === "events" && <AskLink small about={valuesQuestion(flag.key)} />}
+    >
       <Loaded query={trend} rows={5}>
         {(found) =>
           found.series.length === 0 ? (
@@ -99,6 +103,12 @@ function ByValueCard({ flag, chart, filters }: ByValueProps) {
     </Card>
   );
 }
+
+/** How many persons are active with each value of the flag. */
+const valuesQuestion = (key: string) => ({
+  series: [{ event: null, math: "dau" }],
+  breakdowns: [{ type: "event", property: propertyOf(key) }],
+});
 
 const variantNames = (flag: Flag): string[] => variantsOf(flag).map((one) => one.name);
 
