@@ -3,6 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { organizationQuery, useProject, useProjectId } from "@/app/session";
 import { useSettled } from "@/lib/hooks";
+import { classes } from "@/ui/classes";
 import { DateRangeField } from "@/ui/DateRange";
 import { SearchInput } from "@/ui/Field";
 import { Card, Page } from "@/ui/Page";
@@ -48,7 +49,7 @@ export default function ActivityPage() {
     <Page
       title={T.title}
       description={kept ? `${T.hint} ${T.kept(kept)}` : T.hint}
-      actions={<CsvButton source={csv} columns={COLUMNS} />}
+      actions={<CsvButton isAction source={csv} columns={COLUMNS} />}
     >
       <Filters zone={zone} />
       <Card>
@@ -97,19 +98,21 @@ function Filters({ zone }: { zone: string }) {
     <div className="flex flex-wrap items-end gap-3">
       <TextFilter text={search.q ?? ""} onChange={(q) => change({ q })} />
       <SelectField
+        className={FILTER}
         label={T.who}
         value={search.who ?? ""}
         options={[any, ...users, { value: "system", label: words.system }]}
         onChange={(who) => change({ who })}
       />
       <SelectField
+        className={FILTER}
         label={T.kind}
         value={search.kind ?? ""}
         options={[any, ...kinds]}
         onChange={(kind) => change({ kind })}
       />
       <SelectField
-        className="max-w-56"
+        className={classes("max-w-56 max-sm:max-w-full", FILTER)}
         label={T.what}
         value={search.what ?? ""}
         options={[any, ...actions.map(([value, label]) => ({ value, label }))]}
@@ -124,6 +127,8 @@ function Filters({ zone }: { zone: string }) {
     </div>
   );
 }
+
+const FILTER = "max-sm:grow max-sm:basis-[40%]";
 
 function TextFilter({ text, onChange }: { text: string; onChange: (text: string) => void }) {
   const [typed, setTyped] = useState(text);

@@ -9,6 +9,7 @@ import { everyRow } from "@/lib/paging";
 import { type Person, PersonPicker, personColumns } from "@/persons";
 import { IconButton } from "@/ui/Button";
 import { SearchInput } from "@/ui/Field";
+import { Card } from "@/ui/Page";
 import { Failed, Skeleton } from "@/ui/States";
 import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
@@ -46,14 +47,17 @@ function Additions({ cohort }: { cohort: Cohort }) {
   const { change } = useMembership(cohort);
   return (
     <div className="grid gap-4 lg:grid-cols-2">
-      <PersonPicker
-        projectId={useProjectId()}
-        label={WORDS.add}
-        placeholder={WORDS.addPlaceholder}
-        without={[]}
-        disabled={cohort.is_calculating}
-        onPick={(id) => change.mutate({ add: id })}
-      />
+      <Card title={WORDS.add}>
+        <PersonPicker
+          projectId={useProjectId()}
+          label={WORDS.add}
+          hideLabel
+          placeholder={WORDS.addPlaceholder}
+          without={[]}
+          disabled={cohort.is_calculating}
+          onPick={(id) => change.mutate({ add: id })}
+        />
+      </Card>
       <Upload cohort={cohort} />
     </div>
   );

@@ -69,7 +69,7 @@ function Summary({ cohort }: { cohort: Cohort }) {
   const { count, errors_calculating: errors, last_error_message: problem } = cohort;
   return (
     <>
-      <div className="-mt-2 flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1 text-ink-2">
+      <div className="flex sm:-mt-2 min-w-0 flex-wrap items-center gap-x-4 gap-y-1 text-ink-2">
         <Badge>{cohort.is_static ? words.kinds.static : words.kinds.dynamic}</Badge>
         <strong className="text-ink">
           {count === null ? words.notCounted : words.persons(count)}

@@ -97,7 +97,7 @@ function EventTable({ rows, search }: { rows: readonly EventItem[]; search: Even
             value={search.q ?? ""}
             onChange={(q) => change({ q: q || undefined })}
           />
-          <div className="w-48">
+          <div className="w-48 max-sm:grow max-sm:basis-[40%]">
             <Select
               aria-label={words.kind}
               value={search.kind ?? "all"}
@@ -105,7 +105,7 @@ function EventTable({ rows, search }: { rows: readonly EventItem[]; search: Even
               onChange={(kind) => change({ kind: kind === "all" ? undefined : kind })}
             />
           </div>
-          <div className="w-44">
+          <div className="w-44 max-sm:grow max-sm:basis-[40%]">
             <Select
               aria-label={words.mark}
               value={search.mark ?? "all"}

@@ -59,7 +59,6 @@ export function DeadLetterItem(props: DeadLetterItemProps) {
           </Button>
           <Button
             small
-            look="danger"
             icon={Trash2}
             disabled={!canEdit || isRetrying}
             title={hint}

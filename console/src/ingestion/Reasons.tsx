@@ -1,3 +1,4 @@
+import { Disclosure } from "@/ui/Disclosure";
 import { Card } from "@/ui/Page";
 import { SafeText, Visible } from "@/ui/properties";
 import { Time } from "@/ui/Time";
@@ -56,12 +57,9 @@ function ReasonItem({ reason, meaning, count, examples }: ReasonItemProps) {
         <p className="basis-full text-ink-2">{meaning}</p>
       </div>
       {examples.length > 0 && (
-        <details className="mt-1">
-          <summary className="cursor-pointer text-accent-text text-sm">
-            {words.reasons.examples}
-          </summary>
+        <Disclosure summary={words.reasons.examples}>
           <Examples label={words.reasons.list(reasonName(reason))} examples={examples} />
-        </details>
+        </Disclosure>
       )}
     </li>
   );

@@ -41,7 +41,7 @@ export function LiveFilters(props: LiveFiltersProps) {
   const hasFilter = Object.keys(NONE).some((name) => name in search);
   return (
     <search aria-label={words.filters} className="flex flex-wrap items-end gap-x-3 gap-y-2">
-      <div className="w-56 max-w-full">
+      <div className="w-56 max-w-full max-sm:w-full">
         <Combobox
           label={words.event}
           options={eventOptions(projectId)}
@@ -52,7 +52,7 @@ export function LiveFilters(props: LiveFiltersProps) {
           clearable
         />
       </div>
-      <div className="w-56 max-w-full">
+      <div className="w-56 max-w-full max-sm:w-full">
         <Combobox
           label={words.distinctId}
           options={people}
@@ -63,7 +63,7 @@ export function LiveFilters(props: LiveFiltersProps) {
           clearable
         />
       </div>
-      <div className="w-44 max-w-full">
+      <div className="w-44 max-w-full max-sm:flex-1">
         <Combobox
           label={words.property}
           options={nameOptions(projectId, { kind: "event", event: search.event })}
@@ -75,7 +75,7 @@ export function LiveFilters(props: LiveFiltersProps) {
         />
       </div>
       {search.property !== undefined && (
-        <div className="w-44 max-w-full">
+        <div className="w-44 max-w-full max-sm:flex-1">
           <Combobox
             label={words.value}
             options={valueOptions(projectId, search.property, {

@@ -64,7 +64,7 @@ function Summary({ person }: { person: Person }) {
   const [first] = identifiedFirst(person.distinct_ids);
   const fullName = fullNameOf(person);
   return (
-    <div className="-mt-3 flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1 text-ink-2">
+    <div className="flex sm:-mt-3 min-w-0 flex-wrap items-center gap-x-4 gap-y-1 text-ink-2">
       {fullName && <Visible text={fullName} />}
       <Badge tone={person.is_identified ? "good" : "neutral"}>
         {person.is_identified ? words.identified : words.anonymous}

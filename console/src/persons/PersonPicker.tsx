@@ -34,6 +34,7 @@ function personOptions(projectId: string, without: readonly string[]): OptionSou
 interface Props {
   projectId: string;
   label: string;
+  hideLabel?: boolean;
   hint?: string;
   placeholder?: string;
   /** Persons that are not offered. */

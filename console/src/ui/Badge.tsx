@@ -27,6 +27,12 @@ export function Badge({ tone = "neutral", children }: { tone?: Tone; children: R
 }
 
 /** Something that the user must know before going on. */
-export function Notice({ tone = "info", children }: { tone?: Tone; children: ReactNode }) {
-  return <div className={classes("rounded-md px-3 py-2", TONES[tone])}>{children}</div>;
+interface NoticeProps {
+  tone?: Tone;
+  className?: string;
+  children: ReactNode;
+}
+
+export function Notice({ tone = "info", className, children }: NoticeProps) {
+  return <div className={classes("rounded-md px-3 py-2", TONES[tone], className)}>{children}</div>;
 }

@@ -144,7 +144,7 @@ export function SearchInput({
   ...rest
 }: SearchInputProps) {
   return (
-    <div className={classes("relative", className ?? "w-64 max-w-full")}>
+    <div className={classes("relative max-sm:w-full!", className ?? "w-64 max-w-full")}>
       <Search
         aria-hidden
         className="-translate-y-1/2 absolute top-1/2 left-2.5 size-4 text-ink-3"

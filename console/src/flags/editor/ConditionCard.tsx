@@ -128,7 +128,7 @@ function ShareRow(props: ConditionCardProps & { number: number }) {
           value={condition.share}
           disabled={!canEdit}
           onChange={(event) => setShare(Number(event.target.value))}
-          className="min-w-20 grow accent-accent"
+          className="min-w-20 grow basis-20 accent-accent"
         />
         <span className="flex items-center gap-2">
           <ShareInput

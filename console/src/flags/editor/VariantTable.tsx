@@ -11,6 +11,8 @@ import type { OnProblem } from "./problems";
 import { removedVariant, renamedVariant, withPayload } from "./variants";
 
 const CELL = "block px-1 py-1 align-top sm:table-cell";
+// On phones each has a line of its own, but the button stands beside the share.
+const WIDE = `${CELL} max-sm:col-span-2`;
 
 export interface VariantsProps {
   rules: Rules;
@@ -49,11 +51,11 @@ function Row(props: VariantsProps & { variant: Variant; place: number }) {
       variants: rules.variants.map((one) => (one === variant ? changedVariant(one, change) : one)),
     });
   return (
-    <tr className="block border-line border-b py-1 last:border-b-0 sm:table-row sm:border-0">
-      <td className={CELL}>
+    <tr className="grid grid-cols-[1fr_auto] items-center border-line border-b py-1 last:border-b-0 sm:table-row sm:border-0">
+      <td className={WIDE}>
         <KeyInput {...props} />
       </td>
-      <td className={CELL}>
+      <td className={WIDE}>
         <input
           aria-label={words.variantName(place + 1)}
           placeholder={words.name}
@@ -76,7 +78,7 @@ function Row(props: VariantsProps & { variant: Variant; place: number }) {
           <span aria-hidden>%</span>
         </span>
       </td>
-      <td className={`${CELL} sm:w-1/3`}>
+      <td className={`${WIDE} sm:w-1/3`}>
         <PayloadField
           payloadKey={variant.key}
           payload={rules.payloads[variant.key]}
@@ -86,7 +88,7 @@ function Row(props: VariantsProps & { variant: Variant; place: number }) {
           onProblem={props.onProblem}
         />
       </td>
-      <td className={`${CELL} sm:w-10`}>
+      <td className={`${CELL} max-sm:col-start-2 max-sm:row-start-3 sm:w-10`}>
         {canEdit && rules.variants.length > 1 && (
           <IconButton
             icon={Trash2}

@@ -78,7 +78,7 @@ interface ChoiceProps<T extends string> {
 
 function Choice<T extends string>({ label, ...select }: ChoiceProps<T>) {
   return (
-    <span className="w-40">
+    <span className="w-40 max-sm:grow max-sm:basis-[40%]">
       <Select aria-label={label} {...select} />
     </span>
   );

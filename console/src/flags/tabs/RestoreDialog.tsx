@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ActivityEntry, describeChange } from "@/activity";
 import { useProjectId } from "@/app/session";
 import { FormDialog } from "@/ui/Dialog";
+import { Disclosure } from "@/ui/Disclosure";
 import { JsonDiff } from "@/ui/JsonDiff";
 import { Loaded, Skeleton } from "@/ui/States";
 import { toast } from "@/ui/Toast";
@@ -95,12 +96,9 @@ function Preview(props: { projectId: string; flag: Flag; changes: readonly Chang
         projectId={projectId}
         changed={{ id: flag.id, ...changesToSend(changes, flag.version) }}
       />
-      <details>
-        <summary className="cursor-pointer text-ink-2">{words.asJson}</summary>
-        <div className="mt-2">
-          <JsonDiff before={side("before")} after={side("after")} />
-        </div>
-      </details>
+      <Disclosure summary={words.asJson}>
+        <JsonDiff before={side("before")} after={side("after")} />
+      </Disclosure>
       <p className="text-ink-3 text-sm">{words.notRestored}</p>
     </div>
   );

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { Notice } from "@/ui/Badge";
 import { Button } from "@/ui/Button";
+import { Disclosure } from "@/ui/Disclosure";
 import { Card } from "@/ui/Page";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/flagRollout";
@@ -130,12 +131,11 @@ function Condition({ condition, canEdit, isBusy, onEdit, onRemove }: ConditionPr
         <RollbackChart metric={metric} what={name} threshold={threshold} isBelow={isBelow} />
       )}
       {read === null && (
-        <details>
-          <summary className="cursor-pointer text-ink-2">{TEXTS.asJson}</summary>
+        <Disclosure summary={TEXTS.asJson}>
           <pre className="overflow-x-auto whitespace-pre-wrap rounded-md bg-sunken p-3 font-mono text-sm">
             {JSON.stringify(condition.raw, null, 2)}
           </pre>
-        </details>
+        </Disclosure>
       )}
     </section>
   );

@@ -43,7 +43,9 @@ export function RolesTab() {
           </Button>
         }
       >
-        {access !== undefined && isOpenToAll(access) && <Notice>{T.noEffect}</Notice>}
+        {access !== undefined && isOpenToAll(access) && (
+          <Notice className="mb-3">{T.noEffect}</Notice>
+        )}
         <Loaded query={roles}>
           {(rows) =>
             rows.length === 0 ? (

@@ -72,7 +72,7 @@ function SecondFactorCard() {
               <p className="mt-2">{T.without(without.length, members.data.length)}</p>
             )}
             {isAdmin && isMissing && !found.enforce_2fa && (
-              <Notice tone="warn">
+              <Notice tone="warn" className="mt-2">
                 {T.ownMissing}{" "}
                 <Link to="/account" search={{ tab: "factor" }} className={LINK}>
                   {words.factor.setUp}

@@ -23,7 +23,7 @@ export function ProjectMenu({ project }: { project: Project }) {
   const next = others[0];
   return (
     <>
-      <Menu trigger={<IconButton icon={Ellipsis} label={T.more} />}>
+      <Menu trigger={<IconButton icon={Ellipsis} label={T.more} look="default" />}>
         <MenuItem
           icon={Trash2}
           isDanger

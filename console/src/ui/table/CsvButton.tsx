@@ -16,9 +16,12 @@ type State = { kind: "idle" } | { kind: "running"; rows: number } | { kind: "fai
 export function CsvButton<Row>({
   source,
   columns,
+  isAction = false,
 }: {
   source: CsvSource<Row>;
   columns: readonly Column<Row>[];
+  /** Whether it stands with the actions of a screen, and not with those of a table. */
+  isAction?: boolean;
 }) {
   const [state, setState] = useState<State>({ kind: "idle" });
   const running = useRef<AbortController | null>(null);
@@ -56,7 +59,13 @@ export function CsvButton<Row>({
           {words.csvFailed}
         </span>
       )}
-      <Button look="quiet" small icon={Download} title={words.csvTitle} onClick={() => void run()}>
+      <Button
+        look={isAction ? "default" : "quiet"}
+        small={!isAction}
+        icon={Download}
+        title={words.csvTitle}
+        onClick={() => void run()}
+      >
         {words.csv}
       </Button>
     </>
