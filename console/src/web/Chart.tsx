@@ -38,7 +38,7 @@ export function Chart({ view, figure }: { view: View; figure: Figure }) {
   const trend = useQuery(trendQuery(useProjectId(), filters));
   const onBehind = (behind: WebBehind | undefined) => change({ behind });
   return (
-    <Loaded query={trend} rows={6}>
+    <Loaded query={trend} rows={9}>
       {(found) => (
         <>
           <Lines

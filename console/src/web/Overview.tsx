@@ -21,7 +21,7 @@ export function Overview({ view }: { view: View }) {
           {overview.isError ? (
             <Failed error={overview.error} onRetry={() => void overview.refetch()} />
           ) : (
-            <Skeleton rows={9} />
+            <Skeleton rows={11} className="max-sm:min-h-[34rem]" />
           )}
         </div>
       </section>
