@@ -103,6 +103,13 @@ def _cohort(name: str, which: str) -> Screen:
     return Screen(name, path)
 
 
+def _dashboard(name: str, query: str = "") -> Screen:
+    def path(showcase: Showcase) -> str:
+        return showcase.project.at(f"dashboards/{showcase.dashboard['id']}{query}")
+
+    return Screen(name, path)
+
+
 def _definition(name: str, event: str) -> Screen:
     def path(showcase: Showcase) -> str:
         definitions = showcase.project.get("/event_definitions/", search=event)["results"]
@@ -162,6 +169,9 @@ SCREENS = (
     _in_project("live", "live"),
     _in_project("insights", "insights?generated=true"),
     _in_project("insight-empty", "insights/new"),
+    _in_project("dashboards", "dashboards?generated=true"),
+    _dashboard("dashboard"),
+    _dashboard("dashboard-full", "?full=0"),
     _in_project("insight-trend", f"insights/new?series={_VISITS}"),
     _in_project("funnel", f"insights/new?{_FUNNEL}"),
     _in_project("funnel-by-browser", f"insights/new?{_FUNNEL}&{_BY_BROWSER}"),

@@ -76,6 +76,7 @@ class Showcase:
     hostile: str
     flags: dict[str, Json]
     cohorts: dict[str, Json]
+    dashboard: Json
 
 
 def make_showcase(installation: Installation) -> Showcase:
@@ -97,7 +98,8 @@ def make_showcase(installation: Installation) -> Showcase:
     _manage(installation)
     project.await_cohorts()
     empty = installation.project("Nothing yet")
-    return Showcase(project, empty, members, people, "mallory", flags, cohorts)
+    dashboard = _dashboard(project)
+    return Showcase(project, empty, members, people, "mallory", flags, cohorts, dashboard)
 
 
 def _now() -> datetime:
@@ -272,6 +274,28 @@ def _cohorts(project: Project, people: list[str]) -> dict[str, Json]:
         "static": project.static_cohort("Testers", *people[:20], "nobody-1", "nobody-2"),
         "hostile": project.cohort("<i>Cohort</i> " + "with a very long name " * 8, did),
     }
+
+
+def _dashboard(project: Project) -> Json:
+    """Return a dashboard with lines, bars, a number, a circle, and a name that attacks."""
+    made = project.post("/dashboards/", name="Shop this month", description="For Monday's meeting")
+    views, paid = {"event": "$pageview", "math": "dau"}, {"event": "paid"}
+    by_browser = {"breakdowns": [{"property": "$browser", "type": "event"}]}
+    asked = (
+        ("Visitors by browser", [views], {"breakdownFilter": by_browser}),
+        ("Payments each week", [paid], {"interval": "week", "trendsFilter": _drawn("ActionsBar")}),
+        ("Payments", [paid], {"trendsFilter": _drawn("BoldNumber")}),
+        (HOSTILE["markup"], [views, paid], {"compareFilter": {"compare": True}}),
+    )
+    for name, events, options in asked:
+        series = [{"kind": "EventsNode", **event} for event in events]
+        query = {"kind": "TrendsQuery", "series": series, **options}
+        project.post("/insights/", name=name, query=query, dashboards=[made["id"]], saved=True)
+    return project.patch(f"/dashboards/{made['id']}/", filters={"date_from": "-30d"})
+
+
+def _drawn(display: str) -> Json:
+    return {"display": display}
 
 
 def _name_test_accounts(project: Project, testers: Json) -> None:

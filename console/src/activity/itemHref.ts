@@ -8,6 +8,7 @@ const FOLDERS: Record<string, string> = {
   EventDefinition: "events",
   Person: "persons",
   Insight: "insights",
+  Dashboard: "dashboards",
 };
 const LISTS: Record<string, (projectId: string) => string> = {
   Project: (projectId) => `/project/${projectId}/settings`,

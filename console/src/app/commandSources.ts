@@ -21,6 +21,7 @@ export async function commandSources(): Promise<readonly CommandSource[]> {
   const features = await Promise.all([
     import("@/flags/commands"),
     import("@/insights/commands"),
+    import("@/dashboards/commands"),
     import("@/persons/commands"),
     import("@/cohorts/commands"),
     import("@/events/commands"),

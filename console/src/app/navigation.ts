@@ -7,6 +7,7 @@ import {
   Globe,
   History,
   House,
+  LayoutDashboard,
   ListTree,
   type LucideIcon,
   Radio,
@@ -24,6 +25,7 @@ export interface Destination {
     | "/project/$projectId"
     | "/project/$projectId/live"
     | "/project/$projectId/insights"
+    | "/project/$projectId/dashboards"
     | "/project/$projectId/web"
     | "/project/$projectId/flags"
     | "/project/$projectId/persons"
@@ -66,6 +68,12 @@ export const SECTIONS: readonly Section[] = [
         label: SCREENS.insights,
         icon: ChartLine,
         keys: "g i",
+      },
+      {
+        to: "/project/$projectId/dashboards",
+        label: SCREENS.dashboards,
+        icon: LayoutDashboard,
+        keys: "g d",
       },
     ],
   },

@@ -11,6 +11,7 @@ import { queryClient } from "@/app/queries";
 import { Crashed, NotFound, Opening } from "@/app/Screens";
 import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
 import { cohortsRoutes } from "@/cohorts/routes";
+import { dashboardsRoutes } from "@/dashboards/routes";
 import { eventsRoutes } from "@/events/routes";
 import { flagsRoutes } from "@/flags/routes";
 import { groupsRoutes } from "@/groups/routes";
@@ -59,6 +60,7 @@ const routeTree = rootRoute.addChildren([
       ...homeRoutes,
       ...liveRoutes,
       ...insightsRoutes,
+      ...dashboardsRoutes,
       ...webRoutes,
       ...flagsRoutes,
       ...personsRoutes,

@@ -1,6 +1,22 @@
 export { ActorsDrawer } from "./ActorsDrawer";
 export { AskLink } from "./AskLink";
+export { type Answer, useAnswer } from "./answers";
 export { DailyChart } from "./DailyChart";
+export { useKind } from "./kinds";
+export type { Kind, Place } from "./kinds/kind";
 export type { Line as TrendSeries } from "./kinds/trends/lines";
+export type { Question } from "./question/model";
+export { readConditions } from "./question/parts";
+export { Reading } from "./question/reading";
+export { DetailsDialog } from "./saved/DetailsDialog";
+export {
+  createDashboard,
+  type DashboardSummary,
+  dashboardsQuery,
+  isGenerated,
+} from "./saved/dashboardList";
+export { authorOf, nameOfInsight } from "./saved/names";
+export { type Insight, insightsQuery, useInsightChange } from "./saved/queries";
+export { storedQuery } from "./saved/stored";
 export { TrendChart } from "./TrendChart";
 export { type Trend, type TrendFilters, trendQuery } from "./trend";

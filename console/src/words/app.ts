@@ -41,6 +41,7 @@ export const words = {
     home: "Home",
     live: "Live events",
     insights: "Insights",
+    dashboards: "Dashboards",
     web: "Web analytics",
     flags: "Feature flags",
     persons: "Persons",

@@ -375,3 +375,31 @@ async def test_dashboards_of_a_flag_must_exist_and_are_stored_as_sent(tenant: Te
     assert refused.json() == error(
         "validation_error", "does_not_exist", detail, "analytics_dashboards"
     )
+
+
+@pytest.mark.every_engine
+async def test_deleted_dashboards_are_listed_apart(tenant: Tenant) -> None:
+    kept, removed = await created(tenant, name="kept"), await created(tenant, name="removed")
+    await tenant.api.patch(f"/dashboards/{removed['id']}/", json={"deleted": True})
+
+    present = await tenant.get("/dashboards/")
+    deleted = await tenant.get("/dashboards/", deleted="true")
+
+    assert [dashboard["id"] for dashboard in present["results"]] == [kept["id"]]
+    assert [dashboard["id"] for dashboard in deleted["results"]] == [removed["id"]]
+
+
+async def test_a_basic_dashboard_has_the_own_questions_of_its_insights(tenant: Tenant) -> None:
+    dashboard = await created(tenant, name="a", filters={"date_from": "-3d"})
+    filters = {"events": [{"id": "a"}], "date_from": "-7d"}
+    insight = {"filters": filters, "dashboards": [dashboard["id"]]}
+    await tenant.api.post("/insights/", json=insight)
+    path = f"/dashboards/{dashboard['id']}/"
+
+    full, basic = await tenant.get(path, refresh="true"), await tenant.get(path, basic="true")
+
+    [shown], [own] = full["tiles"], basic["tiles"]
+    assert shown["insight"]["filters"]["date_from"] == "-3d"
+    assert len(shown["insight"]["result"]) == 1
+    assert (own["insight"]["filters"], own["insight"]["result"]) == (filters, None)
+    assert basic["filters"] == {"date_from": "-3d"}

@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useProjectId } from "@/app/session";
 import { ApiError } from "@/lib/errors";
 import { Button } from "@/ui/Button";
-import { Card } from "@/ui/Page";
+import { Card, LINK } from "@/ui/Page";
 import { ErrorNote, Loaded } from "@/ui/States";
 import { toast } from "@/ui/Toast";
 import { words } from "@/words/flagUsage";
@@ -32,7 +33,13 @@ function Existing({ flag, id }: { flag: Flag; id: number }) {
       {({ name, tiles }) => (
         <div className="flex flex-col gap-2">
           <p>
-            <bdi>{TEXTS.exists(name, tiles.length)}</bdi>
+            <Link
+              to="/project/$projectId/dashboards/$dashboardId"
+              params={{ projectId, dashboardId: String(id) }}
+              className={LINK}
+            >
+              <bdi>{TEXTS.exists(name, tiles.length)}</bdi>
+            </Link>
           </p>
           <ul className="list-disc pl-5 text-ink-2">
             {tiles.map((tile) => (

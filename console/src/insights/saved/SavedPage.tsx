@@ -101,7 +101,14 @@ function Places({ insight }: { insight: Insight }) {
         <span className="flex min-w-0 flex-wrap gap-x-2">
           {words.on}
           {shownOn.map(({ id, name }) => (
-            <Visible key={id} text={name || words.untitledDashboard} />
+            <Link
+              key={id}
+              to="/project/$projectId/dashboards/$dashboardId"
+              params={{ projectId, dashboardId: String(id) }}
+              className={LINK}
+            >
+              <Visible text={name || words.untitledDashboard} />
+            </Link>
           ))}
         </span>
       )}

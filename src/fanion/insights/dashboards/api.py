@@ -35,12 +35,18 @@ class DashboardsApi(Controller):
 
     @get("/", summary="List dashboards")
     async def dashboards(
-        self, request: ManagementRequest, dashboards: NamedDependency[DashboardService]
+        self,
+        request: ManagementRequest,
+        dashboards: NamedDependency[DashboardService],
+        deleted: FromQuery[bool] = False,
     ) -> Paged[DashboardSummary]:
-        """Return the dashboards without deleted ones: pinned ones first, then by name."""
+        """Return the dashboards, pinned ones first, then by name.
+
+        With `deleted=true` only deleted ones.
+        """
         page, viewer = request.page, viewer_of(request)
         stored, count = await dashboards.store.list_dashboards(
-            request.project.id, page.limit, page.offset
+            request.project.id, page.limit, page.offset, deleted=deleted
         )
         return page.with_results(
             [dashboard_summary(dashboard, viewer) for dashboard in stored], count
@@ -63,10 +69,17 @@ class DashboardsApi(Controller):
         dashboard_id: FromPath[ObjectId],
         dashboards: NamedDependency[DashboardService],
         refresh: FromQuery[Refresh] = False,
+        basic: FromQuery[bool] = False,
     ) -> DashboardBody:
-        """Return a dashboard with its tiles and their cached results."""
+        """Return a dashboard with its tiles and their cached results.
+
+        With `basic=true` tiles have no results, and the insights' own questions, without the
+        filters of the dashboard.
+        """
         now = request.app.state.now()
         stored = await dashboards.view_dashboard(request.project.id, dashboard_id, now)
+        if basic:
+            return dashboard_body(stored, viewer_of(request), None)
         return await _build_body(request, stored, dashboards, refresh=refresh)
 
     @patch("/{dashboard_id:str}", summary="Update a dashboard")

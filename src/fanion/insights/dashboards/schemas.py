@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.insights.dashboards.model import DashboardRecord, StoredDashboard, StoredTile
-from fanion.insights.model import CachedResult
+from fanion.insights.model import NO_RESULT, CachedResult
 from fanion.insights.saved.model import EVERYONE_EDITS, Filters
 from fanion.insights.saved.schemas import NOT_YET, InsightBody, Name, Viewer, insight_body
 from fanion.rest.posthog_fields import (
@@ -97,27 +97,30 @@ def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSu
 
 
 def dashboard_body(
-    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[CachedResult]
+    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[CachedResult] | None
 ) -> DashboardBody:
     """Return the body of a dashboard.
 
     Args:
-        answers: The results of its tiles, in their order.
+        answers: The results of its tiles, in their order; None for tiles without results, and with
+            the insights' own questions.
     """
+    shown = [NO_RESULT] * len(dashboard.tiles) if answers is None else answers
+    filters = {} if answers is None else dashboard.filters
     return DashboardBody(
         **_summary(dashboard, viewer),
         filters=dict(dashboard.filters),
         tiles=[
-            _tile(tile, dashboard, viewer, answer)
-            for tile, answer in zip(dashboard.tiles, answers, strict=True)
+            _tile(tile, filters, viewer, answer)
+            for tile, answer in zip(dashboard.tiles, shown, strict=True)
         ],
     )
 
 
 def _tile(
-    tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: CachedResult
+    tile: StoredTile, filters: Mapping[str, Any], viewer: Viewer, answer: CachedResult
 ) -> TileBody:
-    question = tile.insight.question.on_dashboard(dashboard.filters)
+    question = tile.insight.question.on_dashboard(filters)
     return TileBody(
         id=tile.id,
         insight=insight_body(tile.insight, viewer, answer, question),

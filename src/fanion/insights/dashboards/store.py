@@ -32,13 +32,16 @@ class DashboardStore:
     records: Records
 
     async def list_dashboards(
-        self, project_id: int, limit: int, offset: int
+        self, project_id: int, limit: int, offset: int, *, deleted: bool = False
     ) -> tuple[Sequence[StoredDashboard], int]:
         """Return a page of dashboards without their tiles, and the total number.
 
-        Pinned ones come first, then all are by name; deleted ones are left out.
+        Pinned ones come first, then all are by name.
+
+        Args:
+            deleted: Whether to list the deleted dashboards, and not the others.
         """
-        conditions = (_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
+        conditions = (_dashboard.project_id == project_id, _dashboard.deleted.is_(deleted))
         statement = (
             select(dashboards)
             .where(*conditions)

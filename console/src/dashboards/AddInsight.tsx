@@ -1,0 +1,87 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { useProjectId } from "@/app/session";
+import { insightsQuery, nameOfInsight, useInsightChange } from "@/insights";
+import { Button } from "@/ui/Button";
+import { Combobox } from "@/ui/combobox";
+import { FormDialog } from "@/ui/Dialog";
+import { LINK } from "@/ui/Page";
+import { toast } from "@/ui/Toast";
+import { words } from "@/words/dashboards";
+import type { Dashboard } from "./queries";
+
+interface Props {
+  dashboard: Dashboard;
+  canEdit: boolean;
+}
+
+/** The button that puts a saved insight on the dashboard. */
+export function AddInsight({ dashboard, canEdit }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button
+        icon={Plus}
+        disabled={!canEdit}
+        title={canEdit ? undefined : words.noRight}
+        onClick={() => setOpen(true)}
+      >
+        {words.addInsight}
+      </Button>
+      {isOpen && <AddDialog dashboard={dashboard} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function AddDialog({ dashboard, onClose }: { dashboard: Dashboard; onClose: () => void }) {
+  const projectId = useProjectId();
+  const insights = useQuery(insightsQuery(projectId, false)).data ?? [];
+  const [chosen, setChosen] = useState<string | null>(null);
+  const change = useInsightChange(Number(chosen));
+  const offered = insights.filter(
+    ({ dashboards, is_sample }) => !dashboards.includes(dashboard.id) && !is_sample,
+  );
+  const insight = offered.find(({ id }) => String(id) === chosen);
+  const nameOf = (id: string) => {
+    const found = offered.find((one) => String(one.id) === id);
+    return found === undefined ? undefined : nameOfInsight(found);
+  };
+  const submit = () => {
+    if (insight === undefined) return;
+    change.mutate(
+      { dashboards: [...insight.dashboards, dashboard.id] },
+      {
+        onSuccess: () => {
+          toast({ text: words.added(nameOfInsight(insight)) });
+          onClose();
+        },
+      },
+    );
+  };
+  return (
+    <FormDialog
+      isOpen
+      onClose={onClose}
+      title={words.addInsight}
+      description={words.addInsightHint}
+      submit={words.add}
+      canSubmit={insight !== undefined}
+      isBusy={change.isPending}
+      error={change.error}
+      onSubmit={submit}
+    >
+      <Combobox
+        label={words.insight}
+        options={offered.map((one) => ({ value: String(one.id), label: nameOfInsight(one) }))}
+        value={chosen}
+        labelOf={nameOf}
+        onChange={setChosen}
+      />
+      <Link to="/project/$projectId/insights/new" params={{ projectId }} className={LINK}>
+        {words.askNew}
+      </Link>
+    </FormDialog>
+  );
+}

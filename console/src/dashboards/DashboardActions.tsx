@@ -1,0 +1,112 @@
+import { useMutation } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { Copy, Ellipsis, Maximize, Pencil, Pin, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useCanEdit, useProjectId } from "@/app/session";
+import { DetailsDialog } from "@/insights";
+import { Button, IconButton } from "@/ui/Button";
+import { Menu, MenuItem } from "@/ui/Menu";
+import { toast, toastError } from "@/ui/Toast";
+import { words } from "@/words/dashboards";
+import { type Dashboard, duplicateDashboard, useDashboardChange } from "./queries";
+
+const route = getRouteApi("/signed-in/project/$projectId/dashboards/$dashboardId");
+const INTERVALS_S = [60, 300, 900, 0];
+
+interface Props {
+  dashboard: Dashboard;
+  canEdit: boolean;
+}
+
+export function DashboardActions({ dashboard, canEdit }: Props) {
+  const canCreate = useCanEdit();
+  const navigate = route.useNavigate();
+  const [isEditing, setEditing] = useState(false);
+  const change = useDashboardChange(dashboard.id);
+  const duplicate = useDuplicate(dashboard);
+  const remove = useDeletion(dashboard);
+  const pin = () => change.mutate({ pinned: !dashboard.pinned }, { onError: toastError });
+  return (
+    <>
+      <Menu trigger={<Button icon={Maximize}>{words.fullScreen}</Button>}>
+        {INTERVALS_S.map((seconds) => (
+          <MenuItem
+            key={seconds}
+            onSelect={() => void navigate({ search: (before) => ({ ...before, full: seconds }) })}
+          >
+            {words.fullScreens[seconds]}
+          </MenuItem>
+        ))}
+      </Menu>
+      <Menu trigger={<IconButton icon={Ellipsis} label={words.more} look="default" />}>
+        <MenuItem icon={Pencil} disabled={!canEdit} onSelect={() => setEditing(true)}>
+          {words.edit}
+        </MenuItem>
+        <MenuItem icon={Pin} disabled={!canEdit} onSelect={pin}>
+          {dashboard.pinned ? words.unpin : words.pin}
+        </MenuItem>
+        <MenuItem
+          icon={Copy}
+          disabled={!canCreate || duplicate.isPending}
+          onSelect={() => duplicate.mutate()}
+        >
+          {words.duplicate}
+        </MenuItem>
+        <MenuItem icon={Trash2} isDanger disabled={!canEdit} onSelect={() => void remove()}>
+          {words.remove}
+        </MenuItem>
+      </Menu>
+      {isEditing && (
+        <DetailsDialog
+          title={words.editTitle}
+          details={dashboard}
+          onClose={() => setEditing(false)}
+          onSave={async (details) => {
+            const { name, description, tags } = dashboard;
+            await change.mutateAsync({ ...details });
+            toast({
+              text: words.saved,
+              undo: () => change.mutateAsync({ name, description, tags }),
+            });
+            setEditing(false);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function useDuplicate(dashboard: Dashboard) {
+  const projectId = useProjectId();
+  const navigate = route.useNavigate();
+  const name = words.copyOf(dashboard.name || words.untitled);
+  return useMutation({
+    mutationFn: () => duplicateDashboard(projectId, dashboard, name),
+    onSuccess: async (made) => {
+      toast({ text: words.duplicated(name) });
+      await navigate({
+        to: "/project/$projectId/dashboards/$dashboardId",
+        params: { projectId, dashboardId: String(made.id) },
+      });
+    },
+    onError: toastError,
+  });
+}
+
+/** Deleting can be taken back: for ten seconds by the toast, and later in the list of deleted ones. */
+function useDeletion(dashboard: Dashboard) {
+  const projectId = useProjectId();
+  const navigate = route.useNavigate();
+  const change = useDashboardChange(dashboard.id);
+  return async () => {
+    try {
+      await change.mutateAsync({ deleted: true });
+    } catch (error) {
+      toastError(error);
+      return;
+    }
+    const undo = () => change.mutateAsync({ deleted: false });
+    toast({ text: words.removed(dashboard.name || words.untitled), undo });
+    await navigate({ to: "/project/$projectId/dashboards", params: { projectId } });
+  };
+}

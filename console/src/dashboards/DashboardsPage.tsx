@@ -1,0 +1,292 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { LayoutDashboard, Plus, RotateCcw, Trash2 } from "lucide-react";
+import { useMemo, useState } from "react";
+import { useCanEdit, useProjectId } from "@/app/session";
+import {
+  authorOf,
+  createDashboard,
+  type DashboardSummary,
+  DetailsDialog,
+  dashboardsQuery,
+  isGenerated,
+} from "@/insights";
+import { Badge } from "@/ui/Badge";
+import { Button, LinkButton } from "@/ui/Button";
+import { Checkbox, SearchInput } from "@/ui/Field";
+import { LINK, Page } from "@/ui/Page";
+import { Visible } from "@/ui/properties";
+import { Empty, Loaded } from "@/ui/States";
+import { Time } from "@/ui/Time";
+import { toast, toastError } from "@/ui/Toast";
+import { type Column, DataTable } from "@/ui/table";
+import { words } from "@/words/dashboards";
+import { dashboardKeys, deletedDashboardsQuery, sendChanges } from "./queries";
+import type { DashboardsSearch } from "./search";
+
+const route = getRouteApi("/signed-in/project/$projectId/dashboards");
+const HEADERS = words.columns;
+const nameOf = ({ name }: DashboardSummary): string => name || words.untitled;
+
+const COLUMNS: readonly Column<DashboardSummary>[] = [
+  {
+    id: "name",
+    header: HEADERS.name,
+    grow: true,
+    fixed: true,
+    sortable: true,
+    cell: (dashboard) => <Visible text={nameOf(dashboard)} />,
+    text: nameOf,
+  },
+  {
+    id: "pinned",
+    header: HEADERS.pinned,
+    width: 90,
+    sortable: true,
+    cell: ({ pinned }) => (pinned ? words.yes : ""),
+    text: ({ pinned }) => pinned,
+  },
+  {
+    id: "tags",
+    header: HEADERS.tags,
+    width: 180,
+    cell: ({ tags }) => (
+      <span className="flex min-w-0 gap-1">
+        {tags.map((tag) => (
+          <Badge key={tag}>
+            <Visible text={tag} />
+          </Badge>
+        ))}
+      </span>
+    ),
+    text: ({ tags }) => tags.join(", "),
+  },
+  {
+    id: "by",
+    header: HEADERS.by,
+    width: 150,
+    sortable: true,
+    cell: (dashboard) => <Visible text={authorOf(dashboard)} />,
+    text: authorOf,
+  },
+  {
+    id: "created",
+    header: HEADERS.created,
+    width: 140,
+    sortable: true,
+    cell: ({ created_at: at }) => <Time at={at} />,
+    text: ({ created_at: at }) => new Date(at),
+  },
+];
+
+export default function DashboardsPage() {
+  const { deleted } = route.useSearch();
+  const projectId = useProjectId();
+  if (!deleted) return <Dashboards projectId={projectId} />;
+  return (
+    <Page
+      title={words.deletedTitle}
+      description={words.deletedHint}
+      back={
+        <Link to="/project/$projectId/dashboards" params={{ projectId }} className={LINK}>
+          {words.title}
+        </Link>
+      }
+    >
+      <DeletedDashboards projectId={projectId} />
+    </Page>
+  );
+}
+
+function Dashboards({ projectId }: { projectId: string }) {
+  const dashboards = useQuery(dashboardsQuery(projectId));
+  return (
+    <Page
+      title={words.title}
+      description={words.description}
+      actions={
+        <>
+          <LinkButton
+            look="quiet"
+            icon={Trash2}
+            to="/project/$projectId/dashboards"
+            params={{ projectId }}
+            search={{ deleted: true }}
+          >
+            {words.deletedTitle}
+          </LinkButton>
+          <NewDashboard />
+        </>
+      }
+    >
+      <Loaded query={dashboards} rows={6}>
+        {(found) => <DashboardTable projectId={projectId} dashboards={found} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function NewDashboard() {
+  const projectId = useProjectId();
+  const canEdit = useCanEdit();
+  const queries = useQueryClient();
+  const navigate = route.useNavigate();
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button
+        look="primary"
+        icon={Plus}
+        disabled={!canEdit}
+        title={canEdit ? undefined : words.viewerHint}
+        onClick={() => setOpen(true)}
+      >
+        {words.create}
+      </Button>
+      {isOpen && (
+        <DetailsDialog
+          title={words.createTitle}
+          details={{ name: "", description: "", tags: [] }}
+          onClose={() => setOpen(false)}
+          onSave={async (details) => {
+            const made = await createDashboard(projectId, details);
+            void queries.invalidateQueries({ queryKey: dashboardKeys.all(projectId) });
+            await navigate({
+              to: "/project/$projectId/dashboards/$dashboardId",
+              params: { projectId, dashboardId: String(made.id) },
+            });
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface TableProps {
+  projectId: string;
+  dashboards: readonly DashboardSummary[];
+}
+
+function DashboardTable({ projectId, dashboards }: TableProps) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const rows = useMemo(
+    () => dashboards.filter((dashboard) => matches(dashboard, search)),
+    [dashboards, search],
+  );
+  const change = (next: DashboardsSearch) => void navigate({ search: next, replace: true });
+  if (dashboards.length === 0)
+    return (
+      <Empty icon={LayoutDashboard} title={words.none}>
+        <p>{words.noneHint}</p>
+      </Empty>
+    );
+  const { q: _q, generated: _generated, ...others } = search;
+  return (
+    <DataTable<DashboardSummary>
+      name="dashboards"
+      label={words.table}
+      columns={COLUMNS}
+      rows={rows}
+      rowId={({ id }) => String(id)}
+      rowLabel={nameOf}
+      hrefOf={({ id }) => `/project/${projectId}/dashboards/${id}`}
+      csv={{ fileName: words.csvName, all: () => Promise.resolve(rows) }}
+      toolbar={
+        <>
+          <SearchInput
+            label={words.search}
+            value={search.q ?? ""}
+            onChange={(q) =>
+              change({
+                ...others,
+                ...(search.generated && { generated: true }),
+                ...(q !== "" && { q }),
+              })
+            }
+            className="w-64 max-w-full"
+          />
+          {dashboards.some(isGenerated) && (
+            <Checkbox
+              label={words.generated}
+              checked={search.generated === true}
+              onChange={(isOn) =>
+                change({
+                  ...others,
+                  ...(search.q !== undefined && { q: search.q }),
+                  ...(isOn && { generated: true }),
+                })
+              }
+            />
+          )}
+        </>
+      }
+      empty={words.noMatch}
+    />
+  );
+}
+
+function matches(dashboard: DashboardSummary, search: DashboardsSearch): boolean {
+  const sought = (search.q ?? "").trim().toLowerCase();
+  const texts = [nameOf(dashboard), dashboard.description, ...dashboard.tags];
+  return (
+    texts.some((text) => text.toLowerCase().includes(sought)) &&
+    (search.generated !== undefined || !isGenerated(dashboard))
+  );
+}
+
+const RESTORE: Column<DashboardSummary> = {
+  id: "restore",
+  header: words.restore,
+  width: 130,
+  fixed: true,
+  cell: (dashboard) => <RestoreButton dashboard={dashboard} />,
+  text: () => null,
+};
+const DELETED_COLUMNS = [...COLUMNS, RESTORE];
+
+function DeletedDashboards({ projectId }: { projectId: string }) {
+  const dashboards = useQuery(deletedDashboardsQuery(projectId));
+  return (
+    <Loaded query={dashboards} rows={6}>
+      {(found) => (
+        <DataTable<DashboardSummary>
+          name="dashboards.deleted"
+          label={words.deletedTitle}
+          columns={DELETED_COLUMNS}
+          rows={found}
+          rowId={({ id }) => String(id)}
+          rowLabel={nameOf}
+          empty={words.noDeleted}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function RestoreButton({ dashboard }: { dashboard: DashboardSummary }) {
+  const projectId = useProjectId();
+  const canEdit = useCanEdit();
+  const queries = useQueryClient();
+  const name = nameOf(dashboard);
+  const restoring = useMutation({
+    mutationFn: () => sendChanges(projectId, dashboard.id, { deleted: false }),
+    onSuccess: () => {
+      toast({ text: words.restored(name) });
+      return queries.invalidateQueries({ queryKey: dashboardKeys.all(projectId) });
+    },
+    onError: toastError,
+  });
+  return (
+    <Button
+      small
+      icon={RotateCcw}
+      aria-label={words.restoreOf(name)}
+      disabled={!canEdit}
+      isBusy={restoring.isPending}
+      onClick={() => restoring.mutate()}
+    >
+      {words.restore}
+    </Button>
+  );
+}

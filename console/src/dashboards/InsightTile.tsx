@@ -1,0 +1,281 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { ArrowUpRight, EllipsisVertical, LoaderCircle, RefreshCw, Trash2 } from "lucide-react";
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { useProjectId } from "@/app/session";
+import {
+  ActorsDrawer,
+  type Kind,
+  nameOfInsight,
+  type Place,
+  type Question,
+  storedQuery,
+  useAnswer,
+  useKind,
+} from "@/insights";
+import { IconButton } from "@/ui/Button";
+import { Menu, MenuItem } from "@/ui/Menu";
+import { LINK } from "@/ui/Page";
+import { Visible } from "@/ui/properties";
+import { Failed, Skeleton } from "@/ui/States";
+import { Time } from "@/ui/Time";
+import { words } from "@/words/dashboards";
+import type { Tile } from "./queries";
+import { type Scope, scoped } from "./scope";
+
+export interface InsightTileProps {
+  tile: Tile;
+  /** null: the filter of the dashboard cannot be shown, so nothing is asked */
+  scope: Scope | null;
+  /** The button that moves it. */
+  move: ReactNode;
+  height: number;
+  /** Changes when all tiles are to be asked anew. */
+  round: number;
+  behind: Place | undefined;
+  onBehind: (place: Place | undefined) => void;
+  onRemove: (() => void) | undefined;
+}
+
+// Tiles out of view wait for those in view.
+const WAIT_MS = 1500;
+
+export function InsightTile(props: InsightTileProps) {
+  const { tile, scope, move } = props;
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  const box = useRef<HTMLElement>(null);
+  const isWanted = useWanted(box);
+  const stored = useQuery(storedQuery(queries, tile.insight));
+  const name = nameOfInsight(tile.insight);
+  const { question = null } = stored.data ?? {};
+  return (
+    <article
+      ref={box}
+      aria-label={words.tile(name)}
+      className="flex h-full min-w-0 flex-col rounded-lg border border-line bg-panel"
+    >
+      {stored.data === undefined || question === null || scope === null ? (
+        <>
+          <Head name={name} tile={tile} move={move} onRemove={props.onRemove} />
+          <div className="min-h-0 grow overflow-auto px-4 pb-3">
+            {stored.isError && (
+              <Failed error={stored.error} onRetry={() => void stored.refetch()} />
+            )}
+            {stored.isPending && <Skeleton rows={4} />}
+            {stored.data !== undefined && question === null && (
+              <p className="text-ink-2">
+                {words.cannotShow}{" "}
+                <Link
+                  to="/project/$projectId/insights/$insightId"
+                  params={{ projectId, insightId: String(tile.insight.id) }}
+                  className={LINK}
+                >
+                  {words.asStored}
+                </Link>
+              </p>
+            )}
+          </div>
+        </>
+      ) : (
+        <Asked {...props} name={name} question={question} scope={scope} isWanted={isWanted} />
+      )}
+    </article>
+  );
+}
+
+/** Return whether the tile is in view, or those in view had their time. */
+function useWanted(box: RefObject<HTMLElement | null>): boolean {
+  const [isWanted, setWanted] = useState(false);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null || isWanted) return;
+    const seen = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) setWanted(true);
+    });
+    seen.observe(element);
+    const timer = setTimeout(() => setWanted(true), WAIT_MS);
+    return () => {
+      seen.disconnect();
+      clearTimeout(timer);
+    };
+  }, [box, isWanted]);
+  return isWanted;
+}
+
+interface AskedProps extends InsightTileProps {
+  name: string;
+  question: Question;
+  scope: Scope;
+  isWanted: boolean;
+}
+
+function Asked(props: AskedProps) {
+  const { tile, name, question: own, scope, isWanted, height, round, behind, onBehind } = props;
+  const question = useMemo(() => scoped(own, scope), [own, scope]);
+  const kind = useKind(question.kind);
+  const isAskable = isWanted && kind.data !== undefined && kind.data.missing(question) === null;
+  const query = isAskable && kind.data !== undefined ? kind.data.query(question) : null;
+  const answering = useAnswer(query);
+  const { answer, isOutdated, refresh } = answering;
+  useRounds(round, refresh);
+  const missing = kind.data?.missing(question) ?? null;
+  const shown = answer !== undefined && !isOutdated ? answer : undefined;
+  const number =
+    behind !== undefined && kind.data && shown
+      ? kind.data.behind({ question, answer: shown }, behind)
+      : null;
+  return (
+    <>
+      <Head
+        name={name}
+        tile={tile}
+        move={props.move}
+        onRemove={props.onRemove}
+        onRefresh={refresh}
+      />
+      <div
+        aria-busy={
+          isOutdated || (isWanted && shown === undefined && missing === null && !answering.error)
+        }
+        className="min-h-0 grow overflow-auto px-4"
+      >
+        {kind.isError && <Failed error={kind.error} onRetry={() => void kind.refetch()} />}
+        {missing !== null && <p className="text-ink-2">{missing}</p>}
+        {answering.error !== null && shown === undefined && (
+          <Failed error={answering.error} onRetry={answering.retry} />
+        )}
+        {shown !== undefined && kind.data !== undefined && (
+          <TileResult
+            kind={kind.data}
+            question={question}
+            answer={shown}
+            height={height}
+            onOpen={onBehind}
+          />
+        )}
+        {shown === undefined && answering.error === null && missing === null && (
+          <Skeleton rows={4} />
+        )}
+      </div>
+      <footer className="flex items-center gap-2 px-4 pt-1 pb-2 text-ink-3 text-sm">
+        {answering.isBusy && <LoaderCircle aria-hidden className="size-3.5 animate-spin" />}
+        {shown === undefined ? (
+          <span>{answering.isBusy ? words.calculating : ""}</span>
+        ) : (
+          <span className="truncate">
+            {words.asOf} <Time at={shown.calculatedAt.toISOString()} />
+          </span>
+        )}
+        {answering.error !== null && shown !== undefined && (
+          <span className="truncate text-bad">{answering.error.message}</span>
+        )}
+      </footer>
+      {number !== null && (
+        <ActorsDrawer
+          question={number.actors}
+          description={number.description}
+          name={number.name}
+          ofGroups={number.ofGroups ?? false}
+          onClose={() => onBehind(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+/** Ask anew when the round changes. */
+function useRounds(round: number, refresh: () => void): void {
+  const [asked, setAsked] = useState(round);
+  useEffect(() => {
+    if (round === asked) return;
+    setAsked(round);
+    refresh();
+  }, [round, asked, refresh]);
+}
+
+// What a tile has above and below its figure, and the figure around its drawing.
+const AROUND_PX = 180;
+const LEAST_PX = 90;
+
+interface ResultProps {
+  kind: Kind;
+  question: Question;
+  answer: NonNullable<ReturnType<typeof useAnswer>["answer"]>;
+  height: number;
+  onOpen: (place: Place) => void;
+}
+
+const TileResult = ({ kind, question, answer, height, onOpen }: ResultProps) => (
+  <kind.Result
+    isTile
+    question={question}
+    answer={answer}
+    height={Math.max(LEAST_PX, height - AROUND_PX)}
+    onOpen={onOpen}
+  />
+);
+
+interface HeadProps {
+  name: string;
+  tile: Tile;
+  move: ReactNode;
+  onRemove: (() => void) | undefined;
+  onRefresh?: () => void;
+}
+
+function Head({ name, tile, move, onRemove, onRefresh }: HeadProps) {
+  const projectId = useProjectId();
+  const { id, description } = tile.insight;
+  const params = { projectId, insightId: String(id) };
+  return (
+    <header className="flex items-start gap-1 pt-2 pr-2 pb-1 pl-4">
+      <div className="min-w-0 grow">
+        <h2 className="line-clamp-2 pt-0.5 font-semibold">
+          <Link
+            to="/project/$projectId/insights/$insightId"
+            params={params}
+            className="hover:underline"
+          >
+            <Visible text={name} />
+          </Link>
+        </h2>
+        {description && (
+          <p className="truncate text-ink-2 text-sm">
+            <Visible text={description} />
+          </p>
+        )}
+      </div>
+      {move}
+      <Menu
+        trigger={
+          <IconButton icon={EllipsisVertical} label={words.moreOf(name)} className="size-7" />
+        }
+      >
+        <OpenItem params={params} />
+        {onRefresh && (
+          <MenuItem icon={RefreshCw} onSelect={onRefresh}>
+            {words.refreshTile}
+          </MenuItem>
+        )}
+        {onRemove && (
+          <MenuItem icon={Trash2} onSelect={onRemove}>
+            {words.removeTile}
+          </MenuItem>
+        )}
+      </Menu>
+    </header>
+  );
+}
+
+function OpenItem({ params }: { params: { projectId: string; insightId: string } }) {
+  const navigate = useNavigate();
+  return (
+    <MenuItem
+      icon={ArrowUpRight}
+      onSelect={() => void navigate({ to: "/project/$projectId/insights/$insightId", params })}
+    >
+      {words.open}
+    </MenuItem>
+  );
+}

@@ -1,0 +1,132 @@
+// The grid of a dashboard: tiles lie on 12 columns, and each moves up as far as it can.
+
+export interface Box {
+  id: number;
+  /** The column of its left edge, from 0. */
+  x: number;
+  /** The row of its upper edge, from 0. */
+  y: number;
+  /** Columns. */
+  w: number;
+  /** Rows. */
+  h: number;
+}
+
+export const COLUMNS = 12;
+const LEAST = { w: 2, h: 2 };
+const ROWS_MAX = 12;
+const USUAL = { w: 6, h: 4 };
+
+const clamp = (value: number, least: number, most: number): number =>
+  Math.min(most, Math.max(least, value));
+
+const isWhole = (value: unknown): value is number => Number.isInteger(value);
+
+/** Return the place of a tile that is stored, within the grid; null without one. */
+export function readBox(id: number, given: unknown): Box | null {
+  if (typeof given !== "object" || given === null) return null;
+  const { x, y, w, h } = given as Record<string, unknown>;
+  if (!isWhole(x) || !isWhole(y) || !isWhole(w) || !isWhole(h)) return null;
+  const width = clamp(w, LEAST.w, COLUMNS);
+  return {
+    id,
+    x: clamp(x, 0, COLUMNS - width),
+    y: Math.max(0, y),
+    w: width,
+    h: clamp(h, LEAST.h, ROWS_MAX),
+  };
+}
+
+const overlap = (a: Box, b: Box): boolean =>
+  a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+
+/** Return the boxes in the order in which they are read, without gaps above them.
+ *
+ * first: the box that keeps its place where others want it, too
+ */
+export function arranged(boxes: readonly Box[], first?: number): Box[] {
+  const rank = (box: Box) => (box.id === first ? 0 : 1);
+  const sorted = boxes.toSorted((a, b) => a.y - b.y || rank(a) - rank(b) || a.x - b.x);
+  const placed: Box[] = [];
+  for (const box of sorted) {
+    const lies = (at: number) => placed.some((other) => overlap({ ...box, y: at }, other));
+    const lowest = Math.max(0, ...placed.map((other) => other.y + other.h));
+    // From below, so that no box jumps over another one above it.
+    let y = lowest;
+    while (y > 0 && !lies(y - 1)) y -= 1;
+    placed.push({ ...box, y });
+  }
+  return placed.toSorted((a, b) => a.y - b.y || a.x - b.x);
+}
+
+/** Return the places of all tiles; those without one come below the others, two in a row. */
+export function boxesOf(tiles: readonly { id: number; layout: unknown }[]): Box[] {
+  const read = tiles.map(({ id, layout }) => ({ id, box: readBox(id, layout) }));
+  const stored = read.flatMap(({ box }) => (box === null ? [] : [box]));
+  const below = Math.max(0, ...stored.map(({ y, h }) => y + h));
+  const missing = read.filter(({ box }) => box === null);
+  const added = missing.map(({ id }, place) => ({
+    id,
+    x: (place % 2) * USUAL.w,
+    y: below + Math.floor(place / 2) * USUAL.h,
+    ...USUAL,
+  }));
+  return arranged([...stored, ...added]);
+}
+
+/** Return the boxes with one of them moved and resized by so many columns and rows. */
+export function changed(
+  boxes: readonly Box[],
+  id: number,
+  by: { x?: number; y?: number; w?: number; h?: number },
+): Box[] {
+  const box = boxes.find((one) => one.id === id);
+  if (box === undefined) return [...boxes];
+  const w = clamp(box.w + (by.w ?? 0), LEAST.w, COLUMNS - box.x);
+  const next = {
+    id,
+    w,
+    h: clamp(box.h + (by.h ?? 0), LEAST.h, ROWS_MAX),
+    x: clamp(box.x + (by.x ?? 0), 0, COLUMNS - w),
+    y: Math.max(0, box.y + (by.y ?? 0)),
+  };
+  return arranged(
+    boxes.map((one) => (one.id === id ? next : one)),
+    id,
+  );
+}
+
+/** Return the boxes after one step of a key. Up and down lead past the next neighbour. */
+export function stepped(boxes: readonly Box[], id: number, key: string, resizes: boolean): Box[] {
+  const by = resizes ? SIZES[key] : MOVES[key];
+  const box = boxes.find((one) => one.id === id);
+  if (by === undefined || box === undefined) return [...boxes];
+  if (resizes || by.y === undefined) return changed(boxes, id, by);
+  const isBeside = (one: Box) => one.id !== id && one.x < box.x + box.w && box.x < one.x + one.w;
+  const rows = boxes.filter(isBeside).map((one) => one.y);
+  const passed = rows.filter((y) => (by.y === 1 ? y > box.y : y < box.y));
+  if (passed.length === 0) return [...boxes];
+  const next = by.y === 1 ? Math.min(...passed) + 1 : Math.max(...passed);
+  return changed(boxes, id, { y: next - box.y });
+}
+
+interface Step {
+  x?: number;
+  y?: 1 | -1;
+  w?: number;
+  h?: number;
+}
+
+const MOVES: Readonly<Record<string, Step>> = {
+  ArrowLeft: { x: -1 },
+  ArrowRight: { x: 1 },
+  ArrowUp: { y: -1 },
+  ArrowDown: { y: 1 },
+};
+
+const SIZES: Readonly<Record<string, Step>> = {
+  ArrowLeft: { w: -1 },
+  ArrowRight: { w: 1 },
+  ArrowUp: { h: -1 },
+  ArrowDown: { h: 1 },
+};

@@ -1,0 +1,95 @@
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useProjectId } from "@/app/session";
+import { api, dataOf } from "@/lib/api";
+import type { components } from "@/lib/schema";
+
+export type Dashboard = components["schemas"]["DashboardBody"];
+export type Tile = components["schemas"]["TileBody"];
+export type DashboardChanges = components["schemas"]["DashboardChanges"];
+
+export const dashboardKeys = {
+  all: (projectId: string) => ["dashboards", projectId] as const,
+  one: (projectId: string, id: number) => ["dashboards", projectId, "one", id] as const,
+};
+
+/** A dashboard with the own questions of its tiles, which are answered one by one. */
+export const dashboardQuery = (projectId: string, id: number) =>
+  queryOptions({
+    queryKey: dashboardKeys.one(projectId, id),
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/api/projects/{project_id}/dashboards/{id}/", {
+          params: { path: { project_id: projectId, id }, query: { basic: true } },
+          signal,
+        }),
+      ),
+  });
+
+export const deletedDashboardsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [...dashboardKeys.all(projectId), "deleted"],
+    queryFn: async ({ signal }) => {
+      const page = await dataOf(
+        api.GET("/api/projects/{project_id}/dashboards/", {
+          params: { path: { project_id: projectId }, query: { deleted: true, limit: 1000 } },
+          signal,
+        }),
+      );
+      return page.results;
+    },
+  });
+
+export const sendChanges = (projectId: string, id: number, changes: DashboardChanges) =>
+  dataOf(
+    api.PATCH("/api/projects/{project_id}/dashboards/{id}/", {
+      params: { path: { project_id: projectId, id } },
+      body: changes,
+    }),
+  );
+
+/** Changes a dashboard; what is shown of dashboards and insights is then asked for anew. */
+export function useDashboardChange(id: number) {
+  const projectId = useProjectId();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (changes: DashboardChanges) => sendChanges(projectId, id, changes),
+    onSuccess: (changed) => {
+      const gone = changed.deleted ? id : undefined;
+      void queries.invalidateQueries({ queryKey: ["insights", projectId] });
+      return queries.invalidateQueries({
+        queryKey: dashboardKeys.all(projectId),
+        predicate: ({ queryKey }) => queryKey[2] !== "one" || queryKey[3] !== gone,
+      });
+    },
+  });
+}
+
+/** A copy with the same insights in the same places. */
+export async function duplicateDashboard(projectId: string, from: Dashboard, name: string) {
+  const { description, filters, tags } = from;
+  const made = await dataOf(
+    api.POST("/api/projects/{project_id}/dashboards/", {
+      params: { path: { project_id: projectId } },
+      body: { name, description, filters, tags: tags.filter((tag) => tag !== "feature flags") },
+    }),
+  );
+  for (const { insight } of from.tiles) {
+    await dataOf(
+      api.PATCH("/api/projects/{project_id}/insights/{id}/", {
+        params: { path: { project_id: projectId, id: insight.id } },
+        body: { dashboards: [...insight.dashboards, made.id] },
+      }),
+    );
+  }
+  const placed = await dataOf(
+    api.GET("/api/projects/{project_id}/dashboards/{id}/", {
+      params: { path: { project_id: projectId, id: made.id }, query: { basic: true } },
+    }),
+  );
+  const tiles = placed.tiles.flatMap(({ id, insight }) => {
+    const source = from.tiles.find((one) => one.insight.id === insight.id);
+    return source === undefined ? [] : [{ id, layouts: source.layouts, color: source.color }];
+  });
+  if (tiles.length > 0) await sendChanges(projectId, made.id, { tiles });
+  return made;
+}
