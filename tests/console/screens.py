@@ -16,14 +16,24 @@ ORGANIZATION_TABS = ("members", "invites", "roles", "signIn", "general")
 _VISITS = quote(
     '[{"event":"$pageview","math":"dau"}]&breakdowns=[{"property":"$browser"}]', safe="=&"
 )
-# From a visit to a payment, by browser.
+# From a visit to a payment.
 _FUNNEL = "kind=funnels&" + quote(
-    'series=[{"event":"$pageview"},{"event":"signed up"},{"event":"paid"}]', safe="=&"
+    'series=[{"event":"$pageview"},{"event":"item added"},{"event":"checkout started"},'
+    '{"event":"paid"}]',
+    safe="=",
 )
 _BY_BROWSER = quote('breakdowns=[{"property":"$browser"}]', safe="=")
-_TIMES, _CONVERSION = (
-    quote(f'funnels={{"funnelVizType":"{shown}"}}', safe="=")
-    for shown in ("time_to_convert", "trends")
+_TIMES = quote('funnels={"funnelVizType":"time_to_convert"}', safe="=")
+_CONVERSION = quote('funnels={"funnelVizType":"trends"}', safe="=")
+_LEFT_OUT = quote(
+    'group_type=0&funnels={"layout":"horizontal","exclusions":[{"kind":"EventsNode",'
+    '"event":"checkout failed","funnelFromStep":0,"funnelToStep":3}]}',
+    safe="=&",
+)
+_ATTACKED = "kind=funnels&" + quote(
+    'series=[{"event":"<b>bold</b> event","custom_name":"<i>step</i>"},{"event":"paid"}]'
+    '&breakdowns=[{"property":"markup"},{"property":"bidi"},{"property":"unbroken"}]',
+    safe="=&",
 )
 FILTERED = quote(
     '[{"by":"Country","value":"DE"},{"by":"Browser","value":"Safari","not":true}]', safe=""
@@ -123,6 +133,11 @@ def _open_menu(console: Console) -> None:
     console.page.get_by_role("dialog").wait_for()
 
 
+def _open_correlation(console: Console) -> None:
+    console.page.get_by_role("button", name="What goes with converting").click()
+    console.settle()
+
+
 def _pressing(name: str) -> Prepare:
     """Return the step that presses a button that opens a dialog."""
 
@@ -174,7 +189,9 @@ SCREENS = (
     _dashboard("dashboard-full", "?full=0"),
     _in_project("insight-trend", f"insights/new?series={_VISITS}"),
     _in_project("funnel", f"insights/new?{_FUNNEL}"),
-    _in_project("funnel-by-browser", f"insights/new?{_FUNNEL}&{_BY_BROWSER}"),
+    _in_project("funnel-by-browser", f"insights/new?{_FUNNEL}&{_BY_BROWSER}", _open_correlation),
+    _in_project("funnel-left-out", f"insights/new?{_FUNNEL}&{_LEFT_OUT}"),
+    _in_project("funnel-attacked", f"insights/new?{_ATTACKED}"),
     _in_project("funnel-times", f"insights/new?{_FUNNEL}&{_TIMES}"),
     _in_project("funnel-trend", f"insights/new?{_FUNNEL}&{_CONVERSION}"),
     _in_project("web", "web?goals=%5B%22paid%22%2C%22signed%20up%22%5D"),

@@ -3,86 +3,40 @@
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.console.input_devices import InputDevice, Keyboard, Pointer
+from tests.console.funnel_shop import (
+    BEGAN,
+    JOURNEYS,
+    STEPS,
+    Journey,
+    at_level,
+    captured,
+    dropping,
+    in_any_order,
+    in_ten_minutes,
+    reaching,
+    strictly,
+    without_help,
+)
+from tests.console.input_devices import InputDevice, Keyboard, Pointer, replace_text
 from tests.console.project import Json, Project
 from tests.console.screen import Console
 
 pytestmark = pytest.mark.long("drives Chromium")
-
-STEPS = ("seen", "tried", "paid")
-NOW = datetime.now(UTC).replace(microsecond=0)
-# Two hours ago, and not on another day for most of the day: no number depends on it.
-BEGAN = NOW - timedelta(hours=2)
-
-
-@dataclass(frozen=True)
-class Journey:
-    """The events of a person, each with its minutes after the first."""
-
-    country: str
-    events: tuple[tuple[str, int], ...]
-
-
-JOURNEYS = {
-    "ann": Journey("DE", (("seen", 0), ("tried", 2), ("paid", 12))),
-    "bob": Journey("DE", (("seen", 0), ("tried", 6), ("helped", 7))),
-    "cem": Journey("DE", (("seen", 0),)),
-    "dora": Journey("FR", (("seen", 0), ("tried", 10), ("helped", 11), ("paid", 40))),
-    "eve": Journey("FR", (("tried", 0), ("seen", 1))),
-    "fay": Journey("FR", (("seen", 0), ("tried", 4))),
-}
-
-
-def reached(journey: Journey, steps: Iterable[str] = STEPS) -> int:
-    """Return how many steps a person went through in order; each event comes once."""
-    count, at = 0, -1
-    for step in steps:
-        found = [minute for name, minute in journey.events if name == step and minute > at]
-        if not found:
-            return count
-        count, at = count + 1, min(found)
-    return count
-
-
-def reaching(step: int, country: str | None = None) -> set[str]:
-    """Return who reached a step, from 1."""
-    return {
-        name
-        for name, journey in JOURNEYS.items()
-        if reached(journey) >= step and country in (None, journey.country)
-    }
-
-
-def dropping(step: int, country: str | None = None) -> set[str]:
-    return reaching(step - 1, country) - reaching(step, country)
 
 
 @pytest.fixture
 def shop(project: Project) -> Project:
     project.capture(*captured())
     return project
-
-
-def captured() -> Iterator[Json]:
-    for name, journey in JOURNEYS.items():
-        yield {"event": "$identify", "distinct_id": name, "timestamp": BEGAN.isoformat()}
-        for event, minute in journey.events:
-            yield {
-                "event": event,
-                "distinct_id": name,
-                "timestamp": (BEGAN + timedelta(minutes=minute)).isoformat(),
-                "properties": {"country": journey.country},
-            }
 
 
 def funnel(project: Project, *steps: str, **question: object) -> str:
@@ -113,8 +67,8 @@ def csv_of(console: Console) -> list[dict[str, str]]:
     return list(csv.DictReader(Path(download.value.path()).read_text("utf-8-sig").splitlines()))
 
 
-def drawer(console: Console) -> Locator:
-    return console.page.get_by_role("dialog", name="Persons behind this number")
+def drawer(console: Console, of: str = "Persons") -> Locator:
+    return console.page.get_by_role("dialog", name=f"{of} behind this number")
 
 
 def expect_people(console: Console, names: set[str]) -> None:
@@ -171,6 +125,199 @@ def test_chart_table_csv_and_people_of_a_funnel_agree(console: Console, shop: Pr
     console.expect_to_fit_in({"width": 390, "height": 844}, {"width": 360, "height": 640})
 
 
+HELPED = {"kind": "EventsNode", "event": "helped", "funnelFromStep": 0, "funnelToStep": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "level"),
+    [
+        ({"funnelOrderType": "strict"}, "did, as their very next event, tried", strictly),
+        ({"funnelOrderType": "unordered"}, "how many did how many of them", in_any_order),
+        ({"exclusions": [HELPED]}, "without persons who did helped between step 1", without_help),
+        (
+            {"funnelWindowInterval": 10, "funnelWindowIntervalUnit": "minute"},
+            "within 10 minutes of the first",
+            in_ten_minutes,
+        ),
+    ],
+    ids=["strict", "unordered", "exclusion", "window"],
+)
+def test_options_count_and_are_said(
+    console: Console,
+    shop: Project,
+    options: Json,
+    said: str,
+    level: Callable[[Journey], int],
+) -> None:
+    who = [at_level(step, level) for step in (1, 2, 3)]
+    console.open(funnel(shop, funnels=options))
+
+    expect(sentence(console)).to_contain_text(said)
+    assert [int(line["Persons"]) for line in csv_of(console)] == [len(names) for names in who]
+    table = console.page.get_by_role("region", name="Numbers of the funnel")
+    table.get_by_role("row").nth(2).get_by_role("button").first.click()
+    expect_people(console, who[1])
+
+
+def test_the_time_to_convert_is_drawn_with_its_average(console: Console, shop: Project) -> None:
+    times = sorted(
+        60 * (dict(one.events)["paid"] - dict(one.events)["seen"])
+        for name, one in JOURNEYS.items()
+        if name in reaching(3)
+    )
+    assert times == [720, 2400]
+    console.open(funnel(shop, funnels={"funnelVizType": "time_to_convert"}))
+
+    expect(sentence(console)).to_contain_text(
+        "How long persons who did seen and then tried and then paid took from step 1 to step 3"
+    )
+    expect(result(console).get_by_role("figure")).to_have_accessible_name(
+        "Time from 1. seen to 3. paid, on average 26 min"
+    )
+    counted = [
+        (int(line["From (s)"]), int(line["To (s)"]), int(line["Persons"]))
+        for line in csv_of(console)
+    ]
+    assert sum(count for *_, count in counted) == len(times)
+    for begin, end, count in counted:
+        assert count == sum(begin <= seconds < end for seconds in times)
+    with console.keyboard_only():
+        console.tab_to(chart(console))
+        for place, (*_, count) in enumerate(counted):
+            console.press("Home", *["ArrowRight"] * place)
+            expect(chart(console)).to_have_attribute("aria-valuetext", re.compile(f": {count}$"))
+    console.choose(console.page.get_by_role("combobox", name="to step"), "2")
+    expect(sentence(console)).to_contain_text("took from step 1 to step 2")
+    console.settle()
+    assert sum(int(line["Persons"]) for line in csv_of(console)) == len(reaching(2))
+
+
+def test_the_conversion_over_time_opens_who_converted_and_who_did_not(
+    console: Console, shop: Project
+) -> None:
+    days = {
+        name: f"{BEGAN + timedelta(minutes=dict(one.events)['seen']):%Y-%m-%d}"
+        for name, one in JOURNEYS.items()
+    }
+    day = days["ann"]
+    entered = {name for name in JOURNEYS if days[name] == day}
+    converted = entered & reaching(3)
+    console.open(funnel(shop, funnels={"funnelVizType": "trends"}))
+
+    expect(sentence(console)).to_contain_text(
+        "what share then did tried and then paid, within 14 days of the first, by the day of the "
+        "first step"
+    )
+    lines = [line for line in csv_of(console) if int(line["Entered"]) > 0]
+    assert sum(int(line["Entered"]) for line in lines) == len(JOURNEYS)
+    line = next(line for line in lines if int(line["Converted"]) > 0)
+    assert int(line["Entered"]) == len(entered)
+    assert int(line["Converted"]) == len(converted)
+    assert float(line["Converted (%)"]) == round(100 * len(converted) / len(entered), 2)
+    table = console.page.get_by_role("region", name="Numbers of the funnel")
+    row = table.get_by_role("row").filter(has=console.page.get_by_role("button")).last
+    row.get_by_role("button").first.click()
+    expect(drawer(console)).to_have_accessible_description(
+        re.compile(f"^Entered .* and converted: {len(converted)}$")
+    )
+    expect_people(console, converted)
+    console.press("Escape")
+    row.get_by_role("button").last.click()
+    expect(drawer(console)).to_have_accessible_description(
+        re.compile(f"^Entered .* and did not convert: {len(entered - converted)}$")
+    )
+    expect_people(console, entered - converted)
+
+
+def test_what_goes_with_converting_is_asked_when_it_is_opened(
+    console: Console, shop: Project
+) -> None:
+    converted, dropped = reaching(3), reaching(1) - reaching(3)
+
+    def odds(who: set[str]) -> str:
+        success, failure = len(converted & who), len(dropped & who)
+        left = (success + 1) * (len(dropped) - failure + 1)
+        return f"{left / ((failure + 1) * (len(converted) - success + 1)):g}"
+
+    asked: list[str] = []
+    console.page.on("request", lambda request: asked.append(request.post_data or ""))
+    console.open(funnel(shop))
+    assert not any("FunnelCorrelationQuery" in body for body in asked)
+    console.page.get_by_role("button", name="What goes with converting").click()
+    helped = {name for name, one in JOURNEYS.items() if "helped" in dict(one.events)}
+    row = result(console).get_by_role("row").filter(has_text="helped")
+    expect(row.get_by_role("cell").last).to_have_text(f"× {odds(helped)}")
+    row.get_by_role("button").first.click()
+    expect_people(console, converted & helped)
+    console.press("Escape")
+
+    console.choose(
+        console.page.get_by_role("combobox", name="What is compared"), "Properties of the person"
+    )
+    pro = {name for name, one in JOURNEYS.items() if one.plan == "pro"}
+    row = result(console).get_by_role("row").filter(has_text="plan = pro")
+    expect(row.get_by_role("cell").last).to_have_text(f"× {odds(pro)}")
+    expect(row.get_by_role("button").first).to_have_text(str(len(converted & pro)))
+    row.get_by_role("button").last.click()
+    expect_people(console, dropped & pro)
+    drawer(console).get_by_role("button", name="Save as cohort").click()
+    dialog = console.page.get_by_role("dialog", name="Save as cohort")
+    dialog.get_by_role("button", name="Save as cohort").click()
+    expect(console.page.get_by_role("heading", level=1)).to_contain_text("plan = pro")
+    shop.await_cohorts()
+    assert [one["count"] for one in shop.get("/cohorts/")["results"]] == [len(dropped & pro)]
+
+
+def test_a_funnel_of_groups_opens_its_groups(console: Console, shop: Project) -> None:
+    console.open(funnel(shop))
+    page = console.page
+    console.choose(page.get_by_role("combobox", name="counting"), "company groups")
+
+    expect(sentence(console)).to_contain_text("Of the company groups who did seen")
+    console.settle()
+    assert [line["Groups"] for line in csv_of(console)] == ["2", "2", "2"]
+    page.get_by_role("button", name="Reached 3. paid: 2").click()
+    groups = drawer(console, "Groups").get_by_role("grid", name="Groups")
+    expect(groups.get_by_role("row")).to_have_count(3)
+    expect(drawer(console, "Groups").get_by_role("button", name="Save as cohort")).to_have_count(0)
+    groups.get_by_role("link", name="FR Ltd").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("FR Ltd")
+
+
+def test_what_cannot_be_asked_is_said_where_it_stands(console: Console, shop: Project) -> None:
+    page = console.page
+    console.open(funnel(shop, "seen"))
+    expect(result(console)).to_contain_text("Choose at least two events")
+
+    console.open(funnel(shop, funnels={"funnelWindowInterval": 0}))
+    problem = page.get_by_role("status").get_by_role("listitem")
+    expect(problem).to_contain_text(
+        "funnelsFilter.funnelWindowInterval cannot be used: 0. Allowed: a whole number from 1"
+    )
+    window = page.get_by_role("textbox", name="Time for all steps")
+    window.fill("0")
+    expect(window).to_have_accessible_description("A whole number from 1 to 3,650.")
+    expect(sentence(console)).to_contain_text("within 14 days")
+    window.fill("3")
+    expect(sentence(console)).to_contain_text("within 3 days of the first")
+
+    console.watch.expect_status(400, "/query/")
+    tried = HELPED | {"event": "tried"}
+    console.open(funnel(shop, funnels={"exclusions": [tried]}))
+    left_out = page.get_by_role("group", name="Leave out who did")
+    expect(left_out.get_by_role("alert")).to_have_text(
+        "An exclusion cannot be, or contain, one of the steps it spans."
+    )
+    expect(result(console)).to_contain_text("The question has an error, which stands beside")
+    console.expect_accessible()
+    left_out.get_by_role("combobox", name="Event left out 1").click()
+    replace_text(console, "helped")
+    page.get_by_role("option", name="helped", exact=True).click()
+    expect(left_out.get_by_role("alert")).to_have_count(0)
+    console.settle()
+    assert int(csv_of(console)[0]["Persons"]) == len(at_level(1, without_help))
+
+
 @pytest.fixture(params=["pointer", "keys"])
 def device(request: pytest.FixtureRequest, console: Console) -> InputDevice:
     return Pointer(console) if request.param == "pointer" else Keyboard(console)
@@ -201,7 +348,7 @@ def test_a_funnel_of_three_events_by_country_is_asked_in_six_clicks(
     with limited(device, clicks=6):
         main = page.get_by_role("navigation", name="Main")
         device.act(main.get_by_role("link", name="Insights", exact=True))
-        device.act(page.get_by_role("button", name="Funnel", exact=True))
+        device.act(page.get_by_role("link", name="Funnel", exact=True))
         add = page.get_by_role("combobox", name="Add step")
         device.type(add, "")
         for step in STEPS[:2]:

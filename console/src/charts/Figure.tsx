@@ -19,6 +19,8 @@ export interface FigureProps {
   fileName?: string;
   /** Opens what is behind a number of the table. */
   onOpenNumber?: ((row: number, column: number) => void) | undefined;
+  /** Whether the numbers of a column open; by default all do. */
+  canOpenColumn?: ((column: number) => boolean) | undefined;
   /** Elements beside the buttons. */
   actions?: ReactNode;
   /** A note below: age, limits, and whatever else belongs to the numbers. */
@@ -82,7 +84,12 @@ export function Figure(props: FigureProps) {
       </figcaption>
       <div ref={content} className="min-w-0">
         {isTable ? (
-          <NumbersTable caption={caption} data={data} onOpen={props.onOpenNumber} />
+          <NumbersTable
+            caption={caption}
+            data={data}
+            onOpen={props.onOpenNumber}
+            canOpenColumn={props.canOpenColumn}
+          />
         ) : (
           props.children
         )}
@@ -97,10 +104,11 @@ interface NumbersTableProps {
   data: FigureData;
   /** Opens what is behind a number. */
   onOpen?: ((row: number, column: number) => void) | undefined;
+  canOpenColumn?: FigureProps["canOpenColumn"];
 }
 
 /** The numbers of a chart as a table. */
-export function NumbersTable({ caption, data, onOpen }: NumbersTableProps) {
+export function NumbersTable({ caption, data, onOpen, canOpenColumn }: NumbersTableProps) {
   return (
     <section
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the box scrolls, and keys must reach it therefore.
@@ -129,6 +137,7 @@ export function NumbersTable({ caption, data, onOpen }: NumbersTableProps) {
               row={row}
               columns={data.columns}
               onOpen={onOpen && ((column) => onOpen(place, column))}
+              canOpenColumn={canOpenColumn}
             />
           ))}
         </tbody>
@@ -141,10 +150,12 @@ function FigureRow({
   row,
   columns,
   onOpen,
+  canOpenColumn = () => true,
 }: {
   row: FigureData["rows"][number];
   columns: readonly string[];
   onOpen: ((column: number) => void) | undefined;
+  canOpenColumn: FigureProps["canOpenColumn"];
 }) {
   const [name, ...values] = row;
   return (
@@ -160,7 +171,10 @@ function FigureRow({
           key={columns[place + 1]}
           className="border-b border-line px-2.5 py-1 text-end tabular-nums"
         >
-          {onOpen !== undefined && typeof value === "number" && value !== 0 ? (
+          {onOpen !== undefined &&
+          canOpenColumn(place + 1) &&
+          typeof value === "number" &&
+          value !== 0 ? (
             <button
               type="button"
               className="rounded px-1 text-accent-text hover:underline"

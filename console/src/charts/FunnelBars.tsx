@@ -23,7 +23,10 @@ export interface FunnelPart {
 }
 
 export interface FunnelBarsProps
-  extends Pick<FigureProps, "caption" | "data" | "fileName" | "actions" | "note"> {
+  extends Pick<
+    FigureProps,
+    "caption" | "data" | "fileName" | "actions" | "note" | "onOpenNumber" | "canOpenColumn"
+  > {
   /** Names of the steps, with what stands below them. */
   steps: readonly { name: string; notes: readonly string[] }[];
   values: readonly FunnelValue[];
@@ -72,6 +75,8 @@ export function FunnelBars(props: FunnelBarsProps) {
     <Figure
       caption={props.caption}
       data={props.data}
+      onOpenNumber={props.onOpenNumber}
+      canOpenColumn={props.canOpenColumn}
       {...(props.fileName !== undefined && { fileName: props.fileName })}
       {...(props.actions !== undefined && { actions: props.actions })}
       {...(props.note !== undefined && { note: props.note })}

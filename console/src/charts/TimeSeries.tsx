@@ -8,7 +8,9 @@ import { type Interval, intervalName } from "./time";
 import { useCursor } from "./useCursor";
 
 export interface TimeSeriesProps
-  extends Pick<FigureProps, "caption" | "fileName" | "actions" | "note"> {
+  extends Pick<FigureProps, "caption" | "fileName" | "actions" | "note">,
+    // In place of the values of the series.
+    Partial<Pick<FigureProps, "data" | "onOpenNumber" | "canOpenColumn">> {
   /** Beginnings of the intervals, in order. */
   times: readonly Date[];
   series: readonly Series[];
@@ -57,14 +59,22 @@ export function TimeSeries(props: TimeSeriesProps) {
       {...(props.fileName !== undefined && { fileName: props.fileName })}
       {...(props.actions !== undefined && { actions: props.actions })}
       {...(props.note !== undefined && { note: props.note })}
-      onOpenNumber={onOpen && ((index, column) => open(index, column - 1))}
-      data={{
-        columns: [words.time, ...series.map((one) => one.name)],
-        rows: times.map((_, index) => [
-          whenOf(index),
-          ...series.map((one) => one.values[index] ?? null),
-        ]),
-      }}
+      {...(props.data === undefined
+        ? {
+            onOpenNumber: onOpen && ((index, column) => open(index, column - 1)),
+            data: {
+              columns: [words.time, ...series.map((one) => one.name)],
+              rows: times.map((_, index) => [
+                whenOf(index),
+                ...series.map((one) => one.values[index] ?? null),
+              ]),
+            },
+          }
+        : {
+            data: props.data,
+            onOpenNumber: props.onOpenNumber,
+            canOpenColumn: props.canOpenColumn,
+          })}
     >
       {times.length === 0 || series.length === 0 ? (
         <p className="flex items-center justify-center text-ink-3" style={{ height }}>

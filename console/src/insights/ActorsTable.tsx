@@ -38,7 +38,11 @@ export default function ActorsTable({ question, name, ofGroups = false }: Actors
     () => actors.data?.pages.flatMap((page) => page.results.map(rowOf)) ?? [],
     [actors.data],
   );
-  const columns = useMemo(() => (ofGroups ? GROUP_COLUMNS : columnsOf(rows)), [ofGroups, rows]);
+  const { insight } = question;
+  const columns = useMemo(
+    () => withMeaning(insight, ofGroups ? GROUP_COLUMNS : columnsOf(rows)),
+    [insight, ofGroups, rows],
+  );
   const hidden = useMemo(
     () => ["email", ...columns.slice(SHOWN).map((column) => column.id)],
     [columns],
@@ -117,6 +121,12 @@ const VALUE: Column<Row> = {
   cell: ({ value_at_data_point: at }) => (typeof at === "number" ? formatNumber(at) : null),
   text: ({ value_at_data_point: at }) => (typeof at === "number" ? at : null),
 };
+
+/** Of funnels the value is how many steps were reached. */
+const withMeaning = (insight: ActorsQuestion["insight"], columns: readonly Column<Row>[]) =>
+  insight === "FUNNELS" || insight === "FUNNELS_CORRELATION"
+    ? columns.map((one) => (one === VALUE ? { ...one, header: words.stepsReached } : one))
+    : columns;
 
 const GROUP_COLUMNS: readonly Column<Row>[] = [
   {

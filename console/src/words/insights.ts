@@ -6,6 +6,7 @@ export const words = {
   groups: "Groups behind this number",
   number: (name: string, value: string) => `${name}: ${value}`,
   count: "Count",
+  stepsReached: "Steps",
   missing: (count: number) =>
     `${counted(count, "person has", "persons have")} no profile, and are not listed.`,
   save: "Save as cohort",

@@ -184,6 +184,8 @@ async def test_trends_show_the_rate_of_each_day(analyst: Analyst) -> None:
     assert line == {
         "count": 3,
         "data": [33.33, 0.0, 0.0],
+        "entered": [3, 1, 0],
+        "converted": [1, 0, 0],
         "days": [*days, "2024-04-03"],
         "labels": ["1-Apr-2024", "2-Apr-2024", "3-Apr-2024"],
     }

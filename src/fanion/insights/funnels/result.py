@@ -128,11 +128,16 @@ def _entered(counts: Mapping[int, tuple[int, int]]) -> int:
 
 
 def _line(counts: Mapping[int, tuple[int, int]], intervals: Intervals) -> dict[str, Any]:
-    """Return percentages by interval; `count` is the number of intervals."""
-    data = [_rate(*counts.get(micros(start), (0, 0))) for start in intervals.starts]
+    """Return numbers by interval: the percentages in `data`, and what they are percentages of.
+
+    `count` is the number of intervals.
+    """
+    found = [counts.get(micros(start), (0, 0)) for start in intervals.starts]
     return {
-        "count": len(data),
-        "data": data,
+        "count": len(found),
+        "data": [_rate(*numbers) for numbers in found],
+        "entered": [entered for entered, _ in found],
+        "converted": [reached for _, reached in found],
         "days": list(intervals.days),
         "labels": list(intervals.labels),
     }

@@ -50,7 +50,10 @@ export function CorrelationPanel({ funnel, onOpen }: Props) {
 }
 
 function Opened({ funnel, onOpen }: Props) {
-  const [of, setOf] = useState<Correlated>("events");
+  const [chosen, setChosen] = useState<Correlated>("events");
+  // Only persons have properties that can be compared.
+  const offered = funnel.aggregation_group_type_index === undefined ? CORRELATED : [CORRELATED[0]];
+  const of = offered.find((one) => one === chosen) ?? "events";
   const answering = useAnswer(correlationQuery(funnel, of));
   const { answer } = answering;
   return (
@@ -61,8 +64,8 @@ function Opened({ funnel, onOpen }: Props) {
           className="w-auto!"
           aria-label={words.correlated}
           value={of}
-          options={CORRELATED.map((value) => ({ value, label: words.correlatedWith[value] }))}
-          onChange={setOf}
+          options={offered.map((value) => ({ value, label: words.correlatedWith[value] }))}
+          onChange={setChosen}
         />
         <p className="min-w-0 flex-1 basis-64 text-ink-3 text-sm">{words.correlationHint}</p>
       </div>

@@ -91,17 +91,20 @@ function Counted({ question, onChange }: Pick<FieldsProps, "question" | "onChang
   if (types.length === 0 && groupTypeIndex === undefined) return null;
   const known = types.length > 0 ? types : Array.from({ length: 5 }, (_, place) => String(place));
   return (
-    <Select
-      aria-label={words.counts}
-      value={groupTypeIndex === undefined ? "persons" : String(groupTypeIndex)}
-      options={[
-        { value: "persons", label: words.countsPerson },
-        ...known.map((type, place) => ({ value: String(place), label: words.countsGroup(type) })),
-      ]}
-      onChange={(value) =>
-        onChange(value === "persons" ? others : { ...others, groupTypeIndex: Number(value) })
-      }
-    />
+    <div className="flex min-w-0 items-center gap-1.5">
+      <span className="text-ink-2">{words.counts}</span>
+      <Select
+        aria-label={words.counts}
+        value={groupTypeIndex === undefined ? "persons" : String(groupTypeIndex)}
+        options={[
+          { value: "persons", label: words.countsPerson },
+          ...known.map((type, place) => ({ value: String(place), label: words.countsGroup(type) })),
+        ]}
+        onChange={(value) =>
+          onChange(value === "persons" ? others : { ...others, groupTypeIndex: Number(value) })
+        }
+      />
+    </div>
   );
 }
 

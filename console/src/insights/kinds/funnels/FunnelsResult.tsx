@@ -1,29 +1,22 @@
 import { useMemo } from "react";
-import {
-  captionOf,
-  colorsByValue,
-  FunnelBars,
-  type FunnelPart,
-  type Point,
-  TimeSeries,
-} from "@/charts";
+import { FunnelBars, type FunnelPart } from "@/charts";
 import { formatDuration, formatNumber, formatShare } from "@/words/format";
 import { words } from "@/words/insightsFunnels";
 import type { ResultProps } from "../kind";
-import { placeOfConversion, placeOfStep } from "./behind";
+import { placeOfStep } from "./behind";
+import { ConversionsChart } from "./ConversionsChart";
 import { CorrelationPanel } from "./CorrelationPanel";
-import { readConversions } from "./conversions";
 import { optionsOf } from "./options";
 import { StepsTable } from "./StepsTable";
 import { countedIn, type Funnel, numbered, partsOf, readFunnels, shareOf } from "./steps";
 import { TimesChart } from "./TimesChart";
-import { funnelsTable } from "./table";
+import { columnsOfSteps, funnelsTable } from "./table";
 
 /** The answer to a funnel, as the question has it drawn. */
 export function FunnelsResult(props: ResultProps) {
   const { visualization } = optionsOf(props.question);
   if (visualization === "time_to_convert") return <TimesChart {...props} />;
-  return visualization === "trends" ? <Conversions {...props} /> : <Steps {...props} />;
+  return visualization === "trends" ? <ConversionsChart {...props} /> : <Steps {...props} />;
 }
 
 function Steps(props: ResultProps) {
@@ -38,6 +31,13 @@ function Steps(props: ResultProps) {
     name: label,
     counts: steps.map(({ count }) => count),
   }));
+  const open = (part: FunnelPart) => {
+    const funnel = funnels[part.value];
+    if (funnel !== undefined && numberOf(funnel, part) > 0)
+      onOpen?.(placeOfStep(funnel, part.step, part.isDropped));
+  };
+  const columns = columnsOfSteps(funnels);
+  const size = first.steps.length;
   const names = first.steps.map(({ name }, place) => numbered(place, name));
   const only = funnels.length === 1 ? first : null;
   return (
@@ -53,12 +53,15 @@ function Steps(props: ResultProps) {
         {...(height !== undefined && { height })}
         textOf={(part) => textOfPart(funnels, part, countedIn(question))}
         {...(onOpen && {
-          onOpen: (part: FunnelPart) => {
-            const funnel = funnels[part.value];
-            if (funnel && numberOf(funnel, part) > 0)
-              onOpen(placeOfStep(funnel, part.step, part.isDropped));
-          },
+          onOpen: open,
+          onOpenNumber: (row: number, column: number) =>
+            open({
+              value: Math.floor(row / size),
+              step: row % size,
+              isDropped: column === columns.dropped,
+            }),
         })}
+        canOpenColumn={(column) => column === columns.reached || column === columns.dropped}
       />
       {!isTile && (
         <>
@@ -121,44 +124,4 @@ function textOfPart(funnels: readonly Funnel[], part: FunnelPart, counted: strin
   ];
   const title = funnel.label === undefined ? what : words.ofValue(what, funnel.label);
   return words.facts(title, facts.join(words.between));
-}
-
-const HEIGHT = 300;
-
-function Conversions({ question, answer, height = HEIGHT, onOpen }: ResultProps) {
-  const { lines, times, isPartial } = useMemo(
-    () => readConversions({ question, answer }),
-    [question, answer],
-  );
-  const isBroken = lines.some(({ value }) => value !== undefined);
-  const colors = colorsByValue(lines.map(({ name }) => name));
-  const { interval } = question;
-  const { zone } = answer;
-  return (
-    <TimeSeries
-      caption={captionOf(words.convertedShare, times, interval, { zone, isPartial })}
-      times={times}
-      series={lines.map((line) => {
-        const color = isBroken ? colors.get(line.name) : 2;
-        return {
-          key: line.key,
-          name: line.name,
-          values: line.values,
-          ...(color !== undefined && { color }),
-        };
-      })}
-      interval={interval}
-      zone={zone}
-      isPartial={isPartial}
-      fileName="conversion"
-      format={formatShare}
-      height={height}
-      {...(onOpen && {
-        onOpen: ({ index, series }: Point) => {
-          const line = lines.find(({ key }) => key === series.key);
-          if (line) onOpen(placeOfConversion(line, line.days[index]));
-        },
-      })}
-    />
-  );
 }

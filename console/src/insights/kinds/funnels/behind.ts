@@ -2,11 +2,11 @@ import { intervalName } from "@/charts";
 import { beginOf } from "@/insights/kinds/trends/lines";
 import { filtersOf } from "@/insights/question/wire";
 import { present } from "@/lib/searchParams";
-import { formatNumber, formatShare } from "@/words/format";
+import { formatNumber } from "@/words/format";
 import { words as actorWords } from "@/words/insights";
 import { words } from "@/words/insightsFunnels";
 import type { Asked, Behind, Place } from "../kind";
-import { type Conversion, readConversions } from "./conversions";
+import { type Conversion, numberAt, readConversions } from "./conversions";
 import { correlationBehind, isOfCorrelation } from "./correlation";
 import { optionsOf } from "./options";
 import { type Funnel, numbered, partsOf, readFunnels, type Value } from "./steps";
@@ -18,8 +18,13 @@ export const placeOfStep = ({ value }: Funnel, step: number, isDropped: boolean)
     funnel_step_breakdown: value,
   });
 
-export const placeOfConversion = (line: Conversion, day: string | undefined): Place =>
-  present<Place>({ entrance_period_start: day, funnel_step_breakdown: line.value });
+/** Return where those who entered in an interval and converted, or did not, stand. */
+export const placeOfConversion = (line: Conversion, index: number, isDropped = false): Place =>
+  present<Place>({
+    entrance_period_start: line.days[index],
+    drop_off: isDropped ? true : undefined,
+    funnel_step_breakdown: line.value,
+  });
 
 export function behindFunnel(asked: Asked, place: Place): Behind | null {
   if (isOfCorrelation(place)) return correlationBehind(asked, place);
@@ -47,17 +52,23 @@ function behindStep(asked: Asked, place: Place): Behind | null {
 function behindConversion(asked: Asked, place: Place): Behind | null {
   const { entrance_period_start: day, funnel_step_breakdown: value, drop_off: isDropped } = place;
   const line = readConversions(asked).lines.find((one) => isSame(one.value, value));
-  const share = line?.values[line.days.indexOf(String(day))];
-  if (line === undefined || share === undefined || typeof day !== "string") return null;
+  const index = line?.days.indexOf(String(day)) ?? -1;
+  if (line === undefined || index < 0 || typeof day !== "string") return null;
   const { zone } = asked.answer;
   const when = intervalName(beginOf(day, zone), asked.question.interval, zone);
-  const what = (isDropped ? words.notConvertedIn : words.convertedIn)(when);
+  const what = (isDropped === true ? words.notConvertedIn : words.convertedIn)(when);
   const title = line.value === undefined ? what : words.ofValue(what, line.name);
-  return behind(asked, place, title, formatShare(isDropped ? 100 - share : share));
+  return behind(asked, place, title, formatNumber(numberAt(line, index, isDropped === true)));
 }
 
-const behind = ({ answer }: Asked, place: Place, name: string, number: string): Behind => ({
+const behind = (
+  { question, answer }: Asked,
+  place: Place,
+  name: string,
+  number: string,
+): Behind => ({
   actors: { insight: "FUNNELS", filters: filtersOf(answer.query), place },
   description: actorWords.number(name, number),
   name,
+  ofGroups: question.groupTypeIndex !== undefined,
 });

@@ -3,17 +3,19 @@ import { beginOf } from "@/insights/kinds/trends/lines";
 import { entriesOf } from "@/lib/trends";
 import { words } from "@/words/insightsFunnels";
 import type { Asked } from "../kind";
-import { labelOf, type Value } from "./steps";
+import { labelOf, shareOf, type Value } from "./steps";
 
-/** The share of persons who converted, by when they entered. */
+/** How many of those who entered in each interval converted. */
 export interface Conversion {
   /** Unique in the answer. */
   key: string;
   name: string;
   value: Value | undefined;
   days: readonly string[];
+  entered: readonly number[];
+  converted: readonly number[];
   /** 0 to 100 */
-  values: readonly number[];
+  shares: readonly number[];
 }
 
 const SECONDS: Record<Interval, number> = {
@@ -24,6 +26,7 @@ const SECONDS: Record<Interval, number> = {
   month: 2_678_400,
 };
 
+/** Return the lines of an answer, its intervals, and whether the last of them is not over. */
 export function readConversions({ question, answer }: Asked) {
   const lines = entriesOf(answer.results).map((entry): Conversion => {
     const value = entry.breakdown_value as Value | undefined;
@@ -32,7 +35,9 @@ export function readConversions({ question, answer }: Asked) {
       name: value === undefined ? words.converted : labelOf(value),
       value,
       days: (entry.days as string[] | undefined) ?? [],
-      values: (entry.data as number[] | undefined) ?? [],
+      entered: (entry.entered as number[] | undefined) ?? [],
+      converted: (entry.converted as number[] | undefined) ?? [],
+      shares: (entry.data as number[] | undefined) ?? [],
     };
   });
   const times = (lines[0]?.days ?? []).map((day) => beginOf(day, answer.zone));
@@ -40,3 +45,16 @@ export function readConversions({ question, answer }: Asked) {
   const isPartial = last + SECONDS[question.interval] * 1000 > answer.calculatedAt.getTime();
   return { lines, times, isPartial: times.length > 0 && isPartial };
 }
+
+/** Return the share that converted; null where nobody entered. Answers that an earlier version has
+ * kept have shares alone. */
+export function shareAt({ entered, converted, shares }: Conversion, index: number): number | null {
+  if (entered.length === 0) return shares[index] ?? null;
+  return shareOf(converted[index] ?? 0, entered[index] ?? 0);
+}
+
+/** Return how many of those who entered in an interval converted, or did not. */
+export const numberAt = (line: Conversion, index: number, isDropped: boolean): number => {
+  const converted = line.converted[index] ?? 0;
+  return isDropped ? (line.entered[index] ?? 0) - converted : converted;
+};

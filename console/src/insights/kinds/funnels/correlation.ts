@@ -74,7 +74,7 @@ export function placeOfCorrelation(of: Correlated, name: string, converted: bool
 export const isOfCorrelation = (place: Place): boolean => "funnel_correlation_type" in place;
 
 /** Those behind a number of a correlation, which is not in the answer to the funnel. */
-export function correlationBehind({ answer }: Asked, place: Place): Behind | null {
+export function correlationBehind({ question, answer }: Asked, place: Place): Behind | null {
   const named = nameOf(place);
   if (named === null) return null;
   const name = (
@@ -85,6 +85,7 @@ export function correlationBehind({ answer }: Asked, place: Place): Behind | nul
     actors: { insight: "FUNNELS_CORRELATION", filters: filtersOf(source as Query), place },
     description: name,
     name,
+    ofGroups: question.groupTypeIndex !== undefined,
   };
 }
 

@@ -3,9 +3,9 @@ import { words as chartWords } from "@/words/charts";
 import { formatDuration } from "@/words/format";
 import { words } from "@/words/insightsFunnels";
 import type { Asked } from "../kind";
-import { readConversions } from "./conversions";
+import { numberAt, readConversions, shareAt } from "./conversions";
 import { optionsOf } from "./options";
-import { countedIn, numbered, partsOf, readFunnels, shareOf } from "./steps";
+import { countedIn, type Funnel, numbered, partsOf, readFunnels, shareOf } from "./steps";
 import { readBins } from "./times";
 
 /** The numbers of a funnel: a row for each step, each range of times, or each interval. */
@@ -15,9 +15,16 @@ export function funnelsTable(asked: Asked): FigureData {
   return visualization === "trends" ? conversionsTable(asked) : stepsTable(asked);
 }
 
+const isBrokenDown = (funnels: readonly Funnel[]): boolean =>
+  funnels.some(({ label }) => label !== undefined);
+
+/** The columns of those who reached a step, and of those who dropped out before it. */
+export const columnsOfSteps = (funnels: readonly Funnel[]) =>
+  isBrokenDown(funnels) ? { reached: 2, dropped: 5 } : { reached: 1, dropped: 4 };
+
 function stepsTable(asked: Asked): FigureData {
   const funnels = readFunnels(asked);
-  const isBroken = funnels.some(({ label }) => label !== undefined);
+  const isBroken = isBrokenDown(funnels);
   const columns = [
     ...[words.stepColumn, countedIn(asked.question), words.ofPrevious, words.ofFirst],
     ...[words.droppedOut, words.average, words.median],
@@ -49,18 +56,21 @@ function timesTable({ question, answer }: Asked): FigureData {
   };
 }
 
-function conversionsTable(asked: Asked): FigureData {
+/** A row for each interval, and for each value of the breakdown in it. */
+export function conversionsTable(asked: Asked): FigureData {
   const { lines, times, isPartial } = readConversions(asked);
-  const { interval } = asked.question;
+  const isBroken = lines.some(({ value }) => value !== undefined);
+  const columns = [chartWords.time, words.entered, words.converted, words.notConverted];
   return {
-    columns: [chartWords.time, ...lines.map(({ name }) => name)],
-    rows: times.map((time, index) => {
-      const when = intervalName(time, interval, asked.answer.zone);
+    columns: [...columns, words.convertedShare, ...(isBroken ? [words.value] : [])],
+    rows: times.flatMap((time, index) => {
+      const when = intervalName(time, asked.question.interval, asked.answer.zone);
       const isOpen = isPartial && index === times.length - 1;
-      return [
-        isOpen ? chartWords.soFar(when) : when,
-        ...lines.map(({ values }) => values[index] ?? null),
-      ];
+      return lines.map((line) => [
+        ...[isOpen ? chartWords.soFar(when) : when, line.entered[index] ?? null],
+        ...[numberAt(line, index, false), numberAt(line, index, true), shareAt(line, index)],
+        ...(isBroken ? [line.name] : []),
+      ]);
     }),
   };
 }

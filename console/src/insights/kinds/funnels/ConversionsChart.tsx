@@ -1,0 +1,79 @@
+import { useMemo } from "react";
+import { captionOf, colorsByValue, NumbersTable, type Point, TimeSeries } from "@/charts";
+import { formatShare } from "@/words/format";
+import { words } from "@/words/insightsFunnels";
+import type { ResultProps } from "../kind";
+import { placeOfConversion } from "./behind";
+import { numberAt, readConversions, shareAt } from "./conversions";
+import { conversionsTable } from "./table";
+
+const HEIGHT = 300;
+// Columns of the table that open who is behind their numbers.
+const CONVERTED = 2;
+const DROPPED = 3;
+
+/** The share of those who converted, by when they entered. */
+export function ConversionsChart(props: ResultProps) {
+  const { question, answer, isTile, height = HEIGHT, onOpen } = props;
+  const { lines, times, isPartial } = useMemo(
+    () => readConversions({ question, answer }),
+    [question, answer],
+  );
+  const isBroken = lines.some(({ value }) => value !== undefined);
+  const colors = colorsByValue(lines.map(({ name }) => name));
+  const { interval } = question;
+  const { zone } = answer;
+  const data = conversionsTable({ question, answer });
+  const open = (place: number, index: number, isDropped: boolean) => {
+    const line = lines[place];
+    if (line !== undefined && numberAt(line, index, isDropped) > 0)
+      onOpen?.(placeOfConversion(line, index, isDropped));
+  };
+  const openNumber =
+    onOpen &&
+    ((row: number, column: number) =>
+      open(row % lines.length, Math.floor(row / lines.length), column === DROPPED));
+  const canOpenColumn = (column: number) => column === CONVERTED || column === DROPPED;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      <TimeSeries
+        caption={captionOf(words.shareCaption, times, interval, { zone, isPartial })}
+        times={times}
+        series={lines.map((line) => {
+          const color = isBroken ? colors.get(line.name) : 2;
+          return {
+            key: line.key,
+            name: line.name,
+            values: times.map((_, index) => shareAt(line, index)),
+            ...(color !== undefined && { color }),
+          };
+        })}
+        interval={interval}
+        zone={zone}
+        isPartial={isPartial}
+        fileName="conversion"
+        data={data}
+        onOpenNumber={openNumber}
+        canOpenColumn={canOpenColumn}
+        format={formatShare}
+        height={height}
+        {...(onOpen && {
+          onOpen: ({ index, series }: Point) =>
+            open(
+              lines.findIndex(({ key }) => key === series.key),
+              index,
+              false,
+            ),
+        })}
+      />
+      {!isTile && (
+        <NumbersTable
+          caption={words.numbers}
+          data={data}
+          onOpen={openNumber}
+          canOpenColumn={canOpenColumn}
+        />
+      )}
+    </div>
+  );
+}
