@@ -41,9 +41,15 @@ def spent(roles: Roles, work: Callable[[], None]) -> Spent:
     return Spent({role: busy[role] - idle[role] * busy_s for role in roles}, idle)
 
 
-def idle_cores(roles: Roles, seconds: float = IDLE_S) -> Mapping[str, float]:
-    """Return how many cores each role uses while idle, once the work before has settled."""
-    _settle(roles)
+def idle_cores(
+    roles: Roles, seconds: float = IDLE_S, settled: float = SETTLED
+) -> Mapping[str, float]:
+    """Return how many cores each role uses while idle, once the work before has settled.
+
+    Args:
+        settled: How many cores all roles use at most when it has.
+    """
+    _settle(roles, settled)
     rested, rested_s = _during(roles, lambda: time.sleep(seconds))
     return {role: used / rested_s for role, used in rested.items()}
 
@@ -63,10 +69,10 @@ def used_s(roots: Collection[int]) -> float:
     return ticks_used / _TICKS
 
 
-def _settle(roles: Roles) -> None:
+def _settle(roles: Roles, settled: float = SETTLED) -> None:
     def is_settled() -> bool:
         used, seconds = _during(roles, lambda: time.sleep(1.0))
-        return sum(used.values()) < SETTLED * seconds
+        return sum(used.values()) < settled * seconds
 
     until(is_settled, "still at work", SETTLE_S_MAX)
 

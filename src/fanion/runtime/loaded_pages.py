@@ -34,12 +34,14 @@ def release_loaded_pages() -> int:
     reading the disk.
 
     Returns:
-        The bytes of the mappings; 0 where the system does not list them.
+        The bytes of the mappings; 0 where the system does not list them, or only to others.
     """
-    if not _MAPPINGS.exists():
+    try:
+        smaps = _MAPPINGS.read_text()
+    except OSError:
         return 0
     libc, released = ctypes.CDLL(None), 0
-    for mapping in read_mappings(_MAPPINGS.read_text()):
+    for mapping in read_mappings(smaps):
         is_unchanged = mapping.changed_kb == 0 and "w" not in mapping.flags
         if is_unchanged and mapping.path.startswith("/"):
             size = mapping.end - mapping.start
