@@ -52,7 +52,8 @@ EMBEDDED_OPTIONS: Final = {
     # How the pauses between two looks for work grow, by table, while there is none. An insert and
     # a finished merge end a pause. With the usual factor of 1.1 and up to a second more at random
     # the engine wakes up 75 times a second after a start and 20 times after minutes, and a
-    # deletion, which waits for its turn by such pauses, takes twice as long. Nothing is streamed.
+    # deletion, which waits for its turn by such pauses, takes up to twice as long. Nothing is
+    # streamed.
     f"{_MERGES}_multiplier": 2,
     f"{_MERGES}_random_part": 0.1,
     f"{_MERGES}_max": 60,
