@@ -355,3 +355,43 @@ def test_a_period_is_compared_and_the_numbers_of_both_open(
     rows = drawer.get_by_role("grid", name="Persons").get_by_role("row")
     expect(rows).to_have_count(2)
     expect(rows.last).to_contain_text("cem")
+
+
+def test_a_map_shows_countries_by_name(console: Console, project: Project) -> None:
+    people = {"DE": ("ann", "bob", "cem"), "JP": ("dan",), "<b>": ("eve",)}
+    for country, names in people.items():
+        project.events("paid", *names, **{"$geoip_country_code": country})
+    page = console.page
+    console.open(insight(project, series=[{"event": "paid"}]))
+
+    console.choose(page.get_by_role("combobox", name="Chart"), "World map")
+    expect(sentence(console)).to_contain_text("broken down by Country code (250 values at most)")
+    console.settle()
+    assert sorted(numbers(console)) == [["<b>", "1"], ["DE", "3"], ["JP", "1"]]
+    result = page.get_by_role("region", name="Result")
+    expect(result.locator("circle")).to_have_count(2)
+    console.expect_accessible()
+    result.get_by_role("button", name="Germany").click()
+    drawer = page.get_by_role("dialog", name="Persons behind this number")
+    expect(drawer.get_by_role("grid").get_by_role("row")).to_have_count(4)
+
+
+def test_the_numbers_of_the_table_are_reached_and_opened_by_keys(
+    console: Console, project: Project
+) -> None:
+    project.events("viewed", "ann", "bob")
+    project.events("paid", "ann")
+    page = console.page
+    console.open(
+        insight(project, series=[{"event": "viewed"}, {"event": "paid"}], **{"from": "-7d"})
+    )
+
+    with console.keyboard_only():
+        console.tab_to(page.get_by_role("region", name="Numbers"))
+        console.press("ArrowDown", "ArrowRight")
+        expect(page.locator(":focus")).to_have_text("1")
+        console.press("Enter")
+        drawer = page.get_by_role("dialog", name="Persons behind this number")
+        expect(drawer).to_have_accessible_description(re.compile("paid, .*: 1$"))
+        console.press("Escape")
+        expect(page.locator(":focus")).to_have_text("1")

@@ -1,5 +1,13 @@
 import { ChartLine, Download, Table2 } from "lucide-react";
-import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
 import { useShortcuts } from "@/lib/shortcuts";
 import { CSV_TYPE, csvLine, download } from "@/ui/table";
 import { words } from "@/words/charts";
@@ -114,7 +122,9 @@ export function NumbersTable({ caption, data, onOpen, canOpenColumn }: NumbersTa
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the box scrolls, and keys must reach it therefore.
       tabIndex={0}
       aria-label={caption}
+      aria-description={onOpen && words.tableKeys}
       className="max-h-80 overflow-auto rounded-lg border border-line"
+      onKeyDown={onOpen && moveFocus}
     >
       <table className="w-full border-separate border-spacing-0 text-sm">
         <thead>
@@ -144,6 +154,39 @@ export function NumbersTable({ caption, data, onOpen, canOpenColumn }: NumbersTa
       </table>
     </section>
   );
+}
+
+const STEPS: Readonly<Record<string, readonly [rows: number, columns: number]>> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+};
+
+/** The arrow keys move the focus among the numbers that open, over those that do not. */
+function moveFocus(event: KeyboardEvent<HTMLElement>): void {
+  const step = STEPS[event.key];
+  if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  const rows = [...event.currentTarget.querySelectorAll("tbody tr")].map((row) =>
+    [...row.querySelectorAll("td")].map((cell) => cell.querySelector("button")),
+  );
+  const row = rows.findIndex((cells) => cells.some((one) => one === document.activeElement));
+  if (row < 0) {
+    rows
+      .flat()
+      .find((one) => one !== null)
+      ?.focus();
+    return;
+  }
+  const column = rows[row]?.findIndex((one) => one === document.activeElement) ?? 0;
+  for (let at = 1; at < rows.length + (rows[0]?.length ?? 0); at += 1) {
+    const next = rows[row + step[0] * at]?.[column + step[1] * at];
+    if (next) {
+      next.focus();
+      return;
+    }
+  }
 }
 
 function FigureRow({
@@ -177,6 +220,8 @@ function FigureRow({
           value !== 0 ? (
             <button
               type="button"
+              // The table is one stop of Tab: the arrow keys lead to its numbers.
+              tabIndex={-1}
               className="rounded px-1 text-accent-text hover:underline"
               onClick={() => onOpen(place + 1)}
             >

@@ -19,3 +19,4 @@ export type { Point, Series, SeriesColor } from "./series";
 export { TimeSeries, type TimeSeriesProps } from "./TimeSeries";
 export { type Total, TotalBars, type TotalsProps } from "./Totals";
 export { axisName, captionOf, type Interval, intervalName, rangeName } from "./time";
+export { WorldMap } from "./WorldMap";

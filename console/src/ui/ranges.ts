@@ -61,7 +61,7 @@ export const datesOf = ({ from, to }: DateRange) => ({
 });
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const DISTANCE = /^-([1-9]\d{0,3})([hdwmy])$/;
+const DISTANCE = /^-([1-9]\d{0,3})([hdwmqy])$/;
 const EDGE = /^(?:-([1-9]\d{0,3}))?([dmy])(Start|End)$/;
 
 export function isDay(text: string): boolean {
@@ -115,6 +115,8 @@ function firstDay(day: string, unit: string): string {
   return unit === "y" ? `${day.slice(0, 4)}-01-01` : day;
 }
 
+const MONTHS: Readonly<Record<string, number>> = { m: 1, q: 3, y: 12 };
+
 /** Return a day that is so many units later. A month without the day ends with its last. */
 export function shifted(day: string, count: number, unit: string): string {
   const date = new Date(`${day}T00:00Z`);
@@ -122,7 +124,8 @@ export function shifted(day: string, count: number, unit: string): string {
     date.setUTCDate(date.getUTCDate() + count * (unit === "w" ? 7 : 1));
     return date.toISOString().slice(0, 10);
   }
-  const months = date.getUTCFullYear() * 12 + date.getUTCMonth() + count * (unit === "y" ? 12 : 1);
+  const length = MONTHS[unit] ?? 1;
+  const months = date.getUTCFullYear() * 12 + date.getUTCMonth() + count * length;
   const last = new Date(Date.UTC(Math.floor(months / 12), (months % 12) + 1, 0));
   last.setUTCDate(Math.min(date.getUTCDate(), last.getUTCDate()));
   return last.toISOString().slice(0, 10);

@@ -1,3 +1,4 @@
+import { countryName } from "@/charts/countryName";
 import { cut } from "@/ui/properties/safeText";
 import { words } from "@/words/web";
 import type { Breakdown } from "./breakdowns";
@@ -41,8 +42,6 @@ function plainName(by: Breakdown, value: string | number | null): string {
   if (by === "Timezone") return offsetName(Number(value));
   return by === "InitialReferringDomain" && text === "$direct" ? words.direct : text;
 }
-
-const countryName = (code: string): string => known(regions, code) ?? code;
 
 /** Values of strangers need not be codes. */
 function known(names: Intl.DisplayNames, code: string): string | undefined {

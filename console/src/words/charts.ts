@@ -16,6 +16,7 @@ export const words = {
   noData: "No data for this period.",
   loading: "Loading the chart…",
   keys: "Arrow keys move along the chart, t shows the numbers as a table.",
+  tableKeys: "Arrow keys lead to the numbers, enter opens one.",
   keysWithOpen:
     "Arrow keys move along the chart, enter opens the selected point, t shows the numbers as a table.",
   threshold: (name: string, value: string) => `${name}: ${value}`,

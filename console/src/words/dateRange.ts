@@ -5,6 +5,7 @@ const UNITS: Record<string, readonly [one: string, many: string]> = {
   d: ["day", "days"],
   w: ["week", "weeks"],
   m: ["month", "months"],
+  q: ["quarter", "quarters"],
   y: ["year", "years"],
 };
 

@@ -81,6 +81,7 @@ export const words = {
   compared: "compared with the previous period",
   comparedTo: (text: string) => `compared with ${distance(text)} earlier`,
   distance,
+  dayBounds: "days such as 2026-05-14, and bounds such as -30d or -1mStart",
   withoutTests: "without test accounts",
   noTests: "test accounts included",
   every: {

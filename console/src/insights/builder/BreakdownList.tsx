@@ -2,7 +2,7 @@ import { Plus, X } from "lucide-react";
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { cohortOptions, nameOptions, useGroupTypes } from "@/filters";
-import { type Breakdown, type Question, USUAL_LIMIT } from "@/insights/question/model";
+import type { Breakdown, Question } from "@/insights/question/model";
 import type { Names } from "@/insights/question/sentence";
 import { useStableKeys } from "@/lib/hooks";
 import { Button, IconButton } from "@/ui/Button";
@@ -17,6 +17,8 @@ interface Props {
   most: number;
   hasRanges: boolean;
   names: Names;
+  /** The number of values shown unless the question says it. */
+  usualLimit: number;
   onChange: (question: Question) => void;
   errorAt: (attr: string) => string | undefined;
 }
@@ -24,7 +26,8 @@ interface Props {
 const COHORTS_MAX = 20;
 
 /** What the numbers are broken down by. */
-export function BreakdownList({ question, most, hasRanges, names, onChange, errorAt }: Props) {
+export function BreakdownList({ question, onChange, errorAt, ...props }: Props) {
+  const { most, usualLimit, hasRanges, names } = props;
   const { breakdowns } = question;
   const keys = useStableKeys(breakdowns.length);
   const [added, setAdded] = useState<number | null>(null);
@@ -73,7 +76,9 @@ export function BreakdownList({ question, most, hasRanges, names, onChange, erro
           </Button>
         </div>
       )}
-      {breakdowns.length > 0 && !areCohorts && <Limits question={question} onChange={onChange} />}
+      {breakdowns.length > 0 && !areCohorts && (
+        <Limits question={question} usual={usualLimit} onChange={onChange} />
+      )}
       {error && <p className="text-bad text-sm">{error}</p>}
     </fieldset>
   );
@@ -82,8 +87,9 @@ export function BreakdownList({ question, most, hasRanges, names, onChange, erro
 const LIMITS = [5, 10, 25, 50, 100, 250, 500];
 
 /** How many values are shown, and what becomes of the rest. */
-function Limits({ question, onChange }: Pick<Props, "question" | "onChange">) {
-  const { breakdownLimit = USUAL_LIMIT, hidesOther } = question;
+function Limits(props: Pick<Props, "question" | "onChange"> & { usual: number }) {
+  const { question, usual, onChange } = props;
+  const { breakdownLimit = usual, hidesOther } = question;
   const limits = [...new Set([...LIMITS, breakdownLimit])].toSorted((a, b) => a - b);
   return (
     <div className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1">

@@ -1,6 +1,7 @@
 import { useProject } from "@/app/session";
 import { PropertyFilterList } from "@/filters";
 import type { FieldsProps, Kind } from "@/insights/kinds/kind";
+import { USUAL_LIMIT } from "@/insights/question/model";
 import type { Names } from "@/insights/question/sentence";
 import { Switch } from "@/ui/Field";
 import { words } from "@/words/insightsBuilder";
@@ -41,6 +42,7 @@ export function Builder({ kind, names, ...fields }: Props) {
           {...fields}
           names={names}
           most={uses.breakdowns}
+          usualLimit={uses.usualLimit ?? USUAL_LIMIT}
           hasRanges={uses.hasRanges ?? true}
         />
       )}

@@ -27,6 +27,8 @@ export interface Uses {
   };
   /** 0: none */
   breakdowns: number;
+  /** The number of values of a breakdown that are shown by default; 25 unless it is set. */
+  usualLimit?: number;
   /** Whether breakdowns put numbers into ranges. */
   hasRanges?: false;
   /** Those that can be chosen; empty without a choice. */

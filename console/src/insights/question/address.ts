@@ -8,7 +8,6 @@ import {
   type KindName,
   type Question,
   USUAL_DATES,
-  USUAL_LIMIT,
 } from "./model";
 import { readBreakdown, readConditions, readSeries, writeBreakdown, writeSeries } from "./parts";
 import { Reading } from "./reading";
@@ -122,7 +121,7 @@ export function writeQuestion(question: Question): QuestionSearch {
       properties: listed(filters, (one) => one),
       tests: question.withoutTests ? undefined : true,
       breakdowns: listed(breakdowns, writeBreakdown),
-      limit: question.breakdownLimit === USUAL_LIMIT ? undefined : question.breakdownLimit,
+      limit: question.breakdownLimit,
       hide_other: question.hidesOther,
       from: isUsual ? undefined : (dates.from ?? (dates.to === undefined ? "all" : undefined)),
       to: isUsual ? undefined : dates.to,

@@ -1,15 +1,8 @@
 import { type Given, present } from "@/lib/searchParams";
-import type { DateRange } from "@/ui/ranges";
+import { type DateRange, readRange } from "@/ui/ranges";
 import { words } from "@/words/insightsQuestion";
 import { INTERVALS, readCompare } from "./address";
-import {
-  BREAKDOWN_TYPES,
-  BREAKDOWNS_MAX,
-  type Breakdown,
-  FIRST,
-  type Question,
-  USUAL_LIMIT,
-} from "./model";
+import { BREAKDOWN_TYPES, BREAKDOWNS_MAX, type Breakdown, FIRST, type Question } from "./model";
 import { readBreakdown, readConditions, readSeries, writeBreakdown, writeSeries } from "./parts";
 import { isObject, joined, type Reading } from "./reading";
 
@@ -39,7 +32,7 @@ export function breakdownParts({ breakdowns, breakdownLimit, hidesOther }: Quest
   const [first] = breakdowns;
   if (first === undefined) return {};
   const beside = present<Given>({
-    breakdown_limit: breakdownLimit === USUAL_LIMIT ? undefined : breakdownLimit,
+    breakdown_limit: breakdownLimit,
     breakdown_hide_other_aggregation: hidesOther,
   });
   if (breakdowns.every(({ type }) => type === "cohort")) {
@@ -95,8 +88,17 @@ function readDateParts(reading: Reading, given: unknown): DateRange {
   if (range.explicitDate === true) reading.refuse("dateRange.explicitDate", true);
   const from = reading.text("dateRange.date_from", range.date_from) ?? "-7d";
   const to = reading.text("dateRange.date_to", range.date_to);
-  return present<DateRange>({ from: from === "all" ? undefined : from, to });
+  const dates = present<DateRange>({
+    from: from === "all" ? undefined : from.replace(DAY_BEGINS, ""),
+    to: to?.replace(DAY_ENDS, ""),
+  });
+  if (readRange(dates, dates).isUnknown) reading.refuse("dateRange", given, words.dayBounds);
+  return dates;
 }
+
+// Times at which a day begins or ends, which are days.
+const DAY_BEGINS = /[T ]00:00(:00(\.0+)?)?$/;
+const DAY_ENDS = /[T ]23:59(:59(\.9+)?)?$/;
 
 function readCompareParts(reading: Reading, given: unknown): Question["compare"] {
   const filter = reading.object("compareFilter", given);

@@ -11,6 +11,7 @@ import {
   TimeSeries,
   TotalBars,
   type TotalsProps,
+  WorldMap,
 } from "@/charts";
 import { nameOfRange } from "@/ui/ranges";
 import { words } from "@/words/insightsTrends";
@@ -111,6 +112,7 @@ function WholeChart({ lines, colors, display, ...props }: ChartProps) {
   };
   if (display === "BoldNumber") return <BigNumber {...chart} />;
   if (display === "ActionsPie") return <Pie {...chart} />;
+  if (display === "WorldMap") return <WorldMap {...chart} />;
   if (display === "ActionsTable")
     return (
       <NumbersTable

@@ -1,7 +1,8 @@
+import type { Question } from "@/insights/question/model";
 import { Select } from "@/ui/Select";
 import { words } from "@/words/insightsTrends";
 import type { FieldsProps } from "../kind";
-import { DISPLAYS, optionsOf, withOptions } from "./options";
+import { COUNTRY, DISPLAYS, type Display, optionsOf, withOptions } from "./options";
 
 /** How the trend is drawn. */
 export function TrendsView({ question, onChange }: FieldsProps) {
@@ -13,7 +14,14 @@ export function TrendsView({ question, onChange }: FieldsProps) {
       aria-label={words.display}
       value={display}
       options={DISPLAYS.map((value) => ({ value, label: words.displays[value] }))}
-      onChange={(next) => onChange(withOptions(question, { display: next }))}
+      onChange={(next) => onChange(withDisplay(question, next))}
     />
   );
+}
+
+/** A map has numbers of countries. */
+function withDisplay(question: Question, display: Display): Question {
+  const shown = withOptions(question, { display });
+  if (display !== "WorldMap" || question.breakdowns.length > 0) return shown;
+  return { ...shown, breakdowns: [{ type: "event", property: COUNTRY }] };
 }

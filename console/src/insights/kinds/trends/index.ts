@@ -5,7 +5,7 @@ import { words } from "@/words/insightsTrends";
 import type { Asked, Kind, Uses } from "../kind";
 import { behindTrend } from "./behind";
 import { isOther, readLines } from "./lines";
-import { canCompare, isOfTotals, optionsOf, readOptions } from "./options";
+import { canCompare, isOfTotals, optionsOf, readOptions, usualLimit } from "./options";
 import { readTrendsQuery, trendsQuery } from "./query";
 import { trendsSentence } from "./sentence";
 import { TrendsFields } from "./TrendsFields";
@@ -43,6 +43,7 @@ function usesOf(question: Question): Uses {
       mark: letterOf,
     },
     breakdowns: BREAKDOWNS_MAX,
+    usualLimit: usualLimit(display),
     intervals: isOfTotals(display) ? [] : INTERVALS,
     compares: canCompare(display),
   };

@@ -1,4 +1,4 @@
-import type { Question } from "@/insights/question/model";
+import { type Question, USUAL_LIMIT } from "@/insights/question/model";
 import { isObject, joined, Reading } from "@/insights/question/reading";
 import { type Given, present } from "@/lib/searchParams";
 
@@ -92,8 +92,18 @@ export function writeOptions({ display, formulas, smoothing }: TrendOptions): Gi
   });
 }
 
-/** Return whether two periods can be drawn: shares of a whole have no place for another whole. */
-export const canCompare = (display: Display): boolean => display !== "ActionsPie";
+/** A map shows each country. source: the server's fanion/insights/trends/query.py */
+const MAP_LIMIT = 250;
+
+export const COUNTRY = "$geoip_country_code";
+
+/** Return how many values of a breakdown are shown unless the question says it. */
+export const usualLimit = (display: Display): number =>
+  display === "WorldMap" ? MAP_LIMIT : USUAL_LIMIT;
+
+/** Return whether two periods can be drawn: neither a whole nor a map has a place for another one. */
+export const canCompare = (display: Display): boolean =>
+  display !== "ActionsPie" && display !== "WorldMap";
 
 export const optionsOf = ({ options }: Question): TrendOptions => readOptions(options.trends ?? {});
 

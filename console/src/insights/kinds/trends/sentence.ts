@@ -15,7 +15,7 @@ import {
 } from "@/insights/question/sentence";
 import { words as shared } from "@/words/insightsQuestion";
 import { words } from "@/words/insightsTrends";
-import { canCompare, isOfTotals, optionsOf } from "./options";
+import { canCompare, isOfTotals, optionsOf, usualLimit } from "./options";
 
 type Parts = readonly SentencePart[];
 
@@ -34,7 +34,10 @@ export function trendsSentence(question: Question, names: Names): Parts {
       : [],
     periodParts(question),
     whereParts(question.filters, names),
-    breakdownParts(question, names),
+    breakdownParts(
+      { ...question, breakdownLimit: question.breakdownLimit ?? usualLimit(options.display) },
+      names,
+    ),
     canCompare(options.display) ? compareParts(question) : [],
     testParts(question),
   ]);

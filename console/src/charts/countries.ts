@@ -1,0 +1,34 @@
+/** The middle of each country, as ISO code, degrees north and degrees east. */
+const MIDDLES =
+  "AD43,2 AE24,54 AF34,66 AL41,20 AM40,45 AO-12,18 AR-35,-65 AT47,14 AU-25,134 AZ40,48 BA44,18 " +
+  "BB13,-59 BD24,90 BE51,5 BF12,-2 BG43,25 BH26,51 BI-3,30 BJ10,2 BN5,115 BO-17,-65 BR-10,-53 " +
+  "BS24,-76 BT27,90 BW-22,24 BY53,28 BZ17,-89 CA58,-100 CD-3,24 CF7,21 CG-1,15 CH47,8 CI8,-6 " +
+  "CL-33,-71 CM6,12 CN35,103 CO4,-73 CR10,-84 CU22,-79 CV16,-24 CY35,33 CZ50,15 DE51,10 DJ12,43 " +
+  "DK56,10 DO19,-70 DZ28,3 EC-1,-78 EE59,26 EG27,30 ER15,39 ES40,-4 ET9,39 FI63,26 FJ-18,178 " +
+  "FR46,2 GA-1,12 GB54,-2 GE42,44 GF4,-53 GH8,-1 GL72,-40 GM13,-15 GN10,-11 GQ2,10 GR39,22 " +
+  "GT16,-90 GW12,-15 GY5,-59 HK22,114 HN15,-87 HR45,16 HT19,-73 HU47,19 ID-2,118 IE53,-8 IL31,35 " +
+  "IN22,79 IQ33,44 IR32,54 IS65,-19 IT43,12 JM18,-77 JO31,37 JP36,138 KE0,38 KG41,75 KH13,105 " +
+  "KP40,127 KR36,128 KW29,48 KZ48,67 LA19,103 LB34,36 LK8,81 LR6,-9 LS-30,28 LT55,24 LU50,6 " +
+  "LV57,25 LY27,17 MA32,-6 MD47,29 ME43,19 MG-19,47 MK42,22 ML17,-4 MM21,96 MN47,104 MO22,113 " +
+  "MR20,-10 MT36,14 MU-20,58 MV3,73 MW-13,34 MX23,-102 MY4,109 MZ-18,35 NA-22,17 NC-21,165 " +
+  "NE17,9 NG9,8 NI13,-85 NL52,5 NO61,9 NP28,84 NZ-41,174 OM21,56 PA9,-80 PE-10,-76 PG-6,145 " +
+  "PH12,122 PK30,70 PL52,19 PR18,-66 PS32,35 PT40,-8 PY-23,-58 QA25,51 RE-21,55 RO46,25 RS44,21 " +
+  "RU61,97 RW-2,30 SA24,45 SC-5,55 SD15,30 SE62,16 SG1,104 SI46,15 SK49,20 SL9,-12 SN14,-14 " +
+  "SO5,46 SR4,-56 SS7,30 SV14,-89 SY35,38 SZ-27,31 TD15,19 TG9,1 TH15,101 TJ39,71 TL-9,126 " +
+  "TM39,59 TN34,9 TR39,35 TT10,-61 TW24,121 TZ-6,35 UA49,31 UG1,32 US39,-98 UY-33,-56 UZ41,64 " +
+  "VE7,-66 VN16,107 VU-16,167 XK43,21 YE16,48 ZA-29,24 ZM-14,28 ZW-19,30";
+
+export interface Middle {
+  north: number;
+  east: number;
+}
+
+const BY_CODE: ReadonlyMap<string, Middle> = new Map(
+  MIDDLES.split(" ").map((entry) => {
+    const [north = 0, east = 0] = entry.slice(2).split(",").map(Number);
+    return [entry.slice(0, 2), { north, east }];
+  }),
+);
+
+/** Return where a country lies, by its code of two letters; undefined for other texts. */
+export const middleOf = (code: string): Middle | undefined => BY_CODE.get(code.toUpperCase());
