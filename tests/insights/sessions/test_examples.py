@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from fanion.insights.actors.service import ActorFinder, read_actors
+from fanion.insights.sessions.sql import first_id
 from tests.insights.sessions.conftest import Ask
 from tests.support.histories import NOW, Analyst, History, HistoryEvent, history_event
 
@@ -502,3 +503,18 @@ async def test_a_session_id_says_when_a_session_began_that_has_paused(analyst: A
     )
 
     assert [item["breakdown_value"] for item in entered] == ["/first"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "first"),
+    [
+        (datetime(1969, 12, 31, tzinfo=UTC), "00000000-0000"),
+        (datetime(1970, 1, 1, 0, 0, 0, 1999, tzinfo=UTC), "00000000-0001"),
+        (datetime(2023, 12, 15, tzinfo=UTC), "018c6ac5-d800"),
+        (datetime(2299, 12, 31, tzinfo=UTC), "0978a139-1c00"),
+    ],
+)
+def test_ids_of_sessions_made_at_a_time_begin_with_its_milliseconds(
+    moment: datetime, first: str
+) -> None:
+    assert first_id(moment) == first
