@@ -196,6 +196,7 @@ SCREENS = (
     _in_project("funnel-trend", f"insights/new?{_FUNNEL}&{_CONVERSION}"),
     _in_project("web", "web?goals=%5B%22paid%22%2C%22signed%20up%22%5D"),
     _in_project("web-filtered", f"web?compare=true&where={FILTERED}"),
+    _in_project("web-goal", "web?goals=%5B%22paid%22%5D&goal=paid&sources=InitialUTMSource"),
     _in_project("web-all", "web?all=Page"),
     Screen("web-none", lambda showcase: showcase.empty.at("web")),
     _in_project("insight-retention", f"insights/new?kind={_RETENTION}"),

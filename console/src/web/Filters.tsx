@@ -7,7 +7,39 @@ import { type Condition, contraryOf, withoutCondition } from "./conditions";
 import { shortened, wholeName } from "./names";
 import type { View } from "./view";
 
-interface Props {
+/** What everything is filtered by. */
+export function Filters({ view }: { view: View }) {
+  const { search, change, where } = view;
+  const count = where.length + (search.goal === undefined ? 0 : 1);
+  if (count === 0) return null;
+  return (
+    <ul aria-label={words.filters} className="flex min-w-0 flex-wrap items-center gap-2">
+      {where.map((one, place) => (
+        <li key={JSON.stringify(one)} className="min-w-0 max-w-full">
+          <ConditionChip
+            condition={one}
+            onTurn={() => change({ where: where.with(place, contraryOf(one)) })}
+            onRemove={() => change({ where: withoutCondition(where, one) })}
+          />
+        </li>
+      ))}
+      {search.goal !== undefined && (
+        <li className="min-w-0 max-w-full">
+          <GoalChip event={search.goal} onRemove={() => change({ goal: undefined })} />
+        </li>
+      )}
+      {count > 1 && (
+        <li>
+          <Button small look="quiet" onClick={() => change({ where: undefined, goal: undefined })}>
+            {words.removeAll}
+          </Button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+interface SwitchesProps {
   view: View;
   /** Whether the project says who its test accounts are. */
   hasTests: boolean;
@@ -15,74 +47,44 @@ interface Props {
   hasRules: boolean;
 }
 
-/** What everything is filtered by, and the switches of the project. */
-export function Filters({ view, hasTests, hasRules }: Props) {
-  const { search, change, where } = view;
-  const isAny = where.length > 0 || search.goal !== undefined;
-  if (!isAny && !hasTests && !hasRules) return null;
+/** The switches of what the project has set up. */
+export function Switches({ view: { search, change }, hasTests, hasRules }: SwitchesProps) {
   return (
-    <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-      {isAny && (
-        <ul aria-label={words.filters} className="flex min-w-0 flex-wrap items-center gap-2">
-          {where.map((one, place) => (
-            <li key={JSON.stringify(one)} className="min-w-0 max-w-full">
-              <ConditionChip
-                condition={one}
-                onTurn={() => change({ where: where.with(place, contraryOf(one)) })}
-                onRemove={() => change({ where: withoutCondition(where, one) })}
-              />
-            </li>
-          ))}
-          {search.goal !== undefined && (
-            <li className="min-w-0 max-w-full">
-              <span className={CHIP}>
-                <span className="truncate px-2.5 py-1 [&_bdi]:whitespace-nowrap">
-                  <Visible text={words.goalChip(shortened(search.goal))} />
-                </span>
-                <Remove
-                  label={words.remove(words.goalChip(shortened(search.goal)))}
-                  onRemove={() => change({ goal: undefined })}
-                />
-              </span>
-            </li>
-          )}
-          {where.length + (search.goal === undefined ? 0 : 1) > 1 && (
-            <li>
-              <Button
-                small
-                look="quiet"
-                onClick={() => change({ where: undefined, goal: undefined })}
-              >
-                {words.removeAll}
-              </Button>
-            </li>
-          )}
-        </ul>
+    <>
+      {hasRules && (
+        <Switch
+          label={words.clean}
+          showsLabel
+          isOn={search.raw !== true}
+          onChange={(isOn) => change({ raw: isOn ? undefined : true })}
+        />
       )}
-      <span className="flex flex-wrap items-center gap-x-4 gap-y-2 sm:ms-auto">
-        {hasRules && (
-          <Switch
-            label={words.clean}
-            showsLabel
-            isOn={search.raw !== true}
-            onChange={(isOn) => change({ raw: isOn ? undefined : true })}
-          />
-        )}
-        {hasTests && (
-          <Switch
-            label={words.tests}
-            showsLabel
-            isOn={search.tests !== true}
-            onChange={(isOn) => change({ tests: isOn ? undefined : true })}
-          />
-        )}
-      </span>
-    </div>
+      {hasTests && (
+        <Switch
+          label={words.tests}
+          showsLabel
+          isOn={search.tests !== true}
+          onChange={(isOn) => change({ tests: isOn ? undefined : true })}
+        />
+      )}
+    </>
   );
 }
 
 const CHIP =
   "inline-flex max-w-full items-center rounded-full border border-line-strong bg-panel text-sm";
+
+function GoalChip({ event, onRemove }: { event: string; onRemove: () => void }) {
+  const text = words.goalChip(shortened(event));
+  return (
+    <span className={CHIP}>
+      <span className="truncate px-2.5 py-1 [&_bdi]:whitespace-nowrap">
+        <Visible text={text} />
+      </span>
+      <Remove label={words.remove(text)} onRemove={onRemove} />
+    </span>
+  );
+}
 
 interface ChipProps {
   condition: Condition;

@@ -17,14 +17,15 @@ export function NoViews() {
     <Page title={words.title}>
       <Empty icon={ChartNoAxesCombined} title={words.first}>
         <p>{words.firstHint}</p>
-        {project !== undefined && preflight.data !== undefined && (
-          <div className="w-full min-w-0">
+        {/* As high as the code: the button does not move when it comes. */}
+        <div className="min-h-[6.55rem] w-full min-w-0">
+          {project !== undefined && preflight.data !== undefined && (
             <Code
               text={snippet("html", project.api_token, captureUrl(preflight.data.capture_url))}
               what={words.snippet}
             />
-          </div>
-        )}
+          )}
+        </div>
         <LinkButton to="/project/$projectId" params={{ projectId }} search={{ connect: true }}>
           {words.toOnboarding}
         </LinkButton>

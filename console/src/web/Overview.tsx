@@ -16,7 +16,7 @@ export function Overview({ view }: { view: View }) {
   const overview = useQuery(webQuery(useProjectId(), overviewOf(view.common)));
   if (overview.data === undefined) {
     return (
-      <section aria-label={words.overview} className={BOX}>
+      <section aria-label={words.overview} className={classes(BOX, LOADING)}>
         <div className="p-4">
           {overview.isError ? (
             <Failed error={overview.error} onRetry={() => void overview.refetch()} />
@@ -53,7 +53,11 @@ export function Overview({ view }: { view: View }) {
         {overview.isError && (
           <Failed error={overview.error} onRetry={() => void overview.refetch()} />
         )}
-        {drawn !== undefined && <Chart key={drawn.name} view={view} figure={drawn} />}
+        {drawn !== undefined && (
+          <div className={CHART}>
+            <Chart key={drawn.name} view={view} figure={drawn} />
+          </div>
+        )}
         <Age at={overview.data.at} />
       </div>
     </section>
@@ -61,6 +65,9 @@ export function Overview({ view }: { view: View }) {
 }
 
 const BOX = "min-w-0 rounded-lg border border-line bg-panel";
+// As high as with the numbers and the chart: what is below does not move when they come.
+const LOADING = "min-h-[38.75rem] sm:min-h-[27rem]";
+const CHART = "min-h-[22.75rem] sm:min-h-[20.25rem]";
 
 interface FigureButtonProps {
   figure: Figure;

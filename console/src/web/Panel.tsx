@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Tabs as Radix } from "radix-ui";
 import { useProjectId } from "@/app/session";
+import { classes } from "@/ui/classes";
 import { Select } from "@/ui/Select";
 import { words } from "@/words/web";
 import {
@@ -99,7 +100,8 @@ function Table({ by, view, isSeen, onCampaign }: TableProps) {
           />
         </div>
       )}
-      <div className="flex-1">
+      {/* Tables that are exchanged are of about one height. */}
+      <div className={classes("flex-1", table.data === undefined ? "min-h-60" : "lg:min-h-52")}>
         <TableState query={table} rows={rows} by={by} isFiltered={view.where.length > 0}>
           <ValueTable
             by={by}

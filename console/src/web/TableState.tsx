@@ -16,9 +16,9 @@ interface Props {
 
 /** A table, or what stands in its place: it is being loaded, has failed, or is empty. */
 export function TableState({ query, rows, by, isFiltered, children }: Props) {
-  if (query.isLoading) return <Skeleton rows={8} />;
+  if (query.isLoading) return <Skeleton rows={6} />;
   // Not in sight yet: it is not asked for.
-  if (query.data === undefined && query.error === null) return <div className="h-80" />;
+  if (query.data === undefined && query.error === null) return null;
   const failure = query.error !== null && (
     <div className="mb-2">
       <Failed error={query.error} onRetry={() => void query.refetch()} />

@@ -21,11 +21,17 @@ interface Props {
 // Those of a narrow table; the others are in the table of all rows.
 const SHOWN = ["visitors", "views", "total_conversions", "conversion_rate"];
 
+const widthOf = (column: string): string =>
+  column === "total_conversions" ? "w-[6.5rem]" : "w-[5rem]";
+
 /** The first rows of a table, each of which filters everything. */
 export function ValueTable({ by, view, rows, columns, isBusy }: Props) {
   const shown = columns.filter((column) => SHOWN.includes(column));
   const most = Math.max(1, ...rows.map(({ numbers }) => numbers.visitors?.[0] ?? 0));
   const { isCompared } = view.common;
+  // A narrow screen has no room for all.
+  const roomOf = (column: string) =>
+    column === (isCompared || shown.length > 2 ? shown[1] : undefined) && "max-sm:hidden";
   return (
     <table
       aria-label={words.titles[by]}
@@ -41,7 +47,11 @@ export function ValueTable({ by, view, rows, columns, isBusy }: Props) {
             {words.column(by)}
           </th>
           {shown.map((column) => (
-            <th key={column} scope="col" className="w-[5.5rem] pb-0.5 text-end font-medium">
+            <th
+              key={column}
+              scope="col"
+              className={classes("pb-0.5 text-end font-medium", widthOf(column), roomOf(column))}
+            >
               {words.columns[column]}
             </th>
           ))}
@@ -61,7 +71,7 @@ export function ValueTable({ by, view, rows, columns, isBusy }: Props) {
                 <ValueName by={by} value={value} share={(now ?? 0) / most} view={view} />
               </th>
               {shown.map((column) => (
-                <td key={column} className="text-end tabular-nums">
+                <td key={column} className={classes("text-end tabular-nums", roomOf(column))}>
                   {formatCell(numbers[column]?.[0] ?? null, column)}
                 </td>
               ))}

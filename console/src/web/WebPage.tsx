@@ -15,7 +15,7 @@ import type { AllRowsProps } from "./AllRows";
 import type { PanelName } from "./breakdowns";
 import type { Rule } from "./cleaning";
 import { propertiesOf } from "./conditions";
-import { Filters } from "./Filters";
+import { Filters, Switches } from "./Filters";
 import { Goals } from "./Goals";
 import { isGoals, storageOf } from "./goals";
 import { NoViews } from "./NoViews";
@@ -61,6 +61,11 @@ export default function WebPage() {
       description={<LiveVisitors />}
       actions={
         <>
+          <Switches
+            view={view}
+            hasTests={(project?.test_account_filters.length ?? 0) > 0}
+            hasRules={rulesOf(project).length > 0}
+          />
           <IconButton
             icon={RefreshCw}
             label={words.refresh}
@@ -76,11 +81,7 @@ export default function WebPage() {
         </>
       }
     >
-      <Filters
-        view={view}
-        hasTests={(project?.test_account_filters.length ?? 0) > 0}
-        hasRules={rulesOf(project).length > 0}
-      />
+      <Filters view={view} />
       <Overview view={view} />
       <div className="grid gap-4 lg:grid-cols-2">
         {ORDER.map((name) => (
@@ -137,7 +138,7 @@ function LiveVisitors() {
       to="/project/$projectId/live"
       params={{ projectId }}
       title={words.liveHint}
-      className="inline-flex min-h-6 items-center gap-2 text-ink-2 hover:text-ink hover:underline"
+      className="flex h-6 w-fit items-center gap-2 text-ink-2 hover:text-ink hover:underline"
     >
       {live.data !== undefined && (
         <>
