@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RefreshCw } from "lucide-react";
 import { useMemo } from "react";
-import { type Project, useProject, useProjectId } from "@/app/session";
+import { type Project, projectsQuery, useProject, useProjectId } from "@/app/session";
 import { readStored } from "@/lib/storage";
 import { IconButton } from "@/ui/Button";
 import { DateRangeField } from "@/ui/DateRange";
@@ -10,6 +10,7 @@ import { Drawer } from "@/ui/Drawer";
 import { lazyPart } from "@/ui/lazyPart";
 import { Page } from "@/ui/Page";
 import { readRange } from "@/ui/ranges";
+import { Skeleton } from "@/ui/States";
 import { words } from "@/words/web";
 import type { AllRowsProps } from "./AllRows";
 import type { PanelName } from "./breakdowns";
@@ -47,6 +48,17 @@ const AllRows = lazyPart<AllRowsProps>(
 
 /** Who visits a site: how many, from where, to which pages, with what. */
 export default function WebPage() {
+  // The head has switches for what the project has set up: it is drawn once, in its height.
+  const isWaiting = useQuery(projectsQuery).isPending;
+  if (!isWaiting) return <Visitors />;
+  return (
+    <Page title={words.title}>
+      <Skeleton rows={9} />
+    </Page>
+  );
+}
+
+function Visitors() {
   const [search, change] = useWebSearch();
   const project = useProject();
   const projectId = useProjectId();
