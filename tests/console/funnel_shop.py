@@ -56,6 +56,9 @@ def dropping(step: int, country: str | None = None) -> set[str]:
 
 
 def captured() -> Iterator[Json]:
+    for country in ("DE", "FR"):
+        known = {"$group_type": "company", "$group_key": f"{country} Ltd"}
+        yield {"event": "$groupidentify", "distinct_id": "clerk", "properties": known}
     for name, journey in JOURNEYS.items():
         yield {
             "event": "$identify",

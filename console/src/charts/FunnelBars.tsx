@@ -98,7 +98,7 @@ export function FunnelBars(props: FunnelBarsProps) {
       >
         {isStacked ? <Stacked {...look} /> : <SideBySide {...look} />}
       </div>
-      <p className="mt-1.5 min-h-5 text-sm text-ink-2">{text}</p>
+      <p className="wrap-anywhere mt-1.5 min-h-5 text-ink-2 text-sm">{text}</p>
     </Figure>
   );
 }

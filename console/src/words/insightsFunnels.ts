@@ -92,7 +92,7 @@ export const words = {
   from: "from step",
   to: "to step",
   bins: "ranges",
-  binsAuto: "as many as suit",
+  binsAuto: "automatic",
   exclusions: "Leave out who did",
   addExclusion: "Add event between steps",
   exclusion: (place: number) => `Event left out ${formatNumber(place)}`,
@@ -163,7 +163,7 @@ export const words = {
   withDropping: "More often with those who dropped out",
   odds: "Odds",
   oddsHint: "How many times as likely they were to convert",
-  times: (odds: string) => `× ${odds}`,
+  times: (odds: number) => (odds < 0.01 ? "× < 0.01" : `× ${formatNumber(odds)}`),
   noneOfSide: "Nothing.",
   noCorrelation: "Nothing else was done between the steps.",
   skewed:

@@ -5,7 +5,6 @@ import type { Query } from "@/insights/question/wire";
 import { plainName } from "@/ui/properties";
 import { Select } from "@/ui/Select";
 import { Failed, Skeleton } from "@/ui/States";
-import { formatNumber } from "@/words/format";
 import { words } from "@/words/insightsFunnels";
 import type { Place } from "../kind";
 import {
@@ -114,8 +113,8 @@ interface SideProps extends Omit<AnsweredProps, "results"> {
   rows: readonly Correlation[];
 }
 
-const HEAD = "border-line border-b px-2 py-1.5 font-medium text-ink-2";
-const CELL = "border-line border-b px-2 py-1 text-end tabular-nums";
+const HEAD = "whitespace-nowrap border-line border-b px-2 py-1.5 font-medium text-ink-2";
+const CELL = "whitespace-nowrap border-line border-b px-2 py-1 text-end tabular-nums";
 
 function Side({ label, rows, of, onOpen }: SideProps) {
   return (
@@ -170,7 +169,7 @@ function Side({ label, rows, of, onOpen }: SideProps) {
                   />
                 </td>
               ))}
-              <td className={CELL}>{words.times(formatNumber(row.odds))}</td>
+              <td className={CELL}>{words.times(row.odds)}</td>
             </tr>
           ))}
         </tbody>

@@ -92,7 +92,7 @@ function Counted({ question, onChange }: Pick<FieldsProps, "question" | "onChang
   const known = types.length > 0 ? types : Array.from({ length: 5 }, (_, place) => String(place));
   return (
     <div className="flex min-w-0 items-center gap-1.5">
-      <span className="text-ink-2">{words.counts}</span>
+      <span className="shrink-0 text-ink-2">{words.counts}</span>
       <Select
         aria-label={words.counts}
         value={groupTypeIndex === undefined ? "persons" : String(groupTypeIndex)}

@@ -8,7 +8,15 @@ import { ConversionsChart } from "./ConversionsChart";
 import { CorrelationPanel } from "./CorrelationPanel";
 import { optionsOf } from "./options";
 import { StepsTable } from "./StepsTable";
-import { countedIn, type Funnel, numbered, partsOf, readFunnels, shareOf } from "./steps";
+import {
+  countedIn,
+  type Funnel,
+  numbered,
+  partsOf,
+  readFunnels,
+  shareOf,
+  shortened,
+} from "./steps";
 import { TimesChart } from "./TimesChart";
 import { columnsOfSteps, funnelsTable } from "./table";
 
@@ -122,6 +130,6 @@ function textOfPart(funnels: readonly Funnel[], part: FunnelPart, counted: strin
       ? []
       : [words.averageTime(formatDuration(step.average))]),
   ];
-  const title = funnel.label === undefined ? what : words.ofValue(what, funnel.label);
+  const title = funnel.label === undefined ? what : words.ofValue(what, shortened(funnel.label));
   return words.facts(title, facts.join(words.between));
 }

@@ -4,7 +4,7 @@ import { words } from "@/words/insightsFunnels";
 import type { Asked, Place } from "../kind";
 import { placeOfStep } from "./behind";
 import { NumberButton } from "./NumberButton";
-import { countedIn, type Funnel, numbered, partsOf, shareOf } from "./steps";
+import { countedIn, type Funnel, numbered, partsOf, shareOf, shortened } from "./steps";
 
 interface Props {
   asked: Asked;
@@ -13,8 +13,8 @@ interface Props {
   onOpen: ((place: Place) => void) | undefined;
 }
 
-const HEAD = "border-line border-b bg-panel px-2.5 py-1.5 font-medium text-ink-2";
-const CELL = "border-line border-b px-2.5 py-1.5 text-end tabular-nums";
+const HEAD = "border-line border-b bg-panel px-2 py-1.5 align-bottom font-medium text-ink-2";
+const CELL = "whitespace-nowrap border-line border-b px-2 py-1.5 text-end tabular-nums";
 
 /** The numbers of the steps, each of which opens who is behind it. */
 export function StepsTable({ asked, funnels, values, onOpen }: Props) {
@@ -40,7 +40,7 @@ export function StepsTable({ asked, funnels, values, onOpen }: Props) {
               {words.stepColumn}
             </th>
             {[...heads, words.medianShort, words.averageShort].map((head) => (
-              <th key={head} scope="col" className={`${HEAD} whitespace-nowrap text-end`}>
+              <th key={head} scope="col" className={`${HEAD} min-w-16 break-normal text-end`}>
                 {head}
               </th>
             ))}
@@ -72,7 +72,7 @@ function ValueCell({ funnel, color, number }: { funnel: Funnel; color: string; n
     <th
       scope="rowgroup"
       rowSpan={funnel.steps.length}
-      className="min-w-32 max-w-56 border-line border-b px-2.5 py-1.5 text-start align-top font-medium"
+      className="min-w-28 max-w-56 border-line border-b px-2 py-1.5 text-start align-top font-medium"
     >
       <span className="flex min-w-0 items-baseline gap-2">
         <span
@@ -82,7 +82,7 @@ function ValueCell({ funnel, color, number }: { funnel: Funnel; color: string; n
         >
           {number}
         </span>
-        <bdi className="wrap-anywhere line-clamp-3" title={funnel.label}>
+        <bdi className="wrap-anywhere line-clamp-3" title={shortened(funnel.label ?? "")}>
           {funnel.label}
         </bdi>
       </span>
@@ -102,7 +102,7 @@ function StepCells({ funnel, place, onOpen }: StepProps) {
   const { reached, dropped } = partsOf(funnel, place);
   const name = numbered(place, step.name);
   const label = (said: string) =>
-    funnel.label === undefined ? said : words.ofValue(said, funnel.label);
+    funnel.label === undefined ? said : words.ofValue(said, shortened(funnel.label));
   const open = (isDropped: boolean) =>
     onOpen && (() => onOpen(placeOfStep(funnel, place, isDropped)));
   const isFirst = place === 0;
@@ -114,7 +114,7 @@ function StepCells({ funnel, place, onOpen }: StepProps) {
     <>
       <th
         scope="row"
-        className="wrap-anywhere min-w-32 border-line border-b px-2.5 py-1.5 text-start font-normal"
+        className="wrap-anywhere min-w-28 border-line border-b px-2 py-1.5 text-start font-normal"
       >
         <bdi>{name}</bdi>
       </th>

@@ -9,7 +9,7 @@ import type { Asked, Behind, Place } from "../kind";
 import { type Conversion, numberAt, readConversions } from "./conversions";
 import { correlationBehind, isOfCorrelation } from "./correlation";
 import { optionsOf } from "./options";
-import { type Funnel, numbered, partsOf, readFunnels, type Value } from "./steps";
+import { type Funnel, numbered, partsOf, readFunnels, shortened, type Value } from "./steps";
 
 /** Return where the persons who reached a step, or who dropped out before it, stand. step: from 0 */
 export const placeOfStep = ({ value }: Funnel, step: number, isDropped: boolean): Place =>
@@ -45,7 +45,7 @@ function behindStep(asked: Asked, place: Place): Behind | null {
   const { reached, dropped } = partsOf(funnel, step);
   const said = number < 0 ? words.droppedBefore : words.reachedStep;
   const what = said(numbered(step, name));
-  const title = funnel.label === undefined ? what : words.ofValue(what, funnel.label);
+  const title = funnel.label === undefined ? what : words.ofValue(what, shortened(funnel.label));
   return behind(asked, place, title, formatNumber(number < 0 ? dropped : reached));
 }
 
@@ -57,7 +57,7 @@ function behindConversion(asked: Asked, place: Place): Behind | null {
   const { zone } = asked.answer;
   const when = intervalName(beginOf(day, zone), asked.question.interval, zone);
   const what = (isDropped === true ? words.notConvertedIn : words.convertedIn)(when);
-  const title = line.value === undefined ? what : words.ofValue(what, line.name);
+  const title = line.value === undefined ? what : words.ofValue(what, shortened(line.name));
   return behind(asked, place, title, formatNumber(numberAt(line, index, isDropped === true)));
 }
 

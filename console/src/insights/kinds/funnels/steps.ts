@@ -65,6 +65,12 @@ export function labelOf(given: unknown): string {
   return all.map((one) => (one === "" ? words.noValue : one)).join(words.between);
 }
 
+const SHOWN_MAX = 80;
+
+/** Return a text as it fits into a line. */
+export const shortened = (text: string): string =>
+  text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`;
+
 /** The name of a step by its place. Steps in any order have none of their own. */
 export function stepName(question: Question, place: number): string {
   if (optionsOf(question).order === "unordered") return words.done(place + 1);
