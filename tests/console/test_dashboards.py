@@ -1,6 +1,7 @@
 """Dashboards in the console: tiles, their places, one period and filter for all, full screen."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -241,3 +242,38 @@ def test_a_dashboard_fills_the_screen_and_an_error_stands_in_its_tile(
     console.press("Escape")
     expect(full).to_have_count(0)
     expect(page).to_have_url(re.compile(r"/dashboards/\d+$"))
+
+
+def test_a_link_shows_the_numbers_of_a_dashboard_to_a_stranger_until_it_is_withdrawn(
+    console: Console, project: Project, visit: Callable[..., Console]
+) -> None:
+    project.events("paid", "ann", "bob")
+    dashboard = dashboard_of(project, "paid")
+    console.open(path_of(project, dashboard))
+    expect(last_number(console, "paid")).to_have_attribute("aria-valuetext", re.compile("paid 2$"))
+    page = console.page
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Share by link").click()
+    dialog = page.get_by_role("dialog", name="Share this dashboard by a link")
+    dialog.get_by_role("button", name="Create link").click()
+    expect(dialog.get_by_text("it is not shown again")).to_be_visible()
+    console.settle()
+    console.expect_accessible()
+    [link] = re.findall(r"/shared/[\w-]+", dialog.inner_text())
+
+    stranger = visit(None)
+    stranger.open(link)
+    expect(stranger.page.get_by_role("heading", level=1)).to_have_text("Weekly")
+    expect(last_number(stranger, "paid")).to_have_attribute("aria-valuetext", re.compile("paid 2$"))
+    expect(stranger.page.get_by_role("navigation")).to_have_count(0)
+    stranger.settle()
+    stranger.expect_accessible()
+    stranger.expect_to_fit_in({"width": 390, "height": 844})
+    last_number(stranger, "paid").press("Enter")
+    expect(stranger.page.get_by_role("dialog")).to_have_count(0)
+
+    dialog.get_by_role("button", name="Withdraw the link").click()
+    console.expect_toast("Link withdrawn")
+    stranger.watch.expect_status(404, "/shared_dashboards/")
+    stranger.page.reload()
+    expect(stranger.page.get_by_role("heading", level=1)).to_have_text("This link shows nothing")

@@ -137,6 +137,8 @@ def test_a_line_after_a_pause_is_written_like_the_first(output: io.BytesIO) -> N
     [
         ("/api/reset/t0ken/", "/api/reset/…/"),
         ("/api/reset/t0ken", "/api/reset/…"),
+        ("/api/shared_dashboards/t0ken/", "/api/shared_dashboards/…/"),
+        ("/shared/t0ken", "/shared/…"),
         ("/api/sign_in_links/t0ken/", "/api/sign_in_links/…/"),
         ("/api/signup/t0ken/", "/api/signup/…/"),
         ("/api/%72eset/t0ken/", "/api/reset/…/"),

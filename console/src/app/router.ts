@@ -11,7 +11,7 @@ import { queryClient } from "@/app/queries";
 import { Crashed, NotFound, Opening } from "@/app/Screens";
 import { LAST_PROJECT, meQuery, projectsQuery } from "@/app/session";
 import { cohortsRoutes } from "@/cohorts/routes";
-import { dashboardsRoutes } from "@/dashboards/routes";
+import { dashboardsRoutes, sharedRoutes } from "@/dashboards/routes";
 import { eventsRoutes } from "@/events/routes";
 import { flagsRoutes } from "@/flags/routes";
 import { groupsRoutes } from "@/groups/routes";
@@ -52,6 +52,7 @@ function leadToSecondFactor(error: unknown): never {
 
 const routeTree = rootRoute.addChildren([
   ...signInRoutes,
+  ...sharedRoutes,
   signedInRoute.addChildren([
     startRoute,
     accountRoute.addChildren([...accountRoutes]),

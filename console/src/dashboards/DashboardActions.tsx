@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Copy, Ellipsis, Maximize, Pencil, Pin, Trash2 } from "lucide-react";
+import { Copy, Ellipsis, Maximize, Pencil, Pin, Share2, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
 import { DetailsDialog } from "@/insights";
@@ -9,6 +9,7 @@ import { Menu, MenuItem } from "@/ui/Menu";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/dashboards";
 import { type Dashboard, duplicateDashboard, useDashboardChange } from "./queries";
+import { ShareDialog } from "./ShareDialog";
 
 const route = getRouteApi("/signed-in/project/$projectId/dashboards/$dashboardId");
 const INTERVALS_S = [60, 300, 900, 0];
@@ -22,6 +23,7 @@ export function DashboardActions({ dashboard, canEdit }: Props) {
   const canCreate = useCanEdit();
   const navigate = route.useNavigate();
   const [isEditing, setEditing] = useState(false);
+  const [isSharing, setSharing] = useState(false);
   const change = useDashboardChange(dashboard.id);
   const duplicate = useDuplicate(dashboard);
   const remove = useDeletion(dashboard);
@@ -45,6 +47,9 @@ export function DashboardActions({ dashboard, canEdit }: Props) {
         <MenuItem icon={Pin} disabled={!canEdit} onSelect={pin}>
           {dashboard.pinned ? words.unpin : words.pin}
         </MenuItem>
+        <MenuItem icon={Share2} disabled={!canEdit} onSelect={() => setSharing(true)}>
+          {words.share}
+        </MenuItem>
         <MenuItem
           icon={Copy}
           disabled={!canCreate || duplicate.isPending}
@@ -56,6 +61,7 @@ export function DashboardActions({ dashboard, canEdit }: Props) {
           {words.remove}
         </MenuItem>
       </Menu>
+      {isSharing && <ShareDialog dashboard={dashboard} onClose={() => setSharing(false)} />}
       {isEditing && (
         <DetailsDialog
           title={words.editTitle}

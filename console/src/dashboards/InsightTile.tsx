@@ -5,7 +5,6 @@ import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } 
 import { useProjectId } from "@/app/session";
 import {
   ActorsDrawer,
-  type Kind,
   nameOfInsight,
   type Place,
   type Question,
@@ -22,6 +21,7 @@ import { Time } from "@/ui/Time";
 import { words } from "@/words/dashboards";
 import type { Tile } from "./queries";
 import { type Scope, scoped } from "./scope";
+import { TileResult } from "./TileResult";
 
 export interface InsightTileProps {
   tile: Tile;
@@ -193,28 +193,6 @@ function useRounds(round: number, refresh: () => void): void {
     refresh();
   }, [round, asked, refresh]);
 }
-
-// What a tile has above and below its figure, and the figure around its drawing.
-const AROUND_PX = 180;
-const LEAST_PX = 90;
-
-interface ResultProps {
-  kind: Kind;
-  question: Question;
-  answer: NonNullable<ReturnType<typeof useAnswer>["answer"]>;
-  height: number;
-  onOpen: (place: Place) => void;
-}
-
-const TileResult = ({ kind, question, answer, height, onOpen }: ResultProps) => (
-  <kind.Result
-    isTile
-    question={question}
-    answer={answer}
-    height={Math.max(LEAST_PX, height - AROUND_PX)}
-    onOpen={onOpen}
-  />
-);
 
 interface HeadProps {
   name: string;

@@ -1,6 +1,6 @@
 import { createRoute } from "@tanstack/react-router";
 import { lazyScreen } from "@/app/lazyScreen";
-import { projectRoute } from "@/app/parents";
+import { projectRoute, rootRoute } from "@/app/parents";
 import { readDashboardSearch, readDashboardsSearch } from "./search";
 
 const dashboardsRoute = createRoute({
@@ -18,3 +18,12 @@ const dashboardRoute = createRoute({
 });
 
 export const dashboardsRoutes = [dashboardsRoute, dashboardRoute] as const;
+
+const sharedRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "shared/$token",
+  component: lazyScreen(() => import("./SharedPage")),
+});
+
+/** What a link shows, without an account. */
+export const sharedRoutes = [sharedRoute] as const;

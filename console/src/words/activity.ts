@@ -91,6 +91,7 @@ const switched = {
   performed_rollback: { on: "marked it as rolled back", off: "cleared the rollback mark" },
   pinned: { on: "pinned it", off: "unpinned it" },
   post_to_chat: { on: "announced it by webhook", off: "stopped announcing it by webhook" },
+  is_shared: { on: "shared it by a link", off: "withdrew the link to it" },
   saved: { on: "saved it", off: "removed it from the saved insights" },
   verified: { on: "verified it", off: "removed its verification" },
 } as const;

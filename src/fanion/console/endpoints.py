@@ -19,7 +19,7 @@ from fanion.web.security_headers import COMMON_HEADERS, NO_SNIFFING, NOT_STORED,
 
 ASSETS, SDK = "/console/assets/", "/static/"
 # Addresses of screens, each with everything below it. Only the console knows which of them exist.
-SCREENS = ("/login", "/reset", "/project", "/account", "/organization")
+SCREENS = ("/login", "/reset", "/project", "/account", "/organization", "/shared")
 _READ = ("GET",)
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 _NONCE_BYTES = 18

@@ -1,7 +1,9 @@
 """Builder of the management API, from the parts of a server."""
 
+import time
 from functools import partial
 
+from fanion.accounts.client_limits_cache import RateLimit
 from fanion.accounts.oidc.api import OidcApi
 from fanion.accounts.own_account.api import UsersApi
 from fanion.accounts.own_account.sessions_api import SessionsApi
@@ -54,6 +56,9 @@ from fanion.ingest.pipeline.position_store import is_ingested
 from fanion.insights.actors.api import InsightActorsApi
 from fanion.insights.alerts.api import AlertsApi
 from fanion.insights.dashboards.api import DashboardsApi
+from fanion.insights.dashboards.shared_service import COUNTED_MAX, SharedDashboards
+from fanion.insights.dashboards.shares_api import DashboardSharesApi, SharedDashboardsApi
+from fanion.insights.dashboards.shares_store import ShareStore
 from fanion.insights.questions.api import QuestionsApi
 from fanion.insights.questions.query_api import QueryApi
 from fanion.insights.saved.api import InsightsApi
@@ -148,6 +153,8 @@ CONTROLLERS = (
     QuestionsApi,
     QueryApi,
     DashboardsApi,
+    DashboardSharesApi,
+    SharedDashboardsApi,
     AlertsApi,
     WebhooksApi,
 )
@@ -312,5 +319,11 @@ def _data_dependencies(server: Server) -> dict[str, object]:
         "statements": server.questions.statements,
         "actors": server.questions.actors,
         "dashboards": server.questions.dashboards,
+        "shared_dashboards": SharedDashboards(
+            ShareStore(records),
+            server.questions.dashboards,
+            server.public.flags.projects.by_id,
+            RateLimit(COUNTED_MAX, time.monotonic),
+        ),
         "alerts": server.questions.alerts,
     }

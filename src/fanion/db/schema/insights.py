@@ -78,6 +78,22 @@ dashboard_tiles = Table(
     sqlite_autoincrement=True,
 )
 
+# Links that show a dashboard to whoever has them.
+dashboard_shares = Table(
+    "dashboard_shares",
+    metadata,
+    Column(
+        "dashboard_id",
+        ID,
+        ForeignKey("dashboards.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("token_hash", String(100), nullable=False, unique=True),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
 # When dashboards were last looked at, and when they were calculated by schedule.
 dashboard_refreshes = Table(
     "dashboard_refreshes",

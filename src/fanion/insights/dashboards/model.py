@@ -57,10 +57,12 @@ class StoredDashboard(DashboardRecord, frozen=True, kw_only=True):
     """A dashboard as it is stored.
 
     Attributes:
+        is_shared: Whether there is a link that shows it to whoever has the link.
         tiles: In the order in which they were added; empty in lists of dashboards.
     """
 
     filters: dict[str, Any]
+    is_shared: bool = False
     tiles: Sequence[StoredTile] = ()
 
     @property

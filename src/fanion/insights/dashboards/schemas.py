@@ -13,6 +13,7 @@ from fanion.insights.dashboards.model import DashboardRecord, StoredDashboard, S
 from fanion.insights.model import NO_RESULT, CachedResult
 from fanion.insights.saved.model import EVERYONE_EDITS, Filters
 from fanion.insights.saved.schemas import NOT_YET, InsightBody, Name, Viewer, insight_body
+from fanion.insights.schemas import Result
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DASHBOARD,
     MAINTAINED_OF_TILE,
@@ -136,8 +137,30 @@ def _summary(dashboard: StoredDashboard, viewer: Viewer) -> Mapping[str, Any]:
     level = dashboard.restriction_level
     return {
         **shared_fields(dashboard, DashboardRecord),
-        "is_shared": False,
+        "is_shared": dashboard.is_shared,
         "creation_mode": "default",
         "effective_restriction_level": level,
         "effective_privilege_level": viewer.access.privilege(level, dashboard.creator_id),
     }
+
+
+class SharedTileBody(Struct, kw_only=True):
+    """A tile as a link shows it: without conditions, and without addresses of persons."""
+
+    id: int
+    name: str
+    description: str
+    layouts: dict[str, Any]
+    color: str | None
+    filters: dict[str, Any]
+    query: dict[str, Any] | None
+    result: Result
+    beside: Annotated[dict[str, Any], Meta(description="What the answer has beside its results.")]
+    last_refresh: datetime | None
+
+
+class SharedDashboardBody(Struct, kw_only=True):
+    name: str
+    description: str
+    timezone: str
+    tiles: list[SharedTileBody]

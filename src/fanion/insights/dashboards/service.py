@@ -97,10 +97,22 @@ class DashboardService:
             return await connection.run_sync(_change, author, dashboard_id, values, tiles, access)
 
     async def cached_results(
-        self, project: Project, dashboard: StoredDashboard, now: datetime
+        self,
+        project: Project,
+        dashboard: StoredDashboard,
+        now: datetime,
+        *,
+        with_missing: bool = False,
     ) -> Sequence[CachedResult]:
-        """Return the cached result of each tile, and renew old ones in the background."""
-        return await self.results.cached_and_renewed(project, _questions_of(dashboard), now)
+        """Return the cached result of each tile, and renew old ones in the background.
+
+        Args:
+            with_missing: Whether those that were never calculated are calculated, too.
+        """
+        questions = _questions_of(dashboard)
+        return await self.results.cached_and_renewed(
+            project, questions, now, with_missing=with_missing
+        )
 
     async def new_results(
         self, project: Project, dashboard: StoredDashboard, now: datetime

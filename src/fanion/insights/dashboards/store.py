@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record_activity
 from fanion.db.engine import Records
-from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.db.schema.insights import dashboard_shares, dashboard_tiles, dashboards, insights
 from fanion.insights.dashboards.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.insights.dashboards.model import PlainDashboard, StoredDashboard, StoredTile
 from fanion.insights.saved.model import EVERYONE_EDITS
@@ -21,7 +21,9 @@ from fanion.projects.model import UserSummary
 # Fields whose changes are recorded in the activity log.
 RECORDED = (*PlainDashboard.__struct_fields__, "tiles", "deleted")
 _COLUMNS = tuple(
-    name for name in StoredDashboard.__struct_fields__ if name not in ("created_by", "tiles")
+    name
+    for name in StoredDashboard.__struct_fields__
+    if name not in ("created_by", "is_shared", "tiles")
 )
 
 _dashboard, _tile = dashboards.c, dashboard_tiles.c
@@ -202,12 +204,16 @@ def _state(dashboard: StoredDashboard) -> ItemState:
 
 def _read_dashboards(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:
     users = read_user_summaries(connection, (row.created_by_id for row in rows))
-    return [_stored(row, users) for row in rows]
+    ids = [row.id for row in rows]
+    links = select(dashboard_shares.c.dashboard_id).where(dashboard_shares.c.dashboard_id.in_(ids))
+    shared = set(connection.execute(links).scalars())
+    return [_stored(row, users, is_shared=row.id in shared) for row in rows]
 
 
-def _stored(row: Row[Any], users: Mapping[int, UserSummary]) -> StoredDashboard:
+def _stored(row: Row[Any], users: Mapping[int, UserSummary], *, is_shared: bool) -> StoredDashboard:
     return StoredDashboard(
         created_by=users.get(row.created_by_id),
+        is_shared=is_shared,
         **{name: getattr(row, name) for name in _COLUMNS},
     )
 

@@ -152,15 +152,23 @@ class ResultCache:
         return await self.calculate(project, query, now)
 
     async def cached_and_renewed(
-        self, project: Project, queries: Sequence[InsightQuery | None], now: datetime
+        self,
+        project: Project,
+        queries: Sequence[InsightQuery | None],
+        now: datetime,
+        *,
+        with_missing: bool = False,
     ) -> Sequence[CachedResult]:
         """Return what `cached` does, and renew results that are not fresh for the next request.
 
         They are calculated in the background.
+
+        Args:
+            with_missing: Whether those that were never calculated are calculated, too.
         """
         results = await self.cached(project, queries, now)
         for query, known in zip(queries, results, strict=True):
-            is_stale = known.calculated_at is not None
+            is_stale = with_missing or known.calculated_at is not None
             if query is not None and is_stale and not _is_fresh(project, query, known, now):
                 self._renew_in_background(project, query, now)
         return results

@@ -1,0 +1,154 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { LayoutDashboard } from "lucide-react";
+import { type Answer, storedQuery, useKind } from "@/insights";
+import { dataOf, publicApi } from "@/lib/api";
+import { ApiError } from "@/lib/errors";
+import type { components } from "@/lib/schema";
+import { Page } from "@/ui/Page";
+import { Visible } from "@/ui/properties";
+import { Empty, Failed, Loaded, Skeleton } from "@/ui/States";
+import { Time, TimesIn } from "@/ui/Time";
+import { words } from "@/words/dashboards";
+import { Grid, type GridTile } from "./Grid";
+import { storedBoxes } from "./layout";
+import { TileResult } from "./TileResult";
+
+type Shared = components["schemas"]["SharedDashboardBody"];
+type SharedTile = components["schemas"]["SharedTileBody"];
+
+const route = getRouteApi("/shared/$token");
+// While numbers are being calculated, and once all are there.
+const SOON_MS = 3_000;
+const LATER_MS = 60_000;
+
+/** What a link shows: the tiles of a dashboard, and nothing besides. */
+export default function SharedPage() {
+  const { token } = route.useParams();
+  const shared = useQuery({
+    queryKey: ["shared", token],
+    queryFn: ({ signal }) =>
+      dataOf(
+        publicApi.GET("/api/shared_dashboards/{token}/", { params: { path: { token } }, signal }),
+      ),
+    retry: false,
+    refetchInterval: ({ state }) => {
+      if (state.error !== null) return false;
+      const isAwaited = state.data?.tiles.some(({ last_refresh: at }) => at === null);
+      return isAwaited ? SOON_MS : LATER_MS;
+    },
+  });
+  const isGone = shared.error instanceof ApiError && shared.error.status === 404;
+  return (
+    <main className="min-h-dvh">
+      {isGone ? (
+        <Page title={words.sharedGone}>
+          <Empty icon={LayoutDashboard} title={words.sharedGone}>
+            <p>{words.sharedGoneHint}</p>
+          </Empty>
+        </Page>
+      ) : (
+        <Loaded query={shared} rows={8}>
+          {(found) => <Tiles shared={found} />}
+        </Loaded>
+      )}
+    </main>
+  );
+}
+
+function Tiles({ shared }: { shared: Shared }) {
+  const { name, description, timezone, tiles } = shared;
+  const drawn = tiles.map(
+    (tile): GridTile => ({
+      id: tile.id,
+      name: tile.name,
+      draw: ({ height }) => <Tile tile={tile} zone={timezone} height={height} />,
+    }),
+  );
+  return (
+    <TimesIn zone={timezone}>
+      <Page
+        title={name || words.untitled}
+        heading={<Visible text={name || words.untitled} />}
+        description={description && <Visible text={description} />}
+        actions={<span className="text-ink-3 text-sm">{words.sharedBy}</span>}
+      >
+        <Grid
+          boxes={storedBoxes(tiles)}
+          tiles={drawn}
+          canMove={false}
+          onPreview={ignore}
+          onPlace={ignore}
+        />
+      </Page>
+    </TimesIn>
+  );
+}
+
+const ignore = () => undefined;
+
+interface TileProps {
+  tile: SharedTile;
+  zone: string;
+  height: number;
+}
+
+function Tile({ tile, zone, height }: TileProps) {
+  const { name, description, last_refresh: at } = tile;
+  const stored = useQuery(storedQuery(useQueryClient(), tile));
+  const question = stored.data?.question ?? null;
+  return (
+    <article
+      aria-label={words.tile(name)}
+      className="flex h-full min-w-0 flex-col rounded-lg border border-line bg-panel"
+    >
+      <header className="px-4 pt-2 pb-1">
+        <h2 className="line-clamp-2 font-semibold">
+          <Visible text={name} />
+        </h2>
+        {description && (
+          <p className="truncate text-ink-2 text-sm">
+            <Visible text={description} />
+          </p>
+        )}
+      </header>
+      <div className="min-h-0 grow overflow-auto px-4">
+        {stored.data !== undefined && question === null && <p>{words.cannotShow}</p>}
+        {question !== null && at === null && <p className="text-ink-2">{words.awaited}</p>}
+        {question !== null && at !== null && (
+          <SharedResult
+            question={question}
+            answer={{
+              query: { kind: question.kind },
+              results: tile.result,
+              beside: tile.beside,
+              zone,
+              calculatedAt: new Date(at),
+            }}
+            height={height}
+          />
+        )}
+      </div>
+      <footer className="px-4 pt-1 pb-2 text-ink-3 text-sm">
+        {at !== null && (
+          <>
+            {words.asOf} <Time at={at} />
+          </>
+        )}
+      </footer>
+    </article>
+  );
+}
+
+interface ResultProps {
+  question: Parameters<typeof TileResult>[0]["question"];
+  answer: Answer;
+  height: number;
+}
+
+function SharedResult({ question, answer, height }: ResultProps) {
+  const kind = useKind(question.kind);
+  if (kind.isError) return <Failed error={kind.error} onRetry={() => void kind.refetch()} />;
+  if (kind.data === undefined) return <Skeleton rows={4} />;
+  return <TileResult kind={kind.data} question={question} answer={answer} height={height} />;
+}

@@ -1,0 +1,101 @@
+"""Dashboards as a link shows them: their tiles with results, and nothing besides.
+
+No condition, no address of persons and no other part of the project is in it: conditions hold
+e-mail addresses and ids of cohorts, and results hold the addresses of lists of persons.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take_tokens
+from fanion.errors import NotFound
+from fanion.insights.dashboards.model import StoredDashboard, StoredTile
+from fanion.insights.dashboards.schemas import SharedDashboardBody, SharedTileBody
+from fanion.insights.dashboards.service import DashboardService
+from fanion.insights.dashboards.shares_store import ShareStore
+from fanion.insights.model import CachedResult
+from fanion.projects.model import Project
+from fanion.server.forwarded import Client
+
+# Of one client, and of all that an untrusted peer claims to forward.
+CLIENT_RATE: Final = Rate(60, 1.0)
+PEER_RATE: Final = Rate(600, 10.0)
+COUNTED_MAX: Final = 20_000  # clients at a time
+
+_HIDDEN: Final = frozenset(
+    {
+        *("properties", "fixedProperties", "test_account_filters", "filter", "people"),
+        *("url", "persons_urls", "people_url", "converted_people_url", "dropped_people_url"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDashboards:
+    """The dashboards that links show.
+
+    Attributes:
+        project_of: Finds a project by its id.
+    """
+
+    shares: ShareStore
+    dashboards: DashboardService
+    project_of: Callable[[int], Awaitable[Project | None]]
+    limits: RateLimit
+
+    async def show(self, token: str, client: Client, now: datetime) -> SharedDashboardBody:
+        """Return the dashboard of a link with the results that are kept.
+
+        Results that are missing or old are calculated in the background, each once at a time and
+        no more often than a result is fresh, however often the link is opened.
+
+        Raises:
+            NotFound: The link was withdrawn or never existed.
+            Throttled: There were too many requests of the client.
+        """
+        take_tokens(self.limits.require_room(client_rates(client, CLIENT_RATE, PEER_RATE)))
+        project_id, dashboard = await self.shares.find_dashboard(token)
+        project = await self.project_of(project_id)
+        if project is None:
+            raise NotFound
+        results = await self.dashboards.cached_results(project, dashboard, now, with_missing=True)
+        return _body(project, dashboard, results)
+
+
+def _body(project: Project, dashboard: StoredDashboard, results: Any) -> SharedDashboardBody:
+    return SharedDashboardBody(
+        name=dashboard.name,
+        description=dashboard.description,
+        timezone=project.timezone,
+        tiles=[
+            _tile(tile, dashboard, result)
+            for tile, result in zip(dashboard.tiles, results, strict=True)
+        ],
+    )
+
+
+def _tile(tile: StoredTile, dashboard: StoredDashboard, result: CachedResult) -> SharedTileBody:
+    question = tile.insight.question.on_dashboard(dashboard.filters)
+    return SharedTileBody(
+        id=tile.id,
+        name=tile.insight.name or tile.insight.derived_name or "",
+        description=tile.insight.description,
+        layouts=dict(tile.layouts),
+        color=tile.color,
+        filters=without_hidden(question.filters),
+        query=without_hidden(question.query),
+        result=without_hidden(result.results),
+        beside=without_hidden(result.beside),
+        last_refresh=result.calculated_at,
+    )
+
+
+def without_hidden(value: Any) -> Any:
+    """Return JSON without what a link does not show, wherever it is."""
+    if isinstance(value, Mapping):
+        return {name: without_hidden(part) for name, part in value.items() if name not in _HIDDEN}
+    if isinstance(value, list):
+        return [without_hidden(part) for part in value]
+    return value
