@@ -2,11 +2,25 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sentenceText } from "@/filters";
 import type { Answer } from "@/insights/answers";
+import { readLifecycle } from "@/insights/kinds/lifecycle/layers";
+import { lifecycleQuery, readLifecycleQuery } from "@/insights/kinds/lifecycle/query";
+import { lifecycleSentence } from "@/insights/kinds/lifecycle/sentence";
+import { behindPaths, placeOfStep } from "@/insights/kinds/paths/behind";
+import { readGraph, shortNames } from "@/insights/kinds/paths/graph";
+import { layoutOf } from "@/insights/kinds/paths/layout";
+import { pathsQuery, readPathsQuery } from "@/insights/kinds/paths/query";
+import { pathsSentence } from "@/insights/kinds/paths/sentence";
+import { pathsTable } from "@/insights/kinds/paths/table";
+import { nextOf, walkOf } from "@/insights/kinds/paths/walk";
 import { behindRetention } from "@/insights/kinds/retention/behind";
 import { meansOf, readCohorts } from "@/insights/kinds/retention/cohorts";
 import { readRetentionQuery, retentionQuery } from "@/insights/kinds/retention/query";
 import { retentionSentence } from "@/insights/kinds/retention/sentence";
 import { retentionTable } from "@/insights/kinds/retention/table";
+import { behindStickiness } from "@/insights/kinds/stickiness/behind";
+import { readStickinessQuery, stickinessQuery } from "@/insights/kinds/stickiness/query";
+import { stickinessSentence } from "@/insights/kinds/stickiness/sentence";
+import { stickinessTable } from "@/insights/kinds/stickiness/table";
 import { readQuestion, writeQuestion } from "@/insights/question/address";
 import { FIRST, type Question } from "@/insights/question/model";
 import { Reading } from "@/insights/question/reading";
@@ -132,4 +146,259 @@ test("rows over a change of the clock have as many values as are known, the last
     /^signed up, .*29.*, Anything, Day 1: 5$/,
   );
   assert.equal(behindRetention(asked, { selected_interval: 2, returning_interval: 1 }), null);
+});
+
+const STICKINESS: Question = {
+  ...FIRST,
+  kind: "stickiness",
+  series: [
+    { event: "viewed", math: "total", filters: [PRO] },
+    { event: "viewed", math: "total", filters: [] },
+  ],
+  interval: "week",
+  compare: "-1m",
+  options: {
+    stickiness: {
+      computedAs: "cumulative",
+      aggregationAxisFormat: "percentage",
+      stickinessCriteria: { operator: "exact", value: 2 },
+    },
+  },
+};
+
+test("stickiness is the same after a way through the address, and through the API", () => {
+  expectToStay(STICKINESS, stickinessQuery, readStickinessQuery);
+  expectToStay({ ...STICKINESS, options: {} }, stickinessQuery, readStickinessQuery);
+});
+
+test("the sentence of stickiness says all that is asked", () => {
+  assert.equal(
+    sentenceText(asSentence(stickinessSentence(STICKINESS, NAMES))),
+    "How many persons did `viewed` where `plan` is `pro` and how many persons did `viewed`, on 1, 2, " +
+      "3 and so on weeks or more exactly 2 times in each week, last 30 days, compared with 1 month " +
+      "earlier, without test accounts.",
+  );
+});
+
+test("shares of stickiness are of all who did it, and the period before has its own persons", () => {
+  const place = { stickiness_days: 2, entity_order: 0, date_from: "2026-03-01" };
+  const entry = (label: string, data: number[], count: number) => ({
+    action: { order: 0 },
+    label: "viewed",
+    compare_label: label,
+    count,
+    data,
+    persons_urls: [{ filter: {} }, { filter: place }],
+  });
+  const question: Question = { ...STICKINESS, series: STICKINESS.series.slice(0, 1) };
+  const answer = answerOf(stickinessQuery(question), [
+    entry("current", [3, 1], 3),
+    entry("previous", [8, 2], 8),
+  ]);
+
+  const { columns, rows } = stickinessTable({ question, answer });
+  assert.deepEqual(columns, ["Weeks", "viewed (%)", "viewed (previous period) (%)"]);
+  assert.deepEqual(rows, [
+    ["1 week or more", 100, 100],
+    ["2 weeks or more", 33.3, 25],
+  ]);
+  const number = behindStickiness(
+    { question, answer },
+    { entity_order: 0, stickiness_days: 2, compare_label: "previous" },
+  );
+  assert.equal(number?.description, "viewed (previous period), 2 weeks or more: 2");
+  assert.deepEqual(number?.actors.place, place);
+});
+
+const LIFECYCLE: Question = {
+  ...FIRST,
+  kind: "lifecycle",
+  series: [{ event: "viewed", math: "total", filters: [PRO] }],
+  interval: "month",
+  options: { lifecycle: { toggledLifecycles: ["new", "dormant"] } },
+};
+
+test("a life cycle is the same after a way through the address, and through the API", () => {
+  expectToStay(LIFECYCLE, lifecycleQuery, readLifecycleQuery);
+});
+
+test("a life cycle shows and says only what is chosen, and that the last interval is not over", () => {
+  assert.equal(
+    sentenceText(asSentence(lifecycleSentence(LIFECYCLE, NAMES))),
+    "How many persons who did `viewed` where `plan` is `pro` were new or dormant, per month, last " +
+      "30 days, without test accounts.",
+  );
+  const days = ["2026-02-01", "2026-03-01"];
+  const entries = ["new", "returning", "resurrecting", "dormant"].map((status) => ({
+    status,
+    days,
+    data: [1, status === "dormant" ? -2 : 2],
+    persons_urls: days.map((date) => ({ filter: { target_date: date, lifecycle_type: status } })),
+  }));
+  const answer = answerOf(lifecycleQuery(LIFECYCLE), entries);
+
+  const { layers, isPartial } = readLifecycle(answer, "month", ["new", "dormant"]);
+  assert.deepEqual(
+    layers.map(({ status, counts }) => [status, ...counts]),
+    [
+      ["new", 1, 2],
+      ["dormant", 1, -2],
+    ],
+  );
+  assert.equal(isPartial, true);
+  assert.equal(readLifecycle({ ...answer, results: [] }, "day", ["new"]).isPartial, false);
+});
+
+const PATHS: Question = {
+  ...FIRST,
+  kind: "paths",
+  options: {
+    paths: {
+      includeEventTypes: ["$pageview", "custom_event"],
+      startPoint: "/",
+      endPoint: "/paid",
+      stepLimit: 3,
+      edgeLimit: 10,
+      minEdgeWeight: 0,
+      maxEdgeWeight: 9,
+      excludeEvents: ["a", "b"],
+      pathGroupings: ["/product/*"],
+      pathReplacements: true,
+      localPathCleaningFilters: [{ regex: "\\d+", alias: "<id>" }],
+    },
+  },
+};
+
+test("paths are the same after a way through the address, and through the API", () => {
+  expectToStay(PATHS, pathsQuery, readPathsQuery);
+  expectToStay({ ...PATHS, options: {} }, pathsQuery, readPathsQuery);
+});
+
+test("the sentence of paths says all that is asked", () => {
+  assert.equal(
+    sentenceText(asSentence(pathsSentence(PATHS, NAMES))),
+    "The paths of persons through page views and own events from `/` to `/paid`, 3 steps at most, " +
+      "last 30 days, without `a` and `b`, grouped by `/product/*`, cleaned by the project's rules, " +
+      "with names cleaned by 1 rule, 10 most frequent links, links of at least 0 paths, links of " +
+      "at most 9 paths, without test accounts.",
+  );
+});
+
+const PATHS_ANSWER = answerOf(
+  pathsQuery(PATHS),
+  [
+    { source: "1_/", target: "2_/docs", value: 3, average_conversion_time: 160_000 },
+    { source: "1_/", target: "2_/a_b", value: 1, average_conversion_time: 1_000 },
+  ],
+  {
+    nodes: [
+      { name: "1_/", count: 6, ended: 0 },
+      { name: "2_/docs", count: 3, ended: 3 },
+      { name: "2_/a_b", count: 1, ended: 1 },
+    ],
+    other_edges: [{ source: "1_/", target: "2_…other", value: 2 }],
+  },
+);
+
+test("the numbers of paths add up: links, steps that are not shown, and ends", () => {
+  const graph = readGraph(PATHS_ANSWER);
+  assert.deepEqual(
+    graph.steps.map(({ name, column, count, isOther }) => [name, column, count, isOther]),
+    [
+      ["/", 1, 6, false],
+      ["/docs", 2, 3, false],
+      ["/a_b", 2, 1, false],
+      ["…other", 2, 2, true],
+    ],
+  );
+  assert.deepEqual(pathsTable({ answer: PATHS_ANSWER }).rows, [
+    ["1. / → /docs", 3, 160],
+    ["1. / → Other steps", 2, null],
+    ["1. / → /a_b", 1, 1],
+    ["2. /docs → (ended)", 3, null],
+    ["2. /a_b → (ended)", 1, null],
+  ]);
+  const place = { path_start_key: "1_/", path_end_key: "2_…other" };
+  assert.equal(
+    behindPaths({ question: PATHS, answer: PATHS_ANSWER }, place)?.description,
+    "/ → Other steps: 2 paths",
+  );
+  assert.deepEqual(graph.steps.map(placeOfStep), [
+    { path_start_key: "1_/" },
+    { path_end_key: "2_/docs" },
+    { path_end_key: "2_/a_b" },
+    null,
+  ]);
+});
+
+test("steps lie below each other without touching, and links within the height of their steps", () => {
+  const { steps, links } = layoutOf(readGraph(PATHS_ANSWER));
+  const second = steps.filter(({ column }) => column === 2);
+  second.slice(1).forEach((step, place) => {
+    const before = second[place];
+    assert.ok(before !== undefined && step.y > before.y + before.height);
+  });
+  assert.deepEqual(second.at(-1)?.isOther, true);
+  for (const { from, to, source, target, width } of links) {
+    for (const [key, { y }] of [
+      [source, from],
+      [target, to],
+    ] as const) {
+      const step = steps.find((one) => one.key === key);
+      assert.ok(step !== undefined && y - width / 2 >= step.y - 0.01);
+      assert.ok(y + width / 2 <= step.y + step.height + 0.01);
+    }
+  }
+});
+
+test("arrows walk along the paths and back", () => {
+  const walk = walkOf(layoutOf(readGraph(PATHS_ANSWER)));
+  const keys = [
+    "ArrowRight",
+    "ArrowDown",
+    "ArrowRight",
+    "ArrowRight",
+    "ArrowLeft",
+    "ArrowLeft",
+    "ArrowLeft",
+  ];
+  let at = "step 1_/";
+  const names = keys.map((key) => {
+    at = nextOf(walk, at, key) ?? at;
+    return walk.get(at)?.label;
+  });
+  assert.deepEqual(names, [
+    "/ → /docs: 3 paths, 2 min 40 s on average",
+    "/ → /a_b: 1 path, 1 s on average",
+    "Step 2, /a_b: 1 path",
+    "Step 2, /a_b: 1 ended",
+    "Step 2, /a_b: 1 path",
+    "/ → /a_b: 1 path, 1 s on average",
+    "Step 1, /: 6 paths",
+  ]);
+});
+
+test("addresses of one site are named without it, and long names without their middle", () => {
+  const step = (name: string) => ({
+    key: `1_${name}`,
+    column: 1,
+    name,
+    isOther: false,
+    count: 1,
+    ended: 0,
+  });
+  const of = (...names: string[]) => [...shortNames(names.map(step)).values()];
+
+  assert.deepEqual(of("https://a.example", "https://a.example/x?y=1", "paid"), [
+    "/",
+    "/x?y=1",
+    "paid",
+  ]);
+  assert.deepEqual(of("https://a.example/x", "https://b.example/x"), [
+    "a.example/x",
+    "b.example/x",
+  ]);
+  const [long = ""] = of(`begin${"x".repeat(300)}end`);
+  assert.match(long, /^begin.*….*end$/);
+  assert.equal([...long].length, 65);
 });

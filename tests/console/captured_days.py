@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from tests.console.project import Project
 
@@ -18,8 +18,9 @@ class CapturedDays:
     days_ago: dict[tuple[str, str], list[int]]
 
     def capture(self, project: Project) -> None:
+        """Capture the events, the oldest first: a person exists since its first event."""
         now = datetime.now(UTC)
-        project.persons(**{who: {} for who, _ in self.days_ago})
+        events = [(ago, who, event) for (who, event), days in self.days_ago.items() for ago in days]
         project.capture(
             *(
                 {
@@ -27,8 +28,7 @@ class CapturedDays:
                     "distinct_id": who,
                     "timestamp": (now - timedelta(days=ago)).isoformat(),
                 }
-                for (who, event), days in self.days_ago.items()
-                for ago in days
+                for ago, who, event in sorted(events, reverse=True)
             )
         )
 
@@ -58,6 +58,34 @@ class CapturedDays:
         days: Iterable[int] = range(ago + 1) if later else [ago]
         return {who for day in days for who in them & self.who(event, day)}
 
+    def on_days(self, event: str, days: int, *, least: int = 1) -> list[int]:
+        """Return how many persons did this on exactly one day, on two, and so on.
+
+        Args:
+            days: The number of days.
+            least: The number of times that a day needs.
+        """
+        numbers = [
+            sum(1 for ago in set(all_days) if ago < days and all_days.count(ago) >= least)
+            for (_, name), all_days in self.days_ago.items()
+            if name == event
+        ]
+        return [numbers.count(number) for number in range(1, days + 1)]
+
+    def life_cycle(self, event: str, ago: int) -> dict[str, set[str]]:
+        """Return the persons of each status on a day."""
+        active, before = self.who(event, ago), self.who(event, ago + 1)
+        created = {who for who in active if self._first_day(who) == ago}
+        return {
+            "New": created,
+            "Returning": (active - created) & before,
+            "Resurrecting": active - created - before,
+            "Dormant": before - active,
+        }
+
+    def _first_day(self, who: str) -> int:
+        return max(max(days) for (name, _), days in self.days_ago.items() if name == who)
+
     def first(self, event: str) -> "CapturedDays":
         """Return the same, with only the first of these events of each person."""
         return CapturedDays(
@@ -66,7 +94,3 @@ class CapturedDays:
                 for (who, name), days in self.days_ago.items()
             }
         )
-
-
-def day(ago: int) -> date:
-    return (datetime.now(UTC) - timedelta(days=ago)).date()

@@ -38,6 +38,8 @@ _ATTACKED = "kind=funnels&" + quote(
 FILTERED = quote(
     '[{"by":"Country","value":"DE"},{"by":"Browser","value":"Safari","not":true}]', safe=""
 )
+_VIEWS = quote('[{"event":"$pageview"}]&from=-13d', safe="=&")
+_PAGES = quote('{"includeEventTypes":["$pageview"]}')
 # Who fills a cart, and pays on later days.
 _RETENTION = quote(
     'retention&series=[{"event":"item added"},{"event":"paid"}]'
@@ -200,6 +202,9 @@ SCREENS = (
     _in_project("web-all", "web?all=Page"),
     Screen("web-none", lambda showcase: showcase.empty.at("web")),
     _in_project("insight-retention", f"insights/new?kind={_RETENTION}"),
+    _in_project("insight-stickiness", f"insights/new?kind=stickiness&series={_VIEWS}"),
+    _in_project("insight-paths", f"insights/new?kind=paths&paths={_PAGES}&from=-13d"),
+    _in_project("insight-life-cycle", f"insights/new?kind=lifecycle&series={_VIEWS}"),
     _in_project("flags", "flags"),
     _in_project("flags-deleted", "flags?deleted=true"),
     Screen("flags-none", lambda showcase: showcase.empty.at("flags")),

@@ -13,10 +13,11 @@ export function useFocusBack(): (event: Event) => void {
 }
 
 /** An entry of a menu is gone with its menu, whose button is left. */
-function openerOf(focused: Element | null): HTMLElement | null {
+function openerOf(focused: Element | null): HTMLElement | SVGElement | null {
   const button = focused?.closest('[role="menu"]')?.getAttribute("aria-labelledby");
   const opener = button ? document.getElementById(button) : focused;
-  return opener instanceof HTMLElement && opener !== document.body ? opener : null;
+  const canFocus = opener instanceof HTMLElement || opener instanceof SVGElement;
+  return canFocus && opener !== document.body ? opener : null;
 }
 
 /** Focus a sheet itself as it opens: it is read, and the next key reaches its first button. A button

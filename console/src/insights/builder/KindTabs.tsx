@@ -11,7 +11,7 @@ interface Props {
 /** The kinds of questions. To change the kind keeps all else. */
 export function KindTabs({ kinds, selected, onSelect }: Props) {
   return (
-    <fieldset className="flex gap-1 overflow-x-auto border-line border-b">
+    <fieldset className="flex min-w-0 gap-1 overflow-x-auto border-line border-b">
       <legend className="sr-only">{words.kind}</legend>
       {kinds.map(({ name, label, icon: Icon }) => (
         <button

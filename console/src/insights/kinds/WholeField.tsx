@@ -5,26 +5,31 @@ import { words } from "@/words/insightsQuestion";
 interface Props {
   label: string;
   hint?: string;
-  value: number;
+  /** undefined: none */
+  value: number | undefined;
   least: number;
   most: number;
   onChange: (value: number) => void;
+  /** An empty field means none. */
+  onClear?: () => void;
   error?: string | undefined;
 }
 
 /** A whole number. Text that is none stays in the field, says so, and is not asked for. */
-export function WholeField({ label, hint, value, least, most, onChange, error }: Props) {
+export function WholeField({ label, hint, value, least, most, onChange, onClear, error }: Props) {
   const [typed, setTyped] = useState<string | null>(null);
-  const isWrong = typed !== null && readWhole(typed, least, most) === null;
+  const isNone = (text: string) => onClear !== undefined && text.trim() === "";
+  const isWrong = typed !== null && !isNone(typed) && readWhole(typed, least, most) === null;
   return (
     <TextField
       label={label}
       hint={hint}
       inputMode="numeric"
-      value={typed ?? String(value)}
+      value={typed ?? String(value ?? "")}
       error={isWrong ? words.wholeBetween(least, most) : error}
       onChange={({ target }) => {
         setTyped(target.value);
+        if (isNone(target.value)) onClear?.();
         const number = readWhole(target.value, least, most);
         if (number !== null && number !== value) onChange(number);
       }}

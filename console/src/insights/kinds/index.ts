@@ -1,5 +1,12 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { ChartLine, Filter, Grid3x3 } from "lucide-react";
+import {
+  CalendarCheck,
+  ChartColumnStacked,
+  ChartLine,
+  Filter,
+  Grid3x3,
+  Waypoints,
+} from "lucide-react";
 import type { KindName } from "@/insights/question/model";
 import { loadPart } from "@/lib/parts";
 import { words } from "@/words/insightsBuilder";
@@ -24,6 +31,24 @@ export const KINDS: readonly KindEntry[] = [
     label: words.kinds.retention,
     icon: Grid3x3,
     load: async () => (await import("./retention")).kind,
+  },
+  {
+    name: "stickiness",
+    label: words.kinds.stickiness,
+    icon: CalendarCheck,
+    load: async () => (await import("./stickiness")).kind,
+  },
+  {
+    name: "lifecycle",
+    label: words.kinds.lifecycle,
+    icon: ChartColumnStacked,
+    load: async () => (await import("./lifecycle")).kind,
+  },
+  {
+    name: "paths",
+    label: words.kinds.paths,
+    icon: Waypoints,
+    load: async () => (await import("./paths")).kind,
   },
 ];
 

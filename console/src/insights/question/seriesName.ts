@@ -1,6 +1,14 @@
 import { plainName } from "@/ui/properties";
 import { words } from "@/words/insightsQuestion";
-import type { Series } from "./model";
+import { letterOf, type Series } from "./model";
 
 export const nameOfSeries = ({ name, event }: Series): string =>
   name ?? (event === null ? words.allEvents : plainName(event));
+
+/** Return a name for each series; those that share one have their letters, too. */
+export function namesOfSeries(series: readonly Series[]): string[] {
+  const names = series.map(nameOfSeries);
+  return names.map((name, place) =>
+    names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} (${letterOf(place)})`,
+  );
+}

@@ -1,6 +1,7 @@
 import { Switch } from "@/ui/Field";
 import { SelectField } from "@/ui/Select";
 import { words } from "@/words/insightsRetention";
+import { CountedField } from "../CountedField";
 import type { FieldsProps } from "../kind";
 import { WholeField } from "../WholeField";
 import { INTERVALS_MAX, OCCURRENCES_MAX, optionsOf, TYPES, withOptions } from "./options";
@@ -12,6 +13,7 @@ export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
   return (
     <div className="flex min-w-0 flex-col gap-3">
       {question.series.length === 1 && <p className="text-ink-3 text-sm">{words.noReturning}</p>}
+      <CountedField question={question} onChange={onChange} errorAt={errorAt} />
       <SelectField
         label={words.type}
         value={options.type}

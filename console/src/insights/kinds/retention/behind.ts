@@ -37,6 +37,7 @@ export function behindRetention({ question, answer }: Asked, place: Place): Behi
     actors: { insight: "RETENTION", filters: filtersOf(answer.query), place },
     description: actorWords.number(name, formatNumber(count)),
     name,
+    ofGroups: question.groupTypeIndex !== undefined,
   };
 }
 

@@ -1,9 +1,8 @@
 import type { Answer } from "@/insights/answers";
 import { isObject } from "@/insights/question/reading";
 import { entriesOf } from "@/lib/trends";
-import { shifted } from "@/ui/ranges";
-import { fromLocal, toLocal } from "@/ui/zonedTime";
 import { words } from "@/words/insightsRetention";
+import { intervalAfter } from "../intervals";
 import type { Period } from "./query";
 
 /** A value of the breakdown as the server names it: of several properties a list. */
@@ -33,7 +32,7 @@ export function readCohorts({ results, zone, calculatedAt }: Answer, period: Per
     const begin = new Date(String(entry.date));
     const counts = countsOf(entry.values);
     const value = entry.breakdown_value as Value | undefined;
-    const isOpen = later(begin, last - row + 1, period, zone) > calculatedAt;
+    const isOpen = intervalAfter(begin, last - row + 1, period, zone) > calculatedAt;
     return {
       key: JSON.stringify([value ?? null, row]),
       value,
@@ -47,13 +46,6 @@ export function readCohorts({ results, zone, calculatedAt }: Answer, period: Per
 
 const countsOf = (values: unknown): number[] =>
   Array.isArray(values) ? values.map((one) => (isObject(one) ? Number(one.count) : 0)) : [];
-
-/** Return when an interval begins that is so many later than another. */
-function later(begin: Date, count: number, period: Period, zone: string): Date {
-  if (period === "hour") return new Date(begin.getTime() + count * 3_600_000);
-  const day = shifted(toLocal(begin, zone).slice(0, 10), count, period.charAt(0));
-  return fromLocal(`${day}T00:00`, zone) ?? begin;
-}
 
 /** The cohorts of one value of the breakdown, or all. */
 export interface Group {
