@@ -82,6 +82,7 @@ export const words = {
   comparedTo: (text: string) => `compared with ${distance(text)} earlier`,
   distance,
   dayBounds: "days such as 2026-05-14, and bounds such as -30d or -1mStart",
+  earlier: (name: string, text: string) => `${name} (${distance(text)} earlier)`,
   withoutTests: "without test accounts",
   noTests: "test accounts included",
   every: {

@@ -18,7 +18,7 @@ import { words } from "@/words/insightsTrends";
 import type { Asked, ResultProps } from "../kind";
 import { canOpen, placeOf } from "./behind";
 import { colorOf, colorsOf, seriesOfLines } from "./drawn";
-import { beginOf, daysOf, isPartial, type Line, readLines } from "./lines";
+import { beginOf, daysOf, isPartial, type Line, linesOf } from "./lines";
 import { type Display, isOfTotals, optionsOf } from "./options";
 import { nameOfLine, trendsTable } from "./table";
 
@@ -26,7 +26,7 @@ import { nameOfLine, trendsTable } from "./table";
 export function TrendsResult(props: ResultProps) {
   const { question, answer, isTile = false, onOpen } = props;
   const { display, formulas } = optionsOf(question);
-  const lines = useMemo(() => readLines(answer.results), [answer.results]);
+  const lines = useMemo(() => linesOf({ question, answer }), [question, answer]);
   const colors = useMemo(() => colorsOf(lines), [lines]);
   const open = (line: Line | undefined, index?: number) => {
     if (line !== undefined && canOpen(line))

@@ -6,7 +6,7 @@ import { formatNumber } from "@/words/format";
 import { words as actorWords } from "@/words/insights";
 import { words } from "@/words/insightsTrends";
 import type { Asked, Behind, Place } from "../kind";
-import { beginOf, type Line, readLines } from "./lines";
+import { beginOf, type Line, linesOf } from "./lines";
 import { nameOfLine } from "./table";
 
 /** Return where a number of a line stands. day: undefined for the whole period */
@@ -23,7 +23,7 @@ export const canOpen = (line: Line): boolean => !line.isFormula;
 
 export function behindTrend({ question, answer }: Asked, place: Place): Behind | null {
   const { day } = place;
-  const line = readLines(answer.results).find((one) => isAt(one, place));
+  const line = linesOf({ question, answer }).find((one) => isAt(one, place));
   if (line === undefined || !canOpen(line)) return null;
   const index = typeof day === "string" ? line.days.indexOf(day) : -1;
   const number = typeof day === "string" ? line.values[index] : line.total;

@@ -4,7 +4,7 @@ import { BREAKDOWNS_MAX, letterOf, type Question } from "@/insights/question/mod
 import { words } from "@/words/insightsTrends";
 import type { Asked, Kind, Uses } from "../kind";
 import { behindTrend } from "./behind";
-import { isOther, readLines } from "./lines";
+import { isOther, linesOf } from "./lines";
 import { canCompare, isOfTotals, optionsOf, readOptions, usualLimit } from "./options";
 import { readTrendsQuery, trendsQuery } from "./query";
 import { trendsSentence } from "./sentence";
@@ -62,6 +62,8 @@ function missing(question: Question): string | null {
 
 function note({ question, answer }: Asked): string | null {
   if (question.breakdowns.length === 0 || answer.beside.hasMore !== true) return null;
-  const values = readLines(answer.results).filter((line) => !line.isPrevious && line.order === 0);
+  const values = linesOf({ question, answer }).filter(
+    (line) => !line.isPrevious && line.order === 0,
+  );
   return words.shownOthers(values.filter(({ value }) => !isOther(value)).length);
 }

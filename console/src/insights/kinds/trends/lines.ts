@@ -1,3 +1,4 @@
+import type { Asked } from "@/insights/kinds/kind";
 import { entriesOf } from "@/lib/trends";
 import { fromLocal } from "@/ui/zonedTime";
 import { words } from "@/words/insightsTrends";
@@ -15,6 +16,8 @@ export interface Line {
   isFormula: boolean;
   value: Value | undefined;
   isPrevious: boolean;
+  /** How much earlier the period before is, such as `-1m`; true if it is the one just before. */
+  compare: true | string;
   /** Beginnings of its intervals, such as `2026-05-14` or `2026-05-14 14:00:00`. */
   days: readonly string[];
   values: readonly number[];
@@ -24,8 +27,11 @@ export interface Line {
   unfinished: number;
 }
 
+export const linesOf = ({ question, answer }: Asked): Line[] =>
+  readLines(answer.results, question.compare);
+
 /** Return the lines of an answer, whose entries the schema leaves open. */
-export function readLines(results: unknown): Line[] {
+export function readLines(results: unknown, compare: true | string = true): Line[] {
   let formulas = -1;
   return entriesOf(results).map((entry) => {
     const action = entry.action as { order?: number } | null;
@@ -40,6 +46,7 @@ export function readLines(results: unknown): Line[] {
       isFormula: action === null,
       value,
       isPrevious,
+      compare,
       days: texts(entry.days),
       values: numbers(entry.data),
       total: typeof entry.aggregated_value === "number" ? entry.aggregated_value : undefined,

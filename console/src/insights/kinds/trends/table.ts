@@ -1,17 +1,20 @@
 import { type FigureData, intervalName } from "@/charts";
 import { words as chartWords } from "@/words/charts";
 import { words as rangeWords } from "@/words/dateRange";
+import { words as questionWords } from "@/words/insightsQuestion";
 import { words } from "@/words/insightsTrends";
 import type { Asked } from "../kind";
-import { beginOf, daysOf, isPartial, type Line, readLines } from "./lines";
+import { beginOf, daysOf, isPartial, type Line, linesOf } from "./lines";
 import { isOfTotals, optionsOf } from "./options";
 
-export const nameOfLine = ({ name, isPrevious }: Line): string =>
-  isPrevious ? rangeWords.previous(name) : name;
+export function nameOfLine({ name, isPrevious, compare }: Line): string {
+  if (!isPrevious) return name;
+  return compare === true ? rangeWords.previous(name) : questionWords.earlier(name, compare);
+}
 
 /** The numbers of a trend: a row for each interval, or one for each series where there are none. */
 export function trendsTable({ question, answer }: Asked): FigureData {
-  const lines = readLines(answer.results);
+  const lines = linesOf({ question, answer });
   if (isOfTotals(optionsOf(question).display))
     return {
       columns: [words.name, words.total],
