@@ -60,10 +60,10 @@ def choose(device: InputDevice, field: Locator, option: str) -> None:
     device.console.press("Enter")
 
 
-def choose_next(device: InputDevice, text: str, option: str = "") -> None:
-    """Choose in the field that has got the focus."""
+def choose_next(device: InputDevice, field: str, text: str, option: str = "") -> None:
+    """Choose in a field that gets the focus by itself."""
     page = device.console.page
-    page.locator("input[role=combobox]:focus").wait_for()
+    expect(page.get_by_role("combobox", name=field, exact=True)).to_be_focused()
     page.keyboard.type(text)
     page.locator("[role=option]", has_text=option or text).first.wait_for()
     device.console.press("Enter")
@@ -91,7 +91,7 @@ def test_sign_ups_by_source_are_compared_with_the_month_before(
     with new_insight(device, project, "Trends"):
         choose(device, page.get_by_role("combobox", name="Add series"), "signed up")
         device.act(page.get_by_role("button", name="Add breakdown"))
-        choose_next(device, "utm_source", "UTM source")
+        choose_next(device, "Property", "utm_source", "UTM source")
         choose(device, page.get_by_role("combobox", name="Interval"), "by week")
         choose(device, page.get_by_role("combobox", name="Comparison"), "with a month earlier")
         expect(sentence(device.console)).to_contain_text("broken down by UTM source")
@@ -126,7 +126,7 @@ def test_whether_a_feature_brings_people_back_is_asked(
     with new_insight(device, project, "Retention"):
         choose(device, page.get_by_role("combobox", name="Add event"), "exported")
         device.act(page.get_by_role("button", name="Add returning event"))
-        choose_next(device, "viewed")
+        choose_next(device, "Add returning event", "viewed")
         expect(sentence(device.console)).to_contain_text(
             "How many persons did exported, per day, and how many of them did viewed"
         )
