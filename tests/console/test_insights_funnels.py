@@ -27,6 +27,7 @@ from tests.console.funnel_shop import (
     without_help,
 )
 from tests.console.input_devices import InputDevice, Keyboard, Pointer, replace_text
+from tests.console.insight_page import chart, drawer, sentence
 from tests.console.project import Json, Project
 from tests.console.screen import Console
 
@@ -53,22 +54,10 @@ def result(console: Console) -> Locator:
     return console.page.get_by_role("region", name="Result")
 
 
-def chart(console: Console) -> Locator:
-    return result(console).get_by_role("slider")
-
-
-def sentence(console: Console) -> Locator:
-    return console.page.get_by_role("note", name="The question as a sentence")
-
-
 def csv_of(console: Console) -> list[dict[str, str]]:
     with console.page.expect_download() as download:
         result(console).get_by_role("button", name="Download as CSV").click()
     return list(csv.DictReader(Path(download.value.path()).read_text("utf-8-sig").splitlines()))
-
-
-def drawer(console: Console, of: str = "Persons") -> Locator:
-    return console.page.get_by_role("dialog", name=f"{of} behind this number")
 
 
 def expect_people(console: Console, names: set[str]) -> None:
@@ -271,7 +260,7 @@ def test_what_goes_with_converting_is_asked_when_it_is_opened(
 def test_a_funnel_of_groups_opens_its_groups(console: Console, shop: Project) -> None:
     console.open(funnel(shop))
     page = console.page
-    console.choose(page.get_by_role("combobox", name="counting"), "company groups")
+    console.choose(page.get_by_role("combobox", name="Counted"), "company groups")
 
     expect(sentence(console)).to_contain_text("Of the company groups who did seen")
     console.settle()

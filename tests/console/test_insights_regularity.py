@@ -4,14 +4,14 @@ import re
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from tests.console.captured_days import CapturedDays
 from tests.console.hostile import MARKUP
 from tests.console.inert_values import expect_only_text
+from tests.console.insight_page import chart, insight, rows_of, sentence
 from tests.console.project import Project
 from tests.console.screen import Console, narrow, zoomed
-from tests.console.test_insights_trends import insight, rows_of, sentence
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -28,10 +28,6 @@ VISITS: Final = CapturedDays(
     }
 )
 PERIOD: Final = {"from": f"-{DAYS - 1}d"}
-
-
-def chart(console: Console) -> Locator:
-    return console.page.get_by_role("region", name="Result").get_by_role("slider")
 
 
 def expect_persons(console: Console, count: int, description: str) -> None:

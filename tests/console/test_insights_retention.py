@@ -9,9 +9,9 @@ from playwright.sync_api import Locator, expect
 from tests.console.captured_days import CapturedDays
 from tests.console.hostile import MARKUP
 from tests.console.inert_values import expect_only_text
+from tests.console.insight_page import insight, rows_of, sentence
 from tests.console.project import Project
 from tests.console.screen import Console, narrow, zoomed
-from tests.console.test_insights_trends import insight, rows_of, sentence
 
 pytestmark = pytest.mark.long("drives Chromium")
 

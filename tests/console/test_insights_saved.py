@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.console.insight_page import insight, sentence
 from tests.console.project import Json, Project
 from tests.console.screen import Console
-from tests.console.test_insights_trends import insight, sentence
 
 pytestmark = pytest.mark.long("drives Chromium")
 

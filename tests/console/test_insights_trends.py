@@ -1,40 +1,18 @@
 """Trends in the console: what is asked, and the numbers, which every view of them shows alike."""
 
-import csv
 import json
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
+from tests.console.insight_page import chart, insight, numbers, rows_of, sentence
 from tests.console.project import Project, has
 from tests.console.screen import Console
 
 pytestmark = pytest.mark.long("drives Chromium")
-
-
-def insight(project: Project, **question: object) -> str:
-    """Return the path of a question, whose parts stand in the address as JSON."""
-    texts = {
-        name: part if isinstance(part, str) else json.dumps(part) for name, part in question.items()
-    }
-    return project.at(f"insights/new?{'&'.join(f'{k}={quote(v)}' for k, v in texts.items())}")
-
-
-def chart(console: Console) -> Locator:
-    return console.page.get_by_role("region", name="Result").get_by_role("slider")
-
-
-def sentence(console: Console) -> Locator:
-    return console.page.get_by_role("note", name="The question as a sentence")
-
-
-def rows_of(file: Path) -> list[list[str]]:
-    return list(csv.reader(file.read_text(encoding="utf-8-sig").splitlines()))
 
 
 def test_a_trend_is_asked_by_keys_and_all_that_shows_its_numbers_agrees(
@@ -126,16 +104,6 @@ def test_what_an_address_has_without_a_meaning_is_said(console: Console, project
     expect(problems.filter(has_text="interval")).to_contain_text('"year"')
     expect(problems.filter(has_text="of cannot")).to_contain_text('"x"')
     expect(sentence(console)).to_contain_text("How often paid happened, per day")
-
-
-def numbers(console: Console) -> list[list[str]]:
-    """Return the rows of the table below the chart, each with its name."""
-    table = console.page.get_by_role("region", name="Numbers")
-    expect(table).to_be_visible()
-    return [
-        row.get_by_role("rowheader").all_inner_texts() + row.get_by_role("cell").all_inner_texts()
-        for row in table.get_by_role("row").all()[1:]
-    ]
 
 
 def test_every_chart_of_a_breakdown_shows_the_same_numbers(

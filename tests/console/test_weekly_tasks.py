@@ -10,14 +10,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.console import test_insights_paths as paths
 from tests.console import test_insights_retention as retention
 from tests.console.captured_days import CapturedDays
 from tests.console.conftest import Visit
 from tests.console.input_devices import InputDevice, Keyboard, Pointer
+from tests.console.insight_page import chart, insight, numbers, sentence
 from tests.console.installation import Installation
 from tests.console.project import Json, Project
 from tests.console.screen import Console
-from tests.console.test_insights_trends import chart, insight, numbers, sentence
 
 pytestmark = pytest.mark.long("drives Chromium")
 
@@ -137,6 +138,28 @@ def test_whether_a_feature_brings_people_back_is_asked(
         for size, *counts in returned
         if size
     ]
+
+
+def test_what_is_on_the_way_between_two_pages_is_asked(
+    device: InputDevice, project: Project
+) -> None:
+    paths.capture(project, paths.VISITS)
+    page, site = device.console.page, paths.SITE
+
+    with new_insight(device, project, "Paths"):
+        for field, address in (("Start at", f"{site}/"), ("End at", f"{site}/paid")):
+            device.type(page.get_by_role("combobox", name=field), address)
+            device.console.press("Enter")
+        expect(sentence(device.console)).to_contain_text(f"from {site}/ to {site}/paid")
+
+    between = [
+        (who, path[steps.index("") : steps.index("/paid") + 1])
+        for who, path in paths.paths(paths.VISITS)
+        for steps in [[step for _, step in path]]
+        if "" in steps and "/paid" in steps[steps.index("") :]
+    ]
+    assert between
+    assert paths.csv_of(device.console) == paths.table_of(between)
 
 
 def test_an_answer_is_sent_to_a_colleague(

@@ -1,8 +1,8 @@
-import { useGroupTypes } from "@/filters";
 import type { Question } from "@/insights/question/model";
 import { Field } from "@/ui/Field";
 import { type Option, Select } from "@/ui/Select";
 import { words } from "@/words/insightsFunnels";
+import { CountedField } from "../CountedField";
 import type { FieldsProps } from "../kind";
 import { ExclusionList } from "./ExclusionList";
 import {
@@ -59,7 +59,7 @@ export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
           />
           <span className="py-1.5 text-ink-2">{words.ofFirstStep}</span>
         </div>
-        <Counted question={question} onChange={onChange} />
+        <CountedField question={question} onChange={onChange} errorAt={errorAt} />
         {error && <p className="text-bad text-sm">{error}</p>}
       </fieldset>
       {question.breakdowns.length > 0 && options.visualization !== "time_to_convert" && (
@@ -82,29 +82,6 @@ export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
         </Field>
       )}
     </>
-  );
-}
-
-function Counted({ question, onChange }: Pick<FieldsProps, "question" | "onChange">) {
-  const types = useGroupTypes();
-  const { groupTypeIndex, ...others } = question;
-  if (types.length === 0 && groupTypeIndex === undefined) return null;
-  const known = types.length > 0 ? types : Array.from({ length: 5 }, (_, place) => String(place));
-  return (
-    <div className="flex min-w-0 items-center gap-1.5">
-      <span className="shrink-0 text-ink-2">{words.counts}</span>
-      <Select
-        aria-label={words.counts}
-        value={groupTypeIndex === undefined ? "persons" : String(groupTypeIndex)}
-        options={[
-          { value: "persons", label: words.countsPerson },
-          ...known.map((type, place) => ({ value: String(place), label: words.countsGroup(type) })),
-        ]}
-        onChange={(value) =>
-          onChange(value === "persons" ? others : { ...others, groupTypeIndex: Number(value) })
-        }
-      />
-    </div>
   );
 }
 
