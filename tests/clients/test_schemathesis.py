@@ -95,5 +95,6 @@ def test_every_request_is_answered_as_described(
     assert done.returncode == 0, done.stdout + done.stderr
     selected = re.search(r"(\d+) selected / (\d+) total", done.stdout)
     assert selected
-    assert int(selected[2]) - int(selected[1]) == 4  # the streams, and the deletion of the project
+    # The streams, and the deletion, export and import of the project.
+    assert int(selected[2]) - int(selected[1]) == 6
     assert "request_failed" not in running.log_path.read_text()
