@@ -179,7 +179,7 @@ function moveFocus(event: KeyboardEvent<HTMLElement>): void {
       ?.focus();
     return;
   }
-  const column = rows[row]?.findIndex((one) => one === document.activeElement) ?? 0;
+  const column = rows[row]?.indexOf(document.activeElement as HTMLButtonElement) ?? 0;
   for (let at = 1; at < rows.length + (rows[0]?.length ?? 0); at += 1) {
     const next = rows[row + step[0] * at]?.[column + step[1] * at];
     if (next) {

@@ -20,7 +20,8 @@ export const words = {
   search: "Search by name, description or tag",
   generated: "Show those of flags",
   none: "No dashboards yet",
-  noneHint: "A dashboard shows insights side by side. Begin with an empty one, and add insights to it.",
+  noneHint:
+    "A dashboard shows insights side by side. Begin with an empty one, and add insights to it.",
   noMatch: "No dashboard matches.",
   deletedTitle: "Deleted dashboards",
   deletedHint: "They can be restored.",
