@@ -30,8 +30,15 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // What every screen needs is one file: of each combination of screens that share a module
-        // the bundler makes one, and a first visit asked for thirty before it showed anything.
-        codeSplitting: { groups: [{ name: "shell", tags: ["$initial"] }] },
+        // the bundler makes one, and a first visit asked for thirty before it showed anything. So
+        // icons and small modules that many screens share are two files more.
+        codeSplitting: {
+          groups: [
+            { name: "shell", tags: ["$initial"], priority: 2 },
+            { name: "icons", test: /lucide-react/, minShareCount: 3 },
+            { name: "common", test: /\/src\//, minShareCount: 18, maxModuleSize: 3_000 },
+          ],
+        },
       },
     },
   },

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { useSettled } from "@/lib/hooks";
+import { useSettled, useWritten } from "@/lib/hooks";
 import type { Given } from "@/lib/searchParams";
 import { type QuestionSearch, readQuestion, writeQuestion } from "./question/address";
 import type { Question } from "./question/model";
@@ -20,22 +20,15 @@ export function useQuestion(
 ) {
   const { question: found, problems } = readQuestion(search, others);
   const address = textOf(found);
-  const [seen, setSeen] = useState(address);
-  const [written, setWritten] = useState(address);
+  const written = useWritten(address);
   const [question, setQuestion] = useState(found);
-  if (address !== seen) {
-    setSeen(address);
-    // Changed from elsewhere: by "back", or a link.
-    if (address !== written) {
-      setWritten(address);
-      setQuestion(found);
-    }
-  }
+  if (written.isForeign) setQuestion(found);
   const settled = useSettled(question, SETTLED_MS);
+  const { last, add } = written;
   useEffect(() => {
-    if (settled !== question || textOf(settled) === written) return;
-    setWritten(textOf(settled));
+    if (settled !== question || textOf(settled) === last) return;
+    add(textOf(settled));
     onSettled(writeQuestion(settled));
-  }, [settled, question, written, onSettled]);
+  }, [settled, question, last, add, onSettled]);
   return { question, settled, problems, setQuestion };
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 
 /** The value once it has not changed for so long. */
 export function useSettled<T>(value: T, delayMs = 300): T {
@@ -29,23 +29,43 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
+/** What a screen wrote to a place outside of it, such as the address, where it arrives later: the
+ * screen may have changed meanwhile, and must not take back an older state.
+ *
+ * given: what is there now
+ */
+export function useWritten(given: string) {
+  const [own, setOwn] = useState<readonly string[]>([given]);
+  const [seen, setSeen] = useState(given);
+  const place = own.indexOf(given);
+  const isForeign = given !== seen && place < 0;
+  if (given !== seen) {
+    setSeen(given);
+    setOwn(isForeign ? [given] : own.slice(place));
+  }
+  const add = useCallback((text: string) => setOwn((all) => [...all, text]), []);
+  return {
+    /** Whether it has just been changed from elsewhere: by "back", or a link. */
+    isForeign,
+    /** What was written last. */
+    last: own.at(-1),
+    add,
+  };
+}
+
 /** A text that is kept elsewhere, such as in the address: shown as it is typed, and told once it has
  * not changed for a moment. */
 export function useTyped(given: string, onSettled: (text: string) => void) {
   const [text, setText] = useState(given);
-  const [known, setKnown] = useState(given);
+  const { isForeign, last, add } = useWritten(given);
+  if (isForeign) setText(given);
   const settled = useSettled(text);
-  if (given !== known) {
-    // Changed from elsewhere: by "back", or a link.
-    setKnown(given);
-    setText(given);
-  }
   useEffect(() => {
-    if (settled === text && settled !== known) {
-      setKnown(settled);
+    if (settled === text && settled !== last) {
+      add(settled);
       onSettled(settled);
     }
-  }, [settled, known, text, onSettled]);
+  }, [settled, last, text, add, onSettled]);
   return [text, setText] as const;
 }
 
