@@ -53,6 +53,14 @@ test("a question is the same after a way through the address, and through the AP
   }
 });
 
+test("a breakdown that is still to be chosen stays in the address", () => {
+  for (const type of ["event", "cohort"] as const) {
+    const question: Question = { ...FIRST, breakdowns: [{ type, property: "" }] };
+    const search = JSON.parse(JSON.stringify(writeQuestion(question)));
+    assert.deepEqual(readQuestion(search), { question, problems: [] });
+  }
+});
+
 test("an address without parameters is the first question, and all time has a name", () => {
   assert.deepEqual(readQuestion({}), { question: FIRST, problems: [] });
   const { dates } = readQuestion({ ...writeQuestion({ ...FIRST, dates: {} }) }).question;

@@ -106,7 +106,9 @@ export function readBreakdown(reading: Reading, place: string, given: unknown): 
   reading.known(place, given, [...BREAKDOWN_NAMES, "normalize_url"]);
   const at = (name: string) => joined(place, name);
   if (given.normalize_url === true) reading.refuse(at("normalize_url"), true);
-  const property = reading.text(at("property"), given.property ?? given.value);
+  const named = given.property ?? given.value;
+  // One that is still to be chosen stays in the address, like conditions without a value.
+  const property = named === "" ? "" : reading.text(at("property"), named);
   if (property === undefined) return null;
   return present<Breakdown>({
     type: reading.choice(at("type"), given.type, BREAKDOWN_TYPES) ?? "event",
@@ -123,7 +125,7 @@ export function readBreakdown(reading: Reading, place: string, given: unknown): 
 
 export const writeBreakdown = ({ type, property, groupTypeIndex, bins }: Breakdown): Given =>
   present<Given>({
-    property: type === "cohort" && property !== "all" ? Number(property) : property,
+    property: type === "cohort" && /^\d+$/.test(property) ? Number(property) : property,
     type,
     group_type_index: type === "group" ? (groupTypeIndex ?? 0) : undefined,
     histogram_bin_count: type === "cohort" ? undefined : bins,
