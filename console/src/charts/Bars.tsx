@@ -10,7 +10,7 @@ import { useCursor } from "./useCursor";
 import { useWidth } from "./useWidth";
 
 export interface BarsProps extends Omit<TimeSeriesProps, "threshold" | "isStacked"> {
-  /** Side by side, in place of upon each other. */
+  /** Side by side instead of stacked. */
   isGrouped?: boolean;
 }
 

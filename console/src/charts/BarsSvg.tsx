@@ -10,7 +10,7 @@ interface Props {
   interval: Interval;
   zone: string | undefined;
   isPartial: boolean;
-  /** Side by side, in place of upon each other. */
+  /** Side by side instead of stacked. */
   isGrouped: boolean;
   width: number;
   height: number;
@@ -124,8 +124,8 @@ export function BarsSvg(props: Props) {
   );
 }
 
-/** Return how many bars stand side by side, and in which a series lies: the previous period before the
- * one that it is compared with, or each series in its own. */
+/** Return the number of bars side by side and which one a series belongs to: with a comparison, the
+ * previous period comes first; otherwise each series has its own. */
 function columnsOf(series: readonly Series[], isGrouped: boolean) {
   if (isGrouped) return { columns: Math.max(1, series.length), columnOf: (place: number) => place };
   const isCompared = series.some(({ isPrevious }) => isPrevious);

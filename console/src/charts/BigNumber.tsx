@@ -2,7 +2,7 @@ import { words } from "@/words/charts";
 import { formatNumber, formatShare } from "@/words/format";
 import { TotalsFigure, type TotalsProps } from "./Totals";
 
-/** Numbers in large type; beside each, the change from the period before if that is known. */
+/** Numbers in large type, each with its change from the previous period if known. */
 export function BigNumber(props: TotalsProps) {
   const { totals, onOpen, format = formatNumber } = props;
   const current = totals.flatMap((one, place) => (one.isPrevious ? [] : [{ one, place }]));

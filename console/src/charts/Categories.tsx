@@ -11,13 +11,13 @@ import { useWidth } from "./useWidth";
 
 export interface CategoriesProps extends Pick<FigureProps, "caption" | "fileName" | "note"> {
   categories: readonly Category[];
-  /** Values below zero are drawn below it. */
+  /** Values may be negative; those bars point down. */
   series: readonly Series[];
-  /** Lines, layers on each other, or bars side by side. */
+  /** Lines, stacked bars, or bars side by side. */
   form: Form;
   /** The same numbers as a table. */
   data: FigureData;
-  /** Whether the last category is not over. */
+  /** Whether the last category is still in progress. */
   isPartial?: boolean;
   format?: (value: number) => string;
   onOpen?: (index: number, series: Series) => void;
@@ -26,7 +26,7 @@ export interface CategoriesProps extends Pick<FigureProps, "caption" | "fileName
 
 const HEIGHT = 300;
 
-/** Series over things in an order that are not times, or with values below zero. */
+/** Series over ordered categories other than times, or with negative values. */
 export function Categories(props: CategoriesProps) {
   const { categories, series, form, onOpen, format = formatNumber, height = HEIGHT } = props;
   const id = useId();

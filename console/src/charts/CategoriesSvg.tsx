@@ -4,16 +4,16 @@ import { ticksBetween } from "./scale";
 import { markOf, type Series } from "./series";
 
 export interface Category {
-  /** What it is called where there is room, and aloud. */
+  /** The full name, also used by screen readers. */
   name: string;
-  /** What it is called on the axis. */
+  /** The short name on the axis. */
   short: string;
 }
 
 export type Form = "lines" | "stacked" | "grouped";
 
 interface Props {
-  /** Unique on the page: patterns are named by it. */
+  /** Unique on the page, because it names the SVG patterns. */
   id: string;
   categories: readonly Category[];
   series: readonly Series[];
@@ -38,7 +38,7 @@ interface Frame {
   yOf: (value: number) => number;
 }
 
-/** The drawing; what it says stands in the slider around it, and in the table. */
+/** The drawing. The slider around it and the table make it accessible. */
 export function CategoriesSvg(props: Props) {
   const { categories, series, width, height, cursor, form } = props;
   const [least, most] = form === "stacked" ? stackedRange(props) : ownRange(series);
@@ -180,7 +180,7 @@ function Lines({ series, categories, isPartial, frame }: Framed) {
   });
 }
 
-// With more lines than these, points only hide them.
+// Beyond this many lines, points only clutter the chart.
 const MANY = 6;
 
 interface Bar {
@@ -235,7 +235,7 @@ function Column(props: Framed & { index: number }) {
 const barWidth = (room: number): number =>
   Math.min(BAR_MAX, Math.max(1, room - Math.min(4, room * 0.2)));
 
-/** Values above zero upwards from it, those below downwards. */
+/** Positive values stack upwards from zero, negative ones downwards. */
 function stackedBars({ series, index, frame }: Framed & { index: number }): Bar[] {
   const width = barWidth(frame.step);
   const x = frame.left + index * frame.step + (frame.step - width) / 2;

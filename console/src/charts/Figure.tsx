@@ -25,9 +25,9 @@ export interface FigureProps {
   data: FigureData;
   /** The file name without extension; without it no download is offered. */
   fileName?: string;
-  /** Opens what is behind a number of the table. */
+  /** Opens the persons or groups behind a number in the table. */
   onOpenNumber?: ((row: number, column: number) => void) | undefined;
-  /** Whether the numbers of a column open; by default all do. */
+  /** Whether a column's numbers can be opened; all can by default. */
   canOpenColumn?: ((column: number) => boolean) | undefined;
   /** Elements beside the buttons. */
   actions?: ReactNode;
@@ -110,7 +110,7 @@ export function Figure(props: FigureProps) {
 interface NumbersTableProps {
   caption: string;
   data: FigureData;
-  /** Opens what is behind a number. */
+  /** Opens the persons or groups behind a number. */
   onOpen?: ((row: number, column: number) => void) | undefined;
   canOpenColumn?: FigureProps["canOpenColumn"];
 }
@@ -163,7 +163,7 @@ const STEPS: Readonly<Record<string, readonly [rows: number, columns: number]>> 
   ArrowRight: [0, 1],
 };
 
-/** The arrow keys move the focus among the numbers that open, over those that do not. */
+/** Arrow keys move between the numbers that can be opened and skip the rest. */
 function moveFocus(event: KeyboardEvent<HTMLElement>): void {
   const step = STEPS[event.key];
   if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -220,7 +220,7 @@ function FigureRow({
           value !== 0 ? (
             <button
               type="button"
-              // The table is one stop of Tab: the arrow keys lead to its numbers.
+              // The table is a single tab stop; arrow keys move between its numbers.
               tabIndex={-1}
               className="rounded px-1 text-accent-text hover:underline"
               onClick={() => onOpen(place + 1)}

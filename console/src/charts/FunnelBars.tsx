@@ -6,7 +6,7 @@ import { colorsByValue } from "./palette";
 import { useCursor } from "./useCursor";
 import { useWidth } from "./useWidth";
 
-/** One value of the breakdown; without a breakdown there is one without a name. */
+/** One breakdown value, or a single unnamed entry without a breakdown. */
 export interface FunnelValue {
   key: string;
   name: string | undefined;
@@ -14,10 +14,10 @@ export interface FunnelValue {
   counts: readonly number[];
 }
 
-/** Those who reached a step, or who reached the one before and not this one. */
+/** The people who reached a step, or who dropped out just before it. */
 export interface FunnelPart {
   value: number;
-  /** From 0. */
+  /** Zero-based. */
   step: number;
   isDropped: boolean;
 }
@@ -27,15 +27,15 @@ export interface FunnelBarsProps
     FigureProps,
     "caption" | "data" | "fileName" | "actions" | "note" | "onOpenNumber" | "canOpenColumn"
   > {
-  /** Names of the steps, with what stands below them. */
+  /** Step names, with the text below them. */
   steps: readonly { name: string; notes: readonly string[] }[];
   values: readonly FunnelValue[];
-  /** Bars are shares of the first step, or of the step before. */
+  /** Whether bars show the share of the first step or of the previous one. */
   reference: "total" | "previous";
-  /** Whether the steps stand below one another; they do so where there is little room, too. */
+  /** Whether steps are stacked vertically. Narrow screens always stack them. */
   isStacked?: boolean;
   height?: number;
-  /** The part in words. */
+  /** The text that describes a part. */
   textOf: (part: FunnelPart) => string;
   onOpen?: (part: FunnelPart) => void;
 }
@@ -45,7 +45,7 @@ const STEP_WIDTH = 104;
 const BAR_WIDTH = 12;
 const MARKS = [100, 75, 50, 25, 0];
 
-/** Bars of how many go from step to step: those who dropped out are hatched above those who went on. */
+/** Bars showing conversion from step to step, with drop-off hatched on top. */
 export function FunnelBars(props: FunnelBarsProps) {
   const { steps, values, onOpen, textOf } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -103,7 +103,7 @@ export function FunnelBars(props: FunnelBarsProps) {
   );
 }
 
-/** In the order of the cursor: of the first step nobody drops out. */
+/** Parts in keyboard order. The first step has no drop-off. */
 function partsOf(steps: number): Omit<FunnelPart, "value">[] {
   return Array.from({ length: steps }, (_, step) => [
     ...(step === 0 ? [] : [{ step, isDropped: true }]),
@@ -265,7 +265,7 @@ function Bar(props: LookProps & { step: number; value: number; isUpright: boolea
   );
 }
 
-/** Values have colours of their own, whatever else is shown. */
+/** Each breakdown value keeps its colour, whichever others are shown. */
 export function colorOf(values: readonly FunnelValue[], one: FunnelValue): string {
   const names = values.flatMap(({ name }) => name ?? []);
   const color = one.name === undefined ? 2 : (colorsByValue(names).get(one.name) ?? 2);
@@ -278,7 +278,7 @@ const hatched = (color: string): string => {
   return `repeating-linear-gradient(135deg, ${line} 0 1.5px, ${light} 1.5px 6px)`;
 };
 
-/** Return the two parts of a bar, 0 to 100. */
+/** Return the heights of a bar's two parts, 0 to 100. */
 function sharesOf(
   counts: readonly number[],
   step: number,

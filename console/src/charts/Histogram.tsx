@@ -8,11 +8,11 @@ import { useCursor } from "./useCursor";
 import { useWidth } from "./useWidth";
 
 export interface HistogramBin {
-  /** Where it begins. */
+  /** Lower bound. */
   from: number;
-  /** What it counts, in full. */
+  /** Full description of what is counted. */
   name: string;
-  /** Where it begins, in words, below the axis. */
+  /** The lower bound as shown below the axis. */
   label: string;
   value: number;
 }
@@ -27,7 +27,7 @@ const HEIGHT = 240;
 const EDGE = { left: 40, right: 8, top: 18, bottom: 22 };
 const LABEL_WIDTH = 72;
 
-/** Bars of how many lie in each of some ranges, side by side. */
+/** A histogram: one bar per range, next to each other. */
 export function Histogram({ bins, height = HEIGHT, ...figure }: HistogramProps) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -99,7 +99,7 @@ function Drawn({ bins, width, height, chosen, onPoint }: DrawnProps) {
       ))}
       {bins.map((bin, index) => {
         const x = EDGE.left + index * step;
-        // Every value above 0 is visible, however small.
+        // Keep every value above 0 visible, however small.
         const top = bin.value > 0 ? Math.min(topOf(bin.value), bottom - 1) : bottom;
         return (
           <g key={bin.from} opacity={chosen === null || chosen === index ? 1 : 0.55}>

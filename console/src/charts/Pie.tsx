@@ -6,7 +6,7 @@ import { TotalRow, TotalsFigure, type TotalsProps } from "./Totals";
 const RADIUS = 90;
 const HOLE = 52;
 
-/** Shares of a whole, as a ring and as a list. */
+/** Shares of a whole as a ring chart and a list. */
 export function Pie(props: TotalsProps) {
   const { totals, onOpen, format = formatNumber } = props;
   const whole = totals.reduce((sum, { value }) => sum + Math.max(0, value), 0);
@@ -56,7 +56,8 @@ export function Pie(props: TotalsProps) {
   );
 }
 
-/** The part of the ring between two shares. A whole ring has no two ends, and so ends just before. */
+/** Return the arc between two shares. A full circle stops just short, because an arc cannot end
+ * where it starts. */
 function arcPath(start: number, end: number): string {
   const until = Math.min(end, start + 0.9999);
   const at = (share: number, radius: number) => {

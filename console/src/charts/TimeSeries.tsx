@@ -9,7 +9,7 @@ import { useCursor } from "./useCursor";
 
 export interface TimeSeriesProps
   extends Pick<FigureProps, "caption" | "fileName" | "actions" | "note">,
-    // In place of the values of the series.
+    // Replaces the values of the series.
     Partial<Pick<FigureProps, "data" | "onOpenNumber" | "canOpenColumn">> {
   /** Beginnings of the intervals, in order. */
   times: readonly Date[];
@@ -24,7 +24,7 @@ export interface TimeSeriesProps
   onOpen?: (point: Point) => void;
   /** A level to compare with, such as the limit of a rollback. */
   threshold?: { name: string; value: number };
-  /** Areas upon each other, in place of lines. */
+  /** Stacked areas instead of lines. */
   isStacked?: boolean;
   height?: number;
 }

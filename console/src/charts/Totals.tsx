@@ -3,7 +3,7 @@ import { formatNumber } from "@/words/format";
 import { Figure, type FigureProps } from "./Figure";
 import { fillOf, markOf, type Series } from "./series";
 
-/** A number of a whole period. */
+/** A total over the whole period. */
 export interface Total extends Omit<Series, "values"> {
   value: number;
 }
@@ -15,7 +15,7 @@ export interface TotalsProps
   format?: (value: number) => string;
 }
 
-/** The figure of numbers of a whole period, with them as a table. */
+/** A figure of totals over the whole period, with its data as a table. */
 export function TotalsFigure(props: TotalsProps & { children: React.ReactNode }) {
   const { totals, onOpen } = props;
   return (
@@ -39,7 +39,7 @@ export function TotalsFigure(props: TotalsProps & { children: React.ReactNode })
   );
 }
 
-/** Bars of whole periods, one below the other. */
+/** Horizontal bars, one per total. */
 export function TotalBars(props: TotalsProps) {
   const most = Math.max(0, ...props.totals.map(({ value }) => value));
   return (

@@ -12,11 +12,11 @@ const RADIUS = 26;
 const STEP = 30;
 
 interface WorldMapProps extends Omit<TotalsProps, "totals"> {
-  /** Named by the codes of their countries. */
+  /** Named by country code. */
   totals: readonly Total[];
 }
 
-/** Circles where the countries lie, as large as their numbers, and the countries as a list. */
+/** A circle on each country, sized by its number, plus a list of the countries. */
 export function WorldMap(props: WorldMapProps) {
   const { onOpen, format = formatNumber } = props;
   const most = Math.max(0, ...props.totals.map(({ value }) => value));
@@ -68,7 +68,7 @@ const across = (east: number): number => ((east + 180) / 360) * WIDTH;
 const down = (north: number): number => ((NORTH - north) / (NORTH - SOUTH)) * HEIGHT;
 const at = ({ north, east }: Middle) => ({ cx: across(east), cy: down(north) });
 
-/** Degrees, as there are no coasts to be guided by. */
+/** Latitude and longitude lines, because the map has no coastlines. */
 function Grid() {
   const easts = Array.from({ length: 360 / STEP - 1 }, (_, place) => STEP * (place + 1) - 180);
   const norths = [-30, 0, 30, 60];

@@ -1,4 +1,4 @@
-/** The middle of each country, as ISO code, degrees north and degrees east. */
+/** The centre of each country: ISO code, latitude, longitude. */
 const MIDDLES =
   "AD43,2 AE24,54 AF34,66 AL41,20 AM40,45 AO-12,18 AR-35,-65 AT47,14 AU-25,134 AZ40,48 BA44,18 " +
   "BB13,-59 BD24,90 BE51,5 BF12,-2 BG43,25 BH26,51 BI-3,30 BJ10,2 BN5,115 BO-17,-65 BR-10,-53 " +
@@ -30,5 +30,5 @@ const BY_CODE: ReadonlyMap<string, Middle> = new Map(
   }),
 );
 
-/** Return where a country lies, by its code of two letters; undefined for other texts. */
+/** Return the location of a country by its two-letter code, or undefined for anything else. */
 export const middleOf = (code: string): Middle | undefined => BY_CODE.get(code.toUpperCase());

@@ -10,7 +10,7 @@ export interface PlotData {
   zone: string | undefined;
   isPartial: boolean;
   threshold: { name: string; value: number } | undefined;
-  /** Each line is the sum of its values and those before, with the area between two filled. */
+  /** Each line adds its values to those of the lines before it, with the area between filled. */
   isStacked: boolean;
   height: number;
 }
@@ -22,7 +22,8 @@ const POINT_SIZE = 6;
 const AXIS_WIDTH = 52;
 const LABELS_HEIGHT = 28;
 
-/** Each series twice where the last interval is not over: up to the last point but one, and from there dashed. */
+/** Each series twice where the last interval is not over: up to the last point but one, and from
+ * there dashed. */
 export function plotValues(data: PlotData): uPlot.AlignedData {
   const { times, isPartial, threshold } = data;
   const series = data.isStacked ? sums(data.series) : data.series;
@@ -35,7 +36,8 @@ export function plotValues(data: PlotData): uPlot.AlignedData {
   return [seconds, ...whole, ...open, ...levels(threshold, times.length)];
 }
 
-/** Each series with the values of those below it added, of its own period. */
+/** Return running sums over the series, so they stack; the current and the previous period stack
+ * separately. */
 export function sums(series: readonly Series[]): Series[] {
   return series.map((one, place) => ({
     ...one,
@@ -124,8 +126,8 @@ export function plotOptions(
 
 const AREA = 0.3;
 
-/** Return what is filled: the lowest line down to zero, and the space between each two. Those of the
- * previous period stay lines. */
+/** Return the filled bands: from zero to the lowest line, and between neighbouring lines. The previous
+ * period is drawn as lines only. */
 function areasOf(
   { series, isStacked, isPartial }: PlotData,
   color: (token: string) => string,

@@ -10,7 +10,7 @@ export function ticks(most: number): number[] {
   return Array.from({ length: count + 1 }, (_, place) => place * step);
 }
 
-/** Round whole numbers from at most the lowest, which may be below zero, to at least the highest. */
+/** Return round whole-number ticks that cover the range, which may include negative numbers. */
 export function ticksBetween(least: number, most: number): number[] {
   const [, step = 1] = ticks(Math.max(most, -least));
   const below = Math.ceil(Math.max(0, -least) / step);

@@ -7,7 +7,7 @@ export interface Series {
   color?: SeriesColor;
   /** The key passed to `onOpen`; by default the name. */
   key?: string;
-  /** Whether it shows the previous period, as a dotted line. */
+  /** Whether this is the previous period, drawn as a dotted line. */
   isPrevious?: boolean;
 }
 
@@ -59,7 +59,7 @@ export function isHatched(place: number): boolean {
   return place % 2 === 1;
 }
 
-/** The background of a layer that is no drawing. */
+/** The background for layers drawn in HTML instead of SVG. */
 export function fillOf(token: string, place: number): string {
   if (!isHatched(place)) return `var(${token})`;
   const light = `color-mix(in srgb, var(${token}) 35%, transparent)`;
