@@ -17,7 +17,7 @@ interface Props {
   canEdit: boolean;
 }
 
-/** The button that puts a saved insight on the dashboard. */
+/** A button that adds a saved insight to the dashboard. */
 export function AddInsight({ dashboard, canEdit }: Props) {
   const [isOpen, setOpen] = useState(false);
   return (

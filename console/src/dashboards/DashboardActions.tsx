@@ -99,7 +99,8 @@ function useDuplicate(dashboard: Dashboard) {
   });
 }
 
-/** Deleting can be taken back: for ten seconds by the toast, and later in the list of deleted ones. */
+/** A deletion can be undone for ten seconds in the toast, and later from the list of deleted
+ * dashboards. */
 function useDeletion(dashboard: Dashboard) {
   const projectId = useProjectId();
   const navigate = route.useNavigate();

@@ -192,7 +192,7 @@ function useTiles(dashboard: Dashboard, canEdit: boolean, round: number): GridTi
   }));
 }
 
-/** Takes a tile away, with a way back. */
+/** Remove a tile, with a toast to undo it. */
 function useRemoval(dashboard: Dashboard) {
   const change = useDashboardChange(dashboard.id);
   return async ({ id, insight }: Tile) => {

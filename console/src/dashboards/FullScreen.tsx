@@ -3,14 +3,14 @@ import { Sheet } from "@/ui/Dialog";
 
 interface Props {
   name: string;
-  /** Seconds from one refresh to the next; 0: never. */
+  /** Seconds between refreshes; 0 means never. */
   everyS: number;
   onRefresh: () => void;
   onClose: () => void;
   children: ReactNode;
 }
 
-/** Only the tiles, over the whole window, asked anew by interval: for a screen on a wall. */
+/** Shows only the tiles in the whole window, refreshed on an interval, for a wall-mounted screen. */
 export function FullScreen({ name, everyS, onRefresh, onClose, children }: Props) {
   useEffect(() => {
     if (everyS === 0) return;

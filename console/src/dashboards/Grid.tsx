@@ -11,7 +11,7 @@ export const GAP_PX = 16;
 export interface GridTile {
   id: number;
   name: string;
-  /** tools: the buttons that move and resize it. height: of the whole tile, in pixels */
+  /** tools: the buttons that move and resize a tile. height: total tile height in pixels */
   draw: (tools: { move: ReactNode; height: number }) => ReactNode;
 }
 
@@ -23,7 +23,8 @@ interface Props {
   onPlace: (boxes: readonly Box[]) => void;
 }
 
-/** Tiles on 12 columns, to be moved and resized by pointer and keys. A narrow window has one column. */
+/** Tiles on a 12-column grid, moved and resized with the mouse or keyboard. Narrow windows have one
+ * column. */
 export function Grid({ boxes, tiles, canMove, onPreview, onPlace }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const [said, setSaid] = useState("");
@@ -103,7 +104,7 @@ interface Drag {
   boxes: readonly Box[];
 }
 
-/** Where a tile would lie is shown while it is dragged, and stored when it is let go. */
+/** Preview the new position during a drag, and save it on drop. */
 function useDrag(
   list: { current: HTMLElement | null },
   boxes: readonly Box[],

@@ -25,19 +25,19 @@ import { TileResult } from "./TileResult";
 
 export interface InsightTileProps {
   tile: Tile;
-  /** null: the filter of the dashboard cannot be shown, so nothing is asked */
+  /** null if the dashboard's filter cannot be shown; the tile then runs no query */
   scope: Scope | null;
-  /** The button that moves it. */
+  /** The button that moves the tile. */
   move: ReactNode;
   height: number;
-  /** Changes when all tiles are to be asked anew. */
+  /** Incremented to refetch all tiles. */
   round: number;
   behind: Place | undefined;
   onBehind: (place: Place | undefined) => void;
   onRemove: (() => void) | undefined;
 }
 
-// Tiles out of view wait for those in view.
+// Off-screen tiles wait this long, so that visible ones load first.
 const WAIT_MS = 1500;
 
 export function InsightTile(props: InsightTileProps) {
@@ -84,7 +84,7 @@ export function InsightTile(props: InsightTileProps) {
   );
 }
 
-/** Return whether the tile is in view, or those in view had their time. */
+/** Return whether the tile is visible, or the visible ones have had their head start. */
 function useWanted(box: RefObject<HTMLElement | null>): boolean {
   const [isWanted, setWanted] = useState(false);
   useEffect(() => {
@@ -184,7 +184,7 @@ function Asked(props: AskedProps) {
   );
 }
 
-/** Ask anew when the round changes. */
+/** Refetch when the round changes. */
 function useRounds(round: number, refresh: () => void): void {
   const [asked, setAsked] = useState(round);
   useEffect(() => {

@@ -26,7 +26,8 @@ interface Props {
   canEdit: boolean;
 }
 
-/** One period and one filter for all tiles: changed for oneself, in the address, or for everyone. */
+/** One period and filter for all tiles, changed only for this user (in the URL) or saved for
+ * everyone. */
 export function ScopeBar({ dashboard, kept, scope, canEdit }: Props) {
   const navigate = route.useNavigate();
   const project = useProject();
@@ -83,7 +84,7 @@ export function ScopeBar({ dashboard, kept, scope, canEdit }: Props) {
 }
 
 function Filters({ scope, onChange }: { scope: Scope; onChange: (scope: Scope) => void }) {
-  // A condition is applied to the tiles once it is complete.
+  // A condition applies to the tiles only once it is complete.
   const [typed, setTyped] = useState<readonly PropertyFilter[] | null>(null);
   const shown = typed ?? scope.filters;
   const change = (next: readonly PropertyFilter[]) => {
@@ -111,7 +112,7 @@ interface OwnProps extends Props {
   onChange: (scope: Scope) => void;
 }
 
-/** What is in the address alone, and how it becomes everybody's. */
+/** Shows that the scope is only in the URL, with buttons to save it for everyone or reset it. */
 function OwnBar({ dashboard, kept, scope, canEdit, onChange }: OwnProps) {
   const saving = useDashboardChange(dashboard.id);
   const navigate = route.useNavigate();

@@ -15,7 +15,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** The link that shows the dashboard to whoever has it: made, shown once, withdrawn. */
+/** Creates a link that shows the dashboard to anyone who has it, displays it once, and revokes it. */
 export function ShareDialog({ dashboard, onClose }: Props) {
   const { sharing, withdrawal } = useSharing(dashboard);
   const path = sharing.data?.path;

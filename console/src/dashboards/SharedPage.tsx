@@ -18,11 +18,11 @@ type Shared = components["schemas"]["SharedDashboardBody"];
 type SharedTile = components["schemas"]["SharedTileBody"];
 
 const route = getRouteApi("/shared/$token");
-// While numbers are being calculated, and once all are there.
+// Poll faster while results are being calculated than once all are there.
 const SOON_MS = 3_000;
 const LATER_MS = 60_000;
 
-/** What a link shows: the tiles of a dashboard, and nothing besides. */
+/** A shared dashboard: its tiles and nothing else. */
 export default function SharedPage() {
   const { token } = route.useParams();
   const shared = useQuery({

@@ -6,7 +6,7 @@ import { words } from "@/words/dashboards";
 
 const FOUND_MAX = 8;
 
-/** Dashboards by name. */
+/** Finds dashboards by name. */
 export const commands: CommandSource = async (text, { projectId }) => {
   const search = text.trim().toLowerCase();
   if (search === "") return [];

@@ -1,4 +1,4 @@
-// The grid of a dashboard: tiles lie on 12 columns, and each moves up as far as it can.
+// The grid of a dashboard: 12 columns, and each tile moves up as far as it can.
 
 export interface Box {
   id: number;
@@ -22,7 +22,7 @@ const clamp = (value: number, least: number, most: number): number =>
 
 const isWhole = (value: unknown): value is number => Number.isInteger(value);
 
-/** Return the place of a tile that is stored, within the grid; null without one. */
+/** Return the stored position of a tile, clamped to the grid, or null if it has none. */
 export function readBox(id: number, given: unknown): Box | null {
   if (typeof given !== "object" || given === null) return null;
   const { x, y, w, h } = given as Record<string, unknown>;
@@ -40,9 +40,9 @@ export function readBox(id: number, given: unknown): Box | null {
 const overlap = (a: Box, b: Box): boolean =>
   a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
-/** Return the boxes in the order in which they are read, without gaps above them.
+/** Return the boxes in reading order, without gaps above them.
  *
- * first: the box that keeps its place where others want it, too
+ * first: the box that keeps its position when others compete for it
  */
 export function arranged(boxes: readonly Box[], first?: number): Box[] {
   const rank = (box: Box) => (box.id === first ? 0 : 1);
@@ -51,7 +51,7 @@ export function arranged(boxes: readonly Box[], first?: number): Box[] {
   for (const box of sorted) {
     const lies = (at: number) => placed.some((other) => overlap({ ...box, y: at }, other));
     const lowest = Math.max(0, ...placed.map((other) => other.y + other.h));
-    // From below, so that no box jumps over another one above it.
+    // Start from the bottom, so that no box jumps over one above it.
     let y = lowest;
     while (y > 0 && !lies(y - 1)) y -= 1;
     placed.push({ ...box, y });
@@ -59,7 +59,7 @@ export function arranged(boxes: readonly Box[], first?: number): Box[] {
   return placed.toSorted((a, b) => a.y - b.y || a.x - b.x);
 }
 
-/** Return the places of all tiles; those without one come below the others, two in a row. */
+/** Return the positions of all tiles. Tiles without one go below the rest, two per row. */
 export function boxesOf(tiles: readonly { id: number; layout: unknown }[]): Box[] {
   const read = tiles.map(({ id, layout }) => ({ id, box: readBox(id, layout) }));
   const stored = read.flatMap(({ box }) => (box === null ? [] : [box]));
@@ -74,7 +74,7 @@ export function boxesOf(tiles: readonly { id: number; layout: unknown }[]): Box[
   return arranged([...stored, ...added]);
 }
 
-/** Return the boxes with one of them moved and resized by so many columns and rows. */
+/** Return the boxes after moving and resizing one by the given columns and rows. */
 export function changed(
   boxes: readonly Box[],
   id: number,
@@ -96,7 +96,7 @@ export function changed(
   );
 }
 
-/** Return the boxes after one step of a key. Up and down lead past the next neighbour. */
+/** Return the boxes after one key press. Up and down move past the nearest neighbour. */
 export function stepped(boxes: readonly Box[], id: number, key: string, resizes: boolean): Box[] {
   const by = resizes ? SIZES[key] : MOVES[key];
   const box = boxes.find((one) => one.id === id);

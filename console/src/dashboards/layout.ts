@@ -5,7 +5,7 @@ import { toastError } from "@/ui/Toast";
 import { arranged, type Box, boxesOf } from "./grid";
 import { type Dashboard, dashboardKeys, sendChanges, type Tile } from "./queries";
 
-// The name under which clients of the API keep the layout of a wide window.
+// API clients store the layout for wide windows under this name.
 const WIDE = "sm";
 
 const layoutOf = ({ layouts }: Pick<Tile, "layouts">): Record<string, unknown> => {
@@ -16,7 +16,7 @@ const layoutOf = ({ layouts }: Pick<Tile, "layouts">): Record<string, unknown> =
 export const storedBoxes = (tiles: readonly Pick<Tile, "id" | "layouts">[]): Box[] =>
   boxesOf(tiles.map((tile) => ({ id: tile.id, layout: layoutOf(tile) })));
 
-/** The places of the tiles. Changes are shown at once, and stored one after the other. */
+/** The tiles' positions. Changes show at once and are saved one after another. */
 export function useLayout(dashboard: Dashboard) {
   const { tiles } = dashboard;
   const [own, setOwn] = useState<readonly Box[] | null>(null);
@@ -26,7 +26,7 @@ export function useLayout(dashboard: Dashboard) {
   const boxes = isSame ? arranged(own) : stored;
   return {
     boxes,
-    /** Shows places that are not stored yet, such as while a tile is dragged. */
+    /** Shows positions that are not saved yet, for example during a drag. */
     preview: setOwn,
     place: (next: readonly Box[]) => {
       setOwn(next);

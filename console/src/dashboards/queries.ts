@@ -12,7 +12,7 @@ export const dashboardKeys = {
   one: (projectId: string, id: number) => ["dashboards", projectId, "one", id] as const,
 };
 
-/** A dashboard with the own questions of its tiles, which are answered one by one. */
+/** A dashboard with its tiles' own queries, which each tile then runs. */
 export const dashboardQuery = (projectId: string, id: number) =>
   queryOptions({
     queryKey: dashboardKeys.one(projectId, id),
@@ -47,7 +47,7 @@ export const sendChanges = (projectId: string, id: number, changes: DashboardCha
     }),
   );
 
-/** Changes a dashboard; what is shown of dashboards and insights is then asked for anew. */
+/** Changes a dashboard, then refetches dashboards and insights. */
 export function useDashboardChange(id: number) {
   const projectId = useProjectId();
   const queries = useQueryClient();
@@ -64,7 +64,7 @@ export function useDashboardChange(id: number) {
   });
 }
 
-/** A copy with the same insights in the same places. */
+/** Creates a copy with the same insights in the same positions. */
 export async function duplicateDashboard(projectId: string, from: Dashboard, name: string) {
   const { description, filters, tags } = from;
   const made = await dataOf(

@@ -25,5 +25,5 @@ const sharedRoute = createRoute({
   component: lazyScreen(() => import("./SharedPage")),
 });
 
-/** What a link shows, without an account. */
+/** The shared dashboard, which needs no account. */
 export const sharedRoutes = [sharedRoute] as const;

@@ -4,16 +4,16 @@ import { type DateRange, isSameRange, readRange } from "@/ui/ranges";
 import type { Dashboard } from "./queries";
 import type { DashboardSearch } from "./search";
 
-/** What holds for all tiles. */
+/** The period and filter that apply to all tiles. */
 export interface Scope {
-  /** undefined: each tile has its own period */
+  /** undefined if each tile uses its own period */
   dates: DateRange | undefined;
   filters: readonly PropertyFilter[];
 }
 
 const PLACE = "properties";
 
-/** Return what the dashboard keeps for everybody; null if it cannot be shown. */
+/** Return the scope saved on the dashboard, or null if it cannot be shown. */
 export function keptScope({ filters }: Pick<Dashboard, "filters">): Scope | null {
   const { date_from: from, date_to: to, properties } = filters as Record<string, unknown>;
   const reading = new Reading();
@@ -30,7 +30,7 @@ function rangeOf(from: unknown, to: unknown): DateRange {
   };
 }
 
-/** Return the scope with what the address has in place of it. */
+/** Return the scope with the URL's overrides applied. */
 export const ownScope = (kept: Scope, search: DashboardSearch): Scope => ({
   dates: ownDates(kept.dates, search),
   filters:
@@ -47,7 +47,7 @@ function ownDates(kept: Scope["dates"], { from, to, own }: DashboardSearch): Sco
   return isUnknown ? kept : range;
 }
 
-/** Return the parameters of the address for a scope that differs from the kept one. */
+/** Return the URL parameters for a scope, without what matches the saved one. */
 export function writeScope(kept: Scope, scope: Scope): DashboardSearch {
   const isKept = sameDates(kept.dates, scope.dates);
   const areKept = JSON.stringify(kept.filters) === JSON.stringify(scope.filters);
@@ -69,7 +69,7 @@ function datesIn(dates: DateRange | undefined): DashboardSearch {
   };
 }
 
-/** Return the scope in the names of the API. */
+/** Return the scope in the API's format. */
 export function filtersOfScope({ dates, filters }: Scope) {
   return {
     ...(dates !== undefined && {
@@ -80,7 +80,7 @@ export function filtersOfScope({ dates, filters }: Scope) {
   };
 }
 
-/** Return the question of a tile within the scope. */
+/** Return a tile's question with the scope applied. */
 export const scoped = (question: Question, { dates, filters }: Scope): Question => ({
   ...question,
   ...(dates !== undefined && { dates }),

@@ -7,16 +7,16 @@ export interface DashboardsSearch {
 }
 
 export interface DashboardSearch {
-  /** The own period of whoever looks, in place of the dashboard's. */
+  /** The viewer's own period, which overrides the dashboard's. */
   from?: string;
   to?: string;
-  /** Each tile has its own period, whatever the dashboard has. */
+  /** Let each tile use its own period, ignoring the dashboard's. */
   own?: true;
-  /** Conditions in place of the dashboard's. */
+  /** Conditions that replace the dashboard's. */
   properties?: unknown[];
-  /** The tile and the place of the number whose persons are shown. */
+  /** The tile and number whose persons are shown. */
   behind?: Given;
-  /** Fills the screen, and is asked anew after so many seconds; 0: never. */
+  /** Full screen, refreshed after this many seconds; 0 means never. */
   full?: number;
 }
 
