@@ -18,12 +18,12 @@ import {
 interface Props {
   /** Ids of the dashboards that show the insight. */
   shownOn: readonly number[];
-  /** Shows the insight on these dashboards, and on no others. */
+  /** Sets exactly which dashboards show the insight. */
   onChange: (dashboards: number[]) => Promise<unknown>;
   disabled?: boolean;
 }
 
-/** The menu of dashboards: one press puts the insight on one, or takes it away. */
+/** A menu of dashboards; choosing one adds or removes the insight. */
 export function AddToDashboard({ shownOn, onChange, disabled = false }: Props) {
   const projectId = useProjectId();
   const canEdit = useCanEdit();

@@ -15,7 +15,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Both questions beside each other. Nothing is lost before the user chooses. */
+/** Shows both versions side by side. Neither is lost until the user chooses. */
 export function ConflictDialog({ mine, theirs, onKeepMine, onKeepTheirs, onClose }: Props) {
   const stored = useQuery(storedQuery(useQueryClient(), theirs)).data;
   const by = theirs.last_modified_by?.first_name || theirs.last_modified_by?.email || "?";

@@ -11,7 +11,7 @@ import { columnsOf } from "./columns";
 import { nameOfInsight } from "./names";
 import { type Insight, insightsQuery, useInsightChange } from "./queries";
 
-/** Insights that were deleted, each with the way back. */
+/** Deleted insights, each with a button to restore it. */
 export function DeletedInsights() {
   const insights = useQuery(insightsQuery(useProjectId(), true));
   const columns = useMemo((): Column<Insight>[] => {

@@ -14,15 +14,15 @@ interface Props {
   title: string;
   details: Details;
   onClose: () => void;
-  /** Saves them. Rejects with the error of the server, which is then shown. */
+  /** Saves the fields. Rejects with the server's error, which the dialog shows. */
   onSave: (details: Details) => Promise<unknown>;
-  /** What others have changed meanwhile. */
+  /** Fields that someone else changed in the meantime. */
   notice?: string | undefined;
 }
 
 const FIELDS = ["name", "description", "tags"];
 
-/** The name, description and tags of an insight. */
+/** Edits the name, description and tags of an insight. */
 export function DetailsDialog({ title, details, onClose, onSave, notice }: Props) {
   const [name, setName] = useState(details.name);
   const [description, setDescription] = useState(details.description);
@@ -81,7 +81,7 @@ export function DetailsDialog({ title, details, onClose, onSave, notice }: Props
   );
 }
 
-/** The server writes tags in small letters. */
+/** The server stores tags in lower case. */
 const tagsOf = (text: string): string[] => [
   ...new Set(
     text

@@ -7,7 +7,7 @@ import type { InsightsSearch } from "./search";
 
 interface Props {
   search: InsightsSearch;
-  /** All insights, whose tags are offered. */
+  /** All insights; their tags become filter options. */
   insights: readonly Insight[];
   onChange: (search: InsightsSearch) => void;
 }

@@ -66,7 +66,7 @@ function SavedInsights({ projectId }: { projectId: string }) {
   );
 }
 
-/** A new question of each kind, one press away. */
+/** Starts a new question of each kind with one click. */
 function KindLinks({ projectId }: { projectId: string }) {
   return (
     <nav aria-label={words.ask} className="flex flex-wrap items-center gap-2">
@@ -129,7 +129,8 @@ function InsightTable({ projectId, insights }: TableProps) {
   );
 }
 
-/** Return whether an insight passes the filters. Those that the server made for flags are hidden. */
+/** Return whether an insight passes the filters. Insights generated for flags are hidden by
+ * default. */
 function matches(insight: Insight, search: InsightsSearch, userId: number): boolean {
   const sought = (search.q ?? "").trim().toLowerCase();
   const texts = [nameOfInsight(insight), insight.description, ...insight.tags];

@@ -21,7 +21,7 @@ import {
 
 const route = getRouteApi("/signed-in/project/$projectId/insights/$insightId");
 
-/** What can be done with a saved insight. */
+/** The actions of a saved insight. */
 export function SavedActions({ insight }: { insight: Insight }) {
   const canEdit = useCanEdit();
   const [isEditing, setEditing] = useState(false);
@@ -55,7 +55,7 @@ export function SavedActions({ insight }: { insight: Insight }) {
 
 type Change = (changes: InsightChanges) => Promise<Insight>;
 
-/** Changes the insight. Unsaved changes of the question are then based on its new state. */
+/** Updates the insight, and rebases unsaved changes to its question on the new version. */
 function useChange(insight: Insight): Change {
   const navigate = route.useNavigate();
   const change = useInsightChange(insight.id);
@@ -150,7 +150,8 @@ function useDuplicate(insight: Insight) {
   };
 }
 
-/** Deleting can be taken back: for ten seconds by the toast, and later in the list of deleted ones. */
+/** A deletion can be undone for ten seconds in the toast, and later from the list of deleted
+ * insights. */
 function useDeletion(insight: Insight) {
   const projectId = useProjectId();
   const navigate = route.useNavigate();

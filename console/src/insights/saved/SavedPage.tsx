@@ -84,7 +84,7 @@ function Missing({ projectId }: { projectId: string }) {
   );
 }
 
-/** Its tags, and the dashboards that show it. */
+/** The insight's tags and the dashboards it is on. */
 function Places({ insight }: { insight: Insight }) {
   const projectId = useProjectId();
   const dashboards = useQuery(dashboardsQuery(projectId)).data ?? [];

@@ -30,7 +30,7 @@ interface Props {
   stored: Question;
 }
 
-/** The question of an insight. Changes stand in the address until they are saved. */
+/** The question of an insight. Changes are kept in the URL until they are saved. */
 export function SavedQuestion({ insight, stored }: Props) {
   const { draft, behind, tab: _, page: __, ...changed } = route.useSearch();
   const navigate = route.useNavigate();
@@ -75,7 +75,7 @@ export function SavedQuestion({ insight, stored }: Props) {
 interface ChangesProps {
   insight: Insight;
   question: Question;
-  /** The time of the last change that was known when this one began. */
+  /** When the insight had last been changed as of when this edit began. */
   basedOn: string;
   onDiscard: () => void;
 }
@@ -136,7 +136,7 @@ function Changes({ insight, question, basedOn, onDiscard }: ChangesProps) {
   );
 }
 
-/** Saves a question over that of an insight, unless somebody else has changed it meanwhile. */
+/** Overwrites the insight's question, unless someone else has changed it in the meantime. */
 function useSave(insight: Insight, question: Question, sentence: string | null, basedOn: string) {
   const projectId = useProjectId();
   const queries = useQueryClient();
@@ -165,7 +165,7 @@ function useSave(insight: Insight, question: Question, sentence: string | null, 
       await lookAgain(expected);
     }
   };
-  /** What others changed beside the question collides with nothing. */
+  /** Changes by others to anything but the question are not conflicts. */
   const lookAgain = async (expected: string) => {
     try {
       const current = await readInsight(projectId, insight.id);

@@ -8,7 +8,7 @@ interface Props {
   problems: readonly string[];
 }
 
-/** A question that the builder has no words for: what it cannot say, and the question as JSON. */
+/** A question that the builder cannot show: what is unsupported, and the question as JSON. */
 export function UnreadableQuestion({ insight, problems }: Props) {
   const stored = insight.query ?? insight.filters;
   return (

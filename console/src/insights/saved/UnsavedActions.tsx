@@ -17,7 +17,7 @@ import { useSentence } from "./useSentence";
 
 export const DERIVED_MAX = 400;
 
-/** What can be done with a question that is not saved. */
+/** The actions of an unsaved question. */
 export function UnsavedActions({ question }: { question: Question }) {
   const canEdit = useCanEdit();
   const [isNaming, setNaming] = useState(false);
@@ -56,7 +56,7 @@ export function UnsavedActions({ question }: { question: Question }) {
   );
 }
 
-/** Saves the question as a new insight, and opens that. */
+/** Saves the question as a new insight and opens it. */
 export function useSaveNew(question: Question, sentence: string | null) {
   const projectId = useProjectId();
   const navigate = useNavigate();

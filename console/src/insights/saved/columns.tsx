@@ -10,7 +10,7 @@ import { kindOfStored } from "./stored";
 
 const HEADERS = words.columns;
 
-/** The name of the kind of an insight. */
+/** The name of an insight's kind. */
 export function kindLabel(insight: Insight): string {
   const kind = kindOfStored(insight);
   const labels: Readonly<Record<string, string>> = builderWords.kinds;
@@ -19,7 +19,7 @@ export function kindLabel(insight: Insight): string {
 
 const timeOf = (at: string | undefined): Date | null => (at === undefined ? null : new Date(at));
 
-/** seen: when this browser showed insights last, by their ids */
+/** seen: when this browser last showed each insight, by id */
 export const columnsOf = (seen: Readonly<Record<string, string>>): readonly Column<Insight>[] => [
   {
     id: "name",

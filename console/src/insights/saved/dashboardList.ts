@@ -5,7 +5,7 @@ import type { components } from "@/lib/schema";
 export type DashboardSummary = components["schemas"]["DashboardSummary"];
 
 const ALL_MAX = 1000;
-// The tag of the dashboards that the server makes for flags.
+// The tag of dashboards that the server generates for flags.
 const GENERATED_TAG = "feature flags";
 
 export const dashboardsQuery = (projectId: string) =>
@@ -23,7 +23,7 @@ export const dashboardsQuery = (projectId: string) =>
     staleTime: 30_000,
   });
 
-/** Return whether the server made the dashboard, for the usage of a flag. */
+/** Return whether the server generated the dashboard to show a flag's usage. */
 export const isGenerated = ({ name, tags }: Pick<DashboardSummary, "name" | "tags">): boolean =>
   tags.includes(GENERATED_TAG) && name.startsWith("Generated Dashboard: ");
 

@@ -16,7 +16,7 @@ export const insightKeys = {
   one: (projectId: string, id: number) => ["insights", projectId, "one", id] as const,
 };
 
-/** All insights of a project, without their results: search and filters are then immediate. */
+/** All insights of a project without results, so that search and filters are instant. */
 export const insightsQuery = (projectId: string, deleted: boolean) =>
   queryOptions({
     queryKey: [...insightKeys.all(projectId), "list", deleted],
@@ -71,7 +71,7 @@ export const insightActivityQuery = (projectId: string, id: number, page: number
     placeholderData: keepPreviousData,
   });
 
-/** Everything that is shown of insights and dashboards is asked for anew, but what is deleted. */
+/** Refetches everything about insights and dashboards except what was deleted. */
 function useInsightsRefresh(): (changed?: Insight) => void {
   const projectId = useProjectId();
   const queries = useQueryClient();

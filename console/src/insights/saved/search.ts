@@ -4,11 +4,11 @@ import { type InsightSearch, readInsightSearch } from "../search";
 
 export interface InsightsSearch {
   q?: string;
-  /** Those of the user alone. */
+  /** Only insights created by the user. */
   mine?: true;
   kind?: KindName;
   tag?: string;
-  /** Those that the server made for flags, too. */
+  /** Include insights generated for flags. */
   generated?: true;
   deleted?: true;
 }
@@ -18,9 +18,9 @@ export type InsightTab = (typeof INSIGHT_TABS)[number];
 
 export interface SavedSearch extends InsightSearch {
   tab?: InsightTab;
-  /** The page of the activity. */
+  /** The page of the activity log. */
   page?: number;
-  /** When the insight was last changed before the changes in the address began. */
+  /** The insight's last change before the edits in the URL began. */
   draft?: string;
 }
 

@@ -11,10 +11,10 @@ const isSeen = (found: unknown): found is Seen =>
   found !== null &&
   Object.values(found).every((at) => typeof at === "string");
 
-/** When this browser showed insights last, by their ids. */
+/** When this browser last showed each insight, by id. */
 export const readSeen = (projectId: string): Seen => readStored(nameOf(projectId), {}, isSeen);
 
-/** Note that an insight is shown. */
+/** Record that an insight was shown. */
 export function useSeen(id: number | undefined): void {
   const projectId = useProjectId();
   useEffect(() => {

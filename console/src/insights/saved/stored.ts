@@ -11,30 +11,30 @@ export type Stored = ReadQuery;
 
 type SentQuery = NonNullable<NewInsight["query"]>;
 
-/** What of an insight says what it asks. */
+/** The fields of an insight that define its question. */
 export interface StoredQuery {
   filters: Record<string, unknown>;
   query: Record<string, unknown> | null;
 }
 
-/** Return the query of an insight, without what only says how it is drawn. */
+/** Return the query of an insight, without display wrappers. */
 export const queryOf = ({ filters, query }: StoredQuery): unknown =>
   query === null ? queryOfFilters(filters) : unwrapped(query);
 
-/** Return the kind of question of an insight, or the name of another query. */
+/** Return the kind of an insight's question, or the query's own name if it is none of ours. */
 export function kindOfStored(insight: StoredQuery): KindName | string {
   const query = queryOf(insight);
   const kind = isObject(query) ? String(query.kind ?? "") : "";
   return KIND_NAMES.find((name) => QUERY_KINDS[name] === kind) ?? kind;
 }
 
-/** Wrapped as other clients of the API store a query. */
+/** Wraps a query the way other API clients store it. */
 export const storedForm = (kind: Kind, question: Question): SentQuery =>
   ({ kind: "InsightVizNode", source: kind.query(question) }) as SentQuery;
 
 const keyOf = (insight: StoredQuery) => ["part", "stored question", queryOf(insight)];
 
-/** The question of an insight, once the chunk of its kind is loaded. */
+/** Loads the insight's kind, then reads its question. */
 export const storedQuery = (queries: QueryClient, insight: StoredQuery) =>
   queryOptions({
     queryKey: keyOf(insight),
@@ -43,7 +43,7 @@ export const storedQuery = (queries: QueryClient, insight: StoredQuery) =>
     retry: false,
   });
 
-/** Note the question of an insight that was just saved, so that it is not read again. */
+/** Cache the question of an insight that was just saved, so that it is not parsed again. */
 export function noteStored(queries: QueryClient, insight: StoredQuery, question: Question): void {
   queries.setQueryData<Stored>(keyOf(insight), { question, problems: [] });
 }

@@ -6,7 +6,7 @@ import { useNames } from "@/insights/question/names";
 import { asSentence } from "@/insights/question/sentence";
 import { words } from "@/words/filters";
 
-/** The question as a text without a full stop; null while it cannot be asked. */
+/** The question as text without a full stop, or null while it is incomplete. */
 export function useSentence(question: Question): string | null {
   const shown = completed(question);
   const names = useNames(shown);
@@ -16,7 +16,7 @@ export function useSentence(question: Question): string | null {
   return plainText(asSentence(kind.sentence(shown, names)).slice(0, -1));
 }
 
-// No space stands before it.
+// No space before a comma.
 const isMark = ({ kind, text }: SentencePart): boolean => kind === "text" && text === words.comma;
 
 const plainText = (parts: readonly SentencePart[]): string =>
