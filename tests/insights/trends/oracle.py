@@ -20,6 +20,7 @@ _SHARES = {"median": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _WINDOWS = {"weekly_active": 7, "monthly_active": 30}
 _ONCE = ("dau", "unique_session", "unique_group")
 _DAY = timedelta(days=1)
+_LONG = timedelta(hours=12)
 
 Value = str | list[str]
 
@@ -235,11 +236,10 @@ class Trend:
             until = last + _DAY
         durations = []
         for session in {event.properties.get("$session_id") for event in events} - {None, ""}:
-            times = [
-                event.at
-                for event in self.history.once
-                if event.properties.get("$session_id") == session and since <= event.at < until
-            ]
+            own = [e.at for e in self.history.once if e.properties.get("$session_id") == session]
+            seen = [at for at in own if since <= at < until]
+            # A session that is seen for so long is read as a whole.
+            times = own if max(seen) - min(seen) >= _LONG else seen
             durations.append((max(times) - min(times)).total_seconds())
         return durations
 
