@@ -49,8 +49,8 @@ class _PartialLoader:
         assert module.__spec__ is not None
         module.__loader__ = module.__spec__.loader = self._loader
         hidden = {name: here for name, here in self._hidden.items() if name not in sys.modules}
-        # The system takes None for a module that cannot be imported.
-        sys.modules.update(hidden)  # type: ignore[arg-type]
+        # The interpreter takes None for a module that cannot be imported.
+        cast("dict[str, ModuleType | None]", sys.modules).update(hidden)
         try:
             self._loader.exec_module(module)
         finally:

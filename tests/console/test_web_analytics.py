@@ -171,8 +171,13 @@ def test_a_row_shows_only_its_visits_or_all_others(
 
 def test_filters_are_in_the_address(device: InputDevice, site: Project) -> None:
     console, page = device.console, device.console.page
-    is_german: Keeps = lambda visit, view: country(visit, view) == "Germany"  # noqa: E731
-    both: Keeps = lambda visit, view: is_german(visit, view) and visit.browser != "Safari"  # noqa: E731
+
+    def is_german(visit: Visit, view: View) -> bool:
+        return country(visit, view) == "Germany"
+
+    def both(visit: Visit, view: View) -> bool:
+        return is_german(visit, view) and visit.browser != "Safari"
+
     open_web(console, site)
     device.act(row(page, "Countries", "Germany").get_by_role("button", name="Germany", exact=True))
     expect_numbers(console, Numbers(VISITS, is_german))

@@ -95,7 +95,8 @@ class ProjectTransferApi(Controller):
             exporting = transfers.open_export(request.author, project)
             pieces = await request.unless_client_left(exporting)
         name = f'attachment; filename="project-{project.id}.json"'
-        return Streamed(pieces, JSON, headers={"content-disposition": name})  # type: ignore[return-value]
+        document: Response[Any] = Streamed(pieces, JSON, headers={"content-disposition": name})
+        return document
 
     @post(
         "/import",

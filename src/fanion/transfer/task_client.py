@@ -4,6 +4,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO, Final, Literal
 
@@ -48,14 +49,12 @@ class ProjectTransfers:
             NotFound: The project was deleted meanwhile.
             Unavailable: The export failed.
         """
-        file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115  closed with the pieces
-        try:
+        with ExitStack() as unfinished:
+            file = unfinished.enter_context(tempfile.TemporaryFile(dir=self.folder))
             await self._do(author, "export", file)
             async with self.records.write() as connection:
                 await connection.run_sync(record_activity, _exported(author, project))
-        except BaseException:
-            file.close()
-            raise
+            unfinished.pop_all()  # closed with the pieces
         return _pieces(file)
 
     async def import_file(self, author: Author, file: IO[bytes], *, dry_run: bool) -> ImportReport:
