@@ -3,7 +3,7 @@ import { SelectField } from "@/ui/Select";
 import { words } from "@/words/insightsBuilder";
 import type { FieldsProps } from "./kind";
 
-/** Whether persons are counted, or groups of one type. Nothing in a project without groups. */
+/** Chooses between counting persons and groups. Hidden if the project has no groups. */
 export function CountedField({ question, onChange, errorAt }: FieldsProps) {
   const types = useGroupTypes();
   const { groupTypeIndex, ...others } = question;

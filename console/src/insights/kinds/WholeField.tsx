@@ -15,7 +15,7 @@ interface Props {
   error?: string | undefined;
 }
 
-/** A whole number. Text that is none stays in the field, says so, and is not asked for. */
+/** A whole number. Invalid text stays in the field with an error and is not applied. */
 export function WholeField({ label, hint, value, least, most, onChange, onClear, error }: Props) {
   const [typed, setTyped] = useState<string | null>(null);
   const isNone = (text: string) => onClear !== undefined && text.trim() === "";

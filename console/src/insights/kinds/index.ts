@@ -68,5 +68,5 @@ export const kindQuery = (name: KindName) =>
     retry: false,
   });
 
-/** The kind, once its chunk is loaded. */
+/** Load a kind and its chunk. */
 export const useKind = (name: KindName) => useQuery(kindQuery(name));

@@ -4,7 +4,7 @@ import { fromLocal, toLocal } from "@/ui/zonedTime";
 
 const FINE_MS: Partial<Record<Interval, number>> = { minute: 60_000, hour: 3_600_000 };
 
-/** Return when an interval begins that is so many later than another. */
+/** Return the start of the interval a given number of intervals later. */
 export function intervalAfter(begin: Date, count: number, interval: Interval, zone: string): Date {
   const fine = FINE_MS[interval];
   if (fine !== undefined) return new Date(begin.getTime() + count * fine);

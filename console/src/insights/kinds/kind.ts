@@ -10,47 +10,47 @@ import type { Names } from "@/insights/question/sentence";
 import type { Query } from "@/insights/question/wire";
 import type { Given } from "@/lib/searchParams";
 
-/** What the builder shows for a kind, of the parts that all kinds share. */
+/** Which of the shared parts of the builder a kind uses. */
 export interface Uses {
   series: {
-    /** Fewer are not asked for. */
+    /** The question is incomplete with fewer. */
     least: number;
     most: number;
-    /** Whether it can be chosen what is counted. */
+    /** Whether the user can choose what is counted. */
     hasMath: boolean;
     /** The heading of the list: "Steps". */
     title: string;
-    /** One of the list: "Step". */
+    /** The name of one entry: "Step". */
     one: string;
-    /** What stands before a series: a letter, a number. */
+    /** The mark in front of a series: a letter or a number. */
     mark: (place: number) => string;
   };
   /** 0: none */
   breakdowns: number;
-  /** The number of values of a breakdown that are shown by default; 25 unless it is set. */
+  /** The number of breakdown values shown by default; 25 if not set. */
   usualLimit?: number;
-  /** Whether breakdowns put numbers into ranges. */
+  /** Whether breakdowns can group numbers into ranges. */
   hasRanges?: false;
-  /** Those that can be chosen; empty without a choice. */
+  /** The intervals to choose from; empty if there is no choice. */
   intervals: readonly Interval[];
   compares: boolean;
 }
 
-/** Where a number stands in an answer, in the names of the API; part of the address. */
+/** Identifies a number in a result, by API names; part of the URL. */
 export type Place = Given;
 
 /** A number whose persons are shown. */
 export interface Behind {
   actors: ActorsQuestion;
-  /** The number in words: of what, when, how much. */
+  /** Describes the number: what, when and how much. */
   description: string;
-  /** The suggested name of a cohort of these persons. */
+  /** The suggested name for a cohort of these persons. */
   name: string;
-  /** Whether groups are counted, in place of persons. */
+  /** Whether groups are counted instead of persons. */
   ofGroups?: boolean;
 }
 
-/** An answer with the question that it belongs to. */
+/** An answer together with its question. */
 export interface Asked {
   question: Question;
   answer: Answer;
@@ -67,39 +67,39 @@ export interface ResultProps extends Asked {
 export interface FieldsProps {
   question: Question;
   onChange: (question: Question) => void;
-  /** The server's error about a field, by its name in the API. */
+  /** The server's error for a field, by the field's API name. */
   errorAt: (attr: string) => string | undefined;
 }
 
-/** A kind of question. Each lies in a chunk of its own, in `kinds/<name>/index.ts`. */
+/** A kind of question. Each has its own chunk, `kinds/<name>/index.ts`. */
 export interface Kind {
   name: KindName;
-  /** Parts of the builder that depend on the question, such as intervals that a chart does not have. */
+  /** The parts of the builder, which may depend on the question: not every chart has intervals. */
   uses: (question: Question) => Uses;
-  /** Note what of its options in the address has no meaning. */
+  /** Report options in the URL that are not valid. */
   check: (question: Question, reading: Reading) => void;
-  /** The question in the names of the API. */
+  /** The API query for a question. */
   query: (question: Question) => Query;
-  /** The question of a query. Its series, options and whatever else it has. */
+  /** The question that an API query asks, with its series and options. */
   read: (query: Query, reading: Reading) => Question;
   /** The whole sentence, without its full stop. */
   sentence: (question: Question, names: Names) => readonly SentencePart[];
-  /** What is still to be chosen before it can be asked; null if nothing is. */
+  /** What the user must still choose before it can run, or null if it is complete. */
   missing: (question: Question) => string | null;
-  /** The fields that only it has, below the series. */
+  /** Fields specific to this kind, below the series. */
   Fields?: ComponentType<FieldsProps>;
-  /** How it is drawn, above the result. */
+  /** Display options, above the result. */
   View?: ComponentType<FieldsProps>;
   Result: ComponentType<ResultProps>;
-  /** The numbers of the answer: of chart, table and CSV. */
+  /** The numbers of the answer, for the table and the CSV. */
   table: (asked: Asked) => FigureData;
-  /** A note beside the age: "25 of 311 values shown". */
+  /** A note next to the age: "25 of 311 values shown". */
   note?: (asked: Asked) => string | null;
-  /** Who is behind a number; null where the answer has no such number. */
+  /** The persons behind a number, or null if the answer has no such number. */
   behind: (asked: Asked, place: Place) => Behind | null;
 }
 
-/** A kind before its chunk is loaded. */
+/** A kind whose chunk is not loaded yet. */
 export interface KindEntry {
   name: KindName;
   label: string;

@@ -6,12 +6,12 @@ import { words } from "@/words/insightsBuilder";
 import { entryOf, kindQuery } from ".";
 
 export interface ReadQuery {
-  /** null: it cannot be shown as a question without meaning something else. */
+  /** null if it cannot be shown as a question without changing its meaning. */
   question: Question | null;
   problems: readonly string[];
 }
 
-/** Return the question of a query of the API that was pasted, or is stored. */
+/** Return the question of a pasted or stored API query. */
 export async function readQuery(queries: QueryClient, given: unknown): Promise<ReadQuery> {
   const query = unwrapped(given);
   if (!isObject(query)) return { question: null, problems: [words.noObject] };

@@ -8,11 +8,11 @@ import { numberAt, readConversions, shareAt } from "./conversions";
 import { conversionsTable } from "./table";
 
 const HEIGHT = 300;
-// Columns of the table that open who is behind their numbers.
+// Columns of the table whose numbers open the persons behind them.
 const CONVERTED = 2;
 const DROPPED = 3;
 
-/** The share of those who converted, by when they entered. */
+/** The conversion rate by the time people entered the funnel. */
 export function ConversionsChart(props: ResultProps) {
   const { question, answer, isTile, height = HEIGHT, onOpen } = props;
   const { lines, times, isPartial } = useMemo(

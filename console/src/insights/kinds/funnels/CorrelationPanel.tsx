@@ -24,7 +24,7 @@ interface Props {
   onOpen: ((place: Place) => void) | undefined;
 }
 
-/** What goes with converting, and with dropping out; asked for when it is opened. */
+/** What correlates with converting and with dropping out; fetched when the panel opens. */
 export function CorrelationPanel({ funnel, onOpen }: Props) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -119,7 +119,7 @@ const CELL = "whitespace-nowrap border-line border-b px-2 py-1 text-end tabular-
 function Side({ label, rows, of, onOpen }: SideProps) {
   return (
     <section
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: the box scrolls, and keys must reach it therefore.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard.
       tabIndex={0}
       aria-label={label}
       className="min-w-0 overflow-x-auto"

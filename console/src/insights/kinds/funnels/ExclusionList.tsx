@@ -19,7 +19,7 @@ interface Props {
   errorAt: (attr: string) => string | undefined;
 }
 
-/** Events between two steps that take a person out of the funnel. */
+/** Events between two steps that exclude a person from the funnel. */
 export function ExclusionList({ question, exclusions, onChange, errorAt }: Props) {
   const keys = useStableKeys(exclusions.length);
   const [isAdding, setAdding] = useState(false);
@@ -66,7 +66,7 @@ export function ExclusionList({ question, exclusions, onChange, errorAt }: Props
 interface RowProps {
   exclusion: Exclusion;
   place: number;
-  /** The last step, from 0. */
+  /** The last step, zero-based. */
   last: number;
   onChange: (exclusion: Exclusion) => void;
   onRemove: () => void;
@@ -136,14 +136,14 @@ function ExclusionRow({ exclusion, place, last, onChange, onRemove, errorAt }: R
 
 interface StepSelectProps {
   label: string;
-  /** From 0; one that the funnel does not have is shown, too. */
+  /** Zero-based. A step that the funnel no longer has is shown too. */
   value: number;
   least: number;
   most: number;
   onChange: (value: number) => void;
 }
 
-/** A step by its number. */
+/** Chooses a step by its number. */
 export function StepSelect({ label, value, least, most, onChange }: StepSelectProps) {
   const steps = Array.from({ length: Math.max(most - least + 1, 0) }, (_, place) => least + place);
   const all = steps.includes(value) ? steps : [...steps, value];

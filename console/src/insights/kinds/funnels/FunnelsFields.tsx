@@ -16,7 +16,7 @@ import {
 } from "./options";
 import { WholeField } from "./WholeField";
 
-/** How persons go through the steps: in which order, how fast, and who is left out. */
+/** How persons go through the steps: order, time window and exclusions. */
 export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
   const options = optionsOf(question);
   const change = (changes: Partial<FunnelOptions>) => onChange(withOptions(question, changes));

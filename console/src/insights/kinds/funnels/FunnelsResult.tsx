@@ -20,7 +20,7 @@ import {
 import { TimesChart } from "./TimesChart";
 import { columnsOfSteps, funnelsTable } from "./table";
 
-/** The answer to a funnel, as the question has it drawn. */
+/** The result of a funnel, in the chosen visualization. */
 export function FunnelsResult(props: ResultProps) {
   const { visualization } = optionsOf(props.question);
   if (visualization === "time_to_convert") return <TimesChart {...props} />;

@@ -13,7 +13,7 @@ import {
 } from "./options";
 import { WholeField } from "./WholeField";
 
-/** What is shown of the funnel, and how. */
+/** The choice of visualization and layout. */
 export function FunnelsView({ question, onChange, errorAt }: FieldsProps) {
   const options = optionsOf(question);
   const change = (changes: Partial<FunnelOptions>) => onChange(withOptions(question, changes));
@@ -80,7 +80,7 @@ interface PartProps {
   change: (changes: Partial<FunnelOptions>) => void;
 }
 
-/** The part of the funnel that is measured. */
+/** The range of steps that is measured. */
 function PartFields({ steps, options, change }: PartProps) {
   const last = steps - 1;
   if (last < 1) return null;

@@ -16,14 +16,14 @@ interface Props {
 const HEAD = "border-line border-b bg-panel px-2 py-1.5 align-bottom font-medium text-ink-2";
 const CELL = "whitespace-nowrap border-line border-b px-2 py-1.5 text-end tabular-nums";
 
-/** The numbers of the steps, each of which opens who is behind it. */
+/** The numbers of each step; each number opens the persons behind it. */
 export function StepsTable({ asked, funnels, values, onOpen }: Props) {
   const isBroken = funnels.some(({ label }) => label !== undefined);
   const counted = countedIn(asked.question);
   const heads = [counted, words.ofPreviousShort, words.ofFirstShort, words.droppedOut];
   return (
     <section
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: the box scrolls, and keys must reach it therefore.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard.
       tabIndex={0}
       aria-label={words.numbers}
       className="min-w-0 overflow-x-auto rounded-lg border border-line bg-panel"

@@ -7,7 +7,7 @@ import { numbered, stepName } from "./steps";
 import { funnelsTable } from "./table";
 import { readBins } from "./times";
 
-/** How many persons took how long from one step to another. */
+/** The distribution of times from one step to another. */
 export function TimesChart({ question, answer, isTile, height }: ResultProps) {
   const { bins, average } = readBins(answer.results);
   const { from = 0, to = question.series.length - 1 } = optionsOf(question);

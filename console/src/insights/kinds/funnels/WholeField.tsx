@@ -4,16 +4,16 @@ import { words } from "@/words/insightsFunnels";
 
 interface Props {
   label: string;
-  /** undefined: left to the server */
+  /** undefined: the server decides */
   value: number | undefined;
   most: number;
   onChange: (value: number | undefined) => void;
-  /** What stands in the field without a value; without it the field needs one. */
+  /** The placeholder for an empty field. Without one, a value is required. */
   placeholder?: string;
   className?: string;
 }
 
-/** A whole number from 1. A text that is none stays in the field, says so, and is not applied. */
+/** A whole number from 1. Invalid text stays in the field with an error and is not applied. */
 export function WholeField({ label, value, most, onChange, placeholder, className }: Props) {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);

@@ -11,14 +11,14 @@ import { correlationBehind, isOfCorrelation } from "./correlation";
 import { optionsOf } from "./options";
 import { type Funnel, numbered, partsOf, readFunnels, shortened, type Value } from "./steps";
 
-/** Return where the persons who reached a step, or who dropped out before it, stand. step: from 0 */
+/** Return the place of the persons who reached a step or dropped out before it. step: zero-based */
 export const placeOfStep = ({ value }: Funnel, step: number, isDropped: boolean): Place =>
   present<Place>({
     funnel_step: isDropped ? -(step + 1) : step + 1,
     funnel_step_breakdown: value,
   });
 
-/** Return where those who entered in an interval and converted, or did not, stand. */
+/** Return the place of the persons who entered in an interval and did or did not convert. */
 export const placeOfConversion = (line: Conversion, index: number, isDropped = false): Place =>
   present<Place>({
     entrance_period_start: line.days[index],

@@ -5,9 +5,9 @@ import { words } from "@/words/insightsFunnels";
 import type { Asked } from "../kind";
 import { labelOf, shareOf, type Value } from "./steps";
 
-/** How many of those who entered in each interval converted. */
+/** Conversions by the interval in which people entered. */
 export interface Conversion {
-  /** Unique in the answer. */
+  /** Unique within the result. */
   key: string;
   name: string;
   value: Value | undefined;
@@ -26,7 +26,7 @@ const SECONDS: Record<Interval, number> = {
   month: 2_678_400,
 };
 
-/** Return the lines of an answer, its intervals, and whether the last of them is not over. */
+/** Return a result's lines, its intervals, and whether the last interval is still in progress. */
 export function readConversions({ question, answer }: Asked) {
   const lines = entriesOf(answer.results).map((entry): Conversion => {
     const value = entry.breakdown_value as Value | undefined;
@@ -46,14 +46,14 @@ export function readConversions({ question, answer }: Asked) {
   return { lines, times, isPartial: times.length > 0 && isPartial };
 }
 
-/** Return the share that converted; null where nobody entered. Answers that an earlier version has
- * kept have shares alone. */
+/** Return the conversion rate, or null if nobody entered. Results cached by an earlier version contain
+ * only the rates. */
 export function shareAt({ entered, converted, shares }: Conversion, index: number): number | null {
   if (entered.length === 0) return shares[index] ?? null;
   return shareOf(converted[index] ?? 0, entered[index] ?? 0);
 }
 
-/** Return how many of those who entered in an interval converted, or did not. */
+/** Return how many who entered in an interval did or did not convert. */
 export const numberAt = (line: Conversion, index: number, isDropped: boolean): number => {
   const converted = line.converted[index] ?? 0;
   return isDropped ? (line.entered[index] ?? 0) - converted : converted;

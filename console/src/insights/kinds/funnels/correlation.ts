@@ -7,9 +7,9 @@ import type { Asked, Behind, Place } from "../kind";
 export const CORRELATED = ["events", "properties"] as const;
 export type Correlated = (typeof CORRELATED)[number];
 
-/** An event, or a property with its value, that goes with converting or with dropping out. */
+/** An event, or a property value, that correlates with converting or with dropping out. */
 export interface Correlation {
-  /** As the server names it: of a property with its value, `plan::pro`. */
+  /** The server's name for it; a property value is written `plan::pro`. */
   name: string;
   converted: number;
   dropped: number;
@@ -19,7 +19,7 @@ export interface Correlation {
 const QUERY_KIND = "FunnelCorrelationQuery";
 const SEPARATOR = "::";
 
-/** Return the query for what goes with converting in the funnel of a query. */
+/** Return the query for what correlates with converting in a query's funnel. */
 export function correlationQuery(funnel: Query, of: Correlated): Query {
   const { breakdownFilter: _, interval: __, ...source } = funnel;
   const {
@@ -51,7 +51,7 @@ export function readCorrelations(results: unknown): {
   return { rows, isSkewed: skewed === true };
 }
 
-/** Return the name and the value of a property. */
+/** Split a property from its value. */
 export function propertyOf(name: string): readonly [name: string, value: string] {
   const at = name.indexOf(SEPARATOR);
   return [name.slice(0, at), name.slice(at + SEPARATOR.length)];
@@ -73,7 +73,7 @@ export function placeOfCorrelation(of: Correlated, name: string, converted: bool
 
 export const isOfCorrelation = (place: Place): boolean => "funnel_correlation_type" in place;
 
-/** Those behind a number of a correlation, which is not in the answer to the funnel. */
+/** Return the persons behind a correlation, which is not part of the funnel's result. */
 export function correlationBehind({ question, answer }: Asked, place: Place): Behind | null {
   const named = nameOf(place);
   if (named === null) return null;

@@ -47,7 +47,7 @@ function usesOf(question: Question): Uses {
   };
 }
 
-/** A period that goes on until now has persons who are still on their way. */
+/** In a period that ends now, some persons may still convert. */
 function note({ question }: Asked): string | null {
   const { window, unit } = optionsOf(question);
   return question.dates.to === undefined ? words.mayConvert(window, unit) : null;

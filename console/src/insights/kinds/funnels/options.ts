@@ -3,7 +3,7 @@ import { readSeries, writeSeries } from "@/insights/question/parts";
 import { isObject, joined, Reading } from "@/insights/question/reading";
 import { type Given, present } from "@/lib/searchParams";
 
-/** What is shown of a funnel, in the names of the API. */
+/** The visualizations of a funnel, by their API names. */
 export const VISUALIZATIONS = ["steps", "time_to_convert", "trends"] as const;
 export type Visualization = (typeof VISUALIZATIONS)[number];
 
@@ -12,7 +12,7 @@ export const UNITS = ["second", "minute", "hour", "day", "week", "month"] as con
 export type Unit = (typeof UNITS)[number];
 export const ATTRIBUTIONS = ["first_touch", "last_touch", "all_events", "step"] as const;
 export const REFERENCES = ["total", "previous"] as const;
-/** The names are those of other clients: vertical bars stand side by side. */
+/** These names come from other clients: vertical bars are placed side by side. */
 export const LAYOUTS = ["vertical", "horizontal"] as const;
 
 export const STEPS_MAX = 20;
@@ -32,7 +32,7 @@ const WINDOW_SECONDS_MAX = 3650 * 86_400;
 /** Return the longest window of a unit. */
 export const windowMax = (unit: Unit): number => Math.floor(WINDOW_SECONDS_MAX / SECONDS[unit]);
 
-/** An event that must not happen between two steps, which count from 0. */
+/** An event that must not happen between two steps; steps are zero-based. */
 export interface Exclusion {
   entity: Pick<Series, "event" | "filters" | "name">;
   from: number;
@@ -42,19 +42,19 @@ export interface Exclusion {
 export interface FunnelOptions {
   visualization: Visualization;
   order: (typeof ORDERS)[number];
-  /** The time after the first step in which the others count. */
+  /** The conversion window, counted from the first step. */
   window: number;
   unit: Unit;
   exclusions: readonly Exclusion[];
-  /** The part that times and trends measure, from 0; undefined for the whole funnel. */
+  /** The zero-based steps that times and trends measure; undefined for the whole funnel. */
   from: number | undefined;
   to: number | undefined;
-  /** undefined: as many as suit the number of persons */
+  /** undefined: chosen to suit the number of persons */
   bins: number | undefined;
   attribution: (typeof ATTRIBUTIONS)[number];
-  /** The step for attribution by `step`, from 0. */
+  /** The zero-based step for attribution by `step`. */
   attributionStep: number;
-  /** What the bars of steps are shares of. */
+  /** What the bars show a share of. */
   reference: (typeof REFERENCES)[number];
   layout: (typeof LAYOUTS)[number];
 }
@@ -66,7 +66,7 @@ const NAMES = [
   ...["funnelWindowDays", "funnelFromStep", "funnelToStep", "binCount", "exclusions"],
   ...["breakdownAttributionType", "breakdownAttributionValue", "funnelStepReference", "layout"],
 ];
-// Names that only concern how other clients draw.
+// Display options of other clients, ignored here.
 const DRAWN = [
   ...["hiddenLegendBreakdowns", "hiddenLegendKeys", "breakdownSorting", "funnelAdvanced"],
   ...["resultCustomizations", "showValuesOnSeries", "goalLines", "showLegend", "showTrendLines"],
@@ -75,7 +75,7 @@ const DRAWN = [
 const at = (name: string) => joined(PLACE, name);
 const oldName = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Return the options of a `funnelsFilter`. Older clients write its names with underscores. */
+/** Return the options of a `funnelsFilter`. Older clients use snake_case names. */
 export function readOptions(given: Given, reading: Reading = new Reading()): FunnelOptions {
   reading.known(PLACE, given, [...NAMES, ...NAMES.map(oldName), ...DRAWN]);
   const get = (name: string) => given[name] ?? given[oldName(name)];

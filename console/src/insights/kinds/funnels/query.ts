@@ -15,7 +15,8 @@ import { type FunnelOptions, optionsOf, readOptions, writeOptions } from "./opti
 
 const COUNTED = ["total", "dau"];
 
-/** Return what a funnel uses of a question: steps count persons, and values are not put in ranges. */
+/** Return the parts of a question that a funnel uses: steps count persons, and values are not
+ * binned. */
 export function usedParts(question: Question): { used: Question; options: FunnelOptions } {
   const options = usedOptions(question);
   const hasValues = options.visualization !== "time_to_convert";
@@ -29,7 +30,7 @@ export function usedParts(question: Question): { used: Question; options: Funnel
   return { used, options };
 }
 
-/** Return the options of the visualization, without steps that the funnel does not have. */
+/** Return the options of the visualization, dropping steps that the funnel does not have. */
 function usedOptions(question: Question): FunnelOptions {
   const options = optionsOf(question);
   const isOfPart = options.visualization !== "steps";

@@ -5,22 +5,22 @@ import { words as questionWords } from "@/words/insightsQuestion";
 import type { Asked } from "../kind";
 import { optionsOf } from "./options";
 
-/** The value of a breakdown: of properties a list, of a cohort its id. */
+/** The breakdown value: a list for properties, an id for a cohort. */
 export type Value = string | number | readonly string[];
 
 export interface FunnelStep {
   name: string;
   count: number;
-  /** Seconds since the step before; null where nobody took it. */
+  /** Seconds since the previous step; null if nobody reached this one. */
   average: number | null;
   median: number | null;
 }
 
-/** A funnel, or one value of its breakdown. */
+/** A funnel, or the funnel of one breakdown value. */
 export interface Funnel {
-  /** Unique in the answer. */
+  /** Unique within the result. */
   key: string;
-  /** The value in words; undefined without a breakdown. */
+  /** The value as text; undefined without a breakdown. */
   label: string | undefined;
   value: Value | undefined;
   steps: readonly FunnelStep[];
@@ -31,7 +31,7 @@ type Entry = Record<string, unknown>;
 const isEntry = (one: unknown): one is Entry => typeof one === "object" && one !== null;
 const listOf = (given: unknown): unknown[] => (Array.isArray(given) ? given : []);
 
-/** Return the funnels of an answer, whose entries the schema leaves open. */
+/** Parse the funnels of a result; the API schema does not describe its entries. */
 export function readFunnels({ question, answer }: Asked): Funnel[] {
   const all = listOf(answer.results);
   const lists = all.some(Array.isArray) ? all.map(listOf) : [all];
@@ -59,7 +59,7 @@ const readStep = (step: Entry, name: string): FunnelStep => ({
 
 const secondsOf = (given: unknown): number | null => (typeof given === "number" ? given : null);
 
-/** Return a value of the breakdown in words. Of several properties it is a list. */
+/** Return a breakdown value as text; several properties are joined into a list. */
 export function labelOf(given: unknown): string {
   const all = Array.isArray(given) ? given.map(String) : [String(given ?? "")];
   return all.map((one) => (one === "" ? words.noValue : one)).join(words.between);
@@ -67,11 +67,11 @@ export function labelOf(given: unknown): string {
 
 const SHOWN_MAX = 80;
 
-/** Return a text as it fits into a line. */
+/** Return a text shortened to fit on one line. */
 export const shortened = (text: string): string =>
   text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`;
 
-/** The name of a step by its place. Steps in any order have none of their own. */
+/** The name of a step by its position. In any-order funnels, steps have no names of their own. */
 export function stepName(question: Question, place: number): string {
   if (optionsOf(question).order === "unordered") return words.done(place + 1);
   const series = question.series[place];
@@ -79,17 +79,17 @@ export function stepName(question: Question, place: number): string {
   return series.name ?? (series.event === null ? questionWords.allEvents : plainName(series.event));
 }
 
-/** What is counted, as the head of a column. */
+/** What is counted, as a column heading. */
 export const countedIn = ({ groupTypeIndex }: Question): string =>
   groupTypeIndex === undefined ? words.countedPersons : words.countedGroups;
 
 export const numbered = (place: number, name: string): string => `${place + 1}. ${name}`;
 
-/** Return a count as a share of another, 0 to 100; null if there is nothing to be a share of. */
+/** Return a count as a percentage of another, or null if the other is zero. */
 export const shareOf = (count: number, all: number): number | null =>
   all === 0 ? null : Math.round((count / all) * 10_000) / 100;
 
-/** How many reached a step, and how many reached the one before and not this one. */
+/** Return how many reached a step and how many dropped out before it. */
 export function partsOf({ steps }: Funnel, place: number): { reached: number; dropped: number } {
   const reached = steps[place]?.count ?? 0;
   const before = steps[place - 1]?.count ?? reached;

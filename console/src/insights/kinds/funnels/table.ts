@@ -8,7 +8,7 @@ import { optionsOf } from "./options";
 import { countedIn, type Funnel, numbered, partsOf, readFunnels, shareOf } from "./steps";
 import { readBins } from "./times";
 
-/** The numbers of a funnel: a row for each step, each range of times, or each interval. */
+/** The numbers of a funnel: one row per step, time range or interval. */
 export function funnelsTable(asked: Asked): FigureData {
   const { visualization } = optionsOf(asked.question);
   if (visualization === "time_to_convert") return timesTable(asked);
@@ -18,7 +18,7 @@ export function funnelsTable(asked: Asked): FigureData {
 const isBrokenDown = (funnels: readonly Funnel[]): boolean =>
   funnels.some(({ label }) => label !== undefined);
 
-/** The columns of those who reached a step, and of those who dropped out before it. */
+/** The columns for those who reached a step and those who dropped out before it. */
 export const columnsOfSteps = (funnels: readonly Funnel[]) =>
   isBrokenDown(funnels) ? { reached: 2, dropped: 5 } : { reached: 1, dropped: 4 };
 
@@ -56,7 +56,7 @@ function timesTable({ question, answer }: Asked): FigureData {
   };
 }
 
-/** A row for each interval, and for each value of the breakdown in it. */
+/** One row per interval and breakdown value. */
 export function conversionsTable(asked: Asked): FigureData {
   const { lines, times, isPartial } = readConversions(asked);
   const isBroken = lines.some(({ value }) => value !== undefined);

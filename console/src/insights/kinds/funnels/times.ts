@@ -1,14 +1,14 @@
 import { isObject } from "@/insights/question/reading";
 
-/** How many persons took from one time up to another, in seconds. */
+/** The number of persons in a range of times, in seconds. */
 export interface Bin {
   from: number;
   to: number;
   count: number;
 }
 
-/** Return the ranges of the time to convert, and its average. The last range of an answer has room
- * for the longest time alone: it begins where the others end. */
+/** Return the bins of the time to convert, and its average. The server adds a last bin that starts
+ * where the others end and holds only the longest time. */
 export function readBins(results: unknown): { bins: readonly Bin[]; average: number | null } {
   const { bins, average_conversion_time: average } = isObject(results) ? results : {};
   const pairs = (Array.isArray(bins) ? bins : []).filter(isPair);

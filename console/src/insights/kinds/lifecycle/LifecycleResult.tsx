@@ -8,7 +8,7 @@ import { lifecycleTable } from "./table";
 
 const COLORS: Record<Status, SeriesColor> = { new: 2, returning: 3, resurrecting: 4, dormant: 1 };
 
-/** Who is new, comes back or is back again above zero, and who stays away below it. */
+/** A life cycle: new, returning and resurrecting persons above zero, dormant ones below. */
 export function LifecycleResult({ question, answer, isTile, onOpen, height }: ResultProps) {
   const { interval, groupTypeIndex } = question;
   const shown = optionsOf(question);

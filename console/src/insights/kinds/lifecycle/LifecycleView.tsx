@@ -3,7 +3,7 @@ import { words } from "@/words/insightsLifecycle";
 import type { FieldsProps } from "../kind";
 import { optionsOf, STATUSES, toggled } from "./options";
 
-/** Which statuses are shown. */
+/** Chooses which statuses are shown. */
 export function LifecycleView({ question, onChange }: FieldsProps) {
   const shown = optionsOf(question);
   return (

@@ -10,16 +10,16 @@ import { STATUSES, type Status } from "./options";
 /** The persons of one status over time. */
 export interface Layer {
   status: Status;
-  /** Below zero for those who stay away. */
+  /** Negative for dormant persons. */
   counts: readonly number[];
-  /** Where each number stands, in the names of the API. */
+  /** The place of each number, by API names. */
   places: readonly Given[];
 }
 
 export interface Lifecycle {
   begins: readonly Date[];
   layers: readonly Layer[];
-  /** Whether the last interval is not over. */
+  /** Whether the last interval is still in progress. */
   isPartial: boolean;
 }
 

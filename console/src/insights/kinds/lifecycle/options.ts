@@ -3,12 +3,12 @@ import type { Question } from "@/insights/question/model";
 import { joined, Reading } from "@/insights/question/reading";
 import type { Given } from "@/lib/searchParams";
 
-/** What a person is in an interval. */
+/** The status of a person in an interval. */
 export const STATUSES = ["new", "returning", "resurrecting", "dormant"] as const;
 export type Status = (typeof STATUSES)[number];
 
 export const PLACE = "lifecycleFilter";
-// Names that only concern how other clients draw.
+// Display options of other clients, ignored here.
 const DRAWN = ["showLegend", "showValuesOnSeries", "stacked"];
 
 /** Return the statuses that a `lifecycleFilter` shows, in order. */
@@ -27,7 +27,7 @@ export const writeOptions = (shown: readonly Status[]): Given =>
 export const optionsOf = ({ options }: Question): readonly Status[] =>
   readOptions(options.lifecycle ?? {});
 
-/** Return the question with the status shown or not. The last one stays. */
+/** Return the question with a status shown or hidden. The last one cannot be hidden. */
 export function toggled(question: Question, status: Status): Question {
   const shown = optionsOf(question);
   const next = STATUSES.filter((one) => (one === status) !== shown.includes(one));

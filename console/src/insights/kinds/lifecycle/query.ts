@@ -6,7 +6,7 @@ import { optionsOf, PLACE, readOptions, writeOptions } from "./options";
 
 export function lifecycleQuery(question: Question): Query {
   const options = writeOptions(optionsOf(question));
-  // Persons are counted, whatever the series counts in other kinds.
+  // Always counts persons, whatever the series counts in other kinds.
   const series = question.series.slice(0, 1).map((one) => ({ ...one, math: "total" as const }));
   return {
     kind: QUERY_KINDS.lifecycle,

@@ -5,7 +5,7 @@ import type { Asked } from "../kind";
 import { readLifecycle } from "./layers";
 import { optionsOf } from "./options";
 
-/** The numbers of a life cycle: a row for each interval. */
+/** The numbers of a life cycle: one row per interval. */
 export function lifecycleTable({ question, answer }: Asked): FigureData {
   const { interval } = question;
   const { begins, layers, isPartial } = readLifecycle(answer, interval, optionsOf(question));

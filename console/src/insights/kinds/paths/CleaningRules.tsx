@@ -12,7 +12,7 @@ interface Props {
   errorAt: (place: string) => string | undefined;
 }
 
-/** Regular expressions whose matches in names are replaced, one after the other. */
+/** Regular expressions whose matches in names are replaced, applied in order. */
 export function CleaningRules({ rules, onChange, errorAt }: Props) {
   const keys = useStableKeys(rules.length);
   const error = errorAt("");

@@ -19,7 +19,7 @@ import {
   withOptions,
 } from "./options";
 
-/** Which events are steps, where paths begin and end, and how many are shown. */
+/** Fields for which events are steps, where paths start and end, and how many are shown. */
 export function PathsFields({ question, onChange, errorAt }: FieldsProps) {
   const options = optionsOf(question);
   const projectId = useProjectId();
@@ -134,7 +134,7 @@ export function PathsFields({ question, onChange, errorAt }: FieldsProps) {
   );
 }
 
-/** Addresses of pages and names of events that were seen. */
+/** Page URLs and event names that have been seen. */
 function stepOptions(projectId: string): OptionSource {
   const events = eventOptions(projectId);
   const addresses = valueOptions(projectId, "$current_url", { kind: "event" });
@@ -155,7 +155,7 @@ interface LinesProps {
   error: string | undefined;
 }
 
-/** Texts, one in each line. */
+/** A list of texts, one per line. */
 function LinesField({ label, hint, lines, onChange, error }: LinesProps) {
   const [typed, setTyped] = useState<string | null>(null);
   return (

@@ -17,10 +17,10 @@ interface Props {
 
 const HEAD = 28;
 const TITLE_MAX = 300;
-// A link that is thinner has no room for its number.
+// Thinner links have no room for their number.
 const NUMBER_MIN = 13;
 
-/** Steps in columns, with links as wide as they are frequent. */
+/** Steps in columns; the width of a link shows how frequent it is. */
 export function PathsGraph({ graph, onOpen }: Props) {
   const layout = useMemo(() => layoutOf(graph), [graph]);
   const walk = useMemo(() => walkOf(layout), [layout]);
@@ -87,9 +87,9 @@ export function PathsGraph({ graph, onOpen }: Props) {
 interface PartProps {
   layout: ReturnType<typeof layoutOf>;
   walk: Walk;
-  /** What the pointer or the keys are at. */
+  /** The stop that is hovered or focused. */
   active: string | null;
-  /** What tab reaches. */
+  /** The stop that Tab reaches. */
   inTabs: string;
   onOpen: ((place: Place) => void) | undefined;
   onActive: (at: string) => void;
@@ -198,7 +198,7 @@ interface SpotProps {
   children: ReactNode;
 }
 
-/** A number of a step. One that cannot be opened is walked through all the same. */
+/** A number on a step. Arrow keys also stop at numbers that cannot be opened. */
 function Spot(props: SpotProps) {
   return (
     <button

@@ -10,8 +10,8 @@ export const placeOfLink = ({ source, target }: Link): Place => ({
   path_end_key: target,
 });
 
-/** Return where the paths that reached a step stand; of first steps, those that went on. null: the API
- * has no name for it */
+/** Return the place of the paths that reached a step, or for a first step, of those that continued.
+ * null: the API cannot ask for them */
 export function placeOfStep({ key, column, count, ended, isOther }: Step): Place | null {
   if (isOther) return null;
   if (column > 1) return { path_end_key: key };

@@ -2,30 +2,31 @@ import type { Answer } from "@/insights/answers";
 import { entriesOf } from "@/lib/trends";
 import { plainName } from "@/ui/properties";
 
-/** The name of all steps that no link leads to by itself. source: fanion/insights/paths/result.py */
+/** The name that groups all steps without a link of their own. source:
+ * fanion/insights/paths/result.py */
 const OTHER = "…other";
 
 /** A step of paths. */
 export interface Step {
-  /** As the API names it: `2_/docs`. */
+  /** The API's name: `2_/docs`. */
   key: string;
-  /** From 1. */
+  /** One-based. */
   column: number;
   name: string;
   isOther: boolean;
-  /** The number of paths that have it. */
+  /** The number of paths through the step. */
   count: number;
-  /** The number of paths whose last step it is. */
+  /** The number of paths that end at the step. */
   ended: number;
 }
 
-/** A step and the next one. */
+/** A link from a step to the next. */
 export interface Link {
   key: string;
   source: string;
   target: string;
   count: number;
-  /** The mean time between both; null for steps that are not shown. */
+  /** The mean time between the two; null for steps that are not shown. */
   seconds: number | null;
 }
 
@@ -34,7 +35,7 @@ export interface Graph {
   links: readonly Link[];
 }
 
-/** Return the graph of an answer, whose entries the schema leaves open. */
+/** Parse the graph of a result; the API schema does not describe its entries. */
 export function readGraph({ results, beside }: Answer): Graph {
   const links = [...entriesOf(results), ...entriesOf(beside.other_edges)].map((entry): Link => {
     const [source, target] = [String(entry.source), String(entry.target)];
@@ -70,8 +71,8 @@ export function splitKey(key: string): { column: number; name: string } {
 const ADDRESS = /^https?:\/\/([^/?#]*)(.*)$/;
 const SHOWN_MAX = 64;
 
-/** Return a short name for each step: addresses of one site without its host, and the middle of long
- * names left out. */
+/** Return a short name for each step: without the host if all URLs share it, and with the middle of
+ * long names cut out. */
 export function shortNames(steps: readonly Step[]): ReadonlyMap<string, string> {
   const hosts = new Set(steps.flatMap(({ name }) => ADDRESS.exec(name)?.[1] ?? []));
   const short = (name: string) => {

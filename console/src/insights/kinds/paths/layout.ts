@@ -7,7 +7,7 @@ export interface PlacedStep extends Step {
 }
 
 export interface PlacedLink extends Link {
-  /** Of its middle, where it leaves the source and where it reaches the target. */
+  /** The vertical centre, at the source and at the target. */
   from: { x: number; y: number };
   to: { x: number; y: number };
   width: number;
@@ -21,15 +21,15 @@ export interface Layout {
   height: number;
 }
 
-// A step has room for two lines of its name, and one of its numbers.
+// Room for two lines of the step's name and one line of numbers.
 export const STEP_WIDTH = 190;
 const STEP_MIN = 68;
 const GAP = { x: 84, y: 10 };
-// What the steps of the fullest column share, beside the room that each has anyway.
+// The height that the steps of the fullest column share, on top of their minimum heights.
 const HEIGHT = 380;
 const LINK_MIN = 1.5;
 
-/** Place steps in columns, the most frequent first, and links beside each other on their edges. */
+/** Place steps in columns, most frequent first, with links next to each other along their edges. */
 export function layoutOf({ steps, links }: Graph): Layout {
   const columns = [...new Set(steps.map(({ column }) => column))].toSorted((a, b) => a - b);
   const most = Math.max(1, ...columns.map((column) => sum(inColumn(steps, column))));

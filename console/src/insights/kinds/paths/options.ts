@@ -14,13 +14,13 @@ export const PLACE = "pathsFilter";
 const USUAL_STEPS = 5;
 const USUAL_EDGES = 50;
 
-/** A regular expression, and what is put in place of its matches. */
+/** A regular expression and the replacement for its matches. */
 export interface Cleaning {
   regex: string;
   alias: string;
 }
 
-/** How paths are made and which are shown, in the names of the API. */
+/** How paths are built and which are shown, by API names. */
 export interface PathOptions {
   /** Empty: all events are steps. */
   eventTypes: readonly EventType[];
@@ -32,7 +32,7 @@ export interface PathOptions {
   most?: number;
   excluded: readonly string[];
   groupings: readonly string[];
-  /** Whether the project's rules clean addresses, too. */
+  /** Whether the project's rules also clean paths. */
   isCleaned: boolean;
   cleaning: readonly Cleaning[];
 }
@@ -42,7 +42,7 @@ const NAMES = [
   ...["maxEdgeWeight", "excludeEvents", "pathGroupings", "pathReplacements"],
   "localPathCleaningFilters",
 ];
-// Names that only concern how other clients draw.
+// Display options of other clients, ignored here.
 const DRAWN = ["showFullUrls"];
 
 /** Return the options of a `pathsFilter`. */
@@ -79,7 +79,7 @@ function readCleaning(reading: Reading, place: string, given: unknown): Cleaning
   });
 }
 
-/** Return the options without what is usual. */
+/** Return the options without default values. */
 export function writeOptions(options: PathOptions): Given {
   const listed = <T>(list: readonly T[]) => (list.length === 0 ? undefined : list);
   return present<Given>({
@@ -99,7 +99,7 @@ export function writeOptions(options: PathOptions): Given {
 
 export const optionsOf = ({ options }: Question): PathOptions => readOptions(options.paths ?? {});
 
-/** Changes; undefined takes an option away. */
+/** The changes; undefined removes an option. */
 export type Changes = { [K in keyof PathOptions]?: PathOptions[K] | undefined };
 
 export const withOptions = (question: Question, changes: Changes): Question =>

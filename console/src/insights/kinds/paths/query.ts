@@ -5,7 +5,7 @@ import { optionsOf, PLACE, readOptions, writeOptions } from "./options";
 
 export function pathsQuery(question: Question): Query {
   const options = optionsOf(question);
-  // Rules that are still being written are not asked for.
+  // Skip rules that the user is still typing.
   const cleaning = options.cleaning.filter(({ regex }) => regex !== "");
   return {
     kind: QUERY_KINDS.paths,

@@ -4,7 +4,7 @@ import { words } from "@/words/insightsPaths";
 import type { Asked } from "../kind";
 import { readGraph, splitKey } from "./graph";
 
-/** The numbers of paths: a row for each link, and for each step at which paths ended. */
+/** The numbers of paths: one row per link, and one per step at which paths ended. */
 export function pathsTable({ answer }: Pick<Asked, "answer">): FigureData {
   const { steps, links } = readGraph(answer);
   const isOther = new Set(steps.filter((step) => step.isOther).map(({ key }) => key));

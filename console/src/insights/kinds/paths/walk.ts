@@ -2,10 +2,10 @@ import { words } from "@/words/insightsPaths";
 import { type Step, shortNames } from "./graph";
 import type { Layout } from "./layout";
 
-/** What can be reached in a graph: steps, links, and the paths that end at a step. */
+/** What the keyboard can reach in a graph: steps, links, and the paths that end at a step. */
 interface Stop {
   label: string;
-  /** What belongs to it, and stays clear while the rest is faint. */
+  /** The parts that stay highlighted with it while the rest is dimmed. */
   near: readonly string[];
   left: string | undefined;
   right: string | undefined;
@@ -13,11 +13,11 @@ interface Stop {
   down: string | undefined;
 }
 
-/** The stops by their names, such as `step 2_/docs`. */
+/** The stops by name, such as `step 2_/docs`. */
 export type Walk = ReadonlyMap<string, Stop>;
 
-/** Return how arrows lead from stop to stop: to the right along the first link of a step, up and down
- * between what leaves the same step, and between the steps of a column. */
+/** Return where arrow keys move from each stop: right along a step's first link, up and down between
+ * the links of one step and between the steps of a column. */
 export function walkOf({ steps, links }: Layout): Walk {
   const walk = new Map<string, Stop>();
   const short = shortNames(steps);
@@ -75,7 +75,7 @@ const SIDES = {
   ArrowDown: "down",
 } as const;
 
-/** Return where a key leads; undefined where there is nothing, or for other keys. */
+/** Return the stop that a key moves to; undefined if there is none, or for other keys. */
 export function nextOf(walk: Walk, at: string, key: string): string | undefined {
   if (key === "Home") return walk.keys().next().value;
   const side = SIDES[key as keyof typeof SIDES];

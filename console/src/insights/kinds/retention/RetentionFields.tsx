@@ -6,7 +6,7 @@ import type { FieldsProps } from "../kind";
 import { WholeField } from "../WholeField";
 import { INTERVALS_MAX, OCCURRENCES_MAX, optionsOf, TYPES, withOptions } from "./options";
 
-/** Who begins, and what counts as coming back. */
+/** Fields for who starts and what counts as returning. */
 export function RetentionFields({ question, onChange, errorAt }: FieldsProps) {
   const options = optionsOf(question);
   const change = (changes: Partial<typeof options>) => onChange(withOptions(question, changes));

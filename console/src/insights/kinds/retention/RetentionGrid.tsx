@@ -19,7 +19,7 @@ interface Props {
 const HEAD = "whitespace-nowrap border-line border-b px-2 py-1.5 font-medium text-ink-2";
 const STICKY = "sticky start-0 z-10 bg-panel";
 
-/** A row for each cohort, shaded by the share that came back. Every number opens its persons. */
+/** One row per cohort, shaded by the share that returned. Every number opens its persons. */
 export function RetentionGrid(props: Props) {
   const { cohorts, period, sizeName } = props;
   const groups = groupsOf(cohorts);
@@ -36,7 +36,7 @@ export function RetentionGrid(props: Props) {
     >
       <table
         ref={table}
-        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: arrows lead through it.
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: arrow keys move through it.
         role="grid"
         aria-label={words.grid}
         title={words.keys}
@@ -80,7 +80,7 @@ const MAX = "48rem";
 interface RowsProps extends Props {
   group: Group;
   places: readonly number[];
-  /** Whether its first number is reached by tab. */
+  /** Whether Tab reaches the first number of the row. */
   isFirst: boolean;
   isOpen: boolean;
   onToggle: () => void;
@@ -122,7 +122,7 @@ function Rows(props: RowsProps) {
   );
 }
 
-/** The means of a value of the breakdown, or of all; of a value it opens the rows. */
+/** The mean row, overall or for a breakdown value. The row of a value expands its cohorts. */
 function Head({ group, options, places, isOpen, onToggle }: RowsProps) {
   const { mean, reference } = options;
   const means = mean === "none" ? [] : meansOf(group.cohorts, places.length + 1, reference, mean);
@@ -165,7 +165,7 @@ const percent = (share: number): string => formatShare(Math.round(share * 10) / 
 interface ValueProps extends Props {
   cohort: Cohort;
   place: number;
-  /** The largest share of its group. */
+  /** The largest share in its group. */
   most: number;
   isInTabs?: boolean;
 }
@@ -197,7 +197,7 @@ function Value({ cohort, place, most, isInTabs = false, options, onOpen }: Value
   );
 }
 
-// The text on the darkest shade can still be read.
+// Text stays readable on the darkest shade.
 const LIGHTEST = 4;
 const DARKEST = 50;
 
@@ -208,7 +208,7 @@ const valuesOf = (row: Element | null | undefined): HTMLElement[] => [
   ...(row?.querySelectorAll<HTMLElement>("[data-value]") ?? []),
 ];
 
-/** One number of the table is reached by tab; arrows lead to the others. */
+/** Tab reaches one number of the table; arrow keys move to the others. */
 function moveFocus(event: KeyboardEvent, table: HTMLTableElement | null): void {
   const at = event.target as HTMLElement;
   if (table === null || !at.matches("[data-value]")) return;

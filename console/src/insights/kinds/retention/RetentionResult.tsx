@@ -11,7 +11,7 @@ import { entitiesOf, periodOf } from "./query";
 import { RetentionGrid } from "./RetentionGrid";
 import { retentionTable } from "./table";
 
-/** The table of cohorts, with the curve of their means above it. */
+/** The cohort table, with a curve of the means above it. */
 export function RetentionResult({ question, answer, isTile, height, onOpen }: ResultProps) {
   const options = optionsOf(question);
   const period = periodOf(question);
@@ -48,7 +48,7 @@ export function RetentionResult({ question, answer, isTile, height, onOpen }: Re
 
 const percent = (share: number): string => formatShare(Math.round(share * 10) / 10);
 
-/** The mean share of those who came back, a line for each value of the breakdown. */
+/** The mean retention, one line per breakdown value. */
 function Curve({ question, answer, height }: Pick<ResultProps, "question" | "answer" | "height">) {
   const { reference, mean } = optionsOf(question);
   const period = periodOf(question);

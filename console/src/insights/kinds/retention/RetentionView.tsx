@@ -5,7 +5,7 @@ import { DISPLAYS, MEANS, optionsOf, REFERENCES, withOptions } from "./options";
 
 const NUMBERS = [...REFERENCES, "counts"] as const;
 
-/** How retention is drawn. */
+/** Display options of retention. */
 export function RetentionView({ question, onChange }: FieldsProps) {
   const options = optionsOf(question);
   const change = (changes: Partial<typeof options>) => onChange(withOptions(question, changes));

@@ -9,7 +9,7 @@ import type { Asked, Behind, Place } from "../kind";
 import { type Cohort, nameOfValue, readCohorts } from "./cohorts";
 import { entitiesOf, periodOf } from "./query";
 
-/** Return where a number of a cohort stands. place: 0 for all of them */
+/** Return the place of a cohort's number. place: 0 for the whole cohort */
 export const placeOf = (cohort: Cohort, place: number): Place =>
   present<Place>({
     selected_interval: cohort.row,
@@ -41,7 +41,7 @@ export function behindRetention({ question, answer }: Asked, place: Place): Behi
   };
 }
 
-/** An address may have the parts of a place in any order. */
+/** A URL may list the parts of a place in any order. */
 const inOrder = (place: Place, ahead: number): Place =>
   present<Place>({
     selected_interval: Number(place.selected_interval),

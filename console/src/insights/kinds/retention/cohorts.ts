@@ -5,24 +5,24 @@ import { words } from "@/words/insightsRetention";
 import { intervalAfter } from "../intervals";
 import type { Period } from "./query";
 
-/** A value of the breakdown as the server names it: of several properties a list. */
+/** A breakdown value as the server writes it: a list for several properties. */
 export type Value = string | number | readonly string[];
 
-/** Those who began in one interval, and how many of them came back in later ones. */
+/** The persons who started in one interval, and how many returned in later ones. */
 export interface Cohort {
-  /** Unique in the answer. */
+  /** Unique within the result. */
   key: string;
   value: Value | undefined;
-  /** The place of its interval. */
+  /** The index of its interval. */
   row: number;
   begin: Date;
-  /** The first are all, the next those who came back one interval later. */
+  /** The first is the cohort's size, the next how many returned one interval later, and so on. */
   counts: readonly number[];
-  /** The place of the count of an interval that is not over. */
+  /** The index of the count whose interval is still in progress. */
   partial: number | undefined;
 }
 
-/** Return the cohorts of an answer, whose entries the schema leaves open. */
+/** Parse the cohorts of a result; the API schema does not describe its entries. */
 export function readCohorts({ results, zone, calculatedAt }: Answer, period: Period): Cohort[] {
   const entries = entriesOf(results);
   const rows = entries.map((entry) => Number(/\d+$/.exec(String(entry.label))?.[0] ?? 0));
@@ -47,7 +47,7 @@ export function readCohorts({ results, zone, calculatedAt }: Answer, period: Per
 const countsOf = (values: unknown): number[] =>
   Array.isArray(values) ? values.map((one) => (isObject(one) ? Number(one.count) : 0)) : [];
 
-/** The cohorts of one value of the breakdown, or all. */
+/** The cohorts of one breakdown value, or all of them. */
 export interface Group {
   key: string;
   name: string | null;
@@ -73,7 +73,7 @@ export function nameOfValue(value: Value | undefined): string | null {
   return parts.map((part) => (part === NONE ? words.none : String(part))).join(", ");
 }
 
-/** Return a number as a share from 0 to 100: of all, or of those in the interval before. */
+/** Return a number as a percentage of the whole cohort or of the previous interval. */
 export function shareOf(
   counts: readonly number[],
   place: number,
@@ -84,9 +84,9 @@ export function shareOf(
   return count === undefined || whole === 0 ? null : (count / whole) * 100;
 }
 
-/** Return the mean share of each interval, over cohorts for which the interval is over.
+/** Return the mean share for each interval, over the cohorts for which it has ended.
  *
- * kind: weighted by the size of cohorts, or each cohort alike
+ * kind: weighted by cohort size, or with equal weights
  */
 export function meansOf(
   cohorts: readonly Cohort[],

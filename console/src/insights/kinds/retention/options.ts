@@ -4,24 +4,24 @@ import { joined, Reading } from "@/insights/question/reading";
 import { type Given, present } from "@/lib/searchParams";
 
 export const TYPES = ["retention_recurring", "retention_first_time"] as const;
-/** Shares of all who began, or of those in the interval before. */
+/** Shares of everyone who started, or of the previous interval. */
 export const REFERENCES = ["total", "previous"] as const;
 export const MEANS = ["weighted", "simple", "none"] as const;
-/** The table alone, or with a curve above it. */
+/** Only the table, or a curve above it. */
 export const DISPLAYS = ["ActionsTable", "ActionsLineGraph"] as const;
 export const FORMATS = ["percentage", "numeric"] as const;
 export const INTERVALS_MAX = 64;
 export const OCCURRENCES_MAX = 1_000_000;
 export const PLACE = "retentionFilter";
 
-/** How retention is counted and drawn, in the names of the API. */
+/** How retention is counted and shown, by API names. */
 export interface RetentionOptions {
   type: (typeof TYPES)[number];
-  /** The number of values in a row, with that of the first interval. */
+  /** The number of values in a row, including the first interval. */
   intervals: number;
-  /** Whether a value counts who came back then or later. */
+  /** Whether a value counts everyone who returned then or later. */
   isCumulative: boolean;
-  /** The number of events that coming back takes in one interval. */
+  /** The number of events within one interval that count as returning. */
   occurrences: number;
   reference: (typeof REFERENCES)[number];
   mean: (typeof MEANS)[number];
@@ -30,16 +30,16 @@ export interface RetentionOptions {
 }
 
 const USUAL_INTERVALS = 8;
-// The server's, for queries that say nothing. source: fanion/insights/retention/query.py
+// The server's default. source: fanion/insights/retention/query.py
 const INTERVALS_OF_QUERIES = 7;
 const NAMES = [
   ...["retentionType", "totalIntervals", "cumulative", "minimumOccurrences", "display"],
   ...["retentionReference", "meanRetentionCalculation", "aggregationAxisFormat", "showMean"],
 ];
-// Names that only concern how other clients draw, or that say what is always so.
+// Display options of other clients, and options that always have the same value.
 const DRAWN = ["dashboardDisplay", "selectedInterval", "timeWindowMode", "aggregationType"];
 
-/** Return the options of a `retentionFilter`. intervals: the number that is meant by none */
+/** Return the options of a `retentionFilter`. intervals: the default number */
 export function readOptions(
   given: Given,
   reading: Reading = new Reading(),
@@ -68,7 +68,7 @@ export function readOptions(
 export const readQueryOptions = (given: Given, reading: Reading): RetentionOptions =>
   readOptions(given, reading, INTERVALS_OF_QUERIES);
 
-/** Return the options without what is usual. */
+/** Return the options without default values. */
 export function writeOptions(options: RetentionOptions): Given {
   return present<Given>({
     retentionType: options.type === TYPES[0] ? undefined : options.type,

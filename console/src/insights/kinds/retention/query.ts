@@ -15,11 +15,11 @@ import { optionsOf, PLACE, readQueryOptions, writeOptions } from "./options";
 export const PERIODS = ["hour", "day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
 
-/** The interval of retention, which is not counted by minutes. */
+/** The interval of retention, which has no minutes. */
 export const periodOf = ({ interval }: { interval: Interval }): Period =>
   interval === "minute" ? "hour" : interval;
 
-/** Who begins, and who comes back: without another event by doing the same again. */
+/** The starting and the returning event, which are the same unless two are given. */
 export function entitiesOf({ series }: Pick<Question, "series">): {
   target: Series | undefined;
   returning: Series | undefined;
@@ -28,7 +28,7 @@ export function entitiesOf({ series }: Pick<Question, "series">): {
   return { target, returning };
 }
 
-/** Values of numbers are not put into ranges here. */
+/** Retention does not group numbers into ranges. */
 export const withoutRanges = (question: Question): Question => ({
   ...question,
   breakdowns: question.breakdowns.map(({ bins: _, ...one }) => one),
@@ -51,7 +51,7 @@ export function retentionQuery(question: Question): Query {
   };
 }
 
-/** Persons are counted, whatever the series counts in other kinds. */
+/** Always counts persons, whatever the series counts in other kinds. */
 const entityOf = (series: Series): Given => ({
   kind: "EventsNode",
   ...writeSeries({ ...series, math: "total" }),

@@ -5,7 +5,7 @@ import { type Cohort, lengthOf, nameOfValue, readCohorts, shareOf } from "./coho
 import { optionsOf, type RetentionOptions } from "./options";
 import { periodOf } from "./query";
 
-/** The numbers of retention: a row for each cohort, with as many values as are known. */
+/** The numbers of retention: one row per cohort, with as many values as are known. */
 export function retentionTable({ question, answer }: Asked): FigureData {
   const options = optionsOf(question);
   const period = periodOf(question);
@@ -33,7 +33,7 @@ export function nameOfRow(cohort: Cohort, period: Asked["question"]["interval"],
   return value === null ? name : words.ofValue(value, name);
 }
 
-/** A value as it is shown: a share with one decimal, or a count; null where it is not known. */
+/** A value as shown: a percentage with one decimal, a count, or null if not known yet. */
 export function shownValue(
   { counts }: Cohort,
   place: number,

@@ -6,7 +6,7 @@ import type { FieldsProps } from "../kind";
 import { WholeField } from "../WholeField";
 import { EVENTS_MAX, OPERATORS, optionsOf, withOptions } from "./options";
 
-/** When an interval counts, and what a number counts. */
+/** Fields for when an interval counts, and what each number counts. */
 export function StickinessFields({ question, onChange, errorAt }: FieldsProps) {
   const { criteria, isCumulative } = optionsOf(question);
   const change = (changes: Parameters<typeof withOptions>[1]) =>

@@ -10,7 +10,7 @@ import { stickinessTable } from "./table";
 // Names in a caption.
 const NAMED = 3;
 
-/** How many persons did something in one interval, in two, and so on. */
+/** How many persons were active in one interval, in two, and so on. */
 export function StickinessResult({ question, answer, onOpen, height }: ResultProps) {
   const options = optionsOf(question);
   const lines = readLines(question, answer);

@@ -3,7 +3,7 @@ import { words } from "@/words/insightsStickiness";
 import type { FieldsProps } from "../kind";
 import { DISPLAYS, FORMATS, optionsOf, withOptions } from "./options";
 
-/** How stickiness is drawn. */
+/** Display options of stickiness. */
 export function StickinessView({ question, onChange }: FieldsProps) {
   const { display, format } = optionsOf(question);
   return (

@@ -7,7 +7,7 @@ import type { Asked, Behind, Place } from "../kind";
 import { type Line, readLines } from "./lines";
 import { optionsOf } from "./options";
 
-/** Return where a number stands. place: 0 for one interval */
+/** Return the place of a number. place: 0 for one interval */
 export const placeOf = (line: Line, place: number): Place =>
   present<Place>({
     entity_order: line.order,

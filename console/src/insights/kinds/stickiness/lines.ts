@@ -14,9 +14,9 @@ export interface Line {
   order: number;
   isPrevious: boolean;
   counts: readonly number[];
-  /** How many persons did it at all. */
+  /** How many persons did it in any interval. */
   persons: number;
-  /** Where each number stands, in the names of the API: with the dates of the period before. */
+  /** The place of each number, by API names. The previous period uses its own dates. */
   places: readonly Given[];
 }
 
@@ -42,7 +42,7 @@ export function readLines({ series }: Question, { results }: Answer): Line[] {
 
 const list = (given: unknown): readonly unknown[] => (Array.isArray(given) ? given : []);
 
-/** A number as it is shown: a count, or the share of all who did it, with one decimal. */
+/** A number as shown: a count, or a percentage of everyone who did it, with one decimal. */
 export function shownValue(
   { counts, persons }: Line,
   place: number,

@@ -5,23 +5,23 @@ import { type Given, present } from "@/lib/searchParams";
 
 export const DISPLAYS = ["ActionsBar", "ActionsLineGraph"] as const;
 export const FORMATS = ["numeric", "percentage"] as const;
-/** How the number of events in an interval is compared with the one that it needs. */
+/** How the number of events in an interval compares with the required number. */
 export const OPERATORS = ["gte", "lte", "exact"] as const;
 export const EVENTS_MAX = 1_000_000;
 export const PLACE = "stickinessFilter";
 
-/** How stickiness is counted and drawn, in the names of the API. */
+/** How stickiness is counted and shown, by API names. */
 export interface StickinessOptions {
   display: (typeof DISPLAYS)[number];
   format: (typeof FORMATS)[number];
   /** Whether a number counts persons with that many intervals or more. */
   isCumulative: boolean;
-  /** The number of events that an interval needs to count. */
+  /** The number of events needed for an interval to count. */
   criteria: { operator: (typeof OPERATORS)[number]; value: number };
 }
 
 const NAMES = ["display", "aggregationAxisFormat", "computedAs", "stickinessCriteria"];
-// Names that only concern how other clients draw.
+// Display options of other clients, ignored here.
 const DRAWN = ["showLegend", "showValuesOnSeries", "showMultipleYAxes", "hiddenLegendIndexes"];
 const COMPUTED = ["non_cumulative", "cumulative"] as const;
 
@@ -45,7 +45,7 @@ export function readOptions(given: Given, reading: Reading = new Reading()): Sti
   };
 }
 
-/** Return the options without what is usual. */
+/** Return the options without default values. */
 export function writeOptions(options: StickinessOptions): Given {
   const { operator, value } = options.criteria;
   return present<Given>({

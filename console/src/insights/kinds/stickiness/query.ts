@@ -15,7 +15,7 @@ export const SERIES_MAX = 10;
 
 export function stickinessQuery(question: Question): Query {
   const options = writeOptions(optionsOf(question));
-  // Persons are counted, whatever the series count in other kinds.
+  // Always counts persons, whatever the series count in other kinds.
   const series = question.series
     .slice(0, SERIES_MAX)
     .map((one) => ({ ...one, math: "total" as const }));

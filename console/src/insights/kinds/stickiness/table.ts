@@ -4,7 +4,7 @@ import type { Asked } from "../kind";
 import { readLines, shownValue } from "./lines";
 import { optionsOf } from "./options";
 
-/** The numbers of stickiness: a row for each number of intervals. */
+/** The numbers of stickiness: one row per number of intervals. */
 export function stickinessTable({ question, answer }: Asked): FigureData {
   const options = optionsOf(question);
   const lines = readLines(question, answer);

@@ -11,7 +11,7 @@ import { type Formula, isOfTotals, optionsOf, withOptions } from "./options";
 const FORMULAS_MAX = 20;
 const SMOOTHINGS = [1, 3, 7, 14, 28];
 
-/** Formulas of the series, and the average over several points. */
+/** Fields for formulas over the series, and for smoothing. */
 export function TrendsFields(props: FieldsProps) {
   const { question, onChange, errorAt } = props;
   const { smoothing, display } = optionsOf(question);

@@ -22,7 +22,7 @@ import { beginOf, daysOf, isPartial, type Line, linesOf } from "./lines";
 import { type Display, isOfTotals, optionsOf } from "./options";
 import { nameOfLine, trendsTable } from "./table";
 
-/** The chart of a trend, and its numbers as a table below. */
+/** The chart of a trend, with its numbers in a table below. */
 export function TrendsResult(props: ResultProps) {
   const { question, answer, isTile = false, onOpen } = props;
   const { display, formulas } = optionsOf(question);

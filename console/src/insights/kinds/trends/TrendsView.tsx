@@ -4,7 +4,7 @@ import { words } from "@/words/insightsTrends";
 import type { FieldsProps } from "../kind";
 import { COUNTRY, DISPLAYS, type Display, optionsOf, withOptions } from "./options";
 
-/** How the trend is drawn. */
+/** Display options of a trend. */
 export function TrendsView({ question, onChange }: FieldsProps) {
   const { display } = optionsOf(question);
   return (
@@ -19,7 +19,8 @@ export function TrendsView({ question, onChange }: FieldsProps) {
   );
 }
 
-/** A map has numbers of countries. */
+/** Return the question with another chart. A world map without a breakdown is broken down by
+ * country. */
 function withDisplay(question: Question, display: Display): Question {
   const shown = withOptions(question, { display });
   if (display !== "WorldMap" || question.breakdowns.length > 0) return shown;

@@ -9,7 +9,7 @@ import type { Asked, Behind, Place } from "../kind";
 import { beginOf, type Line, linesOf } from "./lines";
 import { nameOfLine } from "./table";
 
-/** Return where a number of a line stands. day: undefined for the whole period */
+/** Return the place of a line's number. day: undefined for the whole period */
 export const placeOf = (line: Line, day: string | undefined): Place =>
   present<Place>({
     entity_order: line.order,
@@ -18,7 +18,7 @@ export const placeOf = (line: Line, day: string | undefined): Place =>
     compare_label: line.isPrevious ? "previous" : undefined,
   });
 
-/** A formula has no persons of its own. */
+/** Formulas have no persons behind them. */
 export const canOpen = (line: Line): boolean => !line.isFormula;
 
 export function behindTrend({ question, answer }: Asked, place: Place): Behind | null {

@@ -6,9 +6,9 @@ const COLORS = 10;
 
 export const colorOf = (place: number): SeriesColor => ((place % COLORS) + 1) as SeriesColor;
 
-/** Values of a breakdown have a colour of their own; a line and its previous period share one.
+/** Each breakdown value has its own colour, shared by a line and its previous period.
  *
- * known: the values that the breakdown may have
+ * known: the values that the breakdown can have
  */
 export function colorsOf(
   lines: readonly Line[],
@@ -19,7 +19,7 @@ export function colorsOf(
   return new Map(names.map((name, place) => [name, colorOf(place)]));
 }
 
-/** Return the lines as charts draw them. */
+/** Return the lines as chart series. */
 export function seriesOfLines(
   lines: readonly Line[],
   colors: ReadonlyMap<string, SeriesColor>,

@@ -3,34 +3,34 @@ import { entriesOf } from "@/lib/trends";
 import { fromLocal } from "@/ui/zonedTime";
 import { words } from "@/words/insightsTrends";
 
-/** The value of a breakdown as the server names it: of several properties a list. */
+/** The breakdown value as the server writes it: a list for several properties. */
 export type Value = string | number | readonly string[];
 
-/** A series of a trend, or one value of it. */
+/** A series of a trend, or one of its breakdown values. */
 export interface Line {
-  /** Unique in the answer. */
+  /** Unique within the result. */
   key: string;
   name: string;
-  /** The place of its series in the question, or of its formula. */
+  /** The index of its series or formula in the question. */
   order: number;
   isFormula: boolean;
   value: Value | undefined;
   isPrevious: boolean;
-  /** How much earlier the period before is, such as `-1m`; true if it is the one just before. */
+  /** How much earlier the compared period is, such as `-1m`; true for the one just before. */
   compare: true | string;
-  /** Beginnings of its intervals, such as `2026-05-14` or `2026-05-14 14:00:00`. */
+  /** Starts of its intervals, such as `2026-05-14` or `2026-05-14 14:00:00`. */
   days: readonly string[];
   values: readonly number[];
-  /** Of the whole period, where there are no intervals. */
+  /** The total for the whole period, if there are no intervals. */
   total: number | undefined;
-  /** Intervals at the end that are not over. */
+  /** The number of intervals at the end that are still in progress. */
   unfinished: number;
 }
 
 export const linesOf = ({ question, answer }: Asked): Line[] =>
   readLines(answer.results, question.compare);
 
-/** Return the lines of an answer, whose entries the schema leaves open. */
+/** Parse the lines of a result; the API schema does not describe its entries. */
 export function readLines(results: unknown, compare: true | string = true): Line[] {
   let formulas = -1;
   return entriesOf(results).map((entry) => {
@@ -55,7 +55,7 @@ export function readLines(results: unknown, compare: true | string = true): Line
   });
 }
 
-// Values that are no texts. source: the server's fanion/insights/sql/compiler.py
+// Values that are not text. source: the server's fanion/insights/sql/compiler.py
 const NONE = "$$_posthog_breakdown_null_$$";
 const OTHER = "$$_posthog_breakdown_other_$$";
 const LABELS: Readonly<Record<string, readonly [theirs: string, ours: string]>> = {
@@ -66,7 +66,7 @@ const LABELS: Readonly<Record<string, readonly [theirs: string, ours: string]>> 
 export const isOther = (value: Value | undefined): boolean =>
   [value].flat().every((one) => one === OTHER);
 
-/** Return the label of the server with plain words for its values. Those of cohorts are names. */
+/** Return the server's label with readable values. Cohorts already have names. */
 function nameOf(label: string, value: Value | undefined): string {
   if (value === undefined) return label;
   const all = isOther(value) ? [OTHER] : [value].flat().map(String);
@@ -86,7 +86,7 @@ const texts = (found: unknown): string[] =>
 const numbers = (found: unknown): number[] =>
   Array.isArray(found) ? found.filter((one) => typeof one === "number") : [];
 
-/** The intervals of the answer: those of the period itself, not of the one before. */
+/** The intervals of the current period, not of the previous one. */
 export const daysOf = (lines: readonly Line[]): readonly string[] =>
   lines.find((one) => !one.isPrevious)?.days ?? [];
 

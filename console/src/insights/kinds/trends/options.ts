@@ -2,7 +2,7 @@ import { type Question, USUAL_LIMIT } from "@/insights/question/model";
 import { isObject, joined, Reading } from "@/insights/question/reading";
 import { type Given, present } from "@/lib/searchParams";
 
-/** How a trend is drawn, in the names of the API. */
+/** The charts of a trend, by API names. */
 export const DISPLAYS = [
   "ActionsLineGraph",
   "ActionsLineGraphCumulative",
@@ -36,21 +36,21 @@ export interface Formula {
 export interface TrendOptions {
   display: Display;
   formulas: readonly Formula[];
-  /** Each number is the average of so many. */
+  /** Each point is the average of this many. */
   smoothing: number;
 }
 
 const PLACE = "trendsFilter";
 const SMOOTHING_MAX = 1000;
 const NAMES = ["display", "formula", "formulas", "formulaNodes", "smoothingIntervals"];
-// Names that only concern how other clients draw.
+// Display options of other clients, ignored here.
 const DRAWN = [
   ...["showLegend", "showValuesOnSeries", "showLabelsOnSeries", "showPercentStackView"],
   ...["showMultipleYAxes", "showAlertThresholdLines", "yAxisScaleType", "aggregationAxisFormat"],
   ...["aggregationAxisPrefix", "aggregationAxisPostfix", "decimalPlaces", "hiddenLegendIndexes"],
 ];
 
-/** Return the options of a `trendsFilter`. Older clients write its names with underscores. */
+/** Return the options of a `trendsFilter`. Older clients use snake_case names. */
 export function readOptions(given: Given, reading: Reading = new Reading()): TrendOptions {
   reading.known(PLACE, given, [...NAMES, ...DRAWN, "smoothing_intervals"]);
   const smoothing = given.smoothingIntervals ?? given.smoothing_intervals;
@@ -97,11 +97,11 @@ const MAP_LIMIT = 250;
 
 export const COUNTRY = "$geoip_country_code";
 
-/** Return how many values of a breakdown are shown unless the question says it. */
+/** Return how many breakdown values are shown by default. */
 export const usualLimit = (display: Display): number =>
   display === "WorldMap" ? MAP_LIMIT : USUAL_LIMIT;
 
-/** Return whether two periods can be drawn: neither a whole nor a map has a place for another one. */
+/** Return whether a chart can show two periods; pies and maps cannot. */
 export const canCompare = (display: Display): boolean =>
   display !== "ActionsPie" && display !== "WorldMap";
 

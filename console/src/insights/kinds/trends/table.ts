@@ -12,7 +12,7 @@ export function nameOfLine({ name, isPrevious, compare }: Line): string {
   return compare === true ? rangeWords.previous(name) : questionWords.earlier(name, compare);
 }
 
-/** The numbers of a trend: a row for each interval, or one for each series where there are none. */
+/** The numbers of a trend: one row per interval, or per series if there are no intervals. */
 export function trendsTable({ question, answer }: Asked): FigureData {
   const lines = linesOf({ question, answer });
   if (isOfTotals(optionsOf(question).display))
