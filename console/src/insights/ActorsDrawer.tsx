@@ -15,7 +15,7 @@ interface Props extends ActorsTableProps {
   onClose: () => void;
 }
 
-/** Who is behind a number: persons or groups to open, to save as a cohort, or as a file. */
+/** The persons or groups behind a number, to open, save as a cohort, or download. */
 export function ActorsDrawer({ description, onClose, ...table }: Props) {
   return (
     <Drawer

@@ -17,14 +17,14 @@ import { SaveAsCohort } from "./SaveAsCohort";
 
 export interface ActorsTableProps {
   question: ActorsQuestion;
-  /** Whether groups are counted, in place of persons. */
+  /** Whether groups are counted instead of persons. */
   ofGroups?: boolean;
-  /** The suggested name of a cohort of these persons. */
+  /** The suggested name for a cohort of these persons. */
   name: string;
 }
 
 const CSV_PAGE = 1_000;
-/** A person or a group with what it contributes to the number. */
+/** A person or group, with its contribution to the number. */
 type Row = Person & Pick<Actor, "value_at_data_point" | "group_key" | "group_type_index">;
 
 export default function ActorsTable({ question, name, ofGroups = false }: ActorsTableProps) {
@@ -122,7 +122,7 @@ const VALUE: Column<Row> = {
   text: ({ value_at_data_point: at }) => (typeof at === "number" ? at : null),
 };
 
-/** Of funnels the value is how many steps were reached. */
+/** For funnels, the value is the number of steps reached. */
 const withMeaning = (insight: ActorsQuestion["insight"], columns: readonly Column<Row>[]) =>
   insight === "FUNNELS" || insight === "FUNNELS_CORRELATION"
     ? columns.map((one) => (one === VALUE ? { ...one, header: words.stepsReached } : one))

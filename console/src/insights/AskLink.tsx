@@ -5,12 +5,12 @@ import { words } from "@/words/insights";
 import type { QuestionSearch } from "./question/address";
 
 interface Props {
-  /** The question, as it stands in the address. */
+  /** The question, in the format of the URL. */
   about: QuestionSearch;
   small?: boolean;
 }
 
-/** Leads to a question about what a screen shows. */
+/** A link that opens a question about what a screen shows. */
 export function AskLink({ about, small = false }: Props) {
   const projectId = useProjectId();
   return (

@@ -5,17 +5,17 @@ import type { components } from "@/lib/schema";
 import type { Given } from "@/lib/searchParams";
 import type { Query } from "./question/wire";
 
-/** What the server answers to a query. */
+/** The server's answer to a query. */
 export interface Answer {
   query: Query;
   results: unknown;
-  /** What else a kind has beside its results, such as names that were never seen. */
+  /** Fields that a kind has besides its results, such as names that were never seen. */
   beside: Given;
   zone: string;
   calculatedAt: Date;
 }
 
-// Older answers are shown at once and asked for again. source: the server's fanion/insights/model.py
+// Older answers are shown at once and refetched. source: the server's fanion/insights/model.py
 const FRESH_MS = 15 * 60_000;
 const FRESH_BY_HOUR_MS = 60_000;
 
@@ -54,7 +54,7 @@ const answerKey = (projectId: string, query: Query | null) => [
 
 const STALE_MS = 30_000;
 
-/** The answer that is kept, whatever its age. */
+/** The cached answer, whatever its age. */
 const keptQuery = (projectId: string, query: Query | null) =>
   queryOptions({
     queryKey: answerKey(projectId, query),
@@ -70,8 +70,8 @@ function isOld({ query, calculatedAt }: Answer): boolean {
   return Date.now() - calculatedAt.getTime() > (isFine ? FRESH_BY_HOUR_MS : FRESH_MS);
 }
 
-/** The answer to a query: the kept one at once, and a newer one when it is calculated. Requests are
- * cancelled when the query changes. query: null while nothing can be asked */
+/** The answer to a query: the cached one at once, then a newer one once calculated. Requests are
+ * cancelled when the query changes. query: null while the question is incomplete */
 export function useAnswer(query: Query | null) {
   const projectId = useProjectId();
   const queries = useQueryClient();
@@ -99,7 +99,7 @@ export function useAnswer(query: Query | null) {
   });
   return {
     answer: query === null ? undefined : kept.data,
-    /** Whether the answer is that to an earlier query. */
+    /** Whether the answer belongs to an earlier query. */
     isOutdated: kept.isPlaceholderData,
     isBusy: kept.isFetching || behind.isFetching || anew.isFetching,
     error: kept.error ?? behind.error ?? anew.error,

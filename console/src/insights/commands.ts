@@ -8,7 +8,7 @@ import { nameOfInsight } from "./saved/names";
 
 const FOUND_MAX = 8;
 
-/** Insights by name, and a new one of each kind. */
+/** Finds insights by name, and starts a new one of each kind. */
 export const commands: CommandSource = async (text, { projectId, signal }) => {
   const search = text.trim();
   const create = KINDS.map(

@@ -2,11 +2,11 @@ import { type Given, present } from "@/lib/searchParams";
 import type { QuestionSearch } from "./question/address";
 
 export interface InsightSearch extends QuestionSearch {
-  /** The place of the number whose persons are shown. */
+  /** The number whose persons are shown. */
   behind?: Given;
 }
 
-/** Only the page, which is loaded later, knows what of the question has a meaning. */
+/** Validation of the question is left to the page, which is loaded later. */
 export const readInsightSearch = (given: Given): InsightSearch => ({
   ...(given as QuestionSearch),
   ...present<InsightSearch>({

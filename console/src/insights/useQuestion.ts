@@ -8,10 +8,10 @@ const SETTLED_MS = 250;
 
 const textOf = (question: Question): string => JSON.stringify(writeQuestion(question));
 
-/** The question in the address. Changes are shown at once, and are in the address, as a step back of
- * the browser, once nothing has changed for a moment.
+/** The question in the URL. Changes show at once, and go into the URL, with a history entry, once the
+ * user has paused.
  *
- * others: names in the address that the screen uses for itself
+ * others: URL parameters that belong to the screen, not to the question
  */
 export function useQuestion(
   search: Given,

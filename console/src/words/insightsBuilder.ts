@@ -9,7 +9,7 @@ export const words = {
     paths: "Paths",
   },
   newOf: (kind: string) => `New insight: ${kind}`,
-  /** Other words that each kind is found by in the command menu. */
+  /** Search terms for each kind in the command menu. */
   alsoCalled: {
     trends: ["chart", "graph", "count", "analytics"],
     funnels: ["conversion", "steps", "drop-off"],

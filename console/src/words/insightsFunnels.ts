@@ -8,7 +8,7 @@ export const words = {
   steps: "Steps",
   oneStep: "Step",
   step: (place: number) => `Step ${formatNumber(place)}`,
-  /** The name of a step of a funnel in any order. */
+  /** The name of a step in an any-order funnel. */
   done: (count: number) => `${counted(count, "step", "steps")} done`,
   tooFew: "Choose at least two events: a funnel shows how many go from one to the next.",
   countsPersons: "total, dau: a funnel counts persons",

@@ -45,7 +45,7 @@ export const words = {
   dates: "from and to",
   aDistance: "true, or a distance such as -1w",
   allEvents: "All events",
-  /** Names of maths, in menus. */
+  /** Names of the maths, for menus. */
   maths: {
     total: "Number of events",
     dau: "Unique persons",
@@ -60,7 +60,7 @@ export const words = {
   ofProperty: (aggregate: Aggregate) => `${AGGREGATES[aggregate]} of a property`,
   perPerson: (aggregate: Aggregate) => `${AGGREGATES[aggregate]} per person`,
   uniqueGroups: (type: string) => `Unique ${type} groups`,
-  // Parts of the sentence of a question. Names stand as code between them.
+  // Parts of a question's sentence, with names in code style between them.
   anyEvent: "any event",
   and: "and",
   comma: ",",

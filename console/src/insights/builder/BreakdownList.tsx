@@ -17,7 +17,7 @@ interface Props {
   most: number;
   hasRanges: boolean;
   names: Names;
-  /** The number of values shown unless the question says it. */
+  /** The number of values shown unless the question sets it. */
   usualLimit: number;
   onChange: (question: Question) => void;
   errorAt: (attr: string) => string | undefined;
@@ -86,7 +86,7 @@ export function BreakdownList({ question, onChange, errorAt, ...props }: Props) 
 
 const LIMITS = [5, 10, 25, 50, 100, 250, 500];
 
-/** How many values are shown, and what becomes of the rest. */
+/** How many values are shown, and whether the rest are added up. */
 function Limits(props: Pick<Props, "question" | "onChange"> & { usual: number }) {
   const { question, usual, onChange } = props;
   const { breakdownLimit = usual, hidesOther } = question;
@@ -166,7 +166,7 @@ function BreakdownRow({ breakdown, hasRanges, names, isNew, onChange }: RowProps
 
 const BINS = [4, 5, 10, 20];
 
-/** Numbers can be put into ranges, each with a number of its own. */
+/** Groups numeric values into ranges, each with its own result. */
 function Bins({ breakdown, onChange }: Pick<RowProps, "breakdown" | "onChange">) {
   const { bins, ...others } = breakdown;
   const counts = [...new Set(bins === undefined ? BINS : [...BINS, bins])].toSorted(

@@ -14,7 +14,7 @@ interface Props extends FieldsProps {
   names: Names;
 }
 
-/** The left side: what is asked. */
+/** The left side: the question. */
 export function Builder({ kind, names, ...fields }: Props) {
   const { question, onChange, errorAt } = fields;
   const uses = kind.uses(question);

@@ -14,10 +14,10 @@ interface Props {
   autoFocus?: boolean;
 }
 
-// No event has this name: names are not empty without their spaces.
+// No event can have this name, because trimmed names are not empty.
 const ANY = " ";
 
-/** An event, or any. */
+/** Chooses one event, or any event. */
 export function EventPicker({ label, event, onChange, error, autoFocus = false }: Props) {
   const projectId = useProjectId();
   return (

@@ -26,7 +26,7 @@ import { ScopeBar } from "./ScopeBar";
 const route = getRouteApi("/signed-in/project/$projectId/insights/new");
 const OWN = ["behind"];
 
-/** A question that is not saved: the sentence, what is asked, and the answer. */
+/** An unsaved question: its sentence, its builder and its answer. */
 export default function InsightPage() {
   const { behind, ...search } = route.useSearch();
   const navigate = route.useNavigate();
@@ -132,7 +132,7 @@ function Screen({ kind, state, behind, onBehind }: ScreenProps) {
   );
 }
 
-/** The answer with its question: while another one is asked, with the earlier one. */
+/** The answer paired with its own question: the previous one while the next is loading. */
 function useAsked(kind: Kind, question: Question, answer: Answer | undefined): Asked | null {
   const last = useRef<Asked | null>(null);
   if (answer === undefined) return null;
@@ -141,13 +141,13 @@ function useAsked(kind: Kind, question: Question, answer: Answer | undefined): A
   return last.current?.question.kind === kind.name ? last.current : null;
 }
 
-/** Errors name a field by its place in the request. */
+/** The server's errors name a field by its path in the request. */
 const errorsOf =
   (error: unknown) =>
   (attr: string): string | undefined => {
     if (!(error instanceof ApiError) || error.attr === null) return undefined;
     const place = error.attr.replace(/^query__/, "");
-    // A list shows the errors of all that has no field of its own.
+    // A list shows the errors of parts that have no field of their own.
     const isWithin = !attr.includes("__") && place.startsWith(`${attr}__`) && attr !== "series";
     return place === attr || isWithin ? error.detail : undefined;
   };

@@ -8,7 +8,7 @@ interface Props {
   onSelect: (name: KindName) => void;
 }
 
-/** The kinds of questions. To change the kind keeps all else. */
+/** The kinds of questions. Switching the kind keeps everything else. */
 export function KindTabs({ kinds, selected, onSelect }: Props) {
   return (
     <fieldset className="flex min-w-0 gap-1 overflow-x-auto border-line border-b">

@@ -23,7 +23,7 @@ interface Props {
   errorAt: (attr: string) => string | undefined;
 }
 
-/** What is counted of a series: its events, its persons, or the values of a property. */
+/** What a series counts: events, persons, or the values of a property. */
 export function MathField({ series, onChange, errorAt }: Props) {
   const types = useGroupTypes();
   const { math, groupTypeIndex = 0 } = series;
@@ -88,7 +88,7 @@ function PropertyField({ series, onChange, errorAt }: Props) {
   );
 }
 
-/** Of sessions only the length is counted. */
+/** For sessions, only the duration can be aggregated. */
 function ofOwner(series: Series, owner: (typeof OWNERS)[number]["value"]): Series {
   if (owner === "session") return { ...series, mathProperty: SESSION_DURATION };
   return owner === "person" ? { ...series, isOfPerson: true } : series;

@@ -16,7 +16,7 @@ interface Props {
   onOpen: (question: Question) => void;
 }
 
-/** The button for the query of the API, which can be copied, and replaced by another one. */
+/** A button that shows the API query, to copy it or paste another one. */
 export function QueryJson({ query, onOpen }: Props) {
   const [isOpen, setOpen] = useState(false);
   useShortcuts([{ keys: ".", label: words.json, group: "do", run: () => setOpen(true) }]);

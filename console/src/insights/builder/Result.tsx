@@ -12,15 +12,15 @@ interface Props {
   /** null while there is no answer */
   asked: Asked | null;
   missing: string | null;
-  /** Whether the error stands beside a field. */
+  /** Whether the error is shown next to a field. */
   isErrorPlaced: boolean;
   state: ReturnType<typeof useAnswer>;
-  /** Whether the answer is that to an earlier question. */
+  /** Whether the answer belongs to an earlier question. */
   isOutdated: boolean;
   onOpen: (place: Place) => void;
 }
 
-/** The right side: the answer, or why there is none. */
+/** The right side: the answer, or the reason there is none. */
 export function Result({ isOutdated, ...props }: Props) {
   return (
     <div aria-busy={isOutdated} className={classes("min-w-0", isOutdated && "opacity-60")}>
@@ -64,7 +64,7 @@ function Unknown({ asked }: { asked: Asked }) {
   );
 }
 
-/** What the numbers are: how old, how many of how many, of which zone. */
+/** About the numbers: their age, how many values are shown, and the time zone. */
 function Footer({ kind, asked, state }: Pick<Props, "kind" | "state"> & { asked: Asked }) {
   const { zone, calculatedAt } = asked.answer;
   const note = kind.note?.(asked) ?? null;

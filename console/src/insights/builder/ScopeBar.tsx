@@ -12,7 +12,7 @@ const PRESETS = [
   ...(["-1mStart -1mEnd", "-12m", ""] as const),
 ];
 
-/** Above the result: over which time, in which steps, compared with what, drawn how. */
+/** The bar above the result: period, interval, comparison and chart. */
 export function ScopeBar({ kind, ...fields }: FieldsProps & { kind: Kind }) {
   const { question, onChange, errorAt } = fields;
   const project = useProject();

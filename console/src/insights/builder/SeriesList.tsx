@@ -15,7 +15,7 @@ interface Props {
   errorAt: (attr: string) => string | undefined;
 }
 
-/** The series of a question, of which the kind has its own number. */
+/** The series of a question, as many as its kind allows. */
 export function SeriesList({ question, uses, onChange, errorAt }: Props) {
   const { series } = question;
   const keys = useStableKeys(series.length);

@@ -20,7 +20,7 @@ export const CONDITION_KINDS: readonly FilterKind[] = [
 
 interface Props {
   series: Series;
-  /** Its letter or number. */
+  /** The letter or number of the series. */
   mark: string;
   hasMath: boolean;
   canAdd: boolean;

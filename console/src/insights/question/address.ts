@@ -12,12 +12,12 @@ import {
 import { readBreakdown, readConditions, readSeries, writeBreakdown, writeSeries } from "./parts";
 import { Reading } from "./reading";
 
-/** A question in the address, in the names of the API. */
+/** A question in the URL, by API names. */
 export interface QuestionSearch extends Omit<RangeSearch, "compare"> {
   kind?: unknown;
   series?: unknown;
   properties?: unknown;
-  /** true: test accounts are counted, too. */
+  /** true: test accounts are included. */
   tests?: unknown;
   breakdowns?: unknown;
   limit?: unknown;
@@ -42,9 +42,9 @@ const LIMIT_MAX = 500;
 const GROUP_TYPES = 5;
 const DISTANCE = /^-[1-9]\d{0,3}[hdwmqy]$/;
 
-/** Return the question of an address, and what in it has no meaning.
+/** Return the question in a URL, and the problems with its invalid parts.
  *
- * others: names that the screen uses for itself
+ * others: parameters that belong to the screen, not to the question
  */
 export function readQuestion(
   search: Given,
@@ -83,7 +83,7 @@ function readDates(reading: Reading, search: Given) {
     to: reading.text("to", search.to),
   });
   const { range, isUnknown } = readRange(given, USUAL_DATES);
-  // All time has a name here, since an address without a period means the usual one.
+  // "All time" needs a name, because a URL without a period means the default one.
   if (given.from === "all") return given.to === undefined ? {} : { to: given.to };
   if (isUnknown) reading.refuse(words.dates, [given.from, given.to]);
   return range;
@@ -108,7 +108,7 @@ function readOptions(reading: Reading, search: Given): Question["options"] {
   return Object.fromEntries(KIND_NAMES.flatMap(of));
 }
 
-/** Return the parameters of the address of a question, without what is usual. */
+/** Return the URL parameters of a question, without default values. */
 export function writeQuestion(question: Question): QuestionSearch {
   const { series, filters, breakdowns, dates, interval, options } = question;
   const listed = <T>(list: readonly T[], write: (one: T) => unknown) =>

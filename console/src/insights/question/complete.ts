@@ -1,7 +1,7 @@
 import { isComplete } from "@/filters";
 import type { Question } from "./model";
 
-/** Return the question without conditions and breakdowns whose values are still to be chosen. */
+/** Return the question without conditions and breakdowns that are still incomplete. */
 export function completed(question: Question): Question {
   return {
     ...question,

@@ -1,7 +1,7 @@
 import type { Given } from "@/lib/searchParams";
 import type { KindName, Question } from "./model";
 
-/** Return the question with other options of a kind. written: without what is usual */
+/** Return the question with new options for a kind. written: without default values */
 export function withKindOptions(question: Question, kind: KindName, written: Given): Question {
   const { [kind]: _, ...others } = question.options;
   const isUsual = Object.keys(written).length === 0;

@@ -23,7 +23,7 @@ export const OF_PROPERTY = [
   "p99",
 ] as const;
 
-/** Over the numbers of events of each person who has some. */
+/** Over the number of events per person, of persons with at least one. */
 export const PER_PERSON = [
   "avg_count_per_actor",
   "min_count_per_actor",
@@ -48,9 +48,9 @@ export const isOfProperty = (math: MathName): math is Aggregate =>
 
 export const isPerPerson = (math: MathName): boolean => PER_PERSON.some((one) => one === math);
 
-/** Return how the numbers of a person are aggregated: `avg` of `avg_count_per_actor`. */
+/** Return the aggregate of a per-person math: `avg` for `avg_count_per_actor`. */
 export const aggregateOf = (math: MathName): Aggregate =>
   OF_PROPERTY.find((one) => math === one || math === `${one}_count_per_actor`) ?? "sum";
 
-/** The property of sessions' lengths, in seconds. */
+/** The property with a session's duration, in seconds. */
 export const SESSION_DURATION = "$session_duration";

@@ -14,7 +14,7 @@ export const KIND_NAMES = [
 ] as const;
 export type KindName = (typeof KIND_NAMES)[number];
 
-/** The kinds of queries of the API. */
+/** The query kinds of the API. */
 export const QUERY_KINDS: Readonly<Record<KindName, string>> = {
   trends: "TrendsQuery",
   funnels: "FunnelsQuery",
@@ -24,54 +24,54 @@ export const QUERY_KINDS: Readonly<Record<KindName, string>> = {
   paths: "PathsQuery",
 };
 
-/** Events of a question: a line of a trend, a step of a funnel. */
+/** The events of a question: a line in a trend, a step in a funnel. */
 export interface Series {
   /** null: any event */
   event: string | null;
-  /** The name given to it by the user. */
+  /** The user's own name for the series. */
   name?: string;
   math: MathName;
-  /** The property of maths of properties. */
+  /** The property that is aggregated. */
   mathProperty?: string;
   isOfPerson?: true;
-  /** The type of the groups that are counted. */
+  /** The type of groups that are counted. */
   groupTypeIndex?: number;
-  /** Conditions that all hold. */
+  /** Conditions that must all hold. */
   filters: readonly PropertyFilter[];
 }
 
 export const BREAKDOWN_TYPES = ["event", "person", "group", "session", "cohort"] as const;
 
-/** A property whose values have their own numbers, or a cohort. */
+/** A breakdown by the values of a property, or by a cohort. */
 export interface Breakdown {
   type: (typeof BREAKDOWN_TYPES)[number];
-  /** The name of the property; the id of the cohort, or `all`. */
+  /** The property name, or the cohort id or `all`. */
   property: string;
   groupTypeIndex?: number;
-  /** Numbers are put into so many ranges. */
+  /** Group numeric values into this many ranges. */
   bins?: number;
 }
 
-/** A question of any kind. What a kind does not use is kept for when the kind is changed again. */
+/** A question of any kind. Parts that a kind does not use are kept for switching back. */
 export interface Question {
   kind: KindName;
   series: readonly Series[];
-  /** Conditions on all events, which all hold. */
+  /** Conditions on all events, which must all hold. */
   filters: readonly PropertyFilter[];
-  /** Whether the project's conditions on test accounts hold, too. */
+  /** Whether test accounts are filtered out. */
   withoutTests: boolean;
   breakdowns: readonly Breakdown[];
   /** The number of values shown; 25 by default. */
   breakdownLimit?: number;
-  /** Whether the sum of all other values is left out. */
+  /** Whether the sum of all other values is hidden. */
   hidesOther?: true;
   dates: DateRange;
   interval: Interval;
-  /** With the previous period, or with one that is so much earlier, such as `-1w`. */
+  /** Compare with the previous period, or with one earlier by a distance such as `-1w`. */
   compare?: true | string;
-  /** The type of groups that are counted in place of persons. */
+  /** The type of groups that are counted instead of persons. */
   groupTypeIndex?: number;
-  /** What only one kind has, as it stands in the address: each kind reads its own. */
+  /** Options of a single kind, in the format of the URL; each kind parses its own. */
   options: Readonly<Partial<Record<KindName, Given>>>;
 }
 

@@ -2,7 +2,7 @@ import { type PropertyFilter, useFilterNames, useGroupTypes } from "@/filters";
 import type { Question } from "./model";
 import type { Names } from "./sentence";
 
-/** Names of the cohorts and group types of a question, as they become known. */
+/** The names of a question's cohorts and group types, as they are loaded. */
 export function useNames(question: Question): Names {
   const needsTypes =
     question.groupTypeIndex !== undefined ||

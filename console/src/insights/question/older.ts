@@ -2,8 +2,9 @@ import { type Given, present } from "@/lib/searchParams";
 import { isObject } from "./reading";
 import type { Query } from "./wire";
 
-// The `filters` of older clients, as the query that asks for the same. What has no counterpart keeps
-// its name, so that the reader of the query refuses it.
+// Converts the `filters` of older clients into the equivalent query. Parts without a counterpart
+// keep
+// their names, so that the query parser rejects them.
 
 const KINDS: Readonly<Record<string, readonly [kind: string, part: string]>> = {
   TRENDS: ["TrendsQuery", "trendsFilter"],
@@ -14,7 +15,7 @@ const KINDS: Readonly<Record<string, readonly [kind: string, part: string]>> = {
   PATHS: ["PathsQuery", "pathsFilter"],
 };
 
-// Names that only one kind reads; clients leave them in questions of other kinds.
+// Names that only one kind uses; clients also leave them in questions of other kinds.
 const OF_KINDS: Readonly<Record<string, readonly string[]>> = {
   TRENDS: ["display", "formula", "formulas", "formulaNodes", "smoothing_intervals"],
   STICKINESS: ["display", "stickiness_criteria", "computed_as", "interval_count"],
@@ -37,7 +38,7 @@ const OF_KINDS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-// What only concerns how other clients draw, or what they send beside a question.
+// Display options of other clients, and what they send along with a question.
 const IDLE = new Set([
   ...["show_legend", "hidden_legend_keys", "hidden_legend_indexes", "hiddenLegendIndexes"],
   ...["show_values_on_series", "show_labels_on_series", "show_percent_stack_view", "legend_hidden"],
@@ -61,7 +62,7 @@ const SHARED = new Set([
   ...["compare_to", "aggregation_group_type_index"],
 ]);
 
-/** Return the query that asks for the same as the `filters` of older clients. */
+/** Return the query equivalent to the `filters` of older clients. */
 export function queryOfFilters(filters: Given): Query {
   const name = kindOf(filters);
   const [kind, part] = KINDS[name] ?? [name, "filter"];
@@ -111,7 +112,7 @@ const sharedParts = (filters: Given): Given =>
 function entitiesOf({ events, actions }: Given): unknown[] | undefined {
   const listed = [
     ...(Array.isArray(events) ? events : []),
-    // There are none here: the reader refuses them by their kind.
+    // Not supported: the parser rejects them by their kind.
     ...(Array.isArray(actions) ? actions.map((one) => ({ ...one, kind: "ActionsNode" })) : []),
   ];
   const orderOf = (one: unknown) => (isObject(one) ? Number(one.order ?? 0) : 0);
@@ -126,7 +127,7 @@ function entityOf(given: unknown): unknown {
   return { kind, ...rest, event: id ?? given.event ?? null };
 }
 
-/** Dates with a time count as whole days, unless they are explicit. */
+/** Dates with a time mean whole days, unless marked as explicit. */
 function datesOf({ date_from: from, date_to: to, explicit_date: explicit }: Given) {
   const whole = (date: unknown) =>
     explicit !== true && typeof date === "string" && /^\d{4}-\d\d-\d\d[T ]/.test(date)

@@ -6,7 +6,7 @@ import { isOfProperty, MATHS } from "./maths";
 import { BREAKDOWN_TYPES, type Breakdown, type Series } from "./model";
 import { isObject, joined, type Reading } from "./reading";
 
-// Parts of a question as both the API and the address have them.
+// Parts of a question that the API and the URL have in common.
 
 const GROUP_TYPES = 5;
 const BINS_MAX = 100;
@@ -61,7 +61,7 @@ export const writeSeries = (series: Series): Given =>
     properties: series.filters.length === 0 ? undefined : series.filters,
   });
 
-/** Conditions that all hold: a list, or a tree of AND alone. */
+/** Conditions that must all hold: a list, or a tree of only ANDs. */
 export function readConditions(
   reading: Reading,
   place: string,
@@ -107,7 +107,7 @@ export function readBreakdown(reading: Reading, place: string, given: unknown): 
   const at = (name: string) => joined(place, name);
   if (given.normalize_url === true) reading.refuse(at("normalize_url"), true);
   const named = given.property ?? given.value;
-  // One that is still to be chosen stays in the address, like conditions without a value.
+  // An incomplete breakdown stays in the URL, like a condition without a value.
   const property = named === "" ? "" : reading.text(at("property"), named);
   if (property === undefined) return null;
   return present<Breakdown>({

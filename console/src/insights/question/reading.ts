@@ -1,11 +1,11 @@
 import type { Given } from "@/lib/searchParams";
 import { words } from "@/words/insightsQuestion";
 
-/** Reads what others have written: an address, or a query. What has no meaning is noted. */
+/** Parses untrusted input, from a URL or a query, and collects its problems. */
 export class Reading {
   readonly problems: string[] = [];
 
-  /** Note that a value cannot be used. allowed: in words */
+  /** Report that a value cannot be used. allowed: in words */
   refuse(place: string, value: unknown, allowed?: string): undefined {
     this.problems.push(words.unusable(place, shown(value), allowed));
     return undefined;
@@ -48,7 +48,7 @@ export class Reading {
     return {};
   }
 
-  /** Note names that have no meaning. */
+  /** Report unknown names. */
   known(place: string, given: Given, names: readonly string[]): void {
     for (const [name, value] of Object.entries(given)) {
       if (!names.includes(name) && !isIdle(value)) this.refuse(joined(place, name), value);

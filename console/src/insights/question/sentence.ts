@@ -5,7 +5,7 @@ import { words } from "@/words/insightsQuestion";
 import { aggregateOf, isOfProperty, isPerPerson } from "./maths";
 import { type Breakdown, type Question, type Series, USUAL_LIMIT } from "./model";
 
-/** Names of what a question knows by number. */
+/** Names for what a question refers to by number. */
 export interface Names extends FilterNames {
   groupType: (index: number) => string;
 }
@@ -68,7 +68,7 @@ export function listed(all: readonly Parts[]): Parts {
   });
 }
 
-/** Join the clauses of a sentence that are not empty by commas. */
+/** Join the non-empty clauses of a sentence with commas. */
 export function clauses(all: readonly Parts[]): Parts {
   const given = all.filter((parts) => parts.length > 0);
   return given.flatMap((parts, place) => (place === 0 ? parts : [text(words.comma), ...parts]));
@@ -111,7 +111,7 @@ export const testParts = ({ withoutTests }: Question): Parts => [
   text(withoutTests ? words.withoutTests : words.noTests),
 ];
 
-/** Begin with a capital letter, and end with a full stop. */
+/** Capitalize the first letter and add a full stop. */
 export function asSentence(parts: Parts): Parts {
   const [first, ...rest] = parts;
   if (first === undefined) return [];

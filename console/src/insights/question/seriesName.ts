@@ -5,7 +5,7 @@ import { letterOf, type Series } from "./model";
 export const nameOfSeries = ({ name, event }: Series): string =>
   name ?? (event === null ? words.allEvents : plainName(event));
 
-/** Return a name for each series; those that share one have their letters, too. */
+/** Return a name for each series, with its letter where names are not unique. */
 export function namesOfSeries(series: readonly Series[]): string[] {
   const names = series.map(nameOfSeries);
   return names.map((name, place) =>

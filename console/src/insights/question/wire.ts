@@ -9,12 +9,12 @@ import { isObject, joined, type Reading } from "./reading";
 /** A query of the API, such as `{"kind": "TrendsQuery", …}`. */
 export type Query = { kind: string } & Given;
 
-// The parts that queries of several kinds share. Each kind puts its query together of them.
+// The parts that queries of several kinds share. Each kind builds its query from them.
 
 export const seriesParts = ({ series }: Question): Given[] =>
   series.map((one) => ({ kind: "EventsNode", ...writeSeries(one) }));
 
-/** Dates, conditions and whether test accounts count: what every kind has. */
+/** What every kind has: dates, conditions and the test account filter. */
 export const scopeParts = (question: Question): Given =>
   present<Given>({
     dateRange: dateParts(question.dates),
@@ -47,14 +47,14 @@ export const compareParts = ({ compare }: Question): Given => {
   return { compareFilter: { compare: true, ...(compare !== true && { compare_to: compare }) } };
 };
 
-/** The names of the query that `readShared` reads. */
+/** The query fields that `readShared` reads. */
 export const SHARED = [
   ...["kind", "series", "dateRange", "properties", "filterTestAccounts", "interval", "version"],
   ...["breakdownFilter", "compareFilter", "aggregation_group_type_index", "samplingFactor"],
 ];
 
-/** Return what a query has in common with those of other kinds. Names that a kind does not have stand
- * in no query of it. */
+/** Return the parts that a query shares with other kinds. A query never contains fields that its kind
+ * does not have. */
 export function readShared(reading: Reading, query: Given): Omit<Question, "kind" | "options"> {
   const shared = {
     series: reading
@@ -96,7 +96,7 @@ function readDateParts(reading: Reading, given: unknown): DateRange {
   return dates;
 }
 
-// Times at which a day begins or ends, which are days.
+// Times at the start or end of a day mean that day.
 const DAY_BEGINS = /[T ]00:00(:00(\.0+)?)?$/;
 const DAY_ENDS = /[T ]23:59(:59(\.9+)?)?$/;
 
@@ -149,7 +149,7 @@ function readBreakdowns(reading: Reading, place: string, filter: Given): Breakdo
   });
 }
 
-/** Return the question inside the nodes that only say how it is drawn. */
+/** Return the query inside nodes that only describe its display. */
 export function unwrapped(query: unknown): unknown {
   const isWrapper = (one: unknown): one is Given =>
     isObject(one) && /^(InsightVizNode|DataTableNode|DataVisualizationNode)$/.test(`${one.kind}`);
@@ -163,8 +163,8 @@ const DASHED = /(?<=[a-z0-9])([A-Z])/g;
 
 const snake = (name: string): string => name.replace(DASHED, "_$1").toLowerCase();
 
-/** Return the `filters` of older clients that ask for the same as a query, as requests for persons
- * and cohorts take them. */
+/** Return the `filters` equivalent to a query, because requests for persons and cohorts take only
+ * those. */
 export function filtersOf(query: Given): Given {
   return Object.fromEntries(
     Object.entries(query).flatMap(([name, value]): [string, unknown][] => {
