@@ -4,7 +4,7 @@ import { words } from "@/words/web";
 
 const RECENT_MS = 60_000;
 
-/** When an answer was calculated, unless just now. */
+/** The time an answer was calculated, unless it was just now. */
 export function Age({ at }: { at: string | null }) {
   const { now } = useTimes();
   if (at === null || now - new Date(at).getTime() < RECENT_MS) return null;

@@ -20,7 +20,7 @@ export interface AllRowsProps {
   view: View;
 }
 
-/** All rows of a table: to be searched, sorted, saved, and chosen as a filter. */
+/** All rows of a table, to search, sort, download, and pick filters from. */
 export default function AllRows({ by, view }: AllRowsProps) {
   const projectId = useProjectId();
   const [text, setText] = useState("");

@@ -6,12 +6,12 @@ import { words } from "@/words/web";
 interface Props {
   /** In percent. */
   change: number | null;
-  /** The number of the period before, as text. */
+  /** The previous period's number, as text. */
   before: string;
   isIncreaseBad?: boolean;
 }
 
-/** By how much a number differs from the period before. */
+/** The change of a number from the previous period. */
 export function Change({ change, before, isIncreaseBad = false }: Props) {
   if (change === null) return null;
   const percent = formatShare(Math.abs(change));

@@ -26,7 +26,7 @@ import type { View } from "./view";
 const MINUTE_MS = 60_000;
 const HEIGHT = 230;
 
-/** A figure over time. Each point opens the persons behind it, if it counts any. */
+/** A figure over time. Each point that counts persons opens them. */
 export function Chart({ view, figure }: { view: View; figure: Figure }) {
   const { common, zone, search, change } = view;
   const now = useNow(MINUTE_MS);
@@ -109,7 +109,7 @@ function Lines({ figure, interval, trend, onBehind }: LinesProps) {
 
 const keyOf = ({ name, isPrevious }: TrendSeries): string => `${isPrevious ? "-" : "+"}${name}`;
 
-/** Return the lines; views of pages alone where the screens of no app were seen, and conversely. */
+/** Return the lines: only page views if no app screens were seen, and vice versa. */
 function shownLines({ series }: Trend): readonly TrendSeries[] {
   const events: readonly string[] = VIEWS;
   if (!series.every((one) => events.includes(one.name))) return series;
@@ -139,7 +139,7 @@ function lineOf(
   };
 }
 
-/** Return the values without the zeros of intervals that were over before the project existed. */
+/** Return the values without zeros for intervals that ended before the project existed. */
 function existing(
   values: readonly number[],
   times: readonly Date[],

@@ -7,7 +7,7 @@ import { type Condition, contraryOf, withoutCondition } from "./conditions";
 import { shortened, wholeName } from "./names";
 import type { View } from "./view";
 
-/** What everything is filtered by. */
+/** The filters that apply to the whole screen. */
 export function Filters({ view }: { view: View }) {
   const { search, change, where } = view;
   const count = where.length + (search.goal === undefined ? 0 : 1);
@@ -41,13 +41,13 @@ export function Filters({ view }: { view: View }) {
 
 interface SwitchesProps {
   view: View;
-  /** Whether the project says who its test accounts are. */
+  /** Whether the project has a test account filter. */
   hasTests: boolean;
   /** Whether the project has rules for paths. */
   hasRules: boolean;
 }
 
-/** The switches of what the project has set up. */
+/** Switches for the filters that the project has set up. */
 export function Switches({ view: { search, change }, hasTests, hasRules }: SwitchesProps) {
   return (
     <>

@@ -22,7 +22,7 @@ import { TableState } from "./TableState";
 import { useInSight } from "./useInSight";
 import type { View } from "./view";
 
-/** Events that matter, and how many of the visitors got there. */
+/** The goals, with how many visitors reached each. */
 export function Goals({ view }: { view: View }) {
   const projectId = useProjectId();
   const [box, isSeen] = useInSight<HTMLElement>();
@@ -76,7 +76,7 @@ export function Goals({ view }: { view: View }) {
 
 function AddGoal({ goals, onAdd }: { goals: readonly string[]; onAdd: (event: string) => void }) {
   const projectId = useProjectId();
-  // Empties the field after each choice.
+  // Clears the field after each choice.
   const [count, setCount] = useState(0);
   if (goals.length >= GOALS_MAX)
     return <p className="text-ink-2 text-sm">{words.goalsMax(GOALS_MAX)}</p>;
@@ -99,7 +99,7 @@ function AddGoal({ goals, onAdd }: { goals: readonly string[]; onAdd: (event: st
   );
 }
 
-// A narrow screen has no room for all.
+// A narrow screen has no room for all of them.
 const widthOf = (column: string): string =>
   column === "total_conversions" ? "w-[6.5rem] max-sm:hidden" : "w-[5.5rem]";
 

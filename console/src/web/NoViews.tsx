@@ -8,7 +8,7 @@ import { Page } from "@/ui/Page";
 import { Empty } from "@/ui/States";
 import { words } from "@/words/web";
 
-/** The screen of a project that has never received a view. */
+/** Shown for a project that has never received a page view. */
 export function NoViews() {
   const projectId = useProjectId();
   const project = useProject();
@@ -17,7 +17,7 @@ export function NoViews() {
     <Page title={words.title}>
       <Empty icon={ChartNoAxesCombined} title={words.first}>
         <p>{words.firstHint}</p>
-        {/* As high as the code: the button does not move when it comes. */}
+        {/* Reserves the height of the code, so that the button below does not move. */}
         <div className="min-h-[6.55rem] w-full min-w-0">
           {project !== undefined && preflight.data !== undefined && (
             <Code

@@ -11,7 +11,7 @@ import { formatValue } from "./numbers";
 import { overviewOf, webQuery } from "./queries";
 import type { View } from "./view";
 
-/** The figures of the period, one of which is drawn over time. */
+/** The figures for the period, with one of them charted over time. */
 export function Overview({ view }: { view: View }) {
   const overview = useQuery(webQuery(useProjectId(), overviewOf(view.common)));
   if (overview.data === undefined) {
@@ -65,7 +65,7 @@ export function Overview({ view }: { view: View }) {
 }
 
 const BOX = "min-w-0 rounded-lg border border-line bg-panel";
-// As high as with the numbers and the chart: what is below does not move when they come.
+// Reserves the height of the figures and chart, to avoid a layout shift.
 const LOADING = "min-h-[38.75rem] sm:min-h-[27rem]";
 const CHART = "min-h-[22.75rem] sm:min-h-[20.25rem]";
 

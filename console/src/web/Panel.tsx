@@ -24,7 +24,7 @@ type TabId = Exclude<Breakdown, Campaign> | "campaigns";
 
 export const ROWS = 10;
 
-/** The tables of one subject, of which one is shown. */
+/** The tables on one subject, one per tab. */
 export function Panel({ name, view }: { name: PanelName; view: View }) {
   const [box, isSeen] = useInSight<HTMLElement>();
   const [first = "Page"] = breakdownsOf(name);
@@ -100,7 +100,7 @@ function Table({ by, view, isSeen, onCampaign }: TableProps) {
           />
         </div>
       )}
-      {/* Tables that are exchanged are of about one height. */}
+      {/* Keeps a similar height when switching tabs. */}
       <div className={classes("flex-1", table.data === undefined ? "min-h-60" : "lg:min-h-52")}>
         <TableState query={table} rows={rows} by={by} isFiltered={view.where.length > 0}>
           <ValueTable

@@ -13,7 +13,7 @@ interface Props {
   at: string | null;
 }
 
-/** What a panel offers beyond its first rows. */
+/** Links to what a panel has beyond its first rows. */
 export function PanelFooter({ by, view, at }: Props) {
   const projectId = useProjectId();
   return (

@@ -14,10 +14,10 @@ interface Props {
   children: ReactNode;
 }
 
-/** A table, or what stands in its place: it is being loaded, has failed, or is empty. */
+/** A table, or its loading, error or empty state. */
 export function TableState({ query, rows, by, isFiltered, children }: Props) {
   if (query.isLoading) return <Skeleton rows={6} />;
-  // Not in sight yet: it is not asked for.
+  // Not in view yet, so not fetched.
   if (query.data === undefined && query.error === null) return null;
   const failure = query.error !== null && (
     <div className="mb-2">

@@ -10,12 +10,12 @@ import { conditionOf, type View } from "./view";
 interface Props {
   by: Breakdown;
   value: Value;
-  /** Of the largest number of the table, 0 to 1. */
+  /** Share of the table's largest number, 0 to 1. */
   share: number;
   view: View;
 }
 
-/** The name of a row on its bar: a button that shows only this, beside one that leaves it out. */
+/** A row's name on its bar: a button to show only this value, and one to exclude it. */
 export function ValueName({ by, value, share, view }: Props) {
   const { where, change } = view;
   const condition = conditionOf(view, by, value);

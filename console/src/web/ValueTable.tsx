@@ -12,24 +12,24 @@ interface Props {
   by: Breakdown;
   view: View;
   rows: readonly Row[];
-  /** The columns of numbers. */
+  /** The numeric columns. */
   columns: readonly string[];
-  /** Whether the rows are of the question before. */
+  /** Whether the rows belong to the previous question. */
   isBusy: boolean;
 }
 
-// Those of a narrow table; the others are in the table of all rows.
+// Columns of the narrow table; the table of all rows has the rest.
 const SHOWN = ["visitors", "views", "total_conversions", "conversion_rate"];
 
 const widthOf = (column: string): string =>
   column === "total_conversions" ? "w-[6.5rem]" : "w-[5rem]";
 
-/** The first rows of a table, each of which filters everything. */
+/** The first rows of a table. Each can filter the whole screen. */
 export function ValueTable({ by, view, rows, columns, isBusy }: Props) {
   const shown = columns.filter((column) => SHOWN.includes(column));
   const most = Math.max(1, ...rows.map(({ numbers }) => numbers.visitors?.[0] ?? 0));
   const { isCompared } = view.common;
-  // A narrow screen has no room for all.
+  // A narrow screen has no room for all of them.
   const roomOf = (column: string) =>
     column === (isCompared || shown.length > 2 ? shown[1] : undefined) && "max-sm:hidden";
   return (

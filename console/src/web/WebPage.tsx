@@ -46,9 +46,10 @@ const AllRows = lazyPart<AllRowsProps>(
   8,
 );
 
-/** Who visits a site: how many, from where, to which pages, with what. */
+/** Web analytics: how many people visit a site, where they come from, what they view and on which
+ * devices. */
 export default function WebPage() {
-  // The head has switches for what the project has set up: it is drawn once, in its height.
+  // Wait for the project: it decides which switches the header has, and so its height.
   const isWaiting = useQuery(projectsQuery).isPending;
   if (!isWaiting) return <Visitors />;
   return (
@@ -141,7 +142,7 @@ const rulesOf = (project: Project | undefined): Rule[] =>
     alias: String(alias ?? ""),
   }));
 
-/** How many are here now; not asked while the page is hidden. */
+/** The number of current visitors; not polled while the page is hidden. */
 function LiveVisitors() {
   const projectId = useProjectId();
   const live = useQuery(liveVisitorsQuery(projectId));

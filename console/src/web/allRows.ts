@@ -9,14 +9,14 @@ import type { View } from "./view";
 
 const CSV_PAGE = 1_000;
 
-/** Return the columns of numbers that a table of all rows has. */
+/** Return the numeric columns of a table of all rows. */
 export function numbersOf({ common: { goal } }: View): readonly string[] {
   return goal === undefined
     ? ["visitors", "views", "bounce_rate"]
     : ["visitors", "total_conversions", "unique_conversions", "conversion_rate"];
 }
 
-/** Return the columns of a table of all rows, in which numbers are as the API has them. */
+/** Return the columns of a table of all rows, with numbers as the API returns them. */
 export function valueColumns(by: Breakdown, view: View): Column<Row>[] {
   const { isCompared } = view.common;
   const name: Column<Row> = {
@@ -49,7 +49,7 @@ function numberColumn(column: string, place: 0 | 1): Column<Row> {
   };
 }
 
-/** Return what all questions have in common, with a text that the names of rows contain. */
+/** Return the common query parts, plus a search text that row names must contain. */
 export function searched(common: Common, by: Breakdown, text: string): Common {
   const codes = by === "Country" && text !== "" ? countriesNamed(text) : null;
   const found: ApiGroup | undefined = searchOf(by, text, codes);

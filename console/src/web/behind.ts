@@ -1,8 +1,8 @@
 import { type Given, present } from "@/lib/searchParams";
 
-/** A number of the chart. */
+/** Identifies a number in the chart. */
 export interface WebBehind {
-  /** The beginning of the interval, as the API writes it. */
+  /** The start of the interval, as the API writes it. */
   at: string;
   /** The event that is counted. */
   event: string;

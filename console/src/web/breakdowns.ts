@@ -1,4 +1,4 @@
-/** What a table has a row for each value of, in the names of the API. */
+/** The breakdowns of the tables, by API names. */
 export const BREAKDOWNS = [
   "Page",
   "InitialPage",
@@ -24,11 +24,11 @@ export const BREAKDOWNS = [
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
 interface Source {
-  /** Whether the value is one of each event, or one of the whole session. */
+  /** Whether the value belongs to each event or to the whole session. */
   type: "event" | "session";
   /** The properties that make up the value. */
   keys: readonly [string, ...string[]];
-  /** The place among them of the one that people search by; none where they search by no text. */
+  /** The index of the property that search matches; undefined if text search makes no sense. */
   searched?: number;
 }
 
@@ -60,11 +60,11 @@ export const SOURCES: Readonly<Record<Breakdown, Source>> = {
   Viewport: { type: "event", keys: ["$viewport_width", "$viewport_height"] },
 };
 
-/** Breakdowns whose values the project's rules for paths may change. */
+/** Breakdowns whose values the project's path cleaning rules may change. */
 export const isOfPaths = (breakdown: Breakdown): boolean =>
   breakdown === "Page" || breakdown === "InitialPage" || breakdown === "ExitPage";
 
-/** The panels of the screen, and the tabs of each. */
+/** The panels of the screen, and their tabs. */
 export const PANELS = {
   sources: ["InitialChannelType", "InitialReferringDomain", "campaigns"],
   pages: ["Page", "InitialPage", "ExitPage", "ScreenName"],
@@ -73,7 +73,7 @@ export const PANELS = {
 } as const;
 export type PanelName = keyof typeof PANELS;
 
-/** What links of a campaign tell about it; together they are one tab. */
+/** The UTM parameters of campaign links, which share one tab. */
 export const CAMPAIGNS = [
   "InitialUTMSource",
   "InitialUTMMedium",
@@ -86,6 +86,6 @@ export type Campaign = (typeof CAMPAIGNS)[number];
 export const isCampaign = (breakdown: Breakdown): breakdown is Campaign =>
   CAMPAIGNS.some((one) => one === breakdown);
 
-/** Return the breakdowns that a panel may show. */
+/** Return the breakdowns that a panel can show. */
 export const breakdownsOf = (panel: PanelName): Breakdown[] =>
   PANELS[panel].flatMap((tab) => (tab === "campaigns" ? CAMPAIGNS : [tab]));

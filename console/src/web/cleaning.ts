@@ -1,4 +1,4 @@
-/** A rule of the project for paths: what matches is replaced, in the order of the rules. */
+/** A path cleaning rule of the project: matches are replaced, and rules apply in order. */
 export interface Rule {
   regex: string;
   alias: string;
@@ -6,7 +6,7 @@ export interface Rule {
 
 type Token = { text: string } | { pattern: string };
 
-/** Return a pattern of the paths that the rules turn into this one; null where none tells them.
+/** Return a pattern matching the paths that the rules turn into this one, or null if there is none.
  *
  * Source: the server applies rules one after the other, to every match.
  */
@@ -23,7 +23,7 @@ export function patternOf(path: string, rules: readonly Rule[]): string | null {
   return `^${start}${pattern}${end}$`;
 }
 
-/** Return whether what each rule has replaced can be told from its replacement alone. */
+/** Return whether each rule's matches can be recognized from its replacement alone. */
 function areReversible(rules: readonly Rule[]): boolean {
   return rules.every(({ regex, alias }, place) => {
     const isOfEnd = regex.endsWith("$") || regex.startsWith("^");
@@ -32,13 +32,13 @@ function areReversible(rules: readonly Rule[]): boolean {
   });
 }
 
-/** Whether a rule may match what an earlier one has written. */
+/** Whether a rule may match the output of an earlier one. */
 function matches(regex: string, alias: string): boolean {
   if (alias === "") return false;
   try {
     return new RegExp(regex).test(alias);
   } catch {
-    // The syntax of the server's expressions differs in rare parts.
+    // The server's regex syntax differs in rare cases.
     return true;
   }
 }

@@ -2,20 +2,20 @@ import { BREAKDOWNS, type Breakdown, isOfPaths, SOURCES } from "./breakdowns";
 import { patternOf, type Rule } from "./cleaning";
 
 type Part = string | number | null;
-/** The value of a row, as the API writes it: null where there is none, a list for several properties. */
+/** A row's value, as the API writes it: null if there is none, a list for several properties. */
 export type Value = Part | readonly Part[];
 
-/** A row that everything is filtered by, in the address. */
+/** A row that the whole screen is filtered by, in the URL. */
 export interface Condition {
   by: Breakdown;
   value: Value;
-  /** Whether it is left out rather than shown alone. */
+  /** Whether the row is excluded instead of shown alone. */
   not?: true;
-  /** Whether the value is a path after the project's rules. */
+  /** Whether the value is a path after the project's cleaning rules. */
   cleaned?: true;
 }
 
-/** A condition on a property, or several of them, in the names of the API. */
+/** One or more property conditions, in the API's format. */
 type ApiCondition =
   | { key: string; type: "event" | "session"; operator: string; value: string | readonly string[] }
   | ApiGroup;
@@ -25,11 +25,11 @@ export interface ApiGroup {
   values: readonly ApiCondition[];
 }
 
-// An address may be this long in every browser and proxy, with others beside it.
+// Every browser and proxy accepts URLs with values of this length.
 export const VALUE_CHARS_MAX = 1_000;
 const CONDITIONS_MAX = 30;
 
-/** Return the conditions of an address, without those that no row has. */
+/** Return the conditions in a URL, without those that no row could produce. */
 export function readConditions(given: unknown): readonly Condition[] {
   if (!Array.isArray(given)) return [];
   return given.flatMap(readCondition).slice(0, CONDITIONS_MAX);
@@ -69,7 +69,7 @@ const isOf = (one: Condition, by: Breakdown, value: Value): boolean =>
 export const hasCondition = (all: readonly Condition[], by: Breakdown, value: Value): boolean =>
   all.some((one) => isOf(one, by, value) && !one.not);
 
-/** Return the conditions with one more, which replaces that on the same value. */
+/** Return the conditions plus a new one, which replaces any on the same value. */
 export const withCondition = (all: readonly Condition[], added: Condition): Condition[] => [
   ...withoutCondition(all, added),
   added,
@@ -78,13 +78,14 @@ export const withCondition = (all: readonly Condition[], added: Condition): Cond
 export const withoutCondition = (all: readonly Condition[], one: Condition): Condition[] =>
   all.filter((other) => !isOf(other, one.by, one.value));
 
-/** Return the condition that says the contrary. */
+/** Return the opposite condition. */
 export const contraryOf = ({ not, ...others }: Condition): Condition =>
   not ? others : { ...others, not: true };
 
 export const isTooLong = (value: Value): boolean => JSON.stringify(value).length > VALUE_CHARS_MAX;
 
-/** Return the conditions in the names of the API: all must hold. rules: the project's, for paths */
+/** Return the conditions in the API's format; all must hold. rules: the project's path cleaning
+ * rules */
 export function propertiesOf(
   conditions: readonly Condition[],
   rules: readonly Rule[],
@@ -109,7 +110,7 @@ function groupOf({ by, value, not, cleaned }: Condition, rules: readonly Rule[])
   return { type: not ? "OR" : "AND", values };
 }
 
-// Also true of null and of an empty text, which a row without a value stands for.
+// Also matches null and the empty string, which a row without a value stands for.
 const ANY_TEXT = "(?s).";
 
 function comparison(part: Part, not: boolean) {
@@ -119,7 +120,7 @@ function comparison(part: Part, not: boolean) {
 
 /** Return the condition that a value contains a text.
  *
- * values: whole values that the text is a name of, such as the codes of countries
+ * values: exact values whose names match the text, such as country codes
  */
 export function searchOf(
   by: Breakdown,
@@ -136,7 +137,7 @@ export function searchOf(
   return { type: "AND", values: [found] };
 }
 
-/** Return the condition that all of several hold. */
+/** Return the condition that several conditions all hold. */
 export function bothOf(...groups: readonly (ApiGroup | undefined)[]): ApiGroup | undefined {
   const values = groups.filter((one) => one !== undefined);
   return values.length === 0 ? undefined : { type: "AND", values };

@@ -1,4 +1,4 @@
-/** The figures of the overview, in the names of the API: of a site, and of a goal. */
+/** The figures of the overview, by API names: for a site, and for a goal. */
 export const FIGURE_NAMES = [
   "visitors",
   "views",
@@ -18,12 +18,12 @@ export interface Figure {
   unit: Unit;
   value: number | null;
   previous: number | null;
-  /** By how many percent it differs from the period before; null where that cannot be said. */
+  /** The change from the previous period in percent; null if undefined. */
   change: number | null;
   isIncreaseBad: boolean;
 }
 
-/** Return the figures of the overview's answer, which the schema leaves open. */
+/** Parse the overview's figures; the API schema does not describe them. */
 export function readFigures(results: unknown): Figure[] {
   if (!Array.isArray(results)) return [];
   return results.flatMap((item: Record<string, unknown>) => {
@@ -44,14 +44,14 @@ export function readFigures(results: unknown): Figure[] {
 
 const numberOf = (given: unknown): number | null => (typeof given === "number" ? given : null);
 
-/** Return by how many whole percent a number differs from the one before, as the API does. */
+/** Return the change between two numbers in whole percent, as the API computes it. */
 export function changeOf(now: number | null, before: number | null): number | null {
   return now === null || !before ? null : Math.round((100 * (now - before)) / before);
 }
 
-/** Figures that trends can tell over time. */
+/** Figures that a trend can chart over time. */
 export const canBeDrawn = (name: FigureName): boolean => name !== "conversion rate";
 
-/** Figures whose numbers over time are of persons, who can be listed. */
+/** Figures whose points count persons, who can be listed. */
 export const hasPersons = (name: FigureName): boolean =>
   !["session duration", "bounce rate", "conversion rate"].includes(name);

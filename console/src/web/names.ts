@@ -6,7 +6,7 @@ import type { Value } from "./conditions";
 
 export interface Name {
   text: string;
-  /** What it belongs to, such as the country of a city. */
+  /** The larger unit it belongs to, such as the country of a city. */
   detail?: string;
   /** Whether there is no value. */
   isNone?: true;
@@ -20,7 +20,7 @@ const languages = new Intl.DisplayNames(LOCALE, {
   languageDisplay: "standard",
 });
 
-/** Return the name of a row for people. */
+/** Return the display name of a row. */
 export function nameOf(by: Breakdown, value: Value): Name {
   if (value === null || (isList(value) && value.every((part) => part === null)))
     return { text: words.none(by), isNone: true };
@@ -43,7 +43,7 @@ function plainName(by: Breakdown, value: string | number | null): string {
   return by === "InitialReferringDomain" && text === "$direct" ? words.direct : text;
 }
 
-/** Values of strangers need not be codes. */
+/** Values come from clients and may not be valid codes. */
 function known(names: Intl.DisplayNames, code: string): string | undefined {
   try {
     return names.of(code);
@@ -62,7 +62,7 @@ function offsetName(hours: number): string {
 const A = 65;
 const LETTERS = 26;
 
-/** Return the codes of the countries whose name, or code, has the text in it. */
+/** Return the codes of countries whose name or code contains the text. */
 export function countriesNamed(text: string): string[] {
   const wanted = text.toLocaleLowerCase(LOCALE);
   const codes = Array.from({ length: LETTERS ** 2 }, (_, place) =>
@@ -76,7 +76,7 @@ export function countriesNamed(text: string): string[] {
   });
 }
 
-/** Return the name of a row in one text. */
+/** Return the name of a row as one string. */
 export function wholeName(by: Breakdown, value: Value): string {
   const { text, detail } = nameOf(by, value);
   return detail === undefined ? text : words.within(text, detail);
@@ -84,6 +84,6 @@ export function wholeName(by: Breakdown, value: Value): string {
 
 const SHOWN_CHARS = 200;
 
-/** Return a text as far as a row has room for it. */
+/** Return a text shortened to fit in a row. */
 export const shortened = (text: string): string =>
   text.length > SHOWN_CHARS ? `${cut(text, SHOWN_CHARS)}…` : text;

@@ -8,7 +8,7 @@ export function formatValue(value: number | null, unit: Unit): string {
   return unit === "percentage" ? formatShare(value) : formatNumber(value);
 }
 
-// Columns whose numbers are shares of 1.
+// Columns whose numbers are shares from 0 to 1.
 const SHARES = ["bounce_rate", "conversion_rate"];
 
 export const isShare = (column: string): boolean => SHARES.includes(column);

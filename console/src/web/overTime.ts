@@ -4,17 +4,17 @@ import { type DateRange, datesOf, instantsOf } from "@/ui/ranges";
 import type { ApiGroup } from "./conditions";
 import type { FigureName } from "./figures";
 
-/** The events that are views, of pages and of the screens of an app. */
+/** The events that count as views: of pages, and of app screens. */
 export const VIEWS = ["$pageview", "$screen"] as const;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-// So many points can be told apart.
+// Longer periods would have more points than can be told apart.
 const HOURS_MAX = 2;
 const DAYS_MAX = 100;
 const WEEKS_MAX = 400;
 
-/** Return the intervals of a period: neither a single point, nor more than can be told apart. */
+/** Return the intervals for a period that give more than one point, but not too many to tell apart. */
 export function intervalOf(range: DateRange, zone: string, now: Date): Interval {
   const { since, until } = instantsOf(range, zone, now);
   if (since === null) return "month";
@@ -44,7 +44,7 @@ const bounce = (order: number, operator: string, value: string): Series => ({
   properties: [{ key: "$is_bounce", type: "session", operator, value }],
 });
 
-/** What is asked of the trends for each figure; what they cannot draw is missing. */
+/** The trends query for each figure; figures that trends cannot chart are missing. */
 const ASKED: Partial<Record<FigureName, (goal: string) => Readonly<Record<string, unknown>>>> = {
   visitors: () => ({ events: ofViews({ math: "dau" }) }),
   views: () => ({ events: ofViews({ math: "total" }) }),
@@ -74,6 +74,6 @@ export function trendOf(figure: FigureName, asked: OverTime): TrendFilters {
   } as TrendFilters;
 }
 
-/** Return the place of an event among those that are counted. */
+/** Return the index of an event among the counted ones. */
 export const orderOfEvent = (event: string): number =>
   Math.max(0, VIEWS.indexOf(event as (typeof VIEWS)[number]));

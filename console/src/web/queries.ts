@@ -5,12 +5,12 @@ import { type DateRange, datesOf } from "@/ui/ranges";
 import type { Breakdown } from "./breakdowns";
 import type { ApiGroup, Value } from "./conditions";
 
-/** What all questions of the screen have in common. */
+/** What all queries of the screen have in common. */
 export interface Common {
   range: DateRange;
   isCompared: boolean;
   properties: ApiGroup | undefined;
-  /** Leaves out those whom the project's filter takes for members of the team. */
+  /** Excludes persons that the project's filter identifies as test accounts. */
   hidesTests: boolean;
   goal: string | undefined;
 }
@@ -40,7 +40,7 @@ export interface TableQuestion {
   order?: string;
 }
 
-// The names of columns in an order.
+// Column names as used in `orderBy`.
 const ORDERS: Readonly<Record<string, string>> = {
   visitors: "Visitors",
   views: "Views",
@@ -77,22 +77,22 @@ export interface Answer {
   hasMore: boolean;
   /** When it was calculated. */
   at: string | null;
-  /** Whether it was kept from before, however old it is. */
+  /** Whether it is a cached answer of any age. */
   isKept: boolean;
-  /** Events of the question that the project has never received. */
+  /** Events in the query that the project has never received. */
   unknownEvents: readonly string[];
 }
 
-/** kept: whatever was calculated before, with its time; recent: of the last minutes; now: anew */
+/** kept: any cached answer; recent: at most a few minutes old; now: recalculate */
 type Refresh = "kept" | "recent" | "now";
 const REFRESH = { kept: "lazy_async", recent: "blocking", now: "force_blocking" } as const;
 
-// Of an answer in the server: it is then calculated again behind.
+// Maximum age of a cached answer before it is recalculated in the background.
 const KEPT_FOR_MS = 15 * 60_000;
 const FRESH_MS = 5 * 60_000;
 const SOON_MS = 100;
 
-/** The answer to a question: one that is kept at once, however old, and a recent one behind it. */
+/** The answer to a query: a cached one at once, however old, then a recent one. */
 export const webQuery = (projectId: string, question: Question, refresh?: Refresh) =>
   queryOptions({
     queryKey: ["web", projectId, question],
@@ -108,7 +108,7 @@ export const webQuery = (projectId: string, question: Question, refresh?: Refres
     placeholderData: keepPreviousData,
   });
 
-/** Calculate everything that is shown anew. */
+/** Recalculate everything that is shown. */
 export function askAgain(client: QueryClient, projectId: string): void {
   const shown = client.getQueryCache().findAll({ queryKey: ["web", projectId], type: "active" });
   for (const { queryKey } of shown)
@@ -153,16 +153,16 @@ export async function ask(
 const textsOf = (given: unknown): string[] =>
   Array.isArray(given) ? given.filter((one) => typeof one === "string") : [];
 
-/** A number, and that of the period before. */
+/** A number, and its value in the previous period. */
 export type Pair = readonly [now: number | null, before: number | null];
 
 export interface Row {
   value: Value;
-  /** By the name of a column. */
+  /** Numbers by column name. */
   numbers: Readonly<Record<string, Pair>>;
 }
 
-/** Return the rows of a table's answer, which the schema leaves open. */
+/** Parse the rows of a table; the API schema does not describe them. */
 export function rowsOf({ results, columns }: Pick<Answer, "results" | "columns">): Row[] {
   if (!Array.isArray(results)) return [];
   return results.filter(Array.isArray).map(([value, ...pairs]: readonly unknown[]) => ({
@@ -173,7 +173,8 @@ export function rowsOf({ results, columns }: Pick<Answer, "results" | "columns">
 
 const LIVE_MS = 30_000;
 
-/** The number of persons with an event in the last five minutes. Not asked while the page is hidden. */
+/** The number of persons with an event in the last five minutes. Not polled while the page is
+ * hidden. */
 export const liveVisitorsQuery = (projectId: string) =>
   queryOptions({
     queryKey: ["live visitors", projectId],

@@ -9,28 +9,28 @@ import { FIGURE_NAMES, type FigureName } from "./figures";
 
 export const GOALS_MAX = 10;
 
-/** The whole state of the screen, in its address. */
+/** The whole state of the screen, kept in its URL. */
 export interface WebSearch extends RangeSearch {
-  /** The rows that everything is filtered by. */
+  /** The rows that the whole screen is filtered by. */
   where?: readonly Condition[];
-  /** The figure that is drawn; the visitors by default. */
+  /** The charted figure; visitors by default. */
   figure?: FigureName;
-  /** What each panel shows; its first tab by default. */
+  /** The tab of each panel; the first by default. */
   sources?: Breakdown;
   pages?: Breakdown;
   places?: Breakdown;
   devices?: Breakdown;
-  /** The table of which all rows are shown. */
+  /** The table whose rows are all shown. */
   all?: Breakdown;
-  /** The event by which visitors are told who converted from who did not. */
+  /** The goal event that counts as a conversion. */
   goal?: string;
-  /** The events in the list of goals. */
+  /** The events in the goal list. */
   goals?: readonly string[];
-  /** Counts visitors whom the project's filter takes for members of the team. */
+  /** Includes test accounts. */
   tests?: true;
-  /** Shows paths as they are, without the project's rules for them. */
+  /** Shows raw paths, without the project's cleaning rules. */
   raw?: true;
-  /** The number of the chart whose persons are shown. */
+  /** The number in the chart whose persons are shown. */
   behind?: WebBehind;
 }
 
@@ -61,7 +61,7 @@ function readGoals(given: unknown): readonly string[] | undefined {
   return [...new Set(names)].slice(0, GOALS_MAX);
 }
 
-/** undefined takes a part away; replace: without a step of the browser's history */
+/** undefined removes a part; replace: without a new history entry */
 export type ChangeWebSearch = (
   changes: { [Name in keyof WebSearch]?: WebSearch[Name] | undefined },
   replace?: boolean,
@@ -73,7 +73,7 @@ function withChanges(old: WebSearch, changes: Parameters<ChangeWebSearch>[0]): W
 }
 
 export function useWebSearch(): [WebSearch, ChangeWebSearch] {
-  // The router adds what was left out of an address as it stands there.
+  // The router adds whatever was left out from the current URL.
   const given: Given = useSearch({ from: "/signed-in/project/$projectId/web" });
   const search = useMemo(() => readWebSearch(given), [given]);
   const navigate = useNavigate({ from: "/project/$projectId/web" });

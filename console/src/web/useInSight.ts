@@ -1,9 +1,9 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
 
-// A panel is asked for shortly before it is scrolled to.
+// A panel is fetched shortly before it scrolls into view.
 const AHEAD = "200px";
 
-/** Whether an element was ever in sight, or nearly so. */
+/** Whether an element has ever been in view, or nearly so. */
 export function useInSight<T extends Element>(): [RefObject<T | null>, boolean] {
   const element = useRef<T>(null);
   const [isSeen, setSeen] = useState(false);

@@ -5,21 +5,21 @@ import { type Condition, isTooLong, type Value } from "./conditions";
 import type { Common } from "./queries";
 import type { ChangeWebSearch, WebSearch } from "./search";
 
-/** What all parts of the screen are told. */
+/** Context shared by all parts of the screen. */
 export interface View {
   search: WebSearch;
   change: ChangeWebSearch;
-  /** The project's time zone, in which days begin. */
+  /** The project's time zone, which defines its days. */
   zone: string;
   common: Common;
   where: readonly Condition[];
-  /** The project's rules for paths; none where paths are shown as they are. */
+  /** The project's path cleaning rules; empty if paths are shown unchanged. */
   rules: readonly Rule[];
-  /** The events in the list of goals. */
+  /** The events in the goal list. */
   goals: readonly string[];
 }
 
-/** Return the condition of a row, or why everything cannot be filtered by it. */
+/** Return the condition for a row, or why it cannot be used as a filter. */
 export function conditionOf(
   { rules }: Pick<View, "rules">,
   by: Breakdown,

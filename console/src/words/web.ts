@@ -45,7 +45,7 @@ export const words = {
   refresh: "Calculate again",
   panels: { sources: "Sources", pages: "Pages", places: "Places", devices: "Devices" },
   goals: "Goals",
-  /** Of tables and their first columns. */
+  /** Titles of the tables. */
   titles: {
     Page: "Pages",
     InitialPage: "Entry pages",
