@@ -17,7 +17,7 @@ const FUNNEL: Question = {
   kind: "funnels",
   series: ["seen", "tried", "paid"].map((event) => ({ event, math: "total", filters: [] })),
 };
-/** A question that uses everything that funnels have. */
+/** A question that uses every feature of funnels. */
 const FULL: Question = {
   ...FUNNEL,
   series: [
@@ -58,7 +58,7 @@ const FULL: Question = {
 const NAMES = { cohort: () => "Trial", groupType: (index: number) => `type ${index}` };
 const saidOf = (question: Question) => sentenceText(asSentence(funnelsSentence(question, NAMES)));
 
-test("a funnel is the same after a way through the address, and through the API", () => {
+test("a funnel survives a round trip through the URL and the API", () => {
   for (const question of [FULL, FUNNEL]) {
     const search = JSON.parse(JSON.stringify(writeQuestion(question)));
     assert.deepEqual(readQuestion(search), { question, problems: [] });
@@ -70,7 +70,7 @@ test("a funnel is the same after a way through the address, and through the API"
   }
 });
 
-test("what a funnel does not use stays in the question and out of its query and sentence", () => {
+test("parts a funnel does not use stay in the question but out of its query and sentence", () => {
   const [first, ...others] = FUNNEL.series;
   assert.ok(first);
   const question: Question = {
@@ -100,7 +100,7 @@ test("what a funnel does not use stays in the question and out of its query and 
   });
 });
 
-test("the names of older clients are read, and what has no meaning is said with its place", () => {
+test("names of older clients are read, and problems are reported with their location", () => {
   const reading = new Reading();
   const options = readOptions(
     { funnel_viz_type: "trends", funnel_window_days: 7, funnel_order_type: "strict" },
@@ -123,7 +123,7 @@ test("the names of older clients are read, and what has no meaning is said with 
   ]);
 });
 
-test("a query whose steps count something else than persons is not opened as another one", () => {
+test("a query whose steps do not count persons is refused, not changed", () => {
   const reading = new Reading();
   const steps = [{ kind: "EventsNode", event: "a", math: "sum", math_property: "x" }];
   readFunnelsQuery({ kind: "FunnelsQuery", series: steps }, reading);
@@ -131,7 +131,7 @@ test("a query whose steps count something else than persons is not opened as ano
   assert.match(reading.problems.join(), /^series\[0\]\.math cannot be used: "sum"/);
 });
 
-test("persons are asked for in the names of filters, and a correlation without a breakdown", () => {
+test("persons are requested with filters, and a correlation without a breakdown", () => {
   const filters = filtersOf(funnelsQuery(FULL));
   assert.equal(filters.funnel_window_interval, 3);
   assert.equal(filters.breakdown_attribution_value, 1);
@@ -150,7 +150,7 @@ test("persons are asked for in the names of filters, and a correlation without a
   assert.equal((source as Record<string, unknown>).breakdownFilter, undefined);
 });
 
-test("the sentence of a funnel says all that is asked", () => {
+test("the sentence of a funnel says everything that is asked", () => {
   const ending = "within 14 days of the first, last 30 days, without test accounts.";
   assert.equal(
     saidOf(FUNNEL),

@@ -37,7 +37,7 @@ const answerOf = (query: Query, results: unknown, beside: Answer["beside"] = {})
   calculatedAt: new Date("2026-03-31T12:00Z"),
 });
 
-/** Expect a question to be the same after a way through the address, and through the API. */
+/** Expect a question to survive a round trip through the URL and the API. */
 function expectToStay(
   question: Question,
   write: (question: Question) => Query,
@@ -72,13 +72,13 @@ const RETENTION: Question = {
   },
 };
 
-test("retention is the same after a way through the address, and through the API", () => {
+test("retention survives a round trip through the URL and the API", () => {
   expectToStay(RETENTION, retentionQuery, readRetentionQuery);
   const again = { ...RETENTION, series: RETENTION.series.slice(0, 1), options: {} };
   expectToStay(again, retentionQuery, readRetentionQuery);
 });
 
-test("what others kinds ask for is not asked for, nor said", () => {
+test("parts that only other kinds use are neither queried nor in the sentence", () => {
   const series = [
     { event: "a", math: "sum", mathProperty: "x", filters: [] },
     { event: "b", math: "dau", filters: [] },
@@ -99,7 +99,7 @@ test("what others kinds ask for is not asked for, nor said", () => {
   assert.equal(/range|minute|compared|`c`/.test(said), false, said);
 });
 
-test("the sentence of retention says all that is asked", () => {
+test("the sentence of retention says everything that is asked", () => {
   assert.equal(
     sentenceText(asSentence(retentionSentence(RETENTION, NAMES))),
     "How many type 1 groups did `signed up` where `plan` is `pro` for the first time ever, per week, " +
@@ -109,7 +109,7 @@ test("the sentence of retention says all that is asked", () => {
   );
 });
 
-test("rows over a change of the clock have as many values as are known, the last not over", () => {
+test("rows across a clock change have only known values, the last one still in progress", () => {
   const question: Question = { ...RETENTION, breakdowns: [], interval: "day", options: {} };
   const row = (label: number, date: string, ...counts: number[]) => ({
     label: `Day ${label}`,
@@ -166,12 +166,12 @@ const STICKINESS: Question = {
   },
 };
 
-test("stickiness is the same after a way through the address, and through the API", () => {
+test("stickiness survives a round trip through the URL and the API", () => {
   expectToStay(STICKINESS, stickinessQuery, readStickinessQuery);
   expectToStay({ ...STICKINESS, options: {} }, stickinessQuery, readStickinessQuery);
 });
 
-test("the sentence of stickiness says all that is asked", () => {
+test("the sentence of stickiness says everything that is asked", () => {
   assert.equal(
     sentenceText(asSentence(stickinessSentence(STICKINESS, NAMES))),
     "How many persons did `viewed` where `plan` is `pro` and how many persons did `viewed`, on 1, 2, " +
@@ -180,7 +180,7 @@ test("the sentence of stickiness says all that is asked", () => {
   );
 });
 
-test("shares of stickiness are of all who did it, and the period before has its own persons", () => {
+test("stickiness shares are of everyone who did it, and the previous period has its own persons", () => {
   const place = { stickiness_days: 2, entity_order: 0, date_from: "2026-03-01" };
   const entry = (label: string, data: number[], count: number) => ({
     action: { order: 0 },
@@ -218,11 +218,11 @@ const LIFECYCLE: Question = {
   options: { lifecycle: { toggledLifecycles: ["new", "dormant"] } },
 };
 
-test("a life cycle is the same after a way through the address, and through the API", () => {
+test("a life cycle survives a round trip through the URL and the API", () => {
   expectToStay(LIFECYCLE, lifecycleQuery, readLifecycleQuery);
 });
 
-test("a life cycle shows and says only what is chosen, and that the last interval is not over", () => {
+test("a life cycle shows only the chosen statuses, and marks an interval still in progress", () => {
   assert.equal(
     sentenceText(asSentence(lifecycleSentence(LIFECYCLE, NAMES))),
     "How many persons who did `viewed` where `plan` is `pro` were new or dormant, per month, last " +
@@ -269,12 +269,12 @@ const PATHS: Question = {
   },
 };
 
-test("paths are the same after a way through the address, and through the API", () => {
+test("paths survive a round trip through the URL and the API", () => {
   expectToStay(PATHS, pathsQuery, readPathsQuery);
   expectToStay({ ...PATHS, options: {} }, pathsQuery, readPathsQuery);
 });
 
-test("the sentence of paths says all that is asked", () => {
+test("the sentence of paths says everything that is asked", () => {
   assert.equal(
     sentenceText(asSentence(pathsSentence(PATHS, NAMES))),
     "The paths of persons through page views and own events from `/` to `/paid`, 3 steps at most, " +
@@ -331,7 +331,7 @@ test("the numbers of paths add up: links, steps that are not shown, and ends", (
   ]);
 });
 
-test("steps lie below each other without touching, and links within the height of their steps", () => {
+test("steps do not touch, and links stay within the height of their steps", () => {
   const { steps, links } = layoutOf(readGraph(PATHS_ANSWER));
   const second = steps.filter(({ column }) => column === 2);
   second.slice(1).forEach((step, place) => {
@@ -351,7 +351,7 @@ test("steps lie below each other without touching, and links within the height o
   }
 });
 
-test("arrows walk along the paths and back", () => {
+test("arrow keys move along the paths and back", () => {
   const walk = walkOf(layoutOf(readGraph(PATHS_ANSWER)));
   const keys = [
     "ArrowRight",
@@ -378,7 +378,7 @@ test("arrows walk along the paths and back", () => {
   ]);
 });
 
-test("addresses of one site are named without it, and long names without their middle", () => {
+test("URLs of a single site drop the host, and long names lose their middle", () => {
   const step = (name: string) => ({
     key: `1_${name}`,
     column: 1,

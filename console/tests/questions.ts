@@ -11,7 +11,7 @@ import { asSentence } from "@/insights/question/sentence";
 import { filtersOf } from "@/insights/question/wire";
 
 const PRO = { type: "person", key: "plan", operator: "exact", value: ["pro"] } as const;
-/** A question that uses everything that trends have. */
+/** A question that uses every feature of trends. */
 const FULL: Question = {
   kind: "trends",
   series: [
@@ -41,7 +41,7 @@ const FULL: Question = {
 const NAMES = { cohort: () => "Trial", groupType: (index: number) => `type ${index}` };
 const saidOf = (question: Question) => sentenceText(asSentence(trendsSentence(question, NAMES)));
 
-test("a question is the same after a way through the address, and through the API", () => {
+test("a question survives a round trip through the URL and the API", () => {
   for (const question of [FULL, { ...FIRST, series: [{ event: "a", math: "dau", filters: [] }] }]) {
     const search = JSON.parse(JSON.stringify(writeQuestion(question as Question)));
     assert.deepEqual(readQuestion(search), { question, problems: [] });
@@ -53,7 +53,7 @@ test("a question is the same after a way through the address, and through the AP
   }
 });
 
-test("a breakdown that is still to be chosen stays in the address", () => {
+test("an incomplete breakdown stays in the URL", () => {
   for (const type of ["event", "cohort"] as const) {
     const question: Question = { ...FIRST, breakdowns: [{ type, property: "" }] };
     const search = JSON.parse(JSON.stringify(writeQuestion(question)));
@@ -61,13 +61,13 @@ test("a breakdown that is still to be chosen stays in the address", () => {
   }
 });
 
-test("an address without parameters is the first question, and all time has a name", () => {
+test("a URL without parameters is the initial question, and all time has a name", () => {
   assert.deepEqual(readQuestion({}), { question: FIRST, problems: [] });
   const { dates } = readQuestion({ ...writeQuestion({ ...FIRST, dates: {} }) }).question;
   assert.deepEqual(dates, {});
 });
 
-test("what has no meaning is left out, and said with its place", () => {
+test("invalid parts are left out and reported with their location", () => {
   const { question, problems } = readQuestion({
     series: [{ event: "a", math: "mode", colour: 1 }, "b"],
     properties: { type: "OR", values: [PRO, PRO] },
@@ -97,7 +97,7 @@ test("what has no meaning is left out, and said with its place", () => {
   ]);
 });
 
-test("the names of older clients are read", () => {
+test("names of older clients are read", () => {
   const reading = new Reading();
   const options = readOptions({ formula: "A+B", smoothing_intervals: 3 }, reading);
 
@@ -105,7 +105,7 @@ test("the names of older clients are read", () => {
   assert.deepEqual(reading.problems, []);
 });
 
-test("conditions in nested lists that all hold are one list", () => {
+test("nested lists of ANDed conditions become one list", () => {
   const tree = {
     type: "AND",
     values: [
@@ -120,7 +120,7 @@ test("conditions in nested lists that all hold are one list", () => {
   assert.deepEqual(problems, []);
 });
 
-test("a query asks for persons in the names of filters", () => {
+test("a query requests persons with filters", () => {
   const filters = filtersOf(trendsQuery(FULL));
 
   assert.equal(filters.date_from, "2026-05-01");
@@ -133,7 +133,7 @@ test("a query asks for persons in the names of filters", () => {
   assert.deepEqual([first?.id, first?.order, first?.math], ["paid", 0, "sum"]);
 });
 
-test("the sentence says all that is asked", () => {
+test("the sentence says everything that is asked", () => {
   const series = [{ event: "paid", math: "total", filters: [PRO] }] as const;
   assert.equal(
     saidOf({ ...FIRST, series }),

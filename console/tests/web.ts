@@ -20,7 +20,7 @@ import { conditionOf } from "@/web/view";
 
 const NOW = new Date("2026-05-14T12:30:00Z");
 
-test("an address has the rows that everything is filtered by; what no row has is left out", () => {
+test("a URL holds the filter rows; conditions no row could produce are left out", () => {
   const where = [
     { by: "Country", value: "DE" },
     { by: "Browser", value: "Safari", not: true },
@@ -44,7 +44,7 @@ test("an address has the rows that everything is filtered by; what no row has is
   ]);
 });
 
-test("conditions are added once for each value, turned and removed", () => {
+test("conditions are added once per value, inverted and removed", () => {
   const [germany, safari] = [
     { by: "Country", value: "DE" },
     { by: "Browser", value: "Safari" },
@@ -57,7 +57,7 @@ test("conditions are added once for each value, turned and removed", () => {
   assert.deepEqual(withoutCondition(both, safari), [germany]);
 });
 
-test("conditions are on properties of events or sessions; a row without a value is none of any", () => {
+test("conditions apply to event or session properties; a row without a value matches none", () => {
   const of = (one: Parameters<typeof propertiesOf>[0][number]) =>
     propertiesOf([one], [])?.values[0];
 
@@ -83,7 +83,7 @@ test("conditions are on properties of events or sessions; a row without a value 
   assert.equal(propertiesOf([], []), undefined);
 });
 
-test("a value that is too long for an address is no filter", () => {
+test("a value too long for a URL cannot be a filter", () => {
   const view = { rules: [] };
   assert.equal(isTooLong("x".repeat(VALUE_CHARS_MAX)), true);
   assert.equal(conditionOf(view, "Page", `/${"x".repeat(VALUE_CHARS_MAX)}`), "tooLong");
@@ -92,7 +92,7 @@ test("a value that is too long for an address is no filter", () => {
 
 const PATHS = ["/users/1", "/users/12/orders/3", "/users/me", "/a.b", "/axb", "/users/:id", "/"];
 
-test("the pattern of a path after the rules finds the paths that they turn into it", () => {
+test("the pattern of a cleaned path matches the paths that the rules turn into it", () => {
   const sets = [
     [{ regex: "/\\d+", alias: "/:id" }],
     [
@@ -118,7 +118,7 @@ test("the pattern of a path after the rules finds the paths that they turn into 
   }
 });
 
-test("where rules cannot be undone, their paths are no filter", () => {
+test("paths cannot be filters if their rules cannot be undone", () => {
   for (const rules of [
     [{ regex: "/(\\w)/", alias: "/\\1/" }],
     [{ regex: "-", alias: "" }],
@@ -139,7 +139,7 @@ test("where rules cannot be undone, their paths are no filter", () => {
   });
 });
 
-test("a period has intervals that can be told apart", () => {
+test("a period has a readable number of intervals", () => {
   const of = (from?: string, to?: string) =>
     intervalOf({ ...(from && { from }), ...(to && { to }) }, "UTC", NOW);
 
@@ -152,7 +152,7 @@ test("a period has intervals that can be told apart", () => {
   assert.equal(of(undefined, "2026-05-01"), "month");
 });
 
-test("figures are read from the answer, whatever else it has", () => {
+test("figures are read from the answer, whatever else it contains", () => {
   const item = { key: "visitors", kind: "unit", value: 3, previous: 2, changeFromPreviousPct: 50 };
 
   const figures = readFigures([item, { key: "new one" }, { key: "bounce rate", value: null }]);
@@ -167,7 +167,7 @@ test("figures are read from the answer, whatever else it has", () => {
   assert.deepEqual([changeOf(3, 2), changeOf(3, 0), changeOf(null, 2)], [50, null, null]);
 });
 
-test("rows have their numbers by the names of the columns", () => {
+test("rows have their numbers by column name", () => {
   const columns = ["breakdown_value", "visitors", "views"];
 
   assert.deepEqual(rowsOf({ columns, results: [["/", [1, null], [2, 3]]] }), [
@@ -176,7 +176,7 @@ test("rows have their numbers by the names of the columns", () => {
   assert.deepEqual(rowsOf({ columns, results: null }), []);
 });
 
-test("rows have names for people", () => {
+test("rows have display names", () => {
   assert.equal(wholeName("Country", "DE"), "Germany");
   assert.equal(wholeName("Country", "<b>"), "<b>");
   assert.equal(wholeName("City", ["DE", "Munich"]), "Munich, Germany");
@@ -189,7 +189,7 @@ test("rows have names for people", () => {
   assert.deepEqual(countriesNamed("germ"), ["DE"]);
 });
 
-test("a search of countries is one of their codes, of others one of a part", () => {
+test("a country search matches codes, any other search a substring", () => {
   assert.deepEqual(searchOf("Country", "germ", ["DE"])?.values[0], {
     key: "$geoip_country_code",
     type: "event",
@@ -205,7 +205,7 @@ test("a search of countries is one of their codes, of others one of a part", () 
   assert.equal(searchOf("Viewport", "14", null), undefined);
 });
 
-test("questions have the period, the conditions and the filter of test accounts", () => {
+test("queries carry the period, the conditions and the test account filter", () => {
   const common = {
     range: { from: "-7d" },
     isCompared: false,
@@ -230,7 +230,7 @@ test("questions have the period, the conditions and the filter of test accounts"
   assert.equal(trend.filter_test_accounts, true);
 });
 
-test("the address of the screen is read, and what is wrong in it is left out", () => {
+test("the screen's URL is parsed, and invalid parts are left out", () => {
   assert.deepEqual(
     readWebSearch({
       from: "-7d",
