@@ -29,9 +29,9 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       output: {
-        // What every screen needs is one file: of each combination of screens that share a module
-        // the bundler makes one, and a first visit asked for thirty before it showed anything. So
-        // icons and small modules that many screens share are two files more.
+        // One file for what every screen needs: the bundler emits a chunk for each combination of
+        // screens that share a module, and a first visit fetched thirty before it rendered. Icons
+        // and small, widely shared modules are two more files for the same reason.
         codeSplitting: {
           groups: [
             { name: "shell", tags: ["$initial"], priority: 2 },

@@ -58,7 +58,7 @@ export async function* everyEntry(
   zone: string,
   signal: AbortSignal,
 ): AsyncGenerator<ActivityEntry> {
-  // New entries would push others onto the next page, and so into the file twice.
+  // New entries would shift others onto the next page, so the file would list them twice.
   let before: Date | undefined;
   for (let page = 1; ; page += 1) {
     const { results, next } = await readPage(

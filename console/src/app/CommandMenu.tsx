@@ -30,7 +30,7 @@ export default function CommandMenu({ onClose, onNewProject }: CommandMenuProps)
   const groups = groupsOf(commands, text);
   const shown = groups.flatMap(([, entries]) => entries);
   const first = shown[0];
-  // The best one is marked, whatever comes later, until the user goes to another.
+  // The best match stays marked as results arrive, until the user moves to another one.
   const current = shown.find((command) => nameOf(command) === marked) ?? first;
   const router = useRouter();
   const choose = async (command: Command) => {
@@ -42,7 +42,7 @@ export default function CommandMenu({ onClose, onNewProject }: CommandMenuProps)
       toastError(error);
     }
   };
-  // The list has its own listeners, but only from a moment after it is drawn on.
+  // The list handles Enter itself, but only attaches its listeners a moment after it renders.
   const enter = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.nativeEvent.isComposing || current === undefined) return;
     event.preventDefault();
@@ -151,7 +151,8 @@ function useCommands(
 type Found = readonly Command[];
 const NOTHING: Found = [];
 
-/** What each source found, the former until there is more: nothing goes away below a finger. */
+/** What each source found. Keeps the previous results until new ones arrive, so nothing vanishes
+ * under a tap. */
 function useKept(answers: readonly (Found | undefined)[]): readonly Found[] {
   const [kept, setKept] = useState<readonly Found[]>([]);
   const found = answers.map((answer, at) => answer ?? kept[at] ?? NOTHING);
@@ -159,10 +160,10 @@ function useKept(answers: readonly (Found | undefined)[]): readonly Found[] {
   return found;
 }
 
-/** What an entry is found and known by. */
+/** The text by which an entry is matched and identified. */
 const nameOf = ({ title, id }: Command): string => `${title} ${id}`.trim();
 
-/** The commands that fit what was typed, and their headings, the best first. */
+/** The commands that match the input, grouped under headings, best matches first. */
 function groupsOf(commands: readonly Command[], text: string): [string, Command[]][] {
   const groups = new Map<string, Command[]>();
   for (const command of ranked(commands, text)) {

@@ -17,7 +17,7 @@ import { useCohortChange, useCohortsRefresh } from "./useCohortChange";
 
 const route = getRouteApi("/signed-in/project/$projectId/cohorts/$cohortId");
 
-/** What the members do, each day. */
+/** A question about what the members do each day. */
 const membersQuestion = (id: number) => ({
   series: [{ event: null, math: "dau" }],
   properties: [{ type: "cohort", key: "id", operator: "in", value: id }],

@@ -35,7 +35,7 @@ export function CohortMembers({ cohort }: { cohort: Cohort }) {
     <div className="flex min-w-0 flex-col gap-4">
       {isEditable && <Additions cohort={cohort} />}
       {cohort.is_static && <LastImport cohort={cohort} />}
-      {/* Shown once it is known what is above it; it would move. */}
+      {/* Waits for the content above it, to avoid a layout shift. */}
       <div className={cohort.is_static && history.isPending ? "hidden" : "contents"}>
         <Members cohort={cohort} isEditable={isEditable} />
       </div>

@@ -22,10 +22,10 @@ export function AudienceSentence({ filters, noun }: AudienceProps) {
   return <SentenceParts parts={audienceParts(filters, names, noun)} />;
 }
 
-// No space stands before them.
+// No space before these.
 const MARKS: readonly string[] = [words.comma, words.stop];
 
-/** A sentence in which names and values are set as code. */
+/** A sentence with names and values in code style. */
 export function SentenceParts({ parts }: { parts: readonly SentencePart[] }) {
   return (
     <span>

@@ -19,7 +19,7 @@ export function valueOptions(
   key: string,
   of: PropertiesOf,
 ): OptionSource | readonly ComboboxOption[] {
-  // The server lists no values of sessions.
+  // The server does not list values of session properties.
   if (of.kind === "session") return [];
   return {
     key: [projectId, "values", key, of],

@@ -51,7 +51,7 @@ export default function FlagPage() {
   useFlagChanges(projectId);
   const flag = query.data;
   const { names, isPending } = useRuleNames(projectId, flag ? readRules(flag.filters) : null);
-  // A sentence that gets its names later may need more lines, and all below it would move.
+  // Wait for the names: a sentence that grows when they load would shift everything below it.
   const [named, setNamed] = useState<number>();
   if (flag !== undefined && !isPending && named !== flag.id) setNamed(flag.id);
   if (flag === undefined || named !== flag.id) {

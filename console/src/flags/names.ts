@@ -54,7 +54,7 @@ function useListedNames(projectId: string) {
   return { names, areTypesPending, areCohortsPending };
 }
 
-/** The names of `useNames` and the keys of the flags that rules depend on; pending: those of the rules. */
+/** The names of `useNames`, plus the keys of flags that rules depend on. pending: for the rules */
 export function useRuleNames(
   projectId: string,
   rules: Rules | null,

@@ -33,7 +33,7 @@ export default function IngestionPage() {
         onLetter={(letter) => change({ letter })}
       />
       <DeadLetters openId={search.letter} onOpen={(letter) => change({ letter })} />
-      {/* Shown once it is known how many there are above it; it would move. */}
+      {/* Waits for the list above it, to avoid a layout shift. */}
       <div className={letters.isPending ? "hidden" : "contents"}>
         <Ledger search={search} onChange={({ from, to }) => change({ from, to })} />
       </div>

@@ -29,10 +29,10 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
-/** What a screen wrote to a place outside of it, such as the address, where it arrives later: the
- * screen may have changed meanwhile, and must not take back an older state.
+/** Tracks what a screen wrote to outside state that updates late, such as the URL. By the time a write
+ * arrives the screen may have moved on, and must not revert to it.
  *
- * given: what is there now
+ * given: the current outside state
  */
 export function useWritten(given: string) {
   const [own, setOwn] = useState<readonly string[]>([given]);
@@ -45,9 +45,9 @@ export function useWritten(given: string) {
   }
   const add = useCallback((text: string) => setOwn((all) => [...all, text]), []);
   return {
-    /** Whether it has just been changed from elsewhere: by "back", or a link. */
+    /** Whether something else just changed it, such as the back button or a link. */
     isForeign,
-    /** What was written last. */
+    /** The last value written. */
     last: own.at(-1),
     add,
   };
@@ -69,7 +69,7 @@ export function useTyped(given: string, onSettled: (text: string) => void) {
   return [text, setText] as const;
 }
 
-/** Keys of the rows of a list, that go with them when one before them is removed. */
+/** Stable keys for the rows of a list, which stay with a row when an earlier one is removed. */
 export function useStableKeys(count: number) {
   const [keys] = useState<{ all: number[]; next: number }>({ all: [], next: 0 });
   while (keys.all.length < count) keys.all.push(keys.next++);

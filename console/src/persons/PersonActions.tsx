@@ -60,7 +60,7 @@ export function PersonActions({ person }: { person: Person }) {
   );
 }
 
-/** What the person does, each day. Conditions know persons by their properties alone. */
+/** A question about what the person does each day. Conditions can match persons only by property. */
 const personQuestion = (email: string) => ({
   series: [{ event: null }],
   properties: [{ type: "person", key: "email", operator: "exact", value: [email] }],

@@ -15,7 +15,7 @@ const ORDERS: Readonly<Record<string, string>> = {
   created: "created_at",
 };
 
-/** By the id of a column, the field by which the server sorts; for the column that is asked for. */
+/** Maps the id of the requested column to the field that the server sorts by. */
 export const ordersOf = (column = ""): Readonly<Record<string, string>> =>
   column.startsWith(PROPERTY)
     ? { [column]: `properties.${column.slice(PROPERTY.length)}` }
@@ -85,7 +85,7 @@ function TwoLines({ text }: { text: string }) {
 
 export const HIDDEN_AT_FIRST = ["email"];
 
-/** The columns of a list that the server sorts by any of them. sorted: the column that it is sorted by */
+/** The columns of a list that the server can sort by any of them. sorted: the current sort column */
 export const sortableColumnsOf = (persons: readonly Person[], sorted = ""): Column<Person>[] =>
   columnsOf(persons, sorted).map((column) =>
     column.id.startsWith(PROPERTY) ? { ...column, sortable: true } : column,

@@ -36,7 +36,7 @@ interface SheetProps extends Omit<DialogProps, "isOpen" | "wide"> {
   className: string;
 }
 
-/** A sheet above the screen, which keeps the focus and gives it back. */
+/** A sheet over the screen that traps focus and returns it on close. */
 export function Sheet({ onClose, ...content }: SheetProps) {
   return (
     <Radix.Root open onOpenChange={(open) => !open && onClose()}>

@@ -6,13 +6,13 @@ interface Props {
   /** What to do: "Drop a CSV file here, or choose a file". */
   label: string;
   hint: string;
-  /** As the attribute of a field: ".csv,text/csv". */
+  /** The `accept` attribute of the input: ".csv,text/csv". */
   accept: string;
   disabled?: boolean;
   onChoose: (file: File) => void;
 }
 
-/** A place where a file is dropped, or chosen. */
+/** A drop zone for a file, which can also be chosen. */
 export function FileDrop({ label, hint, accept, disabled = false, onChoose }: Props) {
   const id = useId();
   const [isOver, setOver] = useState(false);
@@ -25,7 +25,7 @@ export function FileDrop({ label, hint, accept, disabled = false, onChoose }: Pr
     take(event.dataTransfer.files[0]);
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the field inside of it does the same
+    // biome-ignore lint/a11y/noStaticElementInteractions: the input inside it does the same
     <div
       onDragOver={(event) => {
         event.preventDefault();
@@ -39,7 +39,7 @@ export function FileDrop({ label, hint, accept, disabled = false, onChoose }: Pr
       )}
     >
       <Upload aria-hidden className="size-5 text-ink-3" />
-      {/* Browsers name the button of the field in a language and look of their own. */}
+      {/* Browsers give the native button their own language and style. */}
       <input
         id={id}
         type="file"

@@ -73,7 +73,7 @@ export function Card({ title, description, actions, isFlush, className, children
     <section className={classes("min-w-0 rounded-lg border border-line bg-panel", className)}>
       {hasHead && (
         <div className="flex flex-wrap items-start justify-between gap-2 px-4 pt-3 pb-2">
-          {/* A long sentence breaks before the buttons go below it. */}
+          {/* A long sentence wraps before the buttons move below it. */}
           <div className={classes("min-w-0", Boolean(description) && "flex-1 basis-64")}>
             {title && <h2 className="font-semibold">{title}</h2>}
             {description && <p className="text-ink-2 text-sm">{description}</p>}

@@ -82,7 +82,7 @@ interface LoadedProps<T> {
   /** The result of `useQuery`. */
   query: { data: T | undefined; error: unknown; isPending: boolean; refetch: () => unknown };
   rows?: number;
-  /** Whether something else is awaited, which would move the answer when it came after it. */
+  /** Whether to wait for other content that would shift this one if it arrived later. */
   isWaiting?: boolean;
   children: (data: T) => ReactNode;
 }

@@ -11,7 +11,7 @@ import type { OnProblem } from "./problems";
 import { removedVariant, renamedVariant, withPayload } from "./variants";
 
 const CELL = "block px-1 py-1 align-top sm:table-cell";
-// On phones each has a line of its own, but the button stands beside the share.
+// On phones each field has its own line, except that the button sits next to the share.
 const WIDE = `${CELL} max-sm:col-span-2`;
 
 export interface VariantsProps {

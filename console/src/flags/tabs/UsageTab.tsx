@@ -104,7 +104,7 @@ function ByValueCard({ flag, chart, filters }: ByValueProps) {
   );
 }
 
-/** How many persons are active with each value of the flag. */
+/** A question about how many persons are active with each value of the flag. */
 const valuesQuestion = (key: string) => ({
   series: [{ event: null, math: "dau" }],
   breakdowns: [{ type: "event", property: propertyOf(key) }],

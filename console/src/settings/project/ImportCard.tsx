@@ -16,7 +16,7 @@ import { type ImportReport, totalOf } from "./importReport";
 
 const T = words.import;
 
-/** An export that is read into this project, with what comes of it before and after. */
+/** Imports an export into this project, with a preview before and a report after. */
 export function ImportCard({ project, canImport }: { project: Project; canImport: boolean }) {
   const queries = useQueryClient();
   const [file, setFile] = useState<File | null>(null);
@@ -87,7 +87,7 @@ function Progress({ text }: { text: string }) {
   );
 }
 
-/** The faults of a file, each in a line with its place; or why it is not known. */
+/** The errors in a file, one line each with its location, or why the check failed. */
 function Refusal({ error, onAgain }: { error: unknown; onAgain: () => void }) {
   const isOfFile = error instanceof ApiError && error.attr === "file";
   return (

@@ -22,7 +22,7 @@ interface Props {
   onImport: () => void;
 }
 
-/** What an import will do or has done: numbers by kind, and what differs one by one. */
+/** What an import will do or has done: counts by kind, then each difference. */
 export function ImportOutcome({ report, isDone, isBusy, onImport }: Props) {
   const id = useId();
   const [created, updated] = [totalOf(report, "created"), totalOf(report, "updated")];
@@ -89,13 +89,13 @@ function Outcomes({ report: { outcomes, outcomes_left_out: more } }: { report: I
   return (
     <div className="rounded-md border border-line">
       <ul
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so that keys must reach it
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reachable with the keyboard
         tabIndex={0}
         aria-label={words.outcomes.label}
         className="max-h-80 divide-y divide-line overflow-y-auto"
       >
         {outcomes.map((one, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: several members of a cohort have one name
+          // biome-ignore lint/suspicious/noArrayIndexKey: members of a cohort may share a name
           <li key={at} className="flex flex-wrap items-baseline gap-x-2 gap-y-0.5 px-3 py-1.5">
             <Badge tone={TONES[one.result]}>{words.outcomes.results[one.result]}</Badge>
             <span className="min-w-0 break-words">
@@ -122,7 +122,7 @@ function Outcomes({ report: { outcomes, outcomes_left_out: more } }: { report: I
   );
 }
 
-/** The fields of a change, by the names that users know. */
+/** The changed fields, by their names in the UI. */
 const fieldsOf = (names: string): string =>
   names
     .split(", ")

@@ -14,7 +14,7 @@ import { ProjectKeysTab } from "./ProjectKeysTab";
 import { TestAccountsTab } from "./TestAccountsTab";
 import { WebhooksTab } from "./WebhooksTab";
 
-// Loaded when it is opened first.
+// Loaded when first opened.
 const TransferTab = lazyPart(
   "project transfer",
   async () => (await import("./TransferTab")).TransferTab,

@@ -12,7 +12,7 @@ import { ImportCard } from "./ImportCard";
 
 const T = words.export;
 
-/** A project as one file: downloaded, or read into this one. */
+/** Exports the project as one file, and imports such a file. */
 export function TransferTab({ project }: { project: Project }) {
   const isAdmin = useIsAdmin();
   const hint = isAdmin ? undefined : words.onlyAdmins;
@@ -39,7 +39,8 @@ export function TransferTab({ project }: { project: Project }) {
   );
 }
 
-/** By a request and not by a link: the password may be asked for, and an error must not be saved. */
+/** A request instead of a link, because it may ask for the password, and an error must not be saved
+ * as a file. */
 async function saveExport({ id, name }: Project): Promise<void> {
   const address = `${location.origin}${prefix}/api/projects/${id}/export/`;
   const answer = await send(new Request(address));

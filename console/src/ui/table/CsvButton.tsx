@@ -20,7 +20,7 @@ export function CsvButton<Row>({
 }: {
   source: CsvSource<Row>;
   columns: readonly Column<Row>[];
-  /** Whether it stands with the actions of a screen, and not with those of a table. */
+  /** Whether it is placed among a screen's actions instead of a table's. */
   isAction?: boolean;
 }) {
   const [state, setState] = useState<State>({ kind: "idle" });
