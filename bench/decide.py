@@ -1,4 +1,4 @@
-"""Flag evaluation over HTTP, for a stored person who asks again and for new persons."""
+"""Flag evaluation over HTTP, for a returning stored person and for new persons."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ CONNECTIONS = 32
 WARM_S = 2
 RUN_S = 5
 ANSWER_S_MAX = 10
-NUMBER = "{number}"  # in a body: replaced in each request, by 1, 2, 3 …
+NUMBER = "{number}"  # a placeholder in a body: replaced with 1, 2, 3 … per request
 
 _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
@@ -54,7 +54,7 @@ def post(
     warm_s: int = WARM_S,
     processes: Collection[int] = (),
 ) -> Load:
-    """POST the same body again and again, but for the number of the request.
+    """POST the same body repeatedly; only the request's number in it changes.
 
     Args:
         warm_s: Seconds before the measurement; may be 0.

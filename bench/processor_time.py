@@ -44,10 +44,10 @@ def spent(roles: Roles, work: Callable[[], None]) -> Spent:
 def idle_cores(
     roles: Roles, seconds: float = IDLE_S, settled: float = SETTLED
 ) -> Mapping[str, float]:
-    """Return how many cores each role uses while idle, once the work before has settled.
+    """Return how many cores each role uses while idle, once earlier work has settled.
 
     Args:
-        settled: How many cores all roles use at most when it has.
+        settled: The load, in cores over all roles, below which it counts as settled.
     """
     _settle(roles, settled)
     rested, rested_s = _during(roles, lambda: time.sleep(seconds))

@@ -26,7 +26,7 @@ from tests.support.server import START_S, Keys, RealServer, free_port
 STARTS = 5
 # A loop that ticks every few seconds is seen several times.
 IDLE_S = 30.0
-# Cores, during a second: the work of the start is done, that of the web worker included.
+# Cores used over one second once startup work is done, including the web worker's.
 AT_REST = 0.03
 LOOK_S = 0.003
 # Wanted, the share of a core in percent.

@@ -57,7 +57,7 @@ class StoredDashboard(DashboardRecord, frozen=True, kw_only=True):
     """A dashboard as it is stored.
 
     Attributes:
-        is_shared: Whether there is a link that shows it to whoever has the link.
+        is_shared: Whether a link shows it to anyone with the link.
         tiles: In the order in which they were added; empty in lists of dashboards.
     """
 

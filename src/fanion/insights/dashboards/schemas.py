@@ -145,7 +145,7 @@ def _summary(dashboard: StoredDashboard, viewer: Viewer) -> Mapping[str, Any]:
 
 
 class SharedTileBody(Struct, kw_only=True):
-    """A tile as a link shows it: without conditions, and without addresses of persons."""
+    """A tile of a shared dashboard: without conditions and without URLs of lists of persons."""
 
     id: int
     name: str

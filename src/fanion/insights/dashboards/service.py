@@ -104,10 +104,10 @@ class DashboardService:
         *,
         with_missing: bool = False,
     ) -> Sequence[CachedResult]:
-        """Return the cached result of each tile, and renew old ones in the background.
+        """Return the cached result of each tile, and refresh old ones in the background.
 
         Args:
-            with_missing: Whether those that were never calculated are calculated, too.
+            with_missing: Whether to also calculate results that were never calculated.
         """
         questions = _questions_of(dashboard)
         return await self.results.cached_and_renewed(

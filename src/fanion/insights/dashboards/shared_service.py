@@ -1,7 +1,7 @@
-"""Dashboards as a link shows them: their tiles with results, and nothing besides.
+"""Shared dashboards: their tiles with results, and nothing else.
 
-No condition, no address of persons and no other part of the project is in it: conditions hold
-e-mail addresses and ids of cohorts, and results hold the addresses of lists of persons.
+Conditions are left out because they contain e-mail addresses and cohort ids. So are the URLs of
+lists of persons that results contain, and every other part of the project.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,10 +19,10 @@ from fanion.insights.model import CachedResult
 from fanion.projects.model import Project
 from fanion.server.forwarded import Client
 
-# Of one client, and of all that an untrusted peer claims to forward.
+# Per client, and in total for an untrusted peer, whatever addresses it claims to forward.
 CLIENT_RATE: Final = Rate(60, 1.0)
 PEER_RATE: Final = Rate(600, 10.0)
-COUNTED_MAX: Final = 20_000  # clients at a time
+COUNTED_MAX: Final = 20_000  # clients tracked at a time
 
 _HIDDEN: Final = frozenset(
     {
@@ -34,7 +34,7 @@ _HIDDEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SharedDashboards:
-    """The dashboards that links show.
+    """The dashboards that are shared by a link.
 
     Attributes:
         project_of: Finds a project by its id.
@@ -46,14 +46,14 @@ class SharedDashboards:
     limits: RateLimit
 
     async def show(self, token: str, client: Client, now: datetime) -> SharedDashboardBody:
-        """Return the dashboard of a link with the results that are kept.
+        """Return a link's dashboard with its cached results.
 
-        Results that are missing or old are calculated in the background, each once at a time and
-        no more often than a result is fresh, however often the link is opened.
+        Missing and old results are calculated in the background: one calculation at a time, and
+        once per freshness period, however often the link is opened.
 
         Raises:
             NotFound: The link was withdrawn or never existed.
-            Throttled: There were too many requests of the client.
+            Throttled: The client sent too many requests.
         """
         take_tokens(self.limits.require_room(client_rates(client, CLIENT_RATE, PEER_RATE)))
         project_id, dashboard = await self.shares.find_dashboard(token)
@@ -93,7 +93,7 @@ def _tile(tile: StoredTile, dashboard: StoredDashboard, result: CachedResult) ->
 
 
 def without_hidden(value: Any) -> Any:
-    """Return JSON without what a link does not show, wherever it is."""
+    """Return JSON without the fields that a link must not reveal, at any depth."""
     if isinstance(value, Mapping):
         return {name: without_hidden(part) for name, part in value.items() if name not in _HIDDEN}
     if isinstance(value, list):

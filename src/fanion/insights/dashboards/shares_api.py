@@ -1,4 +1,4 @@
-"""API of links to dashboards: for those who share them, and for whoever has one."""
+"""API of shared dashboards: for users who share them, and for anyone with the link."""
 
 from typing import Annotated
 
@@ -34,10 +34,10 @@ class DashboardSharesApi(Controller):
         dashboard_id: FromPath[ObjectId],
         shared_dashboards: NamedDependency[SharedDashboards],
     ) -> ShareBody:
-        """Create a link that shows the tiles of the dashboard to whoever has it.
+        """Create a link that shows the tiles of the dashboard to anyone with the link.
 
-        It needs no account, and shows neither persons nor conditions. A new link replaces the
-        former one.
+        The link needs no account, and shows neither persons nor conditions. A new link replaces the
+        previous one.
         """
         access = viewer_of(request).access
         token = await shared_dashboards.shares.share(request.author, dashboard_id, access)
@@ -50,7 +50,7 @@ class DashboardSharesApi(Controller):
         dashboard_id: FromPath[ObjectId],
         shared_dashboards: NamedDependency[SharedDashboards],
     ) -> None:
-        """Withdraw the link, if there is one."""
+        """Revoke the link, if there is one."""
         access = viewer_of(request).access
         await shared_dashboards.shares.withdraw(request.author, dashboard_id, access)
 
@@ -66,9 +66,9 @@ class SharedDashboardsApi(Controller):
         token: FromPath[str],
         shared_dashboards: NamedDependency[SharedDashboards],
     ) -> SharedDashboardBody:
-        """Return the tiles of the dashboard of a link, with their latest results.
+        """Return the tiles of a shared dashboard with their latest results.
 
-        A result that was not calculated yet is null, and is calculated in the background.
+        A result that has not been calculated yet is null; it is calculated in the background.
         """
         now = request.app.state.now()
         return await shared_dashboards.show(token, request.remote_client, now)

@@ -1,4 +1,4 @@
-"""Links that show a dashboard to whoever has them, each with a random token, stored as a hash."""
+"""Links that show a dashboard to anyone with the link, each with a random token, stored hashed."""
 
 import secrets
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from fanion.insights.saved.model import DashboardAccess
 from fanion.projects.auth.keys import hash_key
 
 TOKEN_BYTES: Final = 32
-TOKEN_CHARS_MAX: Final = 64  # a longer text is no token
+TOKEN_CHARS_MAX: Final = 64  # longer text cannot be a token
 
 _share = dashboard_shares.c
 
@@ -27,9 +27,9 @@ class ShareStore:
     records: Records
 
     async def share(self, author: Author, dashboard_id: int, access: DashboardAccess) -> str:
-        """Create the link of a dashboard and return its token, which cannot be read later.
+        """Create a dashboard's link and return its token, which cannot be retrieved later.
 
-        A new link replaces the former one.
+        A new link replaces the previous one.
 
         Raises:
             NotFound: There is no such dashboard.
@@ -41,7 +41,7 @@ class ShareStore:
         return token
 
     async def withdraw(self, author: Author, dashboard_id: int, access: DashboardAccess) -> None:
-        """Withdraw the link of a dashboard, if it has one.
+        """Revoke the link of a dashboard, if it has one.
 
         Raises:
             NotFound: There is no such dashboard.

@@ -104,7 +104,7 @@ class FunnelSql:
 
     @property
     def of_ticks(self) -> bool:
-        """Return whether elements are ticks alone, as in `ticks_sql`."""
+        """Return whether elements are plain ticks, as in `ticks_sql`."""
         keeps_values = self.one_value_a_funnel or self.valued_tries
         is_ordered = self.query.order == "ordered" and not keeps_values
         return is_ordered and are_disjoint(self.query.entities)

@@ -128,7 +128,7 @@ def _entered(counts: Mapping[int, tuple[int, int]]) -> int:
 
 
 def _line(counts: Mapping[int, tuple[int, int]], intervals: Intervals) -> dict[str, Any]:
-    """Return numbers by interval: the percentages in `data`, and what they are percentages of.
+    """Return numbers by interval: percentages in `data`, with the counts behind them.
 
     `count` is the number of intervals.
     """

@@ -64,7 +64,7 @@ async def _steps(calculation: Calculation, answer: FunnelAnswer) -> list[Any]:
 def _with_averages(
     value: str, counts: Sequence[int], sums: Sequence[float], medians: Sequence[float]
 ) -> tuple[Any, ...]:
-    """Return a row of `ranked_step_counts` as one of `step_counts`."""
+    """Convert a row of `ranked_step_counts` to the columns of `step_counts`."""
     times = zip(counts[1:], sums, medians, strict=True)
     pairs = ((total / count if count else nan, median) for count, total, median in times)
     return value, *counts, *chain.from_iterable(pairs)

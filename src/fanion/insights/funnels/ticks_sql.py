@@ -1,8 +1,8 @@
 """The tries of an ordered funnel in which no event can match two of the steps and exclusions.
 
-An element is a tick alone, as no event has to be told from another one of the same instant. If the
-breakdown is the event's, the first or last value of an actor is found beside the ticks, in the same
-pass: ordered by time, then by uuid.
+An element is just a tick, because events at the same instant need not be told apart. If the
+breakdown is by events, the same pass also finds the first or last value of each actor, ordered by
+time, then by uuid.
 
 Source: insights.md, section 5a.
 """
@@ -15,7 +15,7 @@ from fanion.insights.funnels.values_sql import event_value, no_value
 from fanion.insights.sql.compiler import Compiler
 from fanion.properties.bindings import micros
 
-# Groups before the person is resolved, so that the join reads actors, not events.
+# Groups before persons are resolved, so that the join reads one row per actor, not per event.
 _GROUPED = """
   WITH {named}
   SELECT {who} AS who, groupArray({tick}) AS ticks{touch}
@@ -30,12 +30,12 @@ _MERGED = """
 GROUP BY actor
   HAVING arrayExists(one -> bitAnd(one, {bits}) = {first} AND one < {last}, elements)
 """
-# A single number is quick to compare.
+# A single number compares quickly.
 _PLACE: Final = "bitShiftLeft(toUInt256(at), 128) + toUInt256(toUInt128(uuid))"
 
 
 def ticks_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
-    """Return rows (actor, elements), with `value`, '' for none, if it is that of an event."""
+    """Return rows (actor, elements), plus `value` ('' for none) if the breakdown is by events."""
     query, once = funnel.query, compiler.once
     ranks = step_ranks(query.steps, len(query.exclusions))
     pairs = zip(query.entities, ranks, strict=True)
@@ -69,7 +69,7 @@ def ticks_of_actors(compiler: Compiler, funnel: FunnelSql) -> str:
 
 
 def _touch(compiler: Compiler, funnel: FunnelSql) -> tuple[str, str]:
-    """Return the columns of the first or last value of a step: of some events, then of an actor."""
+    """Return the columns for a step's first or last value: per partial group, then per actor."""
     query = funnel.query
     assert query.breakdowns is not None
     function = "argMinIf" if query.attribution == "first_touch" else "argMaxIf"
@@ -81,7 +81,7 @@ def _touch(compiler: Compiler, funnel: FunnelSql) -> tuple[str, str]:
 
 
 class TickTries(OrderedTries):
-    """The tries over the rows of `ticks_of_actors`."""
+    """The tries over rows of `ticks_of_actors`."""
 
     tick = "one"
 

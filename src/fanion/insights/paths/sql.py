@@ -21,7 +21,7 @@ GAP_US: Final = 30 * 60 * 1_000_000
 # Stands between both ends of a path that is longer than what is shown, as in PostHog.
 BETWEEN: Final = "..."
 
-# Grouped by stored person. The uuid orders events of the same time.
+# Grouped by stored person. The uuid orders events with equal times.
 FOUND = """
   WITH {cleaned} AS cleaned, {grouped} AS name
   SELECT {who} AS who,

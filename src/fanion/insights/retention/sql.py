@@ -25,7 +25,7 @@ FOUND = """
 GROUP BY who{own}
 """
 
-# Used if coming back takes several events in a row of the answer. Each event counts once.
+# Used if returning requires several events in an interval. Each event counts once.
 FOUND_COUNTED = """
   {named}
   SELECT {who} AS who{own}, bit, {began} AS began, countIf({is_return}) AS events
@@ -220,7 +220,7 @@ def _sets(compiler: Compiler, retention: RetentionRows, values: Sequence[str] | 
 def _events(
     compiler: Compiler, retention: RetentionRows, own: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the names for what is computed from an event, and what follows FROM."""
+    """Return the named expressions computed from an event, and the FROM clause."""
     columns = {
         **own,
         "at": "toUnixTimestamp64Micro(timestamp)",

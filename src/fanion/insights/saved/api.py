@@ -31,7 +31,7 @@ from fanion.rest.validation import INTEGER_MAX, given_fields
 
 Refresh = Annotated[bool, Meta(description="Calculate now, even if there is a recent result.")]
 DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
-# Names that change no result.
+# Parameters that do not change results.
 _LIST_NAMES = frozenset({"refresh", "include_query_insights", "session_id"})
 _DETAIL_NAMES = frozenset({"session_id", "client_query_id"})
 
@@ -55,7 +55,7 @@ class InsightsApi(Controller):
     ) -> Paged[InsightBody]:
         """Return the insights, newest first, with `deleted=true` only deleted ones.
 
-        They have their cached results, unless `basic=true` leaves them out.
+        They include their cached results, unless `basic=true` leaves those out.
         """
         page, viewer = request.page, viewer_of(request)
         query = InsightSelection(short_id, search, saved, favorited, deleted)

@@ -80,7 +80,7 @@ INCOMPLETE_SESSION: Final = 395
 
 
 def first_id(moment: datetime) -> str:
-    """Return the first 13 characters of the UUIDs of version 7 that are made at a time."""
+    """Return the first 13 characters of version 7 UUIDs created at a time."""
     digits = f"{max(micros(moment) // 1000, 0):012x}"
     return f"{digits[:8]}-{digits[8:]}"
 

@@ -235,10 +235,10 @@ class Compiler:
         return event_text(key, self.bindings, self.context.columns)
 
     def text_and_check(self, key: str) -> tuple[str, str]:
-        """Return SQL for an event property as `text` does, and a condition on the row.
+        """Return SQL for the text of an event property, and a condition on the row.
 
-        The text is right for the rows that a statement with this condition returns. The engine
-        groups by the distinct values of a column, where `text` is plain.
+        The text is only correct in statements with this condition. It lets the engine group by the
+        distinct values of a column, which it cannot do with `text`.
         """
         own = self.context.columns.checked(key)
         if own is None:

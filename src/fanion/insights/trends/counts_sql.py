@@ -1,7 +1,7 @@
-"""The numbers of events by interval, as one array for each value of the breakdown.
+"""Event counts by interval, as one array per breakdown value.
 
-Each event adds to its place in the array, so it is looked up by its value only: by value and
-interval it took twice the time. Arrays take memory for intervals without events too.
+Each event increments its position in the array, so rows are grouped only by value; grouping by
+value and interval took twice as long. Arrays also use memory for intervals without events.
 
 Source: insights.md, section 4.
 """
@@ -14,7 +14,7 @@ from fanion.insights.sql.compiler import OTHER, Statement
 from fanion.insights.trends.rows_sql import SeriesQuery, SeriesRows
 from fanion.properties.bindings import micros
 
-# With more intervals most of an array would often be zeros.
+# With more intervals, arrays would often be mostly zeros.
 INTERVALS_MAX: Final = 400
 
 _COUNTS = """
@@ -29,7 +29,7 @@ _LARGEST = """
 ORDER BY arraySum(totals) DESC, value
    LIMIT {limit}
 """
-# Values beyond the largest are added up as one more.
+# Values beyond the largest are added up in one extra row.
 _RANKED = """
   SELECT if(place <= {limit}, value, {other}) AS shown, {starts}, sumForEach(totals)
     FROM (SELECT value, totals, arraySum(totals) AS weight,
@@ -48,16 +48,16 @@ class Counts(SeriesRows):
     """The events of a series, whose breakdown must not be by persons."""
 
     def largest(self, values: Sequence[str] | None, limit: int) -> Statement:
-        """Return the statement of rows (value, intervals, their numbers), the largest first.
+        """Return the statement for rows (value, intervals, counts), largest first.
 
         Args:
-            values: The values with their own rows, while all others are OTHER; None for all.
+            values: The values that get their own rows, others become OTHER; None for all values.
         """
         text = _LARGEST.format(starts=self._starts(), counts=self._counts(values), limit=limit)
         return self.compiler.statement(text)
 
     def ranked(self) -> Statement:
-        """Return the statement of `largest` in which all but the largest values are OTHER."""
+        """Return the statement of `largest`, with all but the largest values merged into OTHER."""
         text = _RANKED.format(
             limit=self.query.limit,
             other=self.compiler.bindings.text(OTHER),
@@ -87,7 +87,7 @@ class Counts(SeriesRows):
         return self.compiler.bindings.add(starts, "Array(Int64)")
 
     def _place(self) -> str:
-        """Return SQL for the number of a row's interval, from 0."""
+        """Return SQL for the zero-based index of a row's interval."""
         if not self.query.starts:
             return "0"
         starts, count = self._starts(), len(self.query.starts)

@@ -147,7 +147,7 @@ class _TrendSql(SeriesRows):
 
     @property
     def counts_together(self) -> bool:
-        """Return whether the events of all intervals may be in memory together, as `Counts`."""
+        """Return whether the counts of all intervals fit in memory together, as in `Counts`."""
         is_total = self._builder() == self._total
         return is_total and has_few_intervals(self.query) and not self.values.needs_person
 

@@ -83,7 +83,7 @@ class CountedSessions:
 
     @property
     def _is_only_kept(self) -> bool:
-        """Return whether all rows are kept ones, which are read by when they began."""
+        """Return whether all rows are kept ones, which are selected by their start time."""
         return self._kept is not None and not self._kept.read
 
     def _text(self) -> str:

@@ -1,7 +1,6 @@
-"""The rows of a table by a value of events: its events, and for the bounce rate its sessions.
+"""The rows of a table by an event value: its events, and its sessions for the bounce rate.
 
-They only need the events in the range: a session began earlier if it has an event on the day
-before.
+The rows only need events in the range: a session with an event on the day before began earlier.
 
 Source: insights.md, section 11.
 """
@@ -51,7 +50,7 @@ _EVENT_PROPERTIES: Final[dict[WebBreakdown, str]] = {
     "Country": "$geoip_country_code",
     "Language": "$browser_language",
 }
-# Breakdowns whose value is the JSON text of a list, '' without any part.
+# Breakdowns whose value is a JSON list as text, '' if all its parts are missing.
 LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
     "Viewport": ("$viewport_width", "$viewport_height"),
     "Region": ("$geoip_country_code", "$geoip_subdivision_1_code", "$geoip_subdivision_1_name"),
@@ -60,7 +59,7 @@ LISTS: Final[dict[WebBreakdown, tuple[str, ...]]] = {
 
 
 def event_columns(table: Table, once: CountedOnce, *, is_compared: bool) -> list[str]:
-    """Return the names of the columns of `event_rows` that the figures of a table need."""
+    """Return the columns of `event_rows` that a table's figures need."""
     return [
         "value",
         *(["is_previous"] if is_compared else []),
@@ -145,7 +144,7 @@ def _named(expressions: Mapping[str, str]) -> str:
 
 
 def _value_of_event(compiler: Compiler, table: Table) -> tuple[str, str]:
-    """Return SQL for the value of an event, and the condition without which it may be wrong."""
+    """Return SQL for the value of an event, and the condition that guarantees it is correct."""
     if table.breakdown not in _EVENT_PROPERTIES:
         return _plain_value(compiler, table), "1"
     text, check = compiler.text_and_check(_EVENT_PROPERTIES[table.breakdown])
@@ -156,7 +155,7 @@ def _plain_value(compiler: Compiler, table: Table) -> str:
     if table.breakdown is None:
         return "toString(event)"
     if table.breakdown == "Timezone":
-        # JavaScript counts minutes to the west; people count hours to the east.
+        # JavaScript offsets are minutes west of UTC; people write hours east of it.
         offset = f"toFloat64OrNull({compiler.text('$timezone_offset')})"
         return f"ifNull(toString((0 - {offset}) / 60), '')"
     if table.breakdown in LISTS:
@@ -174,7 +173,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def clean_path(text: str, cleaning: Sequence[Cleaning], bound: Compiler | Sessions) -> str:
-    """Return SQL for a path after the cleaning rules, applied one after the other."""
+    """Return SQL for a path after the cleaning rules, applied in order."""
     for rule in cleaning:
         regex, alias = bound.bindings.text(rule.regex), bound.bindings.text(rule.alias)
         text = f"replaceRegexpAll({text}, {regex}, {alias})"

@@ -82,7 +82,7 @@ def table_statement(
 
 
 def _names(table: Table, once: CountedOnce, *, is_compared: bool) -> list[str]:
-    """Return the names of the columns that the figures are computed from."""
+    """Return the columns that the figures are computed from."""
     if not table.is_of_sessions:
         return event_columns(table, once, is_compared=is_compared)
     return [

@@ -44,7 +44,7 @@ class Table:
 
     @property
     def is_of_sessions(self) -> bool:
-        """Return whether the value of a row is one of its session."""
+        """Return whether a row's value belongs to the session, not the event."""
         return self.breakdown in SESSION_FIELDS
 
 
