@@ -18,7 +18,7 @@ def main() -> None:
         options = plain_options(sys.argv[2:])
         if options is not None:
             serve(**options)
-            sys.exit()  # as Typer ends
+            sys.exit()  # exits the way Typer does
         from fanion.cli.serve.command import app
     else:
         from fanion.cli.app import app

@@ -1,6 +1,6 @@
-"""Libraries that are loaded without parts of others that nothing here uses.
+"""Loads libraries without dependencies of theirs that Fanion never uses.
 
-Each process saves 10 MB by it, and a sixth of the time that its imports take.
+This saves each process 10 MB, and a sixth of its import time.
 """
 
 import sys
@@ -9,25 +9,25 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
 
-if TYPE_CHECKING:  # loading it takes 1 MB
+if TYPE_CHECKING:  # importing it costs 1 MB
     from importlib.abc import Loader
 
 
 class _Placeholder(ModuleType):
-    """A module in which every name is None."""
+    """A module whose attributes are all None."""
 
     def __getattr__(self, name: str) -> None:
         if name.startswith("__"):
             raise AttributeError(name)
 
 
-# By the module that loads it, what is left out. None makes an optional library seem missing.
+# Importing module → modules left out. None makes an optional library look uninstalled.
 _LEFT_OUT: Final[dict[str, dict[str, ModuleType | None]]] = {
-    # It draws tracebacks for terminals.
+    # Only used for tracebacks on terminals.
     "structlog": {"rich": None},
-    # It has a command line, which loads rich too.
+    # Only used for its command line, which also loads rich.
     "httpx": {"click": None},
-    # They load the ORM.
+    # These load the ORM.
     "sqlalchemy.ext.asyncio": {
         name: _Placeholder(name)
         for name in ("sqlalchemy.ext.asyncio.scoping", "sqlalchemy.ext.asyncio.session")
@@ -49,7 +49,7 @@ class _PartialLoader:
         assert module.__spec__ is not None
         module.__loader__ = module.__spec__.loader = self._loader
         hidden = {name: here for name, here in self._hidden.items() if name not in sys.modules}
-        # The interpreter takes None for a module that cannot be imported.
+        # A None entry makes an import raise ImportError.
         cast("dict[str, ModuleType | None]", sys.modules).update(hidden)
         try:
             self._loader.exec_module(module)
@@ -59,7 +59,7 @@ class _PartialLoader:
 
 
 class _PartialFinder:
-    """A finder of the libraries above; afterwards what was hidden can be imported as usual."""
+    """A finder for the libraries above. Once loaded, the hidden modules can be imported again."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -73,5 +73,5 @@ class _PartialFinder:
 
 
 def load_partially() -> None:
-    """Load these libraries in part from now on, in this process."""
+    """From now on, load these libraries partially in this process."""
     sys.meta_path.insert(0, _PartialFinder())

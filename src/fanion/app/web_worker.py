@@ -44,8 +44,8 @@ if TYPE_CHECKING:  # it is loaded only where the records are in PostgreSQL
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
 REPORT_S = 1.0  # how old this process's metrics in the server may be
 IDLE_REPORT_S = 5.0  # how old they may be while it answers nothing
-# The time between its own looks for changes by other servers; the server tells it of those that it
-# has seen.
+# How often the worker itself polls for changes by other servers. The server notifies it of changes
+# that it has already seen.
 FOLLOW_S = 5.0
 
 
@@ -171,7 +171,7 @@ class WebWorker:
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._metrics = context.metrics
-        self._is_reported = True  # whether the server has, or will soon have, the last answers
+        self._is_reported = True  # whether the server has, or will soon get, the latest counts
         self._report = asyncio.Event()
         self._feed_moved = asyncio.Event()
         self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit_at_once)

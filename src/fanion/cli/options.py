@@ -1,4 +1,4 @@
-"""The options that several commands have."""
+"""Command-line options shared by several commands."""
 
 from pathlib import Path
 from typing import Annotated

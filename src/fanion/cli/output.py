@@ -1,6 +1,6 @@
 """Settings, an open records store, output and errors: shared by all commands.
 
-A server has it too, so it loads neither Typer nor rich.
+The server imports this too, so it must not load Typer or rich.
 """
 
 import asyncio

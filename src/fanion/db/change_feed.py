@@ -63,7 +63,7 @@ class ChangeFeed:
         self._unwritten = UnwrittenPolls(records.write_mark, LEFT_OUT_MAX)
 
     def tell(self, told: Callable[[], None]) -> None:
-        """Tell a process that follows this one of changes, from now on.
+        """Notify a process that follows this one of changes, from now on.
 
         Args:
             told: Called when there are new rows, or when everything is read again.

@@ -27,7 +27,7 @@ POLL_S = 1.0
 # How far a poll looks ahead. While an SQLite store does not change, the next poll that reads it is
 # when the first of these items falls due.
 AHEAD = timedelta(seconds=30)
-# Polls in a row that are left out at most, so many that AHEAD ends first.
+# The most polls skipped in a row; high enough that AHEAD expires first.
 LEFT_OUT_MAX = 31
 # Rows per poll; a poll that found work is followed by the next one at once.
 DUE_MAX = 100
@@ -218,7 +218,7 @@ class DueWorker(ABC, Generic[T]):
 
     @abstractmethod
     def _due_at(self, item: T) -> datetime:
-        """Return when an item falls due, and no other worker has claimed it."""
+        """Wait until an item that no other worker has claimed falls due."""
 
     @abstractmethod
     async def _execute(self, item: T) -> bool:

@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parent / "migrations"
 # Revisions are numbered, and so are their files.
 REVISIONS = sorted(file.stem for file in (FOLDER / "versions").glob("[0-9]*_*.py"))
 OLDEST, NEWEST = (name.partition("_")[0] for name in (REVISIONS[0], REVISIONS[-1]))
-# How long a process waits while another one applies migrations to an SQLite file.
+# How long to wait for another process that is migrating an SQLite file.
 MIGRATION_WAIT_S = 300.0
 # A number that no other program locks in the same database.
 _LOCK = text("SELECT pg_advisory_xact_lock(7238414921)")

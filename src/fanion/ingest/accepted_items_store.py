@@ -100,5 +100,5 @@ def _items(body: bytes, distinct_ids: Collection[str]) -> list[dict[str, Any] | 
             if distinct_id_of(item) in distinct_ids
         ]
     except Exception:
-        # A body that could not be ingested may be unreadable in any way; the file still lists it.
+        # A body that failed ingestion may be malformed in any way; the file still lists it.
         return [None] if contains_id(body, distinct_ids) else []

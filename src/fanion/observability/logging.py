@@ -32,7 +32,7 @@ REQUEST_ID_CHARS_MAX = 128
 # The fraction always has six digits, so that lines sort by time as text.
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
-# The parts of paths that precede the token of a link, which signs in or shows a dashboard.
+# Path prefixes before the token of a link that signs in or shows a dashboard.
 _TOKEN = re.compile(r"(/(?:reset|sign_in_links|signup|shared|shared_dashboards)/)[^/]+")
 
 _encoder = msgspec.json.Encoder(enc_hook=str)

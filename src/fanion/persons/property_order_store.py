@@ -1,7 +1,7 @@
-"""Pages of persons in the order of a property, as the event store knows them.
+"""Pages of persons sorted by a property, as known to the event store.
 
-The records store parses no properties. The event store sorts the persons of a project within the
-time that it has for a question of a user; what was written in the last seconds may be missing.
+The records store does not parse properties, so the event store sorts the project's persons, within
+the time limit of interactive queries. Changes of the last few seconds may be missing.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ from fanion.properties.condition_sql import event_text
 from fanion.properties.filters import Property
 
 PREFIX: Final = "properties."
-# Persons found by a search whose properties the event store sorts: it gets their UUIDs.
+# The most search results that the event store sorts, because it receives their UUIDs.
 SORTED_MAX = 10_000
-# The beginning of a text by which it is sorted: properties may have 512 KB.
+# Texts are sorted by this many leading characters, because properties may have 512 KB.
 SORTED_CHARS = 200
 
 
@@ -43,7 +43,7 @@ class PropertyOrder:
 
 
 class _Key(NamedTuple):
-    """The key of a person; the id is 0 if it was deleted meanwhile."""
+    """The key of a person; the id is 0 if the person has been deleted in the meantime."""
 
     id: int
     uuid: UUID
@@ -69,16 +69,16 @@ async def persons_by_property(
     now: datetime,
     found_max: int = SORTED_MAX,
 ) -> PersonsPage:
-    """Return one page of persons, in the order of a property.
+    """Return one page of persons, sorted by a property.
 
     Args:
-        query: The records store compares its conditions; `chosen` and `order` are not regarded.
-        having: Conditions that the event store compares.
-        found_max: The limit of persons that the records store finds.
+        query: Its conditions are checked by the records store; `chosen` and `order` are ignored.
+        having: Conditions that the event store checks.
+        found_max: The most persons that the records store may find.
 
     Raises:
-        Invalid: More persons are found, or the properties cannot be compared.
-        EventStoreUnavailable: The event store failed, or the order takes too long.
+        Invalid: More persons were found, or the properties cannot be compared.
+        EventStoreUnavailable: The event store failed, or sorting took too long.
     """
     bindings = Bindings()
     where = [f"project_id = {bindings.add(project_id, 'UInt64')}"]
@@ -111,7 +111,7 @@ async def _found(
 
 
 def _order_by(order: PropertyOrder, bindings: Bindings) -> str:
-    """Return ORDER BY: numbers by size before texts in any case; without a value come the last."""
+    """Return ORDER BY: numbers first, then texts ignoring case; missing values come last."""
     text = event_text(order.key, bindings, NO_COLUMNS)
     number = f"toFloat64OrNull({text})"
     number = f"if(isFinite({number}), {number}, NULL)"

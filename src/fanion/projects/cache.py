@@ -165,7 +165,7 @@ class Projects:
         self._replace_cached(project_id, None)
 
     def forget_everywhere(self, project_id: int) -> None:
-        """Forget a project that was deleted or changed as a whole, and tell who else keeps it."""
+        """Evict a project that was deleted or changed as a whole, here and in other processes."""
         self.forget(project_id)
         self._bus.publish(Topic.PROJECT, project_id)
 

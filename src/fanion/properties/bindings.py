@@ -130,11 +130,11 @@ class DedicatedColumns:
     note: Callable[[str], None] = _ignore
 
     def checked(self, key: str) -> tuple[str, str] | None:
-        """Return the column of an event's property, and the check without which it may be wrong.
+        """Return the column of an event's property, and the check that guarantees it is correct.
 
-        What is computed from the column must be the last argument of an `if` of the check, so that
-        no row is left out before it is checked. The engine computes on the distinct values of a
-        column while it is one; an `if` returns plain text.
+        Expressions on the column must be the last argument of an `if` on the check, so that no row
+        is dropped before it is checked. Put the whole expression inside: the engine evaluates it on
+        the distinct values of the column, but an `if` returns plain text.
 
         Returns:
             None if the property has no column.
@@ -146,7 +146,7 @@ class DedicatedColumns:
         return column, f"throwIf({column} = {NESTED}, 'nested', toInt32({code_of(key)}))"
 
     def text(self, key: str) -> str | None:
-        """Return SQL for the text of an event's property, null without one.
+        """Return SQL for the text of an event's property, null if it is missing.
 
         Returns:
             None if the property has no column.

@@ -153,7 +153,7 @@ def choice(text: str, choices: Collection[T], attr: str) -> T:
     """Return the choice that a text names.
 
     Raises:
-        Invalid: It names none.
+        Invalid: The text names no choice.
     """
     for each in choices:
         if each == text:

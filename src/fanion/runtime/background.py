@@ -62,7 +62,7 @@ async def wait_in_step(event: asyncio.Event, timeout_s: float) -> None:
 
 
 def seconds_in_step(delay_s: float) -> float:
-    """Return the seconds from now to the common moment that is next to a delay."""
+    """Return the seconds from now to the common moment closest to a delay."""
     now = asyncio.get_running_loop().time()
     return common_moment(now, delay_s) - now
 

@@ -1,4 +1,4 @@
-"""The memory that loading programs and libraries leaves behind."""
+"""Releases memory that loading programs and libraries leaves behind."""
 
 import ctypes
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Mapping(NamedTuple):
 
 
 def release_loaded_pages() -> int:
-    """Give back the pages of files that this process has mapped and not changed.
+    """Release pages of mapped files that this process has not modified.
 
     Loading a library reads most of its file only once: relocations, tables of symbols, and the
     initialisation of unused parts. Those of the embedded engine are 180 MB, those of the other

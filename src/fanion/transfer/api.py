@@ -1,4 +1,4 @@
-"""API of the export and import of a project's definitions."""
+"""API to export and import a project's definitions."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -83,9 +83,9 @@ class ProjectTransferApi(Controller):
     ) -> Response[ExportedProject]:
         """Return the definitions of a project as one document, as `fanion export` writes it.
 
-        It has flags, cohorts with the members of static ones, definitions, insights, dashboards,
-        alerts, roles and the conditions on test accounts; no events and no persons. Requires an
-        administrator, and a key without scopes. The activity log records the export.
+        The document contains flags, cohorts (with members of static ones), definitions, insights,
+        dashboards, alerts, roles and the test account conditions, but no events or persons.
+        Requires an administrator, and a key without scopes. The activity log records the export.
         """
         project = request.project
         request.principal.require_level(project.organization_id, Level.ADMIN)
@@ -112,12 +112,12 @@ class ProjectTransferApi(Controller):
         data: RequestBody[ImportForm],
         transfers: NamedDependency[ProjectTransfers],
     ) -> ImportReport:
-        """Create and change the objects of a document, as `fanion import` does.
+        """Create and update the objects in a document, as `fanion import` does.
 
-        The document is uploaded as `file`, a field of multipart/form-data. Nothing is deleted, and
-        a second import of the same document changes nothing. The whole document is checked first,
-        and written in one transaction. With `dry_run` the report is the same, and nothing is
-        changed. Requires an administrator, and a key without scopes and expiry.
+        Upload the document as `file`, a field of multipart/form-data. Nothing is deleted, and
+        importing the same document again changes nothing. The whole document is validated first,
+        then written in one transaction. With `dry_run` the report is the same, but nothing is
+        changed. Requires an administrator, and a key without scopes or expiry.
         """
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         request.principal.require_may_give_access()

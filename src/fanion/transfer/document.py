@@ -29,8 +29,8 @@ VERSION = 1
 ACCOUNT_FILTERS = "test_account_filters"
 # Left out when empty, because earlier versions refuse names that they do not know.
 _LEFT_OUT = frozenset({"alerts", ACCOUNT_FILTERS})
-# Enough for three million distinct ids of cohort members. Decoded it takes up to eight times as
-# much.
+# Enough for three million distinct ids of cohort members. Decoding takes up to eight times as much
+# memory.
 DOCUMENT_BYTES_MAX = 128 * 1024**2
 NESTING_MAX = 120  # the limit of the API, and the lists around its objects
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from fanion.activity.model import Author
 from fanion.transfer.report import Report, Result
 
-# Objects that are listed one by one; all are counted.
+# The most objects listed one by one; the counts include all.
 OUTCOMES_MAX = 1_000
 
 
@@ -34,7 +34,7 @@ class Task(Struct, frozen=True, kw_only=True):
 
 
 class KindCounts(Struct, frozen=True, kw_only=True):
-    """The numbers of objects of a kind, by what an import did."""
+    """The number of objects of one kind, by what the import did with them."""
 
     kind: str
     created: int
@@ -65,20 +65,20 @@ class ImportReport(Struct, frozen=True, kw_only=True):
 
 
 class Done(Struct, frozen=True, tag="done"):
-    """The end of a task; an export has no report."""
+    """The result of a finished task; an export has no report."""
 
     report: ImportReport | None = None
 
 
 class Refused(Struct, frozen=True, tag="refused"):
-    """The answer to a document that cannot be imported, with a line for each fault."""
+    """The result for a document that cannot be imported, with one line per error."""
 
     detail: str
     code: str
 
 
 class Failed(Struct, frozen=True, tag="failed"):
-    """The answer when something other than the document prevents the task."""
+    """The result if anything other than the document prevents the task."""
 
     reason: Literal["missing", "store", "other"]
     detail: str

@@ -1,4 +1,4 @@
-"""Exports and imports of projects, each in a process of its own."""
+"""Runs project exports and imports, each in its own process."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from fanion.processes.child import Child
 from fanion.projects.model import Project
 from fanion.transfer.task import Answer, Done, Failed, ImportReport, Refused, Task
 
-# Tasks of one server process at a time; further ones wait.
+# Concurrent tasks per server process; further ones wait.
 AT_ONCE = 2
 SECONDS_MAX = 600.0
 PIECE_BYTES = 256 * 1024
@@ -28,12 +28,12 @@ FILE_FIELD: Final = "file"
 
 @dataclass(frozen=True, slots=True)
 class ProjectTransfers:
-    """The exports and imports that requests ask for.
+    """The exports and imports started by requests.
 
     Attributes:
-        folder: Where the documents are kept meanwhile, in files without a name.
-        imported: Called with the project after an import: its flags, cohorts and settings may
-            differ.
+        folder: Where documents are stored in the meantime, in unnamed files.
+        imported: Called with the project after an import, because its flags, cohorts and settings
+            may have changed.
     """
 
     records: Records
@@ -46,7 +46,7 @@ class ProjectTransfers:
         """Export a project, record it in the activity log, and return the pieces of the document.
 
         Raises:
-            NotFound: The project was deleted meanwhile.
+            NotFound: The project has been deleted in the meantime.
             Unavailable: The export failed.
         """
         with ExitStack() as unfinished:
@@ -99,7 +99,7 @@ class ProjectTransfers:
 
 
 async def _answer(task: Task, file: int) -> Answer:
-    """Start a process, let it do the task, and end it; if cancelled, nothing is imported.
+    """Run the task in a new process. If cancelled, nothing is imported.
 
     Raises:
         Unavailable: The process cannot be started, or ended before it answered.

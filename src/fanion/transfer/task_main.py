@@ -1,8 +1,8 @@
-"""The process that exports a project into a file, or imports one from a file.
+"""The process that exports a project to a file, or imports one from a file.
 
-It does one task, as the commands `fanion export` and `fanion import` do, and ends. It reads and
-writes the records store itself, runs at a lower priority than the server, and has a memory limit:
-a document may be large, and to read one takes the processor for seconds.
+It runs one task, like the commands `fanion export` and `fanion import`, and exits. It accesses the
+records store directly. It has a memory limit and a lower priority than the server, because a
+document may be large, and parsing it can take seconds of processor time.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from fanion.transfer.export_store import export_project
 from fanion.transfer.importing.importer import import_document
 from fanion.transfer.task import Answer, Done, Failed, Refused, Task, import_report
 
-# Limit of the address space; a document of the largest size takes a little more than half of it.
+# Limit of the address space; the largest allowed document takes a little more than half of it.
 MEMORY_BYTES_MAX = 2 * 1024**3
 NICENESS = 10
 CONNECTIONS = 2  # to PostgreSQL
@@ -79,7 +79,7 @@ class _Process:
         )
 
     async def run(self) -> None:
-        """Do the task, and end with the channel to the server."""
+        """Run the task, and exit when the channel to the server closes."""
         await self._ended.wait()
         if self._doing is not None:
             self._doing.cancel()

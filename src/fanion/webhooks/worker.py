@@ -23,8 +23,8 @@ from fanion.webhooks.model import DeliveryOutcome, signed_headers
 from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, DeliveryQueue
 
 SENDING_MAX = 64  # concurrent deliveries of one server
-# Polls in a row that are left out while an SQLite store does not change: a delivery is sent again
-# that much later at most.
+# The most polls skipped in a row while an SQLite store does not change. A retry is delayed by at
+# most that long.
 LEFT_OUT_MAX = 10
 _INTERNAL = "The attempt failed because of an error of this server."
 

@@ -255,10 +255,10 @@ def _flag_dependencies(server: Server) -> dict[str, object]:
 
 
 def _imported(server: Server, project_id: int) -> None:
-    """Let this process use what another one has imported into a project."""
+    """Refresh this process's caches after another process imported into a project."""
     flags = server.public.flags
     flags.projects.forget_everywhere(project_id)
-    flags.bus.publish(Topic.GROUP_TYPES, project_id)  # and, by that, of its flags
+    flags.bus.publish(Topic.GROUP_TYPES, project_id)  # which also refreshes its flags
     server.questions.cohorts.wake()
 
 

@@ -9,7 +9,7 @@ from fanion.cli.serve.server import serve as serve_with
 
 HELP = "Fanion: product analytics and feature flags that PostHog SDKs talk to unchanged."
 
-# The commands below inherit it.
+# Inherited by the commands below.
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
@@ -23,7 +23,7 @@ app = typer.Typer(
 
 @app.callback()
 def fanion() -> None:
-    """Make Typer expect the name of a command, although there is only one here."""
+    """Make Typer expect a command name even though there is only one command."""
 
 
 @app.command()

@@ -34,7 +34,7 @@ UPLOADS_MAX = 4
 # Connections of a separate management listener, for the members and programs of an organization.
 MANAGEMENT_CONNECTIONS_MAX = 512
 
-# The options of the command, and how each is read.
+# The options of the command, and how each is parsed.
 _OPTIONS: Final[Mapping[str, Callable[[str], Any]]] = {
     "--host": str,
     "--port": int,
@@ -44,7 +44,7 @@ _OPTIONS: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 def plain_options(arguments: Sequence[str]) -> dict[str, Any] | None:
-    """Read options that are given as `--name value` or `--name=value`, each once.
+    """Parse options written as `--name value` or `--name=value`, each at most once.
 
     Loading Typer takes 9 MB, which a server would keep.
 

@@ -78,7 +78,7 @@ dashboard_tiles = Table(
     sqlite_autoincrement=True,
 )
 
-# Links that show a dashboard to whoever has them.
+# Links that show a dashboard to anyone with the link.
 dashboard_shares = Table(
     "dashboard_shares",
     metadata,

@@ -49,10 +49,10 @@ EMBEDDED_OPTIONS: Final = {
     # Merges and mutations that take turns on the two threads of the engine, which looks for more
     # four times a second. With its usual four, a deletion passed ten parts a second.
     "background_merges_mutations_concurrency_ratio": 16,
-    # How the pauses between two looks for work grow, by table, while there is none. An insert and
-    # a finished merge end a pause. With the usual factor of 1.1 and up to a second more at random
-    # the engine wakes up 75 times a second after a start and 20 times after minutes, and a
-    # deletion, which waits for its turn by such pauses, takes up to twice as long. Nothing is
+    # Backoff between checks for work, per table, while there is none; an insert or a finished
+    # merge resets it. With the default factor of 1.1 and up to a second of jitter, the engine
+    # wakes up 75 times a second after a start and 20 times minutes later, and deletions, which
+    # wait between checks, take up to twice as long. The second pool is never used: nothing is
     # streamed.
     f"{_MERGES}_multiplier": 2,
     f"{_MERGES}_random_part": 0.1,
@@ -169,7 +169,7 @@ def open_clients(
 
 @cache
 def _release_pages_of_engine() -> None:
-    """Give back the pages that loading the engine has read, once in the life of a process."""
+    """Release the pages that loading the engine has read, once per process."""
     release_loaded_pages()
 
 

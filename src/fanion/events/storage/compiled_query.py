@@ -35,8 +35,8 @@ class QuestionLimits:
             "max_bytes_before_external_sort": spill,
             # Copies of an event have one day, and so one month, which is what partitions hold.
             "do_not_merge_across_partitions_select_final": 1,
-            # Steps of the analysis that find nothing to improve in these statements, and take up to
-            # a quarter of its time.
+            # Analysis passes that find nothing to improve in these statements, and take up to a
+            # quarter of its time.
             "optimize_and_compare_chain": 0,
             "optimize_syntax_fuse_functions": 0,
             "optimize_group_by_function_keys": 0,

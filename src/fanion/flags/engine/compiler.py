@@ -38,11 +38,11 @@ _Step = Callable[[Properties, bytes, EvaluationRun], Decision | None]
 
 
 class VariantSplit(NamedTuple):
-    """The choice of a variant by the digest of the salted identity.
+    """Chooses a variant by the digest of the salted identity.
 
     Attributes:
-        bounds: The lowest digest of each range but the first, ascending.
-        decisions: The decision in each range.
+        bounds: The lower bounds of all ranges but the first, ascending.
+        decisions: The decision for each range.
     """
 
     prefix: bytes
@@ -72,11 +72,11 @@ class CompiledCondition(NamedTuple):
 
 
 class CompiledRules(NamedTuple):
-    """The rules of a flag, compiled.
+    """The compiled rules of a flag.
 
     Attributes:
-        conditions: In the order of evaluation; None if there are none, or if anything decides but
-            tests of the person's properties and the digest of the distinct id.
+        conditions: In evaluation order; None if there are none, or if the decision depends on more
+            than tests of the person's properties and the digest of the distinct id.
     """
 
     key: str
@@ -165,7 +165,7 @@ def _conditions_program(
 
 
 def pick_variant(split: VariantSplit, salted: bytes) -> Decision:
-    """Return the decision for an identity that is followed by VARIANT_SALT."""
+    """Return the decision for an identity with VARIANT_SALT appended."""
     prefix, bounds, decisions = split
     return decisions[bisect_right(bounds, sha1(prefix + salted).digest())]
 

@@ -71,13 +71,13 @@ def _decide(run: EvaluationRun, rules: Iterable[CompiledRules]) -> frozenset[str
         try:
             decisions[key] = program(properties, identity, run)
         except CannotCompute:
-            decisions.pop(key, None)  # a plan has one in its place
+            decisions.pop(key, None)  # a plan stores a placeholder for it
             failed.append(key)
     return frozenset(failed) if failed else _NONE_FAILED
 
 
 def _rules_of(flag_set: FlagSet, keys: Collection[str]) -> list[CompiledRules]:
-    """Return the rules of the requested flags, each after those it depends on."""
+    """Return the rules of the requested flags, dependencies first."""
     by_key = flag_set.by_key
     ordered = dict.fromkeys(
         step for key in keys if key in by_key for step in (*by_key[key].depends_on, key)

@@ -56,7 +56,7 @@ _digest: Callable[[_Hash], bytes] = type(sha1(b"")).digest
 
 
 def digests(texts: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the digests of many texts, without a step of the interpreter for each."""
+    """Return the digests of many texts without a Python-level loop."""
     return map(_digest, map(sha1, texts))
 
 
@@ -92,13 +92,13 @@ def below(share: float) -> bytes:
 def digest_ranges(
     ranges: Sequence[tuple[bytes, bytes, T]], rest: T
 ) -> tuple[tuple[bytes, ...], tuple[T, ...]]:
-    """Return what each digest has, as ascending bounds and as the values between them.
+    """Return ranges of digests as ascending bounds and the values between them.
 
     `values[bisect_right(bounds, digest)]` is the value of the first range with the digest.
 
     Args:
-        ranges: The lowest digest inside, the lowest digest above, and the value.
-        rest: The value of digests outside all ranges.
+        ranges: For each, the lowest digest inside, the lowest digest above it, and the value.
+        rest: The value for digests outside all ranges.
     """
     bounds: list[bytes] = []
     values: list[T] = []

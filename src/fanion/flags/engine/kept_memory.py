@@ -1,36 +1,36 @@
-"""A limit for the memory of what evaluation keeps only to be faster."""
+"""A memory limit for the caches of flag evaluation."""
 
 from itertools import count
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
-# The most memory of one process: tens of thousands of records of /flags.
+# The most memory per process, enough to cache tens of thousands of /flags answers.
 KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 class Kept(Protocol):
-    """An object that can be emptied, because its content is made again when it is needed.
+    """A cache that can be cleared, because its content is rebuilt when needed.
 
     Attributes:
-        size: The memory that it takes, in bytes.
+        size: Its memory use, in bytes.
     """
 
     size: int
 
     def forget(self) -> int:
-        """Forget everything, and return how many bytes it took."""
+        """Clear the cache and return how many bytes that freed."""
         ...
 
 
 class KeptMemory:
-    """The memory of all that a process keeps, which has a limit.
+    """The memory of all caches of a process, with a limit.
 
-    Above it what was kept first is forgotten. A limit that is too small costs time only.
+    Above the limit the oldest caches are cleared. A limit that is too low only costs time.
     """
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._bytes = 0  # may count what is gone already, until it is too large
+        self._bytes = 0  # may include caches that no longer exist, until it exceeds the limit
         self._numbers = count()
         self._kept: WeakValueDictionary[int, Kept] = WeakValueDictionary()
 
@@ -43,7 +43,7 @@ class KeptMemory:
             self._forget()
 
     def _forget(self) -> None:
-        """Forget, oldest first, until a quarter of the memory is free."""
+        """Clear caches, oldest first, until a quarter of the memory is free."""
         everything = list(self._kept.items())
         self._bytes = sum(kept.size for _, kept in everything)
         for number, kept in everything:

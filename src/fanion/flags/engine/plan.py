@@ -1,8 +1,8 @@
-"""Plans: what remains of a project's flags for persons who pass the same tests.
+"""Plans: a project's flags, precomputed for persons who pass the same tests.
 
-Most persons of a project pass the same few tests. For one such set of tests a plan has the decision
-of each flag that does not hash, and for each flag that does the decisions by digest. A request with
-a plan runs no conditions: it copies decisions and computes hashes.
+Most persons of a project pass the same few tests. For each such set of tests, a plan has the final
+decision of flags that do not hash, and the decisions by digest of flags that do. With a plan, a
+request evaluates no conditions: it copies decisions and computes hashes.
 """
 
 import sys
@@ -25,18 +25,18 @@ from fanion.flags.engine.kept_memory import KEPT_MEMORY, KeptMemory
 from fanion.flags.engine.model import CannotCompute, Decision, DecisionReason, EvaluationRun
 from fanion.flags.engine.text_table import TextTable
 
-# Running all tests at once does not pay for fewer flags.
+# With fewer flags, running all tests at once does not pay off.
 PLANNED_FLAGS_MIN: Final = 4
-# Sets of tests that are remembered until they come again, which is when a plan is made.
+# The most sets of tests that are remembered. A plan is made when a set occurs a second time.
 _SEEN_MAX: Final = 1_000
-# Hashing fewer flags takes no longer than finding the last decisions of a person.
+# With fewer flags, hashing is as fast as looking up a person's recent decisions.
 _RECENT_FLAGS_MIN: Final = 8
 # The most memory for one project.
 PROJECT_BYTES_MAX: Final = 4 * 1024 * 1024
 _HASHED_FLAG_BYTES: Final = 300
 _RECENT_BYTES: Final = 300
 
-# The decision of a flag that is not known yet.
+# The placeholder for a flag that is not decided yet.
 _PENDING: Final = Decision("", False, DecisionReason.NO_CONDITION_MATCH)
 
 _Outcome = Decision | VariantSplit
@@ -49,8 +49,8 @@ class _Hashed(NamedTuple, Generic[T]):
     """Flags that hash the same identity, in parallel lists.
 
     Attributes:
-        bounds: The lowest digest of each range but the first, ascending.
-        outcomes: What is chosen in each range.
+        bounds: The lower bounds of all ranges but the first, ascending.
+        outcomes: The outcome for each range.
     """
 
     prefixes: tuple[bytes, ...]
@@ -65,15 +65,15 @@ class _Hashed(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The rest of a project's flags for persons who pass the same tests.
+    """A project's flags, reduced to what is still open for persons who pass the same tests.
 
     Attributes:
-        decided: Key → decision of all flags, in order; of flags that hash, any one.
+        decided: Key → decision of every flag, in order; a placeholder for flags that hash.
         rollouts: Flags with a percentage and without variants.
-        splits: Flags of which every person has a variant.
-        both: Flags with a percentage, inside of which a variant is chosen.
+        splits: Flags that give every person a variant.
+        both: Flags with a percentage and, within it, variants.
         others: Flags that also depend on something else.
-        hashed: Keys of the flags that hash: of `rollouts`, `splits` and `both`.
+        hashed: Keys of the flags that hash: those of `rollouts`, `splits` and `both`.
     """
 
     decided: dict[str, Decision]
@@ -93,20 +93,20 @@ class Plan:
         return (*self.rollouts.choose(identity), *self.splits.choose(salted), *both)
 
     def decisions(self, hashed: tuple[Decision, ...]) -> dict[str, Decision]:
-        """Return all decisions in order; those of `others` are still to be replaced."""
+        """Return all decisions in order; those of `others` are placeholders."""
         decisions = self.decided.copy()
         decisions.update(zip(self.hashed, hashed, strict=True))
         return decisions
 
 
 class Plans:
-    """The flags of a project, with plans for the sets of tests that come again.
+    """The flags of a project, with plans for sets of tests that recur.
 
-    It also has the decisions of identities that were hashed a moment ago, because clients ask for
-    the same person with each page, or with each flag.
+    It also caches the decisions for recently hashed identities, because clients ask about the same
+    person on every page or for every flag.
 
     Attributes:
-        size: The memory of what is kept, in bytes.
+        size: The memory of what is cached, in bytes.
     """
 
     __slots__ = ("__weakref__", "_is_planned", "_memory", "_plans", "_recent", "_rules", "_seen",
@@ -118,7 +118,7 @@ class Plans:
         tables: Sequence[TextTable[EvaluationTest]],
         memory: KeptMemory = KEPT_MEMORY,
     ) -> None:
-        """Prepare for plans.
+        """Prepare the rules and tests for plans.
 
         Args:
             rules: Those of all flags, each after those it depends on.
@@ -140,7 +140,7 @@ class Plans:
         memory.add(self)
 
     def begin(self, run: EvaluationRun) -> Sequence[CompiledRules]:
-        """Make the decisions that follow from a plan, if there is one.
+        """Decide what a plan can decide, if there is one.
 
         Returns:
             The rules of the flags that are still to be decided.
@@ -149,7 +149,7 @@ class Plans:
             return self._rules
         try:
             passed = self._passed(run)
-        except CannotCompute:  # a stored value is not known
+        except CannotCompute:  # a stored value is unknown
             return self._rules
         plan = self._plans.get(passed) or self._plan(passed)
         if plan is None:
@@ -167,7 +167,7 @@ class Plans:
         return frozenset(passed)
 
     def _plan(self, passed: frozenset[EvaluationTest]) -> Plan | None:
-        """Return a new plan if the tests come again."""
+        """Return a new plan if this set of tests has occurred before."""
         if not self._is_planned:
             return None
         if hash(passed) not in self._seen:
@@ -195,7 +195,7 @@ class Plans:
         self._memory.use(size)
 
     def forget(self) -> int:
-        """Forget what is kept, and return how many bytes it took."""
+        """Clear the cache and return how many bytes that freed."""
         size, self.size = self.size, 0
         self._plans, self._recent = {}, {}
         return size
@@ -243,7 +243,7 @@ def _hashed(rows: Sequence[_Row[T]]) -> _Hashed[T]:
 def _by_digest(
     conditions: Sequence[CompiledCondition], passed: frozenset[EvaluationTest]
 ) -> tuple[tuple[bytes, ...], tuple[_Outcome, ...]]:
-    """Return the bounds of a flag's digests, and what happens between them."""
+    """Return the bounds of a flag's digest ranges, and the outcome of each range."""
     ranges: list[tuple[bytes, bytes, _Outcome]] = []
     rest = unmatched = None
     for condition in conditions:

@@ -1,4 +1,4 @@
-"""Store links that show a dashboard to whoever has them."""
+"""Store links that show a dashboard to anyone with the link."""
 
 import sqlalchemy as sa
 from alembic import op
