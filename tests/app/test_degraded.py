@@ -44,7 +44,7 @@ MEANWHILE = {
     "fanion.app.services",
     "fanion.app.startup",
 }
-# What libraries would load for what nothing here uses.
+# What libraries would load for features that Fanion does not use.
 UNUSED = {"click", "pydantic", "pygments", "rich", "sqlalchemy.orm", "typer"}
 WRITERS = [
     "fanion",

@@ -1,4 +1,4 @@
-"""The options of `serve` are read without Typer where they are plain, and as Typer reads them."""
+"""Simple options of `serve` are parsed without Typer, with the same result."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from fanion.cli.serve.server import plain_options
 
 
 def typer_options(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the options that Typer hands to the command, without those that are not given."""
+    """Return the options that Typer passes to the command, without those that were not given."""
     group: Any = typer.main.get_command(app)
     params = group.commands["serve"].make_context("serve", list(arguments)).params
     given = {name: value for name, value in params.items() if value}

@@ -1,4 +1,4 @@
-"""Events on days before now, which tests capture and count for themselves."""
+"""Events on past days, which tests capture and count on their own."""
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tests.console.project import Project
 
 @dataclass(frozen=True)
 class CapturedDays:
-    """Events, by person and name, on days that are counted back from today.
+    """Events by person and name, on days counted back from today.
 
     Attributes:
         days_ago: The days of each event by (person, event).
@@ -18,7 +18,7 @@ class CapturedDays:
     days_ago: dict[tuple[str, str], list[int]]
 
     def capture(self, project: Project) -> None:
-        """Capture the events, the oldest first: a person exists since its first event."""
+        """Capture the events oldest first, because a person exists from their first event on."""
         now = datetime.now(UTC)
         events = [(ago, who, event) for (who, event), days in self.days_ago.items() for ago in days]
         project.capture(
@@ -33,18 +33,18 @@ class CapturedDays:
         )
 
     def who(self, event: str, ago: int) -> set[str]:
-        """Return the persons that did this on this day."""
+        """Return the persons who had the event on this day."""
         return {who for (who, name), days in self.days_ago.items() if name == event and ago in days}
 
     def returned(
         self, target: str, returning: str, days: int, most: int, *, later: bool = False
     ) -> list[list[int]]:
-        """Return for each day, the first first, who began on it and who came back on days after.
+        """Return for each day, oldest first, how many began then and how many returned later.
 
         Args:
             days: The number of days.
-            most: The number of values in a row, with that of the day itself.
-            later: Whether coming back on a later day counts for all days before it, too.
+            most: The number of values in a row, including the day itself.
+            later: Whether returning on a later day also counts for all days before it.
         """
         rows = []
         for began in range(days - 1, -1, -1):
@@ -59,11 +59,11 @@ class CapturedDays:
         return {who for day in days for who in them & self.who(event, day)}
 
     def on_days(self, event: str, days: int, *, least: int = 1) -> list[int]:
-        """Return how many persons did this on exactly one day, on two, and so on.
+        """Return how many persons had the event on exactly one day, on two, and so on.
 
         Args:
             days: The number of days.
-            least: The number of times that a day needs.
+            least: The number of events for a day to count.
         """
         numbers = [
             sum(1 for ago in set(all_days) if ago < days and all_days.count(ago) >= least)
@@ -87,7 +87,7 @@ class CapturedDays:
         return max(max(days) for (name, _), days in self.days_ago.items() if name == who)
 
     def first(self, event: str) -> "CapturedDays":
-        """Return the same, with only the first of these events of each person."""
+        """Return a copy with only the first of these events per person."""
         return CapturedDays(
             {
                 (who, name): [max(days)] if name == event else days

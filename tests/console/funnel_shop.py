@@ -1,4 +1,4 @@
-"""A shop whose visitors go through the steps of a funnel, and how far each of them goes."""
+"""A shop whose visitors go through the steps of a funnel, and how far each one gets."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from tests.console.project import Json
 
 STEPS = ("seen", "tried", "paid")
 NOW = datetime.now(UTC).replace(microsecond=0)
-# Two hours ago, and not on another day for most of the day: no number depends on it.
+# Two hours ago. It may be yesterday, but no number depends on that.
 BEGAN = NOW - timedelta(hours=2)
 
 
@@ -32,7 +32,7 @@ JOURNEYS = {
 
 
 def reached(journey: Journey) -> int:
-    """Return how many steps a person went through in order; each event comes once."""
+    """Return how many steps a person completed in order; each event occurs once."""
     count, at = 0, -1
     for step in STEPS:
         found = [minute for name, minute in journey.events if name == step and minute > at]
@@ -47,7 +47,7 @@ def at_level(step: int, level: Callable[[Journey], int] = reached) -> set[str]:
 
 
 def reaching(step: int, country: str | None = None) -> set[str]:
-    """Return who reached a step, from 1."""
+    """Return the persons who reached a one-based step."""
     return {name for name in at_level(step) if country in (None, JOURNEYS[name].country)}
 
 
@@ -79,7 +79,7 @@ def captured() -> Iterator[Json]:
 
 
 def strictly(journey: Journey) -> int:
-    """Return how many steps followed one another with nothing between, at best."""
+    """Return the most steps in a row with nothing in between."""
     names = [name for name, _ in journey.events]
     begins = [place for place, name in enumerate(names) if name == STEPS[0]]
     tries = [names[place : place + len(STEPS)] for place in begins]

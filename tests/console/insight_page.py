@@ -1,4 +1,4 @@
-"""The page of an insight: its address, and what it shows of a question and its answer."""
+"""The insight page: its URL, and what it shows of a question and its answer."""
 
 import csv
 import json

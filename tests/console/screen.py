@@ -64,7 +64,7 @@ LAYOUT_SHIFT = """() => new Promise(resolve => {
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => resolve(sum))));
 })"""
 FORGET = "() => { localStorage.clear(); sessionStorage.clear(); }"
-# Around a field with chips, the box that both are in shows the focus.
+# A field with chips shows its focus on the box around both.
 IS_FOCUS_SEEN = """element => {
   const isMarked = one => {
     const style = getComputedStyle(one);

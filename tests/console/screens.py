@@ -12,7 +12,7 @@ ACCOUNT_TABS = ("profile", "password", "factor", "sessions", "keys")
 FLAG_TABS = ("rollout", "usage", "activity", "access")
 PERSON_TABS = ("properties", "cohorts", "flags", "ids", "activity")
 ORGANIZATION_TABS = ("members", "invites", "roles", "signIn", "general")
-# Visitors by browser, as a question is in the address of an insight.
+# Visitors by browser, as the URL of an insight has it.
 _VISITS = quote(
     '[{"event":"$pageview","math":"dau"}]&breakdowns=[{"property":"$browser"}]', safe="=&"
 )
@@ -40,7 +40,7 @@ FILTERED = quote(
 )
 _VIEWS = quote('[{"event":"$pageview"}]&from=-13d', safe="=&")
 _PAGES = quote('{"includeEventTypes":["$pageview"]}')
-# Who fills a cart, and pays on later days.
+# People who fill a cart and pay on later days.
 _RETENTION = quote(
     'retention&series=[{"event":"item added"},{"event":"paid"}]'
     '&retention={"display":"ActionsLineGraph"}&from=-14d',

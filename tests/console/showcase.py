@@ -190,7 +190,7 @@ def _visit(chance: random.Random, name: str, at: datetime) -> list[Json]:
 
 
 def _device(number: int) -> Json:
-    """Return what the browser of a person tells, and where it is."""
+    """Return what a person's browser reports, and its location."""
     browser, system = BROWSERS[number % len(BROWSERS)]
     kind, width, height = SCREENS_OF[number % len(SCREENS_OF)]
     language, offset = LANGUAGES[number % len(LANGUAGES)]
@@ -277,7 +277,7 @@ def _cohorts(project: Project, people: list[str]) -> dict[str, Json]:
 
 
 def _dashboard(project: Project) -> Json:
-    """Return a dashboard with lines, bars, a number, a circle, and a name that attacks."""
+    """Return a dashboard with lines, bars, a number, a pie, and a malicious name."""
     made = project.post("/dashboards/", name="Shop this month", description="For Monday's meeting")
     views, paid = {"event": "$pageview", "math": "dau"}, {"event": "paid"}
     by_browser = {"breakdowns": [{"property": "$browser", "type": "event"}]}

@@ -1,4 +1,4 @@
-"""Dashboards in the console: tiles, their places, one period and filter for all, full screen."""
+"""Dashboards in the console: tiles, layout, a shared period and filter, full screen."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def trend(event: str, **fields: object) -> Json:
 
 
 def dashboard_of(project: Project, *names: str, **fields: object) -> Json:
-    """Return a new dashboard with an insight about the event of each name."""
+    """Return a new dashboard with one insight per event name."""
     made = project.post("dashboards", name="Weekly", **fields)
     for name in names:
         project.post("insights", name=name, query=trend(name), dashboards=[made["id"]])
@@ -43,7 +43,7 @@ def last_number(console: Console, name: str) -> Locator:
 
 
 def places(project: Project, dashboard: Json) -> dict[str, tuple[int, ...]]:
-    """Return the stored columns and rows of the tiles, by the name of the insight."""
+    """Return the stored columns and rows of the tiles, by insight name."""
     tiles = project.get(f"dashboards/{dashboard['id']}")["tiles"]
     return {
         one["insight"]["name"]: tuple(one["layouts"]["sm"][side] for side in "xywh")

@@ -1,4 +1,4 @@
-"""Funnels in the console: how many go from step to step, and who drops out where."""
+"""Funnels in the console: conversion from step to step, and who drops out where."""
 
 import csv
 import json
@@ -320,7 +320,7 @@ def limited(device: InputDevice, clicks: int) -> Iterator[None]:
 
 
 def choose_next(device: InputDevice, text: str) -> None:
-    """Type into the field that has the focus, and take what it finds."""
+    """Type into the focused field and choose what it finds."""
     page = device.console.page
     page.keyboard.type(text)
     expect(page.get_by_role("option", name=text).first).to_be_visible()

@@ -1,4 +1,4 @@
-"""Paths in the console: what follows what, in a graph that can be walked through."""
+"""Paths in the console: what people do next, in a graph that arrow keys can navigate."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ SITE = "https://shop.example"
 REST_MIN = 30
 Visits = dict[str, list[tuple[int, str]]]
 Path = list[tuple[int, str]]
-# Pages of each person, with the minutes at which they were opened.
+# The pages of each person, with the minute at which each was opened.
 VISITS: Final[Visits] = {
     "ann": [(0, "/"), (2, "/docs"), (3, "/pricing"), (60, "/"), (61, "/docs")],
     "bob": [(0, "/"), (5, "/docs/"), (6, "/docs"), (9, "/product/1")],
@@ -50,10 +50,10 @@ def capture(project: Project, visits: Visits) -> None:
 def paths(
     visits: Visits, name: Callable[[str], str | None] = lambda page: page
 ) -> Iterator[tuple[str, Path]]:
-    """Yield who went which path.
+    """Yield each person with their path.
 
     Args:
-        name: The name of a page, None for one that is left out.
+        name: Returns the name of a page, or None to leave the page out.
     """
     for who, pages in visits.items():
         path: Path = []
@@ -71,7 +71,7 @@ def paths(
 
 
 def table_of(all_paths: list[tuple[str, Path]]) -> dict[str, tuple[int, str]]:
-    """Return the number and the mean seconds of each link, and the number of paths that end."""
+    """Return the count and mean seconds of each link, and the number of paths that end."""
     times: dict[str, list[int]] = defaultdict(list)
     ends: Counter[str] = Counter()
     for _, path in all_paths:

@@ -1,4 +1,4 @@
-"""Stickiness and life cycles in the console: how regularly persons come."""
+"""Stickiness and life cycles in the console: how regularly people come back."""
 
 import re
 from typing import Final
@@ -31,7 +31,7 @@ PERIOD: Final = {"from": f"-{DAYS - 1}d"}
 
 
 def expect_persons(console: Console, count: int, description: str) -> None:
-    """Expect the drawer to be open with as many persons, and close it."""
+    """Expect the drawer to be open with this many persons, then close it."""
     drawer = console.page.get_by_role("dialog", name="Persons behind this number")
     expect(drawer).to_have_accessible_description(re.compile(description))
     rows = drawer.get_by_role("grid", name="Persons").get_by_role("row")
@@ -114,7 +114,7 @@ def test_stickiness_needs_as_many_events_as_are_asked_for_and_compares(
     assert [line[2] for line in lines] == [str(count) for count in before]
     assert exactly[1] == 1
 
-    # Those of the period before are opened by their own line.
+    # The previous period's line opens the persons of that period.
     console.tab_to(chart(console))
     console.press("Home", "ArrowRight", "ArrowDown", "Enter")
     expect_persons(console, before[1], rf"\(previous period\), 2 days: {before[1]}$")

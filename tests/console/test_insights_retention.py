@@ -1,4 +1,4 @@
-"""Retention in the console: who came back, in a table whose numbers all open."""
+"""Retention in the console: who came back, in a table whose numbers open the persons."""
 
 import re
 from typing import Final
@@ -35,7 +35,7 @@ def grid(console: Console) -> Locator:
 
 
 def numbers(console: Console) -> list[list[str]]:
-    """Return the numbers of the rows of the table, without its means."""
+    """Return the numbers in the table's rows, without the means."""
     rows = [row.get_by_role("button").all() for row in grid(console).get_by_role("row").all()]
     return [[one.inner_text().split("\n")[0] for one in row] for row in rows if row]
 
@@ -63,7 +63,7 @@ def test_all_that_shows_retention_agrees_and_each_number_opens_its_persons(
         console.settle()
         shown = [[str(row[0]), *(percent(count, row[0]) for count in row[1:])] for row in expected]
         assert numbers(console) == shown
-        # The second day after the first: two of two came back.
+        # Two days after the first: two of two came back.
         console.tab_to(grid(console).get_by_role("button").first)
         console.press("ArrowRight", "ArrowRight", "Enter")
         drawer = page.get_by_role("dialog", name="Persons behind this number")
@@ -110,7 +110,7 @@ def test_every_number_of_the_table_has_as_many_persons_as_it_says(
     expected = once.returned("signed up", "viewed", DAYS, MOST, later=True)
     assert numbers(console) == [[str(count) for count in row] for row in expected]
     sizes = [row[0] for row in expected]
-    # Of all means the last day is left out, which is not over.
+    # All means leave out the last day, which is still in progress.
     means = grid(console).get_by_role("row").nth(1).get_by_role("gridcell").all_inner_texts()[1:]
     for k, mean in enumerate(means, start=1):
         known = [row for row in expected if len(row) > k + 1]

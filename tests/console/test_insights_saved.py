@@ -1,4 +1,4 @@
-"""Saved insights in the console: kept, found, changed by two at once, deleted and restored."""
+"""Saved insights in the console: saved, found, edited concurrently, deleted and restored."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Trends in the console: what is asked, and the numbers, which every view of them shows alike."""
+"""Trends in the console: the question, and its numbers, which are the same in every view."""
 
 import json
 import re
@@ -131,7 +131,9 @@ def test_every_chart_of_a_breakdown_shows_the_same_numbers(
             console.settle()
         *_, last = numbers(console)
         assert last[1:] == ["3", "2", "1"], name
-        page.mouse.move(0, 0)  # the option lay above the chart, whose point it shows then
+        page.mouse.move(
+            0, 0
+        )  # the mouse was on an option above the chart, which would show a point
         expect(chart(console)).to_have_attribute(
             "aria-valuetext", re.compile("pro 3, no value 2, free 1$")
         )

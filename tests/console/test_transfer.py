@@ -1,4 +1,4 @@
-"""The export of a project as a file, and the import of one with a preview."""
+"""Exporting a project as a file, and importing one with a preview."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Web analytics: its numbers, of events that a test has sent, and how rows filter them."""
+"""Web analytics: its numbers for events that the tests have sent, and filtering by rows."""
 
 import csv
 import json
@@ -34,7 +34,7 @@ NOW, BEFORE = range(1, 13), range(31, 43)
 VISITS = some_visits(7, NOW)
 VISITS_BEFORE = some_visits(8, BEFORE)
 PHONE = 390
-ALL_PANELS_PX = 1_700  # of a window in which every panel is in sight
+ALL_PANELS_PX = 1_700  # of a window tall enough to show every panel
 QUERY = "**/query/"
 LAST_POINT_PX = 26  # from the right edge of a chart
 
@@ -63,7 +63,7 @@ def figures(page: Page) -> list[str]:
 
 
 def rows(page: Page, table: str) -> list[tuple[str, int, int]]:
-    """Return name, visitors and views of each row."""
+    """Return the name, visitors and views of each row."""
     found = []
     for row in page.get_by_role("table", name=table, exact=True).locator("tbody tr").all():
         name, *numbers = [cell.inner_text().strip() for cell in row.locator("th, td").all()]
@@ -77,7 +77,7 @@ def row(page: Page, table: str, name: str) -> Locator:
 
 
 def expect_numbers(console: Console, numbers: Numbers) -> None:
-    """Expect the figures, and a table by a value of events, of sessions and of persons."""
+    """Expect the figures, and one table each by an event, session and person value."""
     console.settle()
     page = console.page
     assert figures(page) == numbers.figures()

@@ -1,6 +1,6 @@
-"""The questions that a product manager asks each week, from Home, by pointer and by keys alone.
+"""The weekly questions of a product manager, from Home, with the mouse and with only the keyboard.
 
-Where people drop out of a purchase, and who, is among the tests of funnels.
+The tests of funnels cover where people drop out of a purchase, and who they are.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.console.screen import Console
 
 pytestmark = pytest.mark.long("drives Chromium")
 
-# Days ago → by source, how many signed up. The first two are of the month before.
+# Days ago → sign-ups by source. The first two are from the previous month.
 SIGN_UPS = {45: {"news": 2}, 40: {"news": 1, "ads": 1}, 10: {"ads": 3}, 3: {"news": 1, "ads": 1}}
 USERS = CapturedDays(
     {
@@ -44,7 +44,7 @@ def device(request: pytest.FixtureRequest, console: Console) -> InputDevice:
 
 @contextmanager
 def new_insight(device: InputDevice, project: Project, kind: str) -> Iterator[None]:
-    """Open a new insight from Home, and go on with this device alone."""
+    """Open a new insight from Home, using only this input device."""
     console = device.console
     console.open(project.at())
     with console.clicks_at_most(12) if isinstance(device, Pointer) else console.keyboard_only():
@@ -62,7 +62,7 @@ def choose(device: InputDevice, field: Locator, option: str) -> None:
 
 
 def choose_next(device: InputDevice, field: str, text: str, option: str = "") -> None:
-    """Choose in a field that gets the focus by itself."""
+    """Choose in a field that receives focus automatically."""
     page = device.console.page
     expect(page.get_by_role("combobox", name=field, exact=True)).to_be_focused()
     page.keyboard.type(text)

@@ -1,4 +1,4 @@
-"""Made-up visits of a site, and the numbers of web analytics in plain Python."""
+"""Made-up visits to a site, and the numbers of web analytics computed in plain Python."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ class Visit:
     """A session.
 
     Attributes:
-        place: Codes of the country and region, names of the region and city.
+        place: Country code, region code, region name and city name.
         signed_up: When the visitor signed up.
     """
 
@@ -82,7 +82,7 @@ def event(name: str, person: str, at: datetime, properties: Json) -> Json:
 
 
 def some_visits(seed: int, days: Sequence[int]) -> list[Visit]:
-    """Return visits at noon, so many days ago, that are the same each time."""
+    """Return visits at noon, this many days ago; always the same ones."""
     chance = random.Random(seed)
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
     return [
@@ -115,7 +115,7 @@ def everything(_: Visit, __: View) -> bool:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of some visits, of which only those views count that are kept."""
+    """The numbers of some visits, counting only views that pass a filter."""
 
     visits: Sequence[Visit]
     keeps: Keeps = everything
@@ -138,7 +138,7 @@ class Numbers:
         return [numbers[0], str(views), numbers[1], duration(seconds), share(bounced)]
 
     def table(self, name: Callable[[Visit, View], str | None]) -> list[tuple[str, int, int]]:
-        """Return rows with visitors and views by a value, in the order of the API."""
+        """Return rows with visitors and views by a value, in the API's order."""
         people: dict[str, set[str]] = {}
         views: dict[str, int] = {}
         for visit, kept in self.kept():
@@ -170,5 +170,5 @@ def duration(seconds: float) -> str:
 
 
 def change(now: float, before: float) -> int:
-    """Return by how many whole percent a number differs from the one before."""
+    """Return the change from the previous number in whole percent."""
     return round(100 * (now - before) / before)

@@ -1,4 +1,4 @@
-"""An embedded engine without work hardly wakes up, and begins work that comes at once."""
+"""An idle embedded engine hardly wakes up, and starts new work at once."""
 
 import subprocess
 import sys

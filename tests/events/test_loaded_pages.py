@@ -1,4 +1,4 @@
-"""The pages that loading the engine has read are given back."""
+"""The pages read while loading the engine are released."""
 
 import subprocess
 import sys

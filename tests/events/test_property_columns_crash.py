@@ -1,4 +1,4 @@
-"""A process that is killed while it fills the column of a property leaves a store that goes on."""
+"""A store stays usable if a process is killed while it fills a property's column."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Lists of persons in the order of a property, which the event store sorts."""
+"""Lists of persons sorted by a property, which the event store does."""
 
 import json
 from typing import Any, cast
@@ -34,7 +34,7 @@ WITHOUT = ["lou", "ida", "hal"]
 
 
 async def people(tenant: Tenant) -> None:
-    """Create persons, each a minute after the former; the last one has no plan at all."""
+    """Create persons a minute apart; the last one has no plan at all."""
     for name, plan in PLANS.items():
         await tenant.capture(event(name, **{"$set": {"plan": plan, "name": name}}))
         tenant.server.clock.move(minutes=1)

@@ -46,7 +46,7 @@ class SlowProjects(ProjectStore):
 def projects_of(
     workspace: Workspace, store: ProjectStore | None = None, bus: ChangeBus | None = None
 ) -> Projects:
-    """Return a cache that waits for a busy machine."""
+    """Return a cache whose timeouts suit a busy machine."""
     store = store or ProjectStore(workspace.records)
     return Projects(store, workspace.clock.seconds, bus=bus, store_wait_s=SOON_S)
 

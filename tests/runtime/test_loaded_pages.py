@@ -1,4 +1,4 @@
-"""The pages of files that a process has read are given back, and nothing that it has written."""
+"""Pages of files that a process has read are released, but nothing that it has written."""
 
 import subprocess
 import sys

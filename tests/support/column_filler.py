@@ -1,4 +1,4 @@
-"""A process that adds events to an embedded store, fills a column of them, or counts what it holds.
+"""A process that adds events to an embedded store, fills a column, or counts the store's contents.
 
 Run it as `python -m tests.support.column_filler add|fill|count URL`.
 """

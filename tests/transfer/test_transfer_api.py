@@ -1,4 +1,4 @@
-"""The export and the import of a project by request, as the console does them."""
+"""Exporting and importing a project through the API, as the console does."""
 
 from collections.abc import AsyncIterator
 from io import BytesIO
@@ -51,7 +51,7 @@ def counts(report: Json) -> dict[str, dict[str, int]]:
     return {one.pop("kind"): {k: n for k, n in one.items() if n} for one in report["counts"]}
 
 
-# It takes seconds: each export and import starts a process.
+# Slow, because each export and import starts a process.
 @pytest.mark.every_engine
 async def test_a_project_is_moved_into_another_one(tenant: Tenant, other: Tenant) -> None:
     await make_rich(tenant)

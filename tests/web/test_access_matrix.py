@@ -25,7 +25,7 @@ from tests.support.management import add_key, add_member
 _elsewhere = count(1)
 
 READS = frozenset({"GET"})
-# Objects that concern only the caller, and whole projects, need a key without scopes, or a session.
+# The caller's own objects, and whole projects, need a key without scopes, or a session.
 UNRESTRICTED = (
     "/api/personal_api_keys/",
     "/api/sessions/",

@@ -14,7 +14,7 @@ from fanion.db.schema.tables import metadata
 from tests.support.application import Json, Tenant
 from tests.support.published_paths import fill_path
 
-# A download of everything is recorded in the activity.
+# Downloading everything is recorded in the activity log.
 _RECORDED = "/export/"
 # When a credential was last used, and computed answers.
 _NOTED, _CACHE = {"last_used_at"}, {"insight_results", "dashboard_refreshes"}

@@ -1,4 +1,4 @@
-"""Plans decide as each flag does by itself, and what they keep has a limit."""
+"""Plans decide like each flag on its own, and their caches have a limit."""
 
 from bisect import bisect_right
 from collections.abc import Iterator

@@ -193,7 +193,7 @@ def test_every_form_of_answer_has_the_bytes_of_flags_evaluated_one_by_one(
     former = built(before + rows[len(before) :])
     flags, alone = built(rows, former), built(rows)
 
-    # A plan is made when the same tests come again, and its decisions are found again after that.
+    # The second request with the same tests makes a plan; later ones find its cached decisions.
     for subject in subjects * 4:
         evaluation = evaluate(flags.flag_set, subject, NOW)
         expected = flag_by_flag(alone, subject, with_inactive=False)

@@ -1,4 +1,4 @@
-"""Links to dashboards: what they show, what they never show, and how they end."""
+"""Shared dashboards: what a link shows, what it never shows, and how it is revoked."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A trend is counted in less memory where there is too little for the faster way."""
+"""A trend falls back to a slower statement if memory is short."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
