@@ -29,9 +29,11 @@ from fanion.config import (
     is_of_this_machine,
     read_valid_settings,
 )
+from fanion.events.storage.store import cost_of_text
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
+    events_folder,
     find_holder,
     find_readable_by_others,
     require_data_dir,
@@ -72,7 +74,8 @@ DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock that is earlier than this version's release is wrong, and every event would get a wrong
 # time.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
-_LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
+_ENGINE = "chdb-core"
+_LIBRARIES = (_ENGINE, "httptools", "litestar", "sqlalchemy")
 
 
 async def examine_installation(
@@ -94,7 +97,7 @@ async def examine_installation(
         *(Finding("settings", False, text) for text in problems.values()),
         _settings_finding(settings),
         _addresses_finding(settings, server),
-        _versions_finding(),
+        _versions_finding(settings),
         server_finding,
         _disk_finding(settings),
         _permissions_finding(settings),
@@ -184,17 +187,20 @@ def _advice_on_mails(settings: Settings) -> str:
     return ""
 
 
-def _versions_finding() -> Finding:
+def _versions_finding(settings: Settings) -> Finding:
     python = ".".join(map(str, sys.version_info[:3]))
-    libraries = ", ".join(f"{name} {_library_version(name)}" for name in _LIBRARIES)
-    return Finding("versions", True, f"Fanion {__version__}, Python {python}, {libraries}")
+    versions = {name: _library_version(name) for name in _LIBRARIES}
+    libraries = ", ".join(f"{name} {found or 'not installed'}" for name, found in versions.items())
+    engine = versions[_ENGINE]
+    advice = cost_of_text(engine) if engine and events_folder(settings) is not None else ""
+    return Finding("versions", True, f"Fanion {__version__}, Python {python}, {libraries}", advice)
 
 
 def _library_version(library: str) -> str:
     try:
         return version(library)
-    except PackageNotFoundError:  # the embedded engine is an extra
-        return "not installed"
+    except PackageNotFoundError:  # a small installation has no embedded engine
+        return ""
 
 
 def _disk_finding(settings: Settings) -> Finding:

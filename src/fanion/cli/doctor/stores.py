@@ -44,6 +44,7 @@ from fanion.events.ownership_store import (
     read_installation,
 )
 from fanion.events.storage.inspection import Inspected, inspect_event_store
+from fanion.events.storage.store import cost_of_text
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FolderHolder, events_folder, records_file
 from fanion.web.probes import State
@@ -256,7 +257,9 @@ async def _check_events(
     # Read the ledger first: events are stored before they are counted.
     counted = None if installation is None else await _read_own_ledger(settings, now)
     inspected, found_s = await _inspect_events(settings, installation, now)
-    findings = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}")]
+    # Of the embedded engine the finding about versions tells, whether or not a server uses it.
+    advice = "" if folder is not None else cost_of_text(inspected.version)
+    findings = [Finding(what, True, f"answers, {_belongs_to(inspected, installation)}", advice)]
     if counted is not None and inspected.is_marked:
         findings.append(_compare_counts(counted, inspected))
     if inspected.session_rows:

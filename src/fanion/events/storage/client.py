@@ -369,7 +369,7 @@ def _embedded(parts: SplitResult) -> Engine:
         raise ValueError("chdb:// needs an absolute folder, as in chdb:///var/lib/fanion/events")
     if find_spec("chdb") is None:
         raise EventStoreUnavailable(
-            "the embedded engine is not installed; install fanion[embedded], or name a "
+            "the embedded engine is not installed; `pip install fanion` installs it, or name a "
             "ClickHouse server in FANION_EVENTS_URL"
         )
     folder = Path(unquote(parts.path))
