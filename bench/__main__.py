@@ -10,6 +10,7 @@ from bench import (
     cohort_service,
     cohorts,
     console,
+    console_insights,
     decide,
     evaluation,
     event_list,
@@ -43,12 +44,12 @@ CASES = {
     "blast-radius": blast_radius.run,
     "flag-change": flag_change.run,
     "console": console.run,
+    "console-insights": console_insights.run,
     "cohort-upload": cohort_service.upload,
     "insights": insights.run,
 }
-# A part of another case runs with that case. The questions of `insights` would first make 20 M
-# events.
-ALL = [name for name in CASES if name not in ("cohort-upload", "insights")]
+# A part of another case runs with that case. Cases with questions would first make 20 M events.
+ALL = [name for name in CASES if name not in ("cohort-upload", "insights", "console-insights")]
 
 
 def main() -> None:

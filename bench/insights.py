@@ -35,6 +35,7 @@ from bench.report import Row
 from tests.support.server import RealServer
 
 SIZES = tuple(map(int, os.environ.get("BENCH_INSIGHTS_EVENTS", "20000000").split(",")))
+STORED = os.environ.get("BENCH_INSIGHTS_FOLDER")
 ANSWERS = 20
 MEMORY_MB_MAX = 1024.0
 COLD_S, KEPT_S = 5.0, 0.3
@@ -59,12 +60,11 @@ class Measured:
 
 
 def run() -> Iterator[Row]:
-    stored = os.environ.get("BENCH_INSIGHTS_FOLDER")
     sizes = []
     for events in SIZES:
         with TemporaryDirectory() as folder:
             measured = Measured(events)
-            yield from _of_size(Path(stored or folder) / str(events), measured)
+            yield from _of_size(Path(STORED or folder) / str(events), measured)
             sizes.append(measured)
     yield from _growth(sizes)
 
@@ -73,7 +73,7 @@ def _of_size(folder: Path, measured: Measured) -> Iterator[Row]:
     with TemporaryDirectory() as data:
         server = servers.whole(Path(data) / "data")
         keys = server.setup()
-        _make(folder, measured.events, keys.project_id)
+        make_events(folder, measured.events, keys.project_id)
         shutil.copytree(folder / "events", server.data / "events", symlinks=True)
         floor = Floor(folder / "parquet")
         server.start()
@@ -90,7 +90,7 @@ def _of_size(folder: Path, measured: Measured) -> Iterator[Row]:
             floor.close()
 
 
-def _make(folder: Path, events: int, project: int) -> None:
+def make_events(folder: Path, events: int, project: int) -> None:
     """Make the events in another process, because only one process can open an event store."""
     arguments = [str(folder), str(events), str(project)]
     subprocess.run([sys.executable, "-m", "bench.insights_events", *arguments], check=True)
@@ -119,10 +119,10 @@ def _asked(
     seconds = sorted(_seconds(client, question.asks) for _ in range(ANSWERS))
     asked_s = used_s([server.pid]) - before_s - measured.idle_cores * sum(seconds)
     middle = measured.seconds[question.name] = median(seconds)
-    p95 = seconds[_p95(len(seconds))]
+    most = seconds[p95(len(seconds))]
     beside, rows = _beside_floor(name, middle, asked_s / ANSWERS, question, floor)
-    shown = f"p95 {p95:.3f} s, median {middle:.3f} s{beside}"
-    yield Row(name, shown, f"{question.target_s:g} s", question.target_s / p95, 1.0)
+    shown = f"p95 {most:.3f} s, median {middle:.3f} s{beside}"
+    yield Row(name, shown, f"{question.target_s:g} s", question.target_s / most, 1.0)
     yield from rows
     # The memory above that of an idle server, including caches and what was not given back.
     used = _memory_mb(server, client, question.asks) - measured.idle_mb
@@ -130,7 +130,7 @@ def _asked(
     yield Row(f"{name}: memory", f"{used:.0f} MB", f"{MEMORY_MB_MAX:g} MB", ratio, 1.0)
 
 
-def _p95(number: int) -> int:
+def p95(number: int) -> int:
     """Return the index of the nearest rank."""
     return -(-number * 95 // 100) - 1
 
