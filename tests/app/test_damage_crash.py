@@ -1,5 +1,6 @@
 """Damage and loss on disk: start and doctor each report it in one line, without a traceback."""
 
+import random
 import shutil
 import socket
 import sqlite3
@@ -11,11 +12,12 @@ import pytest
 
 from fanion.db.file_check import find_damage_at_start
 from tests.support.awaited import until
-from tests.support.server import RealServer
+from tests.support.server import RealServer, this_process
 
 pytestmark = pytest.mark.long("starts real servers and kills them")
 
 PAGE_BYTES = 4096
+NOISE_BYTES = 40 * 1024
 
 
 @pytest.fixture
@@ -86,6 +88,21 @@ def test_a_damaged_page_of_the_records_is_found_in_one_line(server: RealServer, 
     assert line.endswith(
         ". Restore the file from a backup, with the files beside it that begin with its name."
     )
+    assert list(report) == ["records store"]
+    assert report["records store"].startswith(f"{path} is damaged: ")
+    assert advice_of(examined, "records store").startswith("Restore the file from a backup")
+
+
+def test_noise_in_the_middle_of_the_records_is_found_in_one_line(server: RealServer) -> None:
+    run_once(server)
+    path = server.data.resolve() / "records.db"
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(random.Random(1).randbytes(NOISE_BYTES))
+
+    examined = server.run("doctor")
+
+    report = findings(examined)
     assert list(report) == ["records store"]
     assert report["records store"].startswith(f"{path} is damaged: ")
     assert advice_of(examined, "records store").startswith("Restore the file from a backup")
@@ -170,7 +187,8 @@ def test_a_taken_port_is_found_by_the_doctor(server: RealServer) -> None:
         examined = server.run("doctor")
 
     assert findings(examined) == {
-        "addresses": f"cannot listen on 127.0.0.1:{server.port}: Address already in use"
+        "addresses": f"cannot listen on 127.0.0.1:{server.port}: Address already in use by "
+        f"{this_process()}"
     }
     assert advice_of(examined, "addresses") == (
         "Stop the process that uses it, or choose another address with FANION_HOST and FANION_PORT."

@@ -38,7 +38,7 @@ from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.management import password_matches
 from tests.support.preloaded import is_readable, run_fanion
-from tests.support.server import RealServer, free_port
+from tests.support.server import RealServer, free_port, this_process
 
 pytestmark = pytest.mark.long("starts a command for each test")
 
@@ -318,8 +318,8 @@ def test_a_port_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
 
     refused(
         done,
-        f"cannot listen on 127.0.0.1:{port}: Address already in use. Stop the process that uses "
-        "it, or choose another address with FANION_HOST and FANION_PORT.",
+        f"cannot listen on 127.0.0.1:{port}: Address already in use by {this_process()}. Stop the "
+        "process that uses it, or choose another address with FANION_HOST and FANION_PORT.",
     )
 
 

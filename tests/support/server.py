@@ -35,6 +35,11 @@ def free_port() -> int:
         return port
 
 
+def this_process() -> str:
+    """Return how the server names the process of the tests, in which a test takes a port."""
+    return f"process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()})"
+
+
 @dataclass(frozen=True)
 class Keys:
     project_id: int

@@ -10,7 +10,7 @@ import pytest
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, free_port
+from tests.support.server import Keys, free_port, this_process
 
 pytestmark = pytest.mark.long("starts real servers")
 
@@ -111,7 +111,7 @@ def test_a_taken_port_is_reported_before_anything_is_opened(tmp_path: Path) -> N
 
     assert done.returncode == 2
     assert done.stderr == (
-        f"fanion: cannot listen on {address}: Address already in use. Stop the process that uses "
-        "it, or choose another address with FANION_MANAGEMENT_LISTEN.\n"
+        f"fanion: cannot listen on {address}: Address already in use by {this_process()}. Stop the "
+        "process that uses it, or choose another address with FANION_MANAGEMENT_LISTEN.\n"
     )
     assert not server.data.exists()

@@ -1,6 +1,7 @@
 """The HTTP server of this process: listens, limits connections, checks timeouts and drains."""
 
 import asyncio
+import errno
 import resource
 import socket
 from collections import Counter
@@ -13,6 +14,7 @@ from fanion.server.flow_control import SharedBudget
 from fanion.server.forwarded import TrustedProxies, network_of, read_address
 from fanion.server.head import RequestHead
 from fanion.server.parser import HeadCache
+from fanion.server.port_user import find_port_user
 from fanion.server.request import FastPath, Request
 from fanion.server.response import DateLine, Response
 
@@ -83,7 +85,17 @@ DRAIN_S_MAX = 5.0  # for the requests in progress when the server ends
 
 
 class PortTaken(Exception):
-    """An address that the server cannot listen on; the text has it, the reason, and what to do."""
+    """An address that the server cannot listen on.
+
+    Attributes:
+        problem: Has the address, the reason, and who listens there if that can be found.
+        advice: Says what to do.
+    """
+
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(f"{problem}. {advice}")
+        self.problem = problem
+        self.advice = advice
 
 
 def check_port(host: str, port: int, chosen_by: str) -> None:
@@ -101,9 +113,11 @@ def check_port(host: str, port: int, chosen_by: str) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
+            user = find_port_user(port) if error.errno == errno.EADDRINUSE else ""
+            by_whom = f" by {user}" if user else ""
             raise PortTaken(
-                f"cannot listen on {host}:{port}: {error.strerror}. Stop the process that uses it, "
-                f"or choose another address with {chosen_by}."
+                f"cannot listen on {host}:{port}: {error.strerror}{by_whom}",
+                f"Stop the process that uses it, or choose another address with {chosen_by}.",
             ) from None
 
 

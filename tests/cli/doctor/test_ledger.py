@@ -112,3 +112,10 @@ def test_what_is_missing_is_named_by_project() -> None:
         datetime(2026, 3, 31, 12, 29, tzinfo=UTC),
     )
     assert missing_events(counted, {1: 9, 2: 11, 3: 0}) == {1: 1, 4: 10}
+
+
+def test_events_that_clients_repeated_hours_later_are_not_missed() -> None:
+    now = datetime(2026, 3, 31, 12, 34, 56, tzinfo=UTC)
+    counted = Counted(*counted_time(now), {1: 20_000, 2: 20_000, 3: 100}, deleted=())
+
+    assert missing_events(counted, {1: 19_980, 2: 19_979, 3: 99}) == {2: 21, 3: 1}

@@ -161,8 +161,7 @@ def _addresses_finding(settings: Settings, server: RunningServer) -> Finding:
         try:
             check_ports(settings)
         except PortTaken as error:
-            problem, _, advice = str(error).partition(". ")
-            return Finding("addresses", False, problem, advice)
+            return Finding("addresses", False, error.problem, error.advice)
     if settings.management_url:
         listens += f"; people reach management at {settings.mail_url}"
     if settings.public_url:

@@ -15,6 +15,8 @@ from fanion.ingest.ledger.store import HOURS_KEPT, Ledger
 # Requests accepted later than this may not be ingested everywhere yet.
 SETTLED = timedelta(minutes=5)
 PROJECTS_LISTED_MAX = 10
+# A client that repeats an event hours later has it counted again, while the event store keeps one.
+REPEATED_SHARE_MAX = 0.001
 ADVICE = (
     "A part of the event store is lost: restore it from a backup. Of events that were given up "
     f"the doctor says so for {HOURS_KEPT.days} days."
@@ -67,7 +69,9 @@ async def read_ledger(records: Records, now: datetime) -> Counted:
 
 
 def missing_events(counted: Counted, accepted: Mapping[int, int]) -> Mapping[int, int]:
-    """Return how many events are missing by project, without projects whose persons were deleted.
+    """Return how many events are missing by project.
+
+    Projects whose persons were deleted are left out, and numbers that repeated events explain.
 
     Args:
         accepted: The `accepted` of `Inspected`: rows of the event store by project.
@@ -77,7 +81,11 @@ def missing_events(counted: Counted, accepted: Mapping[int, int]) -> Mapping[int
         for project_id, stored in sorted(counted.stored.items())
         if project_id not in counted.deleted
     }
-    return {project_id: number for project_id, number in missing.items() if number > 0}
+    return {
+        project_id: number
+        for project_id, number in missing.items()
+        if number > counted.stored[project_id] * REPEATED_SHARE_MAX
+    }
 
 
 def missing_text(counted: Counted, missing: Mapping[int, int]) -> str:

@@ -30,7 +30,7 @@ from fanion.cli.doctor.validation import (
 )
 from fanion.config import PREFIX, Role, Settings
 from fanion.db.engine import Records, RecordsRefused, RecordsUnavailable, open_records
-from fanion.db.file_check import ADVICE, damage_text, find_damage
+from fanion.db.file_check import ADVICE, FileReport, damage_text, examine_file
 from fanion.db.migrate import pending_migrations, schema_is_current
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
@@ -89,9 +89,11 @@ async def examine_stores(
             checked.
     """
     are_records_named = "database_url" not in problems
-    damaged = await _damaged_records(settings) if are_records_named else []
+    path = records_file(settings) if are_records_named else None
+    file = None if path is None else await asyncio.to_thread(examine_file, path)
+    damaged = [] if path is None or file is None else _damage_findings("records store", path, file)
     checks: dict[str, _Check] = {
-        "records store": _check_records,
+        "records store": partial(_check_records, "" if file is None else f"; {file.checked}"),
         "flags": partial(_check_definitions, "flags", find_invalid_flags),
         "cohorts": partial(_check_definitions, "cohorts", find_invalid_cohorts),
         # Dashboards are checked with them.
@@ -112,20 +114,16 @@ async def examine_stores(
     return findings
 
 
-async def _damaged_records(settings: Settings) -> list[Finding]:
-    """Return a finding if the file of the embedded records store is damaged anywhere."""
-    path = records_file(settings)
-    return [] if path is None else await _damage_findings("records store", path)
-
-
-async def _damage_findings(what: str, path: Path) -> list[Finding]:
-    damage = await asyncio.to_thread(find_damage, path)
+def _damage_findings(what: str, path: Path, file: FileReport) -> list[Finding]:
+    """Return a finding if the file of an embedded store is damaged anywhere."""
+    damage = file.damage
     return [Finding(what, False, damage_text(path, damage), ADVICE)] if damage else []
 
 
 async def _check_accept_log_alone(settings: Settings) -> Sequence[Finding]:
     """Check the accept log for damage only, because the records cannot say whose it is."""
-    return await _damage_findings("accept log", settings.accept_log_path)
+    path = settings.accept_log_path
+    return _damage_findings("accept log", path, await asyncio.to_thread(examine_file, path))
 
 
 async def _not_checked(what: str, setting: str, _: Settings) -> Sequence[Finding]:
@@ -145,7 +143,12 @@ async def _run_check(what: str, check: _Check, settings: Settings) -> Sequence[F
         return [Finding(what, False, str(error), advice)]
 
 
-async def _check_records(settings: Settings) -> Sequence[Finding]:
+async def _check_records(checked: str, settings: Settings) -> Sequence[Finding]:
+    """Check the schema.
+
+    Args:
+        checked: What was checked of the store's file, to be added to the finding.
+    """
     what = "records store"
     if _is_missing(records_file(settings)):
         advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
@@ -154,7 +157,7 @@ async def _check_records(settings: Settings) -> Sequence[Finding]:
         if pending := await pending_migrations(settings.records_url):
             text = f"migrations are pending: {', '.join(pending)}"
             return [Finding(what, False, text, "Run `fanion migrate`.")]
-        return [Finding(what, True, f"{records.dialect}, schema up to date")]
+        return [Finding(what, True, f"{records.dialect}, schema up to date{checked}")]
 
 
 @asynccontextmanager
@@ -223,12 +226,14 @@ async def _check_accept_log(settings: Settings) -> Sequence[Finding]:
     """Check an accept log that is a file; in PostgreSQL it is a part of the records."""
     if records_file(settings) is None or not settings.accept_log_path.exists():
         return []
-    if damaged := await _damage_findings("accept log", settings.accept_log_path):
-        return damaged
+    path = settings.accept_log_path
+    file = await asyncio.to_thread(examine_file, path)
+    if file.damage:
+        return _damage_findings("accept log", path, file)
     if (installation := await _read_own_installation(settings)) is None:
         return []
-    check_mark(settings.accept_log_path, str(installation.id))
-    return [Finding("accept log", True, "belongs to these records")]
+    check_mark(path, str(installation.id))
+    return [Finding("accept log", True, f"belongs to these records; {file.checked}")]
 
 
 async def _read_own_installation(settings: Settings) -> Installation | None:
