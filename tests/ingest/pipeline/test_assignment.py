@@ -6,9 +6,12 @@ import pytest
 
 from fanion.ingest.pipeline.assignment import (
     Holding,
+    PartitionChanges,
     fair_share,
     holdings_to_keep,
+    partition_changes,
     partitions_to_take,
+    ranges_text,
 )
 
 
@@ -76,3 +79,34 @@ def test_a_worker_gives_up_what_is_above_its_share() -> None:
     assert [holding.partition for holding in holdings_to_keep(held, "a", 1)] == [1, 2, 3, 5]
     assert [holding.partition for holding in holdings_to_keep(held, "a", 2)] == [1, 2, 3]
     assert [holding.partition for holding in holdings_to_keep(held, "a", 6)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("before", "held", "kept", "expected"),
+    [
+        ({}, "aab", [1, 2], PartitionChanges([1, 2], [], [])),
+        ({1: 10, 2: 20}, "aab", [1, 2], PartitionChanges([], [], [])),
+        ({1: 10, 2: 20}, "aab", [1], PartitionChanges([], [2], [])),
+        ({1: 10, 2: 20}, "abb", [1], PartitionChanges([], [], [2])),
+        ({1: 10, 2: 20, 3: 30}, "aba", [1], PartitionChanges([], [3], [2])),
+        ({1: 9, 2: 20}, "aab", [1, 2], PartitionChanges([1], [], [1])),
+    ],
+)
+def test_partitions_are_taken_given_up_or_lost(
+    before: dict[int, int], held: str, kept: list[int], expected: PartitionChanges
+) -> None:
+    own = [holding for holding in holdings(held) if holding.holder == "a"]
+
+    changes = partition_changes(
+        before, own, [holding for holding in own if holding.partition in kept]
+    )
+
+    assert changes == expected
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [([], ""), ([7], "7"), ([1, 2], "1-2"), ([1, 2, 3, 5, 8, 9], "1-3, 5, 8-9")],
+)
+def test_partitions_are_named_by_ranges(partitions: list[int], expected: str) -> None:
+    assert ranges_text(partitions) == expected

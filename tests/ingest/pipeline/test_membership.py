@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import asyncpg
 import pytest
 from sqlalchemy import select, text
+from structlog.testing import capture_logs
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
@@ -110,6 +111,38 @@ async def test_a_worker_that_died_is_followed_by_the_others(records: Records) ->
     await fall_silent(b)
 
     assert await settle(a, c) == [32, 32]
+
+
+async def test_what_a_server_takes_gives_up_and_loses_is_logged(records: Records) -> None:
+    a, b = Worker(records, "a"), Worker(records, "b")
+    with capture_logs() as alone:
+        await settle(a)
+    with capture_logs() as shared:
+        await settle(a, b)
+    await fall_silent(a)
+    await settle(b)
+    with capture_logs() as lost:
+        await a.turn()
+
+    taken = {"event": "log_partitions_taken", "log_level": "info"}
+    assert alone == [{**taken, "partitions": "1-64", "count": 64, "held": 64}]
+    assert shared == [
+        {
+            "event": "log_partitions_given_up",
+            "log_level": "info",
+            "partitions": "33-64",
+            "count": 32,
+            "held": 32,
+        },
+        {**taken, "partitions": "33-64", "count": 32, "held": 32},
+    ]
+    assert lost[0] == {
+        "event": "log_partitions_lost",
+        "log_level": "warning",
+        "partitions": "1-32",
+        "count": 32,
+        "held": 0,
+    }
 
 
 async def test_partitions_that_a_paused_server_has_locked_in_a_statement_are_freed(

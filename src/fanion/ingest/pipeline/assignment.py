@@ -37,6 +37,54 @@ class Assignment:
     epochs: Mapping[int, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionChanges:
+    """The difference between two assignments of a worker, with partitions in order.
+
+    Attributes:
+        taken: Also those that the worker has lost and taken again.
+        given_up: Left to other workers.
+        lost: Taken by other workers, which took this one to be dead.
+    """
+
+    taken: Sequence[int] = ()
+    given_up: Sequence[int] = ()
+    lost: Sequence[int] = ()
+
+
+def partition_changes(
+    before: Mapping[int, int], own: Sequence[Holding], kept: Sequence[Holding]
+) -> PartitionChanges:
+    """Return how an assignment changes.
+
+    Args:
+        before: The epochs of the partitions that the worker has ingested so far.
+        own: What it holds now.
+        kept: What of it the worker ingests from now on.
+    """
+    held = {holding.partition: holding.epoch for holding in own}
+    epochs = {holding.partition: holding.epoch for holding in kept}
+    lost = [partition for partition, epoch in before.items() if held.get(partition) != epoch]
+    return PartitionChanges(
+        taken=sorted(
+            partition for partition in epochs if before.get(partition) != epochs[partition]
+        ),
+        given_up=sorted(before.keys() - epochs.keys() - set(lost)),
+        lost=sorted(lost),
+    )
+
+
+def ranges_text(partitions: Sequence[int]) -> str:
+    """Return numbers in order as text with ranges, such as `1-4, 7`."""
+    ranges: list[list[int]] = []
+    for partition in partitions:
+        if ranges and ranges[-1][1] == partition - 1:
+            ranges[-1][1] = partition
+        else:
+            ranges.append([partition, partition])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+
+
 def fair_share(partitions: int, workers: int) -> int:
     """Return the largest number of partitions that one living worker takes."""
     return -(-partitions // max(1, workers))

@@ -13,8 +13,11 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.ingest.pipeline.assignment import (
     Assignment,
     Holding,
+    PartitionChanges,
     holdings_to_keep,
+    partition_changes,
     partitions_to_take,
+    ranges_text,
 )
 from fanion.ingest.pipeline.membership_store import LOST_S, Group, MembershipStore
 from fanion.ingest.pipeline.position_store import NotLeaseHolder
@@ -116,7 +119,8 @@ class Membership:
         if self._is_followed():
             await self._balance(group)
         elif self._has_lost(group):
-            self._publish(self._own(group))
+            own = self._own(group)
+            self._publish(own, own)
 
     async def _balance(self, group: Group) -> None:
         own = self._own(group)
@@ -127,11 +131,18 @@ class Membership:
             while await self._store.take_partitions():
                 pass
             group = await self._store.read_group()
-        self._publish(holdings_to_keep(group.holdings, self._store.worker, group.workers))
+        kept = holdings_to_keep(group.holdings, self._store.worker, group.workers)
+        self._publish(self._own(group), kept)
 
-    def _publish(self, held: list[Holding]) -> None:
-        epochs = {holding.partition: holding.epoch for holding in held}
+    def _publish(self, own: list[Holding], kept: list[Holding]) -> None:
+        """Make the partitions that this worker keeps the ones to ingest.
+
+        Args:
+            own: All that it holds.
+        """
+        epochs = {holding.partition: holding.epoch for holding in kept}
         if epochs != self.assignment.epochs or not self.assignment.version:
+            _log_changes(partition_changes(self.assignment.epochs, own, kept), len(epochs))
             self.assignment = Assignment(self.assignment.version + 1, epochs)
             self._changed.set()
 
@@ -160,3 +171,22 @@ class Membership:
             await self._store.leave_group()
         except RecordsUnavailable as error:
             structlog.get_logger().warning("log_membership_not_ended", reason=str(error))
+        else:
+            _log_changes(PartitionChanges(given_up=sorted(self.assignment.epochs)), 0)
+
+
+def _log_changes(changes: PartitionChanges, held: int) -> None:
+    """Log which partitions were taken, given up and lost.
+
+    Args:
+        held: How many this server has now.
+    """
+    log = structlog.get_logger()
+    for write, event, partitions in (
+        (log.warning, "log_partitions_lost", changes.lost),
+        (log.info, "log_partitions_given_up", changes.given_up),
+        (log.info, "log_partitions_taken", changes.taken),
+    ):
+        if partitions:
+            count = len(partitions)
+            write(event, partitions=ranges_text(partitions), count=count, held=held)
