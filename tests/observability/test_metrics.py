@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from fanion.db.engine import PoolUse
 from fanion.observability.metrics import Measured, Metrics, sum_metrics, without_ages
 from fanion.server.head import path_of
 
@@ -96,3 +97,36 @@ def test_requests_of_other_processes_count_as_answered() -> None:
 )
 def test_the_path_of_a_first_line(request_line: bytes, path: str) -> None:
     assert path_of(request_line) == path
+
+
+def test_the_runs_of_a_job_are_counted_and_the_last_success_is_the_latest_of_all_processes() -> (
+    None
+):
+    here, other = Metrics(), Metrics()
+    here.job("cohorts").failed(0.5)
+    here.job("cohorts").succeeded(0.25)
+    other.job("cohorts").failed(1)
+    here.elsewhere = lambda: [other.measured()]
+
+    lines = here.render().decode().splitlines()
+
+    assert 'fanion_job_seconds_count{name="cohorts"} 3.0' in lines
+    assert 'fanion_job_seconds_sum{name="cohorts"} 1.75' in lines
+    assert 'fanion_job_failures_total{name="cohorts"} 2.0' in lines
+    [last] = [
+        line for line in lines if line.startswith("fanion_job_last_success_timestamp_seconds{")
+    ]
+    assert float(last.split()[1]) > 1.7e9
+
+
+def test_the_connections_of_a_pool_are_in_use_or_waited_for() -> None:
+    metrics, pool = Metrics(), PoolUse(2)
+    metrics.watch_pools({"records": pool})
+    with pool.counted(), pool.counted(), pool.counted():
+        busy = metrics.render().decode().splitlines()
+    idle = metrics.render().decode().splitlines()
+
+    assert 'fanion_db_connections_in_use{pool="records"} 2.0' in busy
+    assert 'fanion_db_connections_waiting{pool="records"} 1.0' in busy
+    assert 'fanion_db_connections_in_use{pool="records"} 0.0' in idle
+    assert 'fanion_db_connections_max{pool="records"} 2.0' in idle

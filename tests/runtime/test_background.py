@@ -1,6 +1,7 @@
 """Background loops and tasks, on a clock that only moves when a loop waits."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,6 +14,7 @@ from fanion.runtime.background import (
     backoff_s,
     common_moment,
     run_loop,
+    run_observed,
     wait_for_event,
     wait_in_step,
 )
@@ -229,3 +231,26 @@ async def test_a_task_that_fails_is_logged_and_ends_no_other() -> None:
             await asyncio.wait_for(ended.wait(), 60)
 
     assert [line["event"] for line in lines] == ["background_task_failed"]
+
+
+class Runs:
+    """An observer that remembers which runs succeeded."""
+
+    def __init__(self) -> None:
+        self.succeeded_runs: list[bool] = []
+
+    def succeeded(self, seconds: float) -> None:
+        self.succeeded_runs.append(True)
+
+    def failed(self, seconds: float) -> None:
+        self.succeeded_runs.append(False)
+
+
+async def test_each_round_of_a_loop_is_reported_to_its_observer() -> None:
+    rounds, runs = Rounds(None, OSError("away"), ValueError("a defect"), None), Runs()
+    loop = partial(run_loop, rounds.work, INTERVAL_S, "waits", (OSError,), wait=rounds.wait)
+
+    with capture_logs(), pytest.raises(Ended):
+        await run_observed(loop, runs)
+
+    assert runs.succeeded_runs == [True, False, False, True]

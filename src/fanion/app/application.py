@@ -66,6 +66,7 @@ async def measure_nothing() -> None:
 async def measure_lag(public: Services) -> None:
     """Update the metrics of the accept log and the mirror, when metrics are requested."""
     metrics = public.context.metrics
+    metrics.log_bytes_max.set(public.context.settings.accept_log_bytes_max)
     try:
         lanes = await public.backlogs()
         # Read after the log: what has left the log by now is stored, or counted here.

@@ -11,7 +11,8 @@ from typing import Final
 
 from fanion.app.job_leases import JobLeases
 from fanion.config import Role
-from fanion.runtime.background import BackgroundTask
+from fanion.observability.metrics import Metrics
+from fanion.runtime.background import BackgroundTask, run_observed
 
 
 class Runs(Enum):
@@ -71,6 +72,17 @@ LOOPS: Final = (
     Loop("alerts", Role.JOBS, Runs.CLAIMS, "checks alerts"),
 )
 _BY_NAME: Final = {loop.name: loop for loop in LOOPS}
+
+
+def observed_loops(
+    loops: Mapping[str, BackgroundTask], metrics: Metrics
+) -> Mapping[str, BackgroundTask]:
+    """Return the same loops, which report their runs from the moment when they are started."""
+
+    async def run(name: str) -> None:
+        await run_observed(loops[name], metrics.job(name))
+
+    return {name: partial(run, name) for name in loops}
 
 
 def tasks_of_roles(

@@ -15,7 +15,7 @@ from fanion.app.application import (
     records_check,
 )
 from fanion.app.job_leases import JobLeases
-from fanion.app.loops import tasks_of_roles
+from fanion.app.loops import observed_loops, tasks_of_roles
 from fanion.app.services import Services
 from fanion.config import Role
 from fanion.events.event import EventStoreUnavailable
@@ -106,7 +106,8 @@ class Server:
         """The tasks to run while the server serves, beside those of `public`."""
         records = self.public.records
         leases = None if records.dialect == "sqlite" else JobLeases(records)
-        return tasks_of_roles(self.roles, self.loops, leases)
+        loops = observed_loops(self.loops, self.public.context.metrics)
+        return tasks_of_roles(self.roles, loops, leases)
 
     async def close(self) -> None:
         """End the processes that work for this server."""

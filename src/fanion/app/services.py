@@ -269,6 +269,7 @@ def build_flag_services(
         GeoIpUnreadable: The location database cannot be read.
     """
     settings, metrics, now = context.settings, context.metrics, context.now
+    metrics.watch_pools(records.pools)
     bus, proxies, decoding = ChangeBus(), trusted_proxies(settings), Decoding()
     geoip = open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
     offline = open_offline_flags(settings)

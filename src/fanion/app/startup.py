@@ -24,6 +24,7 @@ from fanion.app.application import (
 )
 from fanion.app.clocks import Clock, ahead_s, warn_of_clock
 from fanion.app.first_run import set_up_first_run, start_announcement
+from fanion.app.loops import observed_loops
 from fanion.app.services import (
     AppContext,
     Services,
@@ -104,7 +105,7 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
             stores = await opened.enter_async_context(open_stores(start.context))
         public = build_services(start.context, stores)
         streams = partial(_at_stop, start.stop, public.flags.broadcaster.close)
-        loops = public.flags.loops.values()
+        loops = observed_loops(public.flags.loops, start.context.metrics).values()
         async with background_tasks(*loops, streams, partial(_end_degraded, degraded)):
             try:
                 if start.roles == {Role.WEB}:

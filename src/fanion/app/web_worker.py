@@ -16,6 +16,7 @@ import uvloop
 
 from fanion.accept_log.sqlite import SqliteAppender
 from fanion.app.application import Readiness, build_application
+from fanion.app.loops import observed_loops
 from fanion.app.services import AppContext, build_capture, build_flag_services
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
@@ -202,9 +203,12 @@ class WebWorker:
 
     def _loops(self) -> list[BackgroundTask]:
         feed, failed = self._flags.feed, "metrics_not_reported"
-        loops: dict[str, BackgroundTask] = {
+        own: dict[str, BackgroundTask] = {
             **self._flags.loops,
             "changes": partial(feed.run, FOLLOW_S, self._feed_moved),
+        }
+        loops: dict[str, BackgroundTask] = {
+            **observed_loops(own, self._metrics),
             "reports": partial(
                 run_loop, self._report_metrics, IDLE_REPORT_S, failed, (), wake=self._report
             ),

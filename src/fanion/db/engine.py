@@ -60,6 +60,38 @@ class Number(Protocol):
     def __setitem__(self, index: int, value: int, /) -> None: ...
 
 
+class PoolUse:
+    """The use of a pool of connections.
+
+    Attributes:
+        connections_max: The number of connections that can be in use at a time.
+        callers: The number of callers that have a connection or wait for one.
+    """
+
+    __slots__ = ("callers", "connections_max")
+
+    def __init__(self, connections_max: int) -> None:
+        self.connections_max = connections_max
+        self.callers = 0
+
+    @property
+    def in_use(self) -> int:
+        return min(self.callers, self.connections_max)
+
+    @property
+    def waiting(self) -> int:
+        return max(0, self.callers - self.connections_max)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a caller for the length of the block."""
+        self.callers += 1
+        try:
+            yield
+        finally:
+            self.callers -= 1
+
+
 class Records:
     """The transactions and reads on one store.
 
@@ -68,13 +100,24 @@ class Records:
     """
 
     def __init__(
-        self, reads: AsyncEngine, writes: AsyncEngine, fetch: Fetch, log_path: Path | None = None
+        self,
+        reads: AsyncEngine,
+        writes: AsyncEngine,
+        fetch: Fetch,
+        pools: Mapping[str, PoolUse],
+        log_path: Path | None = None,
     ) -> None:
         """Use these engines.
 
         Args:
+            pools: The use of the pools, by name: `read`, `write` and `select`, or one for all.
             log_path: SQLite's write-ahead log.
         """
+        self.pools = pools
+        shared = pools.get("records")
+        self._reading, self._writing, self._selecting = (
+            shared or pools[name] for name in ("read", "write", "select")
+        )
         self.dialect = writes.dialect.name
         self._log_path = log_path
         self._reads = reads
@@ -132,7 +175,7 @@ class Records:
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[AsyncConnection]:
         """Open a transaction that only reads, with one snapshot for all its statements."""
-        with self._timed():
+        with self._timed(), self._reading.counted():
             async with pooled_connection(self._reads) as connection, connection.begin():
                 yield connection
 
@@ -143,7 +186,7 @@ class Records:
         SQLite has one at a time; the next waits for it, WRITER_WAIT_S at most.
         """
         try:
-            with self._timed():
+            with self._timed(), self._writing.counted():
                 async with pooled_connection(self._writes) as connection, connection.begin():
                     yield connection
         finally:
@@ -154,7 +197,7 @@ class Records:
         self, statement: Executable, parameters: Parameters | None = None
     ) -> Sequence[Row[Any]]:
         """Return all rows of one SELECT. On SQLite this costs a quarter of `read`."""
-        with self._timed():
+        with self._timed(), self._selecting.counted():
             return await self._fetch(statement, parameters)
 
     async def ping(self) -> None:
@@ -292,14 +335,19 @@ def _open_sqlite(url: URL) -> Records:
     pragmas = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
     writes = sqlite_engine(url, "BEGIN IMMEDIATE", 1, WRITER_WAIT_S, *pragmas)
     reads = sqlite_engine(url, "BEGIN", READERS_MAX, CONNECTION_WAIT_S, "query_only = ON")
-    return Records(reads, writes, SqliteFetch(url), Path(f"{url.database}-wal"))
+    pools = {
+        "read": PoolUse(READERS_MAX),
+        "write": PoolUse(1),
+        "select": PoolUse(READERS_MAX),
+    }
+    return Records(reads, writes, SqliteFetch(url), pools, Path(f"{url.database}-wal"))
 
 
 def _open_postgres(url: URL, connections: int) -> Records:
     """Open PostgreSQL, with one pool for reads, writes and single SELECTs."""
     writes = postgres_engine(url, connections)
     reads = writes.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return Records(reads, writes, PostgresFetch(writes))
+    return Records(reads, writes, PostgresFetch(writes), {"records": PoolUse(connections)})
 
 
 # At the start flags wait for the store. Later there is time to wait for a slow one.

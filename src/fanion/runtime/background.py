@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final, Never
+from time import perf_counter
+from typing import Final, Never, Protocol
 
 import structlog
 
@@ -22,6 +24,22 @@ STEPS_S: Final = (1.0, 0.5, 0.2)
 
 BackgroundTask = Callable[[], Awaitable[None]]
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
+
+
+class JobObserver(Protocol):
+    """Is told about each run of a background job."""
+
+    def succeeded(self, seconds: float) -> None: ...
+    def failed(self, seconds: float) -> None: ...
+
+
+_observer: ContextVar[JobObserver | None] = ContextVar("job_observer", default=None)
+
+
+async def run_observed(task: BackgroundTask, observer: JobObserver) -> None:
+    """Run a task, and report each round of its loops to an observer."""
+    _observer.set(observer)
+    await task()
 
 
 def backoff_s(failures: int, first_s: float, max_s: float) -> float:
@@ -120,25 +138,34 @@ async def run_loop(
     backoff = Backoff(FAILURE_BACKOFF_FIRST_S, FAILURE_BACKOFF_MAX_S)
     failures = FailureLog(failure_event) if failures is None else failures
     defects: dict[str, FailureLog] = {}  # only the latest defect, by its text
+    observer = _observer.get() or _Unobserved()
     if initial_delay_s:
         await wait(wake, initial_delay_s)
     while True:
         wake.clear()
-        delay_s = interval_s
+        delay_s, started = interval_s, perf_counter()
         try:
             has_more = await work()
+            observer.succeeded(perf_counter() - started)
             backoff.reset()
             failures.succeeded()
             _end_defects(defects)
             if has_more:
                 continue
         except expected as error:
+            observer.failed(perf_counter() - started)
             failures.failed(str(error))
             delay_s = interval_s if retry_s is None else retry_s
         except Exception as error:
+            observer.failed(perf_counter() - started)
             _log_defect(defects, work, error)
             delay_s = backoff.next_s()
         await wait(wake, delay_s)
+
+
+class _Unobserved:
+    def succeeded(self, seconds: float) -> None: ...
+    def failed(self, seconds: float) -> None: ...
 
 
 async def _run_logged(task: BackgroundTask) -> None:

@@ -80,7 +80,7 @@ class Probes:
     async def ready(self, _: Request) -> Response:
         """Answer 503 while a needed store is unreachable or the accept log full (readiness)."""
         results = await self.check()
-        failing = any(result.state != State.OK and result.is_needed for result in results.values())
+        failing = _is_failing(results)
         checks = {name: checked.state for name, checked in results.items()}
         status = "not ready" if failing else "ready"
         ages = [result.flags_age_s for result in results.values() if result.flags_age_s is not None]
@@ -104,7 +104,12 @@ class Probes:
         return {name: self._known.get(name, opening) for name in self.checks}
 
     async def exposition(self, _: Request) -> Response:
+        results = await self.check()
+        self.metrics.ready.set(not _is_failing(results))
+        for name, result in results.items():
+            self.metrics.store_ready.labels(name).set(result.state == State.OK)
         await self.refresh()
+        await self.metrics.measure_server()
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(200, self.metrics.render(), content_type=kind)
 
@@ -126,3 +131,7 @@ class Probes:
             log.info("store_opening", store=name)
         else:
             log.warning("store_not_ready", store=name, state=checked.state, reason=checked.reason)
+
+
+def _is_failing(results: Mapping[str, CheckResult]) -> bool:
+    return any(result.state != State.OK and result.is_needed for result in results.values())

@@ -118,6 +118,7 @@ def _build_consumers(
     records, flags = public.records, public.flags
     properties = PropertyCache()
     membership = Membership(MembershipStore(records, uuid4().hex))
+    public.context.metrics.log_partitions.set_function(lambda: len(membership.assignment.epochs))
     return tuple(
         Consumer(
             public.log,

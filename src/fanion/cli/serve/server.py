@@ -142,7 +142,9 @@ async def _serve(
     http = _listeners(settings, stop)
     try:
         build = await asyncio.to_thread(read_build)
-        context = AppContext(settings, Metrics(), lines, build=build)
+        metrics = Metrics()
+        metrics.describe_server()
+        context = AppContext(settings, metrics, lines, build=build)
         await run_stages(ServerStart(context, announce, to_terminal, stop, http), answering)
     finally:
         stop.set()
