@@ -18,7 +18,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --dist loadfile --no-loadscope-
 # A folder may have no such tests: pytest calls that a failure, 5.
 OR_NONE = || { [ $$? -eq 5 ] && [ "$(TESTS)" != tests ]; }
 
-.PHONY: run test test-all test-browser test-cluster check console-packages format lock screenshots bench console clean
+.PHONY: run test test-all test-browser test-cluster check console-packages format lock screenshots bench console release clean
 
 # A build of the console that fails says so, and the server runs without it.
 run: .venv/.installed
@@ -76,6 +76,10 @@ screenshots: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	$(BIN)/python -m bench
+
+# Packages, bill of materials, licences and checksums of this commit, into dist/; CONTRIBUTING.md.
+release: .venv/.installed-dev
+	@$(BIN)/python -m release
 
 # Rewrites the lock files from pyproject.toml, which names what they leave out. Those of the
 # JavaScript clients and of the console are rewritten by `npm run lock` in tests/clients/npm and

@@ -49,11 +49,11 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=relative)
 def words() -> frozenset[str]:
     """Return all identifiers that pages may name.
 
-    They are those of the program and its settings, of benchmarks, of test helpers, and of the
-    console with its build and tests.
+    They are those of the program and its settings, of benchmarks, of releases, of test helpers, and
+    of the console with its build and tests.
     """
     tests = ROOT / "tests"
-    folders = (SOURCE, ROOT / "bench", tests / "support", tests / "console")
+    folders = (SOURCE, ROOT / "bench", ROOT / "release", tests / "support", tests / "console")
     files = [
         *(file for folder in folders for file in folder.rglob("*.py")),
         ROOT / "pyproject.toml",

@@ -1,0 +1,61 @@
+"""The image of a release: the same bytes from the same files, for any container engine.
+
+The Dockerfile is one without a base, which would have to be loaded from a registry of images.
+"""
+
+import json
+import os
+import tarfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from release.checks import Refused
+from release.image import build_image, has_builder
+from release.packages import Commit
+
+pytestmark = pytest.mark.long("builds images, for which it needs a tool of its own")
+
+COMMIT = Commit("0" * 40, datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC))
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a Dockerfile, and let buildah keep its files beside it."""
+    if not has_builder():
+        pytest.skip("no buildah found: install the package `buildah`")
+    storage = tmp_path / "storage.conf"
+    storage.write_text(
+        f'[storage]\ndriver = "vfs"\ngraphroot = "{tmp_path}/graph"\nrunroot = "{tmp_path}/run"\n'
+    )
+    monkeypatch.setenv("CONTAINERS_STORAGE_CONF", str(storage))
+    monkeypatch.setenv("BUILDAH_ISOLATION", "chroot")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "file").write_text("content")
+    (source / "Dockerfile").write_text('FROM scratch\nARG ENGINE\nCOPY file /\nCMD ["serve"]\n')
+    return source
+
+
+def test_an_image_is_the_same_bytes_each_time(source: Path, tmp_path: Path) -> None:
+    built = []
+    for number, mtime in enumerate((1_000_000_000, 1_700_000_000)):
+        os.utime(source / "file", (mtime, mtime))
+        (work := tmp_path / str(number)).mkdir()
+        build_image(source, "1.10.0", COMMIT, work, work, "Dockerfile")
+        built.append((work / "fanion-1.10.0-image.tar").read_bytes())
+
+    assert built[0] == built[1]
+    with tarfile.open(tmp_path / "0" / "fanion-1.10.0-image.tar") as archive:
+        index = archive.extractfile("index.json")
+        assert index is not None
+        [manifest] = json.load(index)["manifests"]
+    assert manifest["annotations"]["org.opencontainers.image.ref.name"] == "fanion:1.10.0"
+
+
+def test_a_build_that_fails_is_refused(source: Path, tmp_path: Path) -> None:
+    (source / "Dockerfile").write_text("FROM scratch\nCOPY missing /\n")
+
+    with pytest.raises(Refused, match="buildah build failed"):
+        build_image(source, "1.10.0", COMMIT, tmp_path, tmp_path, "Dockerfile")
