@@ -19,6 +19,7 @@ CONNECT_S = 5.0
 STATEMENT_S = 15.0
 # Appends that arrive during one wait as long again; clients of capture time out after 10 to 15 s.
 APPEND_S = 4.0
+NAME = "fanion accept log"  # of the connections in `pg_stat_activity`
 POLL_S = 0.1  # how late a consumer sees what another process appended
 # Larger groups of bodies are split in a thread: splitting a MB takes 2 ms, too long for the event
 # loop.
@@ -161,14 +162,14 @@ async def open_postgres_log(
     """
     with _store_failures():
         pool = await asyncpg.create_pool(
-            _plain(url),
+            plain_url(url),
             min_size=0,  # with more, the pool logs each attempt while the server is down
             max_size=connections,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             reset=_leave,
             server_settings={
-                "application_name": "fanion accept log",
+                "application_name": NAME,
                 "jit": "off",
                 # PostgreSQL plans with row counts taken while a queue's tables were empty. It would
                 # then read all that waits for each batch, instead of the first rows of an index.
@@ -193,5 +194,5 @@ async def _leave(_: Any) -> None:
     """
 
 
-def _plain(url: str) -> str:
+def plain_url(url: str) -> str:
     return url.replace("+asyncpg", "", 1)

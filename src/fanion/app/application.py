@@ -40,6 +40,10 @@ class Readiness(Enum):
     # Capture and flags are answered. The event store opens in one to two seconds, while the
     # management API is loaded.
     OPENING = "The server is still starting. Please retry.", 1
+    # Capture and flags are answered while a command copies the stores; after a move for good, until
+    # a server on the other stores takes over.
+    PAUSED = "Fanion is paused for maintenance; capture and flags are answered. Please retry.", 10
+    MOVED = "This installation was moved, and its new server answers. Please retry there.", 30
     # Only the paths that web workers share are answered. Only a pipelined request is refused: the
     # next connection goes to the server.
     WEB_WORKER = (

@@ -18,6 +18,7 @@ import structlog
 from fanion.accept_log.port import AcceptLog, Appender, Backlog
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.app.clocks import check_records_clock
+from fanion.app.pauses import require_arrived
 from fanion.cohorts.members.store import memberships
 from fanion.config import Settings
 from fanion.console.build import NOT_BUILT, Build
@@ -172,7 +173,8 @@ async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
     Raises:
         RecordsUnavailable: The records store does not answer.
         OSError: The accept log cannot be opened.
-        StartRefused: A clock is wrong, or a store belongs to another installation.
+        StartRefused: A clock is wrong, or a store belongs to another installation, or is still
+            being filled by a move.
     """
     settings = context.settings
     records = await open_records(settings.records_url)
@@ -183,6 +185,7 @@ async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
             structlog.get_logger().warning(
                 "schema_newer", store="records", schema=schema, known=NEWEST
             )
+        await require_arrived(records)
         log = await open_log(settings, records)
         try:
             yield Stores(records, log)

@@ -25,6 +25,7 @@ from fanion.app.application import (
 from fanion.app.clocks import Clock, ahead_s, warn_of_clock
 from fanion.app.first_run import set_up_first_run, start_announcement
 from fanion.app.loops import observed_loops
+from fanion.app.pauses import Pauses
 from fanion.app.services import (
     AppContext,
     Services,
@@ -37,6 +38,7 @@ from fanion.app.services import (
 )
 from fanion.config import Role, Settings
 from fanion.db.engine import Records, RecordsUnavailable, unopened_records, wait_for_records
+from fanion.db.maintenance import Maintenance, State
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.background import BackgroundTask, Backoff, background_tasks
 from fanion.runtime.failure_log import FailureLog
@@ -61,6 +63,8 @@ WITHOUT_EVENTS = (
     "The event store does not answer yet. Capture and flags are served; "
     "events can be read, and are ingested, as soon as it does."
 )
+# How long a command that pauses this server waits for the end of a batch at least.
+PAUSED_BATCH_S = 40.0
 # By then the degraded application has answered the requests that it began.
 DEGRADED_LINGER_S = 5.0
 
@@ -323,22 +327,88 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
     first_start, settings = None, public.context.settings
     if Role.API in start.roles:
         first_start = await set_up_first_run(public.records, public.flags.projects, settings)
-    async with (
-        background_tasks(*_background_tasks(start, server)),
-        _ingest_until_end(start, server),
-    ):
-        try:
+    try:
+        async with _working_unless_paused(start, server, application):
+            try:
+                start.announce(
+                    start_announcement(settings, first_start, to_terminal=start.to_terminal)
+                )
+                if not events.opened.is_set() and Role.WEB in start.roles:
+                    start.announce(WITHOUT_EVENTS)
+                await asyncio.to_thread(release_loaded_pages)
+                if Role.WEB in start.roles:
+                    await _with_web_workers(start, public)
+                else:
+                    await start.http.wait_closed()
+            finally:
+                start.stop.set()
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def _working_unless_paused(
+    start: ServerStart, server: "Server", application: Application
+) -> AsyncGenerator[None]:
+    """Serve everything, ingest and run the loops, except while a command pauses this server.
+
+    A paused server answers capture and flags, and changes nothing but the accept log.
+    """
+    answering = asyncio.Event()
+    working = asyncio.create_task(_work_between_pauses(start, server, application, answering))
+
+    def end(_: "asyncio.Task[None]") -> None:
+        start.stop.set()
+        answering.set()
+
+    working.add_done_callback(end)
+    try:
+        await answering.wait()
+        yield
+    finally:
+        await working
+
+
+async def _work_between_pauses(
+    start: ServerStart, server: "Server", application: Application, answering: asyncio.Event
+) -> None:
+    """Work until the server stops.
+
+    Args:
+        answering: Set once requests are answered.
+    """
+    pauses = Pauses(server.public.records, start.context.now)
+    while not start.stop.is_set():
+        pause = await pauses.current()
+        if pause is not None:
+            structlog.get_logger().warning("paused", command=pause.name, state=pause.state)
+            await start.http.answer_with(_paused_application(server, pause))
+            answering.set()
+            await pauses.changed(start.stop)
+            if pauses.last is None:
+                structlog.get_logger().info("pause_ended", command=pause.name)
+            continue
+        async with (
+            background_tasks(*_background_tasks(start, server)),
+            _ingest_until_end(start, server),
+        ):
             await start.http.answer_with(application)
-            start.announce(start_announcement(settings, first_start, to_terminal=start.to_terminal))
-            if not events.opened.is_set() and Role.WEB in start.roles:
-                start.announce(WITHOUT_EVENTS)
-            await asyncio.to_thread(release_loaded_pages)
-            if Role.WEB in start.roles:
-                await _with_web_workers(start, public)
-            else:
-                await start.http.wait_closed()
-        finally:
-            start.stop.set()
+            answering.set()
+            await pauses.changed(start.stop)
+            if not start.stop.is_set():  # what follows are the ends of batches
+                await start.http.answer_with(_paused_application(server, pauses.last))
+
+
+def _paused_application(server: "Server", pause: Maintenance | None) -> Application:
+    public, is_moved = server.public, pause is not None and pause.state is State.MOVED
+    return build_application(
+        public.context,
+        public.flags,
+        public.capture,
+        Readiness.MOVED if is_moved else Readiness.PAUSED,
+        {"records": records_check(public), "accept_log": log_check(public)},
+        partial(measure_lag, public),
+    )
 
 
 def _background_tasks(start: ServerStart, server: "Server") -> list[BackgroundTask]:
@@ -353,25 +423,27 @@ async def _ingest_until_end(start: ServerStart, server: "Server") -> AsyncGenera
 
     Until then another server ingests, if that one has the event store.
     """
+    if Role.INGEST not in start.roles:
+        yield
+        return
 
     async def ingest() -> None:
         await server.events.opened.wait()
         await server.ingestion.run()
 
-    if Role.INGEST not in start.roles:
-        try:
-            yield
-        finally:
-            await server.close()
-        return
+    for consumer in server.ingestion.consumers:
+        consumer.allow()
     ingesting = asyncio.create_task(ingest())
-    ingesting.add_done_callback(lambda _: start.stop.set())
+    ingesting.add_done_callback(lambda _: start.stop.set() if not is_ending else None)
+    is_ending = False
     try:
         yield
     finally:
+        is_ending = True
         if not server.events.opened.is_set():
             ingesting.cancel()
-        await _finish_ingestion(server, ingesting, start.context.settings.shutdown_s)
+        limit_s = start.context.settings.shutdown_s if start.stop.is_set() else PAUSED_BATCH_S
+        await _finish_ingestion(server, ingesting, limit_s)
 
 
 async def _at_stop(stop: asyncio.Event, close: Callable[[], None]) -> None:
@@ -398,4 +470,3 @@ async def _finish_ingestion(
     except asyncio.CancelledError:
         if not ingesting.cancelled():  # this task was cancelled
             raise
-    await server.close()

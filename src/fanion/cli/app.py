@@ -16,6 +16,7 @@ from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
 from fanion.cli.migrate import migrate
+from fanion.cli.move import move
 from fanion.cli.options import AsJson, Data
 from fanion.cli.output import (
     NOT_SET_UP,
@@ -167,6 +168,7 @@ def version() -> None:
 
 
 app.command()(migrate)
+app.command()(move)
 app.command()(doctor)
 app.command()(ingestion)
 app.command("export")(export_project)

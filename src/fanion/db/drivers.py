@@ -179,16 +179,24 @@ def sqlite_reading_engine(url: URL) -> Engine:
     return engine
 
 
-def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine:
+def postgres_engine(
+    url: URL, connections: int = CONNECTIONS_MAX, *, name: str = "fanion", hasty: bool = True
+) -> AsyncEngine:
+    """Create an engine for a PostgreSQL database.
+
+    Args:
+        name: The connections' name in `pg_stat_activity`.
+        hasty: Whether statements and idle transactions end after a while, as a server needs.
+    """
     engine = create_async_engine(
         url,
         connect_args={
             "timeout": CONNECT_S,
-            "command_timeout": SILENCE_S,
+            "command_timeout": SILENCE_S if hasty else None,
             "server_settings": {
-                "application_name": "fanion",
-                "statement_timeout": f"{STATEMENT_S:g}s",
-                "idle_in_transaction_session_timeout": f"{SILENCE_S:g}s",
+                "application_name": name,
+                "statement_timeout": f"{STATEMENT_S if hasty else 0:g}s",
+                "idle_in_transaction_session_timeout": f"{SILENCE_S if hasty else 0:g}s",
                 "timezone": "UTC",
                 "jit": "off",  # compiling takes longer than our short statements
             },

@@ -43,6 +43,17 @@ job_leases = Table(
     Column("held_until", UtcDateTime, nullable=False),
 )
 
+# What a command makes all servers on these records do: to pause for a moment, or to stay paused
+# because everything was moved elsewhere. `held_until` ends a pause whose command has died.
+maintenance = Table(
+    "maintenance",
+    metadata,
+    Column("name", String(NAME_CHARS_MAX), primary_key=True),
+    Column("state", String(20), nullable=False),
+    Column("held_until", UtcDateTime, nullable=True),
+    Column("note", Text, nullable=False),
+)
+
 # The event-store reads that servers run or wait to run, for requests and for background work. A
 # user of 0 stands for none.
 question_places = Table(

@@ -183,6 +183,10 @@ class Consumer:
     def stop(self) -> None:
         self._stopping.set()
 
+    def allow(self) -> None:
+        """Let `run` ingest again after `stop`."""
+        self._stopping.clear()
+
     async def _follow(self, stopping: asyncio.Task[bool]) -> None:
         """Ingest batch after batch.
 

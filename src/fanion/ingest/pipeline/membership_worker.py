@@ -166,13 +166,15 @@ class Membership:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        self._task = None
+        self._task, self._renewed_at = None, -inf
+        given_up = sorted(self.assignment.epochs)
+        self.assignment = Assignment(self.assignment.version + 1)
         try:
             await self._store.leave_group()
         except RecordsUnavailable as error:
             structlog.get_logger().warning("log_membership_not_ended", reason=str(error))
         else:
-            _log_changes(PartitionChanges(given_up=sorted(self.assignment.epochs)), 0)
+            _log_changes(PartitionChanges(given_up=given_up), 0)
 
 
 def _log_changes(changes: PartitionChanges, held: int) -> None:
