@@ -1,4 +1,5 @@
 import "./addresses";
+import "./answered";
 import "./browser";
 import "./charts";
 import "./csv";

@@ -70,6 +70,7 @@ def test_tiles_show_the_numbers_of_their_insights_within_one_period_and_filter(
         "aria-valuetext", re.compile("viewed 3$")
     )
     expect(tile(console, "paid")).to_contain_text("As of")
+    expect(tile(console, "paid").get_by_role("time")).to_contain_text("rows read in")
     expect(tile(console, "paid").get_by_role("figure")).to_have_accessible_name(
         re.compile("paid per day")
     )

@@ -156,6 +156,36 @@ def test_every_chart_of_a_breakdown_shows_the_same_numbers(
     expect(rows.filter(has_text="bob")).to_contain_text("1")
 
 
+def test_an_answer_says_how_many_values_it_shows_and_what_it_took(
+    console: Console, project: Project
+) -> None:
+    plans = {"pro": ("ann", "ann", "bob"), "free": ("cem", "dan"), "trial": ("eve",)}
+    for plan, people in plans.items():
+        project.events("paid", *people, plan=plan)
+        project.events("viewed", people[0], plan=plan)
+    project.events("viewed", "eve", plan="none")
+    both = [{"event": "paid"}, {"event": "viewed"}]
+    question = {"breakdowns": [{"property": "plan"}], "limit": 2, "from": "-7d"}
+    page = console.page
+    footer = page.get_by_role("region", name="Result").locator("footer")
+    console.open(insight(project, series=both[:1], **question))
+    console.settle()
+
+    expect(footer).to_contain_text(f"2 of {len(plans)} values shown")
+    assert numbers(console)[-1][1:] == ["3", "2", "1"]
+    footer.get_by_role("time").hover()
+    cost = re.compile(r"\d rows? read in [\d.,]+ s")
+    expect(page.get_by_role("tooltip")).to_contain_text(cost)
+    expect(footer.get_by_role("time")).to_contain_text(cost)
+    console.open(insight(project, series=both, **question))
+    expect(footer).to_contain_text("2 of 3 values of paid, 2 of 4 values of viewed shown")
+    console.open(insight(project, series=both, **question | {"limit": 4}))
+    console.settle()
+    expect(footer).to_contain_text("Calculated")
+    expect(footer).not_to_contain_text("shown")
+    console.expect_accessible()
+
+
 def test_a_formula_is_calculated_and_its_error_stands_beside_it(
     console: Console, project: Project
 ) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from fanion.events.storage.client import Rows
-from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
+from fanion.events.storage.compiled_query import QuestionLimits, QuestionResult, StatementResult
 from fanion.insights.calculation.statements_service import QuestionStore
 from tests.support.application import Tenant
 from tests.support.awaited import SOON_S
@@ -33,7 +32,7 @@ class HoldingQuestionStore:
 
     async def question(
         self, text: str, parameters: Mapping[str, Any], limits: QuestionLimits, /
-    ) -> Rows:
+    ) -> QuestionResult:
         if self._answered:
             self._answered -= 1
             return await self._real.question(text, parameters, limits)
@@ -43,7 +42,7 @@ class HoldingQuestionStore:
         except asyncio.CancelledError:
             self.ended.append(text)
             raise
-        return []
+        return QuestionResult([], 0)
 
 
 @contextmanager

@@ -155,6 +155,12 @@ def _properties() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+def results_of(answer: Any) -> Any:
+    """Return the entries of an answer, without the numbers of values that a breakdown has."""
+    is_broken_down = isinstance(answer, dict) and "breakdown_values" in answer
+    return answer["results"] if is_broken_down else answer
+
+
 @dataclass(frozen=True)
 class Analyst:
     """An analyst who stores histories, each in its own project, and asks about them."""
@@ -228,6 +234,10 @@ class Analyst:
         Raises:
             Invalid: The question is not valid.
         """
+        return results_of(await self.ask_with_values(project, now, **filters))
+
+    async def ask_with_values(self, project: Project, now: datetime = NOW, **filters: Any) -> Any:
+        """Return what `ask` does, and with a breakdown the numbers of its values beside it."""
         query = read_query(Fields(filters))
         return await Calculator(self.analysis).result(project, query, now)
 

@@ -27,6 +27,8 @@ VOLATILE = frozenset(
         "evaluated_at",
         "volume_30_day",
         "query_usage_30_day",
+        "rows_read",
+        "seconds",
     }
 )
 DISTINCT_IDS = ("anon-1", "ann", "ann@work", "bob", "bob-old", "cid", "late-0", "stranger-1")

@@ -5,6 +5,7 @@ import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } 
 import { useProjectId } from "@/app/session";
 import {
   ActorsDrawer,
+  costOf,
   nameOfInsight,
   type Place,
   type Question,
@@ -21,7 +22,7 @@ import { Time } from "@/ui/Time";
 import { words } from "@/words/dashboards";
 import type { Tile } from "./queries";
 import { type Scope, scoped } from "./scope";
-import { TileResult } from "./TileResult";
+import { TileNotes, TileResult } from "./TileResult";
 
 export interface InsightTileProps {
   tile: Tile;
@@ -164,8 +165,12 @@ function Asked(props: AskedProps) {
           <span>{answering.isBusy ? words.calculating : ""}</span>
         ) : (
           <span className="truncate">
-            {words.asOf} <Time at={shown.calculatedAt.toISOString()} />
+            {words.asOf}{" "}
+            <Time at={shown.calculatedAt.toISOString()} more={costOf({ answer: shown })} />
           </span>
+        )}
+        {shown !== undefined && kind.data !== undefined && (
+          <TileNotes kind={kind.data} question={question} answer={shown} />
         )}
         {answering.error !== null && shown !== undefined && (
           <span className="truncate text-bad">{answering.error.message}</span>

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { LayoutDashboard } from "lucide-react";
-import { type Answer, storedQuery, useKind } from "@/insights";
+import { type Answer, type Question, storedQuery, useKind } from "@/insights";
 import { dataOf, publicApi } from "@/lib/api";
 import { ApiError } from "@/lib/errors";
 import type { components } from "@/lib/schema";
@@ -12,7 +12,7 @@ import { Time, TimesIn } from "@/ui/Time";
 import { words } from "@/words/dashboards";
 import { Grid, type GridTile } from "./Grid";
 import { storedBoxes } from "./layout";
-import { TileResult } from "./TileResult";
+import { TileNotes, TileResult } from "./TileResult";
 
 type Shared = components["schemas"]["SharedDashboardBody"];
 type SharedTile = components["schemas"]["SharedTileBody"];
@@ -97,6 +97,7 @@ function Tile({ tile, zone, height }: TileProps) {
   const { name, description, last_refresh: at } = tile;
   const stored = useQuery(storedQuery(useQueryClient(), tile));
   const question = stored.data?.question ?? null;
+  const asked = question === null || at === null ? null : askedOf(tile, question, at, zone);
   return (
     <article
       aria-label={words.tile(name)}
@@ -115,40 +116,44 @@ function Tile({ tile, zone, height }: TileProps) {
       <div className="min-h-0 grow overflow-auto px-4">
         {stored.data !== undefined && question === null && <p>{words.cannotShow}</p>}
         {question !== null && at === null && <p className="text-ink-2">{words.awaited}</p>}
-        {question !== null && at !== null && (
-          <SharedResult
-            question={question}
-            answer={{
-              query: { kind: question.kind },
-              results: tile.result,
-              beside: tile.beside,
-              zone,
-              calculatedAt: new Date(at),
-            }}
-            height={height}
-          />
-        )}
+        {asked !== null && <SharedResult {...asked} height={height} />}
       </div>
-      <footer className="px-4 pt-1 pb-2 text-ink-3 text-sm">
+      <footer className="flex items-center gap-2 px-4 pt-1 pb-2 text-ink-3 text-sm">
         {at !== null && (
-          <>
+          <span className="truncate">
             {words.asOf} <Time at={at} />
-          </>
+          </span>
         )}
+        {asked !== null && <SharedNotes {...asked} />}
       </footer>
     </article>
   );
 }
 
-interface ResultProps {
-  question: Parameters<typeof TileResult>[0]["question"];
+interface AskedProps {
+  question: Question;
   answer: Answer;
-  height: number;
 }
 
-function SharedResult({ question, answer, height }: ResultProps) {
-  const kind = useKind(question.kind);
+const askedOf = (tile: SharedTile, question: Question, at: string, zone: string): AskedProps => ({
+  question,
+  answer: {
+    query: { kind: question.kind },
+    results: tile.result,
+    beside: tile.beside,
+    zone,
+    calculatedAt: new Date(at),
+  },
+});
+
+function SharedResult({ height, ...asked }: AskedProps & { height: number }) {
+  const kind = useKind(asked.question.kind);
   if (kind.isError) return <Failed error={kind.error} onRetry={() => void kind.refetch()} />;
   if (kind.data === undefined) return <Skeleton rows={4} />;
-  return <TileResult kind={kind.data} question={question} answer={answer} height={height} />;
+  return <TileResult kind={kind.data} {...asked} height={height} />;
+}
+
+function SharedNotes(asked: AskedProps) {
+  const kind = useKind(asked.question.kind);
+  return kind.data === undefined ? null : <TileNotes kind={kind.data} {...asked} />;
 }

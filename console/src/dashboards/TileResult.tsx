@@ -1,4 +1,4 @@
-import type { Answer, Kind, Place, Question } from "@/insights";
+import { type Answer, type Kind, notesOf, type Place, type Question } from "@/insights";
 
 // Height taken by the tile around its figure, and by the figure around its drawing.
 const AROUND_PX = 180;
@@ -23,3 +23,13 @@ export const TileResult = ({ kind, question, answer, height, onOpen }: Props) =>
     {...(onOpen && { onOpen })}
   />
 );
+
+/** What the tile says about its numbers, such as "25 of 311 values shown", on one line. */
+export function TileNotes({ kind, ...asked }: Pick<Props, "kind" | "question" | "answer">) {
+  const notes = notesOf(kind, asked).join(" · ");
+  return notes === "" ? null : (
+    <span className="truncate" title={notes}>
+      {notes}
+    </span>
+  );
+}

@@ -3,6 +3,7 @@ export { AskLink } from "./AskLink";
 export { type Answer, useAnswer } from "./answers";
 export { DailyChart } from "./DailyChart";
 export { useKind } from "./kinds";
+export { costOf, notesOf } from "./kinds/answered";
 export type { Kind, Place } from "./kinds/kind";
 export type { Line as TrendSeries } from "./kinds/trends/lines";
 export type { Question } from "./question/model";

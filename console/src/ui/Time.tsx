@@ -12,14 +12,22 @@ export function TimesIn({ zone, children }: { zone: string; children: ReactNode 
   return <TimesContext.Provider value={times}>{children}</TimesContext.Provider>;
 }
 
+interface TimeProps {
+  at: string | null | undefined;
+  /** What else is shown when it is pointed at, and always said to screen readers. */
+  more?: string | undefined;
+}
+
 /** "5 minutes ago", with the exact time when it is pointed at. */
-export function Time({ at }: { at: string | null | undefined }) {
+export function Time({ at, more }: TimeProps) {
   const times = useTimes();
   if (!at) return <span className="text-ink-3">{words.never}</span>;
+  const text = more === undefined ? times.exact(at) : [times.exact(at), <br key="br" />, more];
   return (
-    <Tooltip text={times.exact(at)}>
+    <Tooltip text={text}>
       <time dateTime={at} className="whitespace-nowrap">
         {formatRelative(at, times.now)}
+        {more !== undefined && <span className="sr-only">, {more}</span>}
       </time>
     </Tooltip>
   );

@@ -1,7 +1,16 @@
-import { counted } from "@/words/format";
+import { counted, formatNumber } from "@/words/format";
 
 export const words = {
   ask: "Ask about this",
+  rowsRead: (rows: number, seconds: string) =>
+    `${counted(rows, "row", "rows")} read in ${seconds} s`,
+  took: (seconds: string) => `calculated in ${seconds} s`,
+  values: (shown: number, total: number | null) =>
+    total === null
+      ? `${formatNumber(shown)} of many values`
+      : `${formatNumber(shown)} of ${counted(total, "value", "values")}`,
+  valuesOf: (name: string, values: string) => `${values} of ${name}`,
+  valuesShown: (values: string) => `${values} shown`,
   persons: "Persons behind this number",
   groups: "Groups behind this number",
   number: (name: string, value: string) => `${name}: ${value}`,

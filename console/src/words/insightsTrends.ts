@@ -1,4 +1,4 @@
-import { counted, formatNumber } from "@/words/format";
+import { formatNumber } from "@/words/format";
 
 export const words = {
   series: "Series",
@@ -46,6 +46,4 @@ export const words = {
   notAveraged: "as counted",
   averageOf: (count: number) => `average of the last ${count}`,
   at: (name: string, when: string) => `${name}, ${when}`,
-  shownOthers: (shown: number) =>
-    `${counted(shown, "value", "values")} shown, all others are added up in one`,
 } as const;

@@ -188,14 +188,24 @@ class Breakdowns(Options):
         return len(types) - max(0, types.count("cohort") - 1)
 
     @property
+    def cohort_dimension(self) -> int | None:
+        """Return which value of an entry is a cohort, None without cohorts."""
+        types = [part.type for part in self.parts]
+        return types.index("cohort") if "cohort" in types else None
+
+    @property
     def cohorts(self) -> tuple[int, ...]:
         keys = [part.key for part in self.parts if part.type == "cohort" and part.key != "all"]
         return tuple(int(key) for key in keys)
 
     @property
+    def are_cohorts(self) -> bool:
+        return all(part.type == "cohort" for part in self.parts)
+
+    @property
     def with_all_cohorts(self) -> Self:
         """Return the breakdown with all cohorts shown, if it is one by cohorts."""
-        if all(part.type == "cohort" for part in self.parts):
+        if self.are_cohorts:
             return replace(self, limit=max(self.limit, len(self.parts)))
         return self
 

@@ -55,18 +55,24 @@ class CachedResult:
 
     @property
     def results(self) -> Any:
-        return self.result["results"] if self._has_more else self.result
+        return self.result["results"] if has_beside(self.result) else self.result
 
     @property
     def beside(self) -> Mapping[str, Any]:
         """Return what an answer has beside its results, such as `hasMore` or `nodes`."""
-        if not self._has_more:
+        if not has_beside(self.result):
             return {}
         return {name: value for name, value in self.result.items() if name != "results"}
 
-    @property
-    def _has_more(self) -> bool:
-        return isinstance(self.result, dict) and "results" in self.result
+
+def has_beside(result: Any) -> bool:
+    """Return whether the result of a question is an object with `results` and more beside them."""
+    return isinstance(result, dict) and "results" in result
+
+
+def without_cost(beside: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what an answer has beside its results, except what it took to calculate."""
+    return {name: value for name, value in beside.items() if name not in ("rows_read", "seconds")}
 
 
 NO_RESULT = CachedResult(None, None, is_cached=False)

@@ -7,13 +7,36 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypeVar, cast
 
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, field, to_builtins
 
 from fanion.insights.model import CachedResult
 
 _Body = TypeVar("_Body", bound=Struct)
 Result = Annotated[
     Any, Meta(description="The shape depends on the kind; null until it is calculated.")
+]
+
+
+RowsRead = Annotated[
+    int | None,
+    Meta(description="Rows of the event store that the calculation read. Null if it is not known."),
+]
+Seconds = Annotated[
+    float | None,
+    Meta(description="Seconds that the calculation took. Null if it is not known."),
+]
+
+
+class BreakdownValuesBody(Struct, kw_only=True):
+    """How many values of a breakdown have an entry, and how many there are."""
+
+    shown: int
+    total: Annotated[int | None, Meta(description="Null if there are too many to count.")]
+
+
+BreakdownValues = Annotated[
+    list[BreakdownValuesBody],
+    Meta(description="For each series or formula. Only for a question with a breakdown."),
 ]
 
 
@@ -25,6 +48,9 @@ class ResultBody(Struct, kw_only=True):
     last_refresh: datetime | None
     is_cached: bool
     next: None = None
+    rows_read: RowsRead = None
+    seconds: Seconds = None
+    breakdown_values: BreakdownValues | UnsetType = UNSET
 
 
 class QueryResultBody(Struct, kw_only=True):
@@ -39,6 +65,9 @@ class QueryResultBody(Struct, kw_only=True):
     error: None = None
     timings: Annotated[list[Any], Meta(description="Always empty.")] = []
     modifiers: Annotated[dict[str, Any], Meta(description="Always empty.")] = {}
+    rows_read: RowsRead = None
+    seconds: Seconds = None
+    breakdown_values: BreakdownValues | UnsetType = UNSET
 
 
 class RowsBody(Struct, kw_only=True):

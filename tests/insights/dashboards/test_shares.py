@@ -73,6 +73,7 @@ async def test_a_link_shows_no_conditions_and_no_addresses_of_persons(tenant: Te
     assert MAIL not in text
     assert "Private" not in text
     names = set(re.findall(r'"([^"]+)":', text))
+    assert not names & {"rows_read", "seconds"}
     assert not names & set(HIDDEN), names & set(HIDDEN)
     assert f"/projects/{tenant.project_id}" not in text
     assert json.loads(text)["tiles"][0]["result"][0]["label"] == "paid"

@@ -54,6 +54,16 @@ async def test_rows_are_read(events: EventStore) -> None:
     assert statements.turns.gate.running == 0
 
 
+async def test_the_rows_that_statements_read_are_counted(events: EventStore) -> None:
+    read: list[int | None] = []
+    statements = of_gate(events).counting(read.append)
+
+    await statements.rows(1, Statement("SELECT sum(number) FROM numbers(1000)", {}))
+    await statements.rows(1, Statement("SELECT number FROM numbers(3)", {}))
+
+    assert read == [1000, 3]
+
+
 async def test_the_smaller_statement_runs_where_memory_does_not_suffice(
     events: EventStore,
 ) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
+from fanion.db.schema.insights import insight_results
 from fanion.projects.model import Level
 from tests.support.application import Json, Tenant, error
 from tests.support.management import add_key, add_member
@@ -50,6 +52,8 @@ async def test_a_query_is_answered(tenant: Tenant) -> None:
 
     [series] = answer.pop("results")
     assert len(answer.pop("cache_key")) == 40
+    assert answer.pop("rows_read") >= 3
+    assert answer.pop("seconds") >= 0
     assert answer == {
         "timezone": "UTC",
         "last_refresh": "2024-03-01T12:00:00Z",
@@ -71,6 +75,39 @@ async def test_both_ways_to_ask_share_one_cached_result(tenant: Tenant) -> None:
 
     assert (first["is_cached"], second["is_cached"], wrapped["is_cached"]) == (False, True, True)
     assert first["results"] == second["result"] == wrapped["results"]
+
+
+@pytest.mark.every_engine
+async def test_a_cached_answer_says_what_its_calculation_took(tenant: Tenant) -> None:
+    await seen(tenant, plan="pro")
+    broken_down = {**QUERY, "breakdownFilter": {"breakdown": "plan"}}
+
+    new = await ask(tenant, broken_down)
+    cached = await ask(tenant, broken_down)
+    by_filters = (
+        await tenant.api.post("/insights/trend/", json={**FILTERS, "breakdown": "plan"})
+    ).json()
+
+    names = ("rows_read", "seconds", "breakdown_values", "hasMore")
+    assert (new["is_cached"], cached["is_cached"], by_filters["is_cached"]) == (False, True, True)
+    assert [[answer[name] for name in names] for answer in (cached, by_filters)] == [
+        [new[name] for name in names]
+    ] * 2
+    assert new["rows_read"] >= 3
+    assert new["breakdown_values"] == [{"shown": 1, "total": 1}]
+
+
+async def test_a_result_of_an_earlier_version_is_answered_as_it_is(tenant: Tenant) -> None:
+    await seen(tenant)
+    new = await ask(tenant)
+    async with tenant.server.records.write() as connection:
+        await connection.execute(update(insight_results).values(result=new["results"]))
+
+    cached = await ask(tenant)
+
+    assert (cached["is_cached"], cached["results"]) == (True, new["results"])
+    assert (cached["rows_read"], cached["seconds"]) == (None, None)
+    assert "breakdown_values" not in cached
 
 
 @pytest.mark.parametrize(

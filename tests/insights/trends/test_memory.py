@@ -8,14 +8,13 @@ from uuid import UUID
 import pytest
 
 from fanion.events.event import StatementFailed
-from fanion.events.storage.client import Rows
-from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
+from fanion.events.storage.compiled_query import QuestionLimits, QuestionResult, StatementResult
 from fanion.events.storage.store import EventStore
 from fanion.insights.calculation.service import Analysis
 from fanion.insights.calculation.statements_service import Statements
 from fanion.insights.kinds.service import Calculator, read_query
 from fanion.insights.parsing.fields import Fields
-from tests.support.histories import NOW, Analyst, History, history_event
+from tests.support.histories import NOW, Analyst, History, history_event, results_of
 
 MEMORY_LIMIT_EXCEEDED = 241
 SETS_OF_PERSONS = "AS counted\n            FROM (\n  SELECT roundDown"
@@ -49,7 +48,7 @@ class ShortOfMemory:
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits, /
-    ) -> Rows:
+    ) -> QuestionResult:
         self.statements.append(statement)
         if SETS_OF_PERSONS in statement or ARRAYS_OF_COUNTS in statement:
             raise StatementFailed("MEMORY_LIMIT_EXCEEDED", MEMORY_LIMIT_EXCEEDED)
@@ -98,7 +97,7 @@ async def check_alike(analyst: Analyst, asked: dict[str, Any], numbers: list[lis
     )
 
     answer = await analyst.ask(project, **asked)
-    in_less = await calculator.result(project, read_query(Fields(asked)), NOW)
+    in_less = results_of(await calculator.result(project, read_query(Fields(asked)), NOW))
 
     assert len(store.statements) == 2
     assert answer == in_less

@@ -25,6 +25,7 @@ from fanion.insights.sql.compiler import NONE, OTHER
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.service import RollingAverage
 from fanion.projects.model import Project
+from tests.support.histories import results_of
 
 NOW = datetime(2024, 5, 15, 13, 45, tzinfo=UTC)
 LAST_THREE_DAYS = {"date_from": "-2d"}
@@ -84,8 +85,8 @@ class ProjectTrends:
         question = {"events": [{"id": event, "math": math}], **LAST_THREE_DAYS, **filters}
         await self.store()
         calculator = Calculator(Analysis(self.records, self.events))
-        found: list[dict[str, Any]] = await calculator.result(
-            self.project, parse_trends(question), NOW
+        found: list[dict[str, Any]] = results_of(
+            await calculator.result(self.project, parse_trends(question), NOW)
         )
         return found
 

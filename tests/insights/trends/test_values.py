@@ -167,3 +167,102 @@ async def test_running_sums_count_sessions_and_groups_once(
     [result] = await analyst.answer(History(happened=happened), NOW, **question)
 
     assert (result["data"], result["count"]) == (numbers, numbers[-1])
+
+
+VALUES: dict[str, Any] = {**ASKED, "breakdown": "plan", "breakdown_limit": 2}
+
+
+def value_counts(*counts: tuple[int, int | None]) -> list[dict[str, int | None]]:
+    return [{"shown": shown, "total": total} for shown, total in counts]
+
+
+@pytest.mark.parametrize("math", ["total", "dau", "weekly_active", "sum"])
+@pytest.mark.parametrize("more", [{}, {"compare": True}, {"breakdown_hide_other_aggregation": 1}])
+async def test_an_answer_says_how_many_values_each_series_has(
+    analyst: Analyst, math: str, more: dict[str, Any]
+) -> None:
+    project = await analyst.store(ranked())
+    series = [{"id": name, "math": math, "math_property": "n"} for name in ("a", "b")]
+
+    answer = await analyst.ask_with_values(project, NOW, **VALUES, **more, events=series)
+    whole = await analyst.ask_with_values(
+        project, NOW, **VALUES | {"breakdown_limit": 5}, **more, events=series
+    )
+
+    of_a, of_b = ([value for value, n in RANKED.items() if n[series]] for series in (0, 1))
+    expected = (2, len(of_a)), (2, len(of_b))
+    if math == "sum":  # no event has the property
+        expected = (0, 0), (0, 0)
+    assert answer["breakdown_values"] == value_counts(*expected)
+    assert answer["hasMore"] is (math != "sum")
+    assert whole["hasMore"] is False
+    assert whole["breakdown_values"] == value_counts(*((total, total) for _, total in expected))
+
+
+async def test_a_formula_has_the_values_of_all_its_series(analyst: Analyst) -> None:
+    project = await analyst.store(ranked())
+    question = {**VALUES, "events": [{"id": "a"}, {"id": "b"}], "formulas": ["A", "A+B"]}
+
+    few = await analyst.ask_with_values(project, NOW, **question)
+    all_values = await analyst.ask_with_values(project, NOW, **question | {"breakdown_limit": 9})
+
+    assert few["breakdown_values"] == value_counts((2, len(RANKED)), (2, len(RANKED)))
+    assert all_values["breakdown_values"] == value_counts((5, 5), (5, 5))
+
+
+async def test_without_a_breakdown_an_answer_has_no_values(analyst: Analyst) -> None:
+    project = await analyst.store(ranked())
+
+    answer = await analyst.ask_with_values(project, NOW, **ASKED, events=[{"id": "a"}])
+
+    assert isinstance(answer, list)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"breakdown_attribution_type": "all_events"},
+        {"funnel_viz_type": "trends"},
+        {"funnel_order_type": "unordered"},
+    ],
+)
+async def test_a_funnel_says_how_many_values_there_are(
+    analyst: Analyst, more: dict[str, Any]
+) -> None:
+    project = await analyst.store(one_value_each(7))
+    question = {**VALUES, "insight": "FUNNELS", "events": [{"id": "a"}, {"id": "b"}], **more}
+
+    answer = await analyst.ask_with_values(project, NOW, **question)
+    whole = await analyst.ask_with_values(project, NOW, **question | {"breakdown_limit": 7})
+
+    assert (answer["breakdown_values"], answer["hasMore"]) == (value_counts((2, 7)), True)
+    assert (whole["breakdown_values"], whole["hasMore"]) == (value_counts((7, 7)), False)
+
+
+async def test_retention_says_how_many_values_there_are(analyst: Analyst) -> None:
+    project = await analyst.store(one_value_each(7))
+    question = {
+        **VALUES,
+        "insight": "RETENTION",
+        "target_entity": {"id": "a"},
+        "returning_entity": {"id": "b"},
+    }
+
+    answer = await analyst.ask_with_values(project, NOW, **question)
+    whole = await analyst.ask_with_values(project, NOW, **question | {"breakdown_limit": 7})
+
+    assert (answer["breakdown_values"], answer["hasMore"]) == (value_counts((2, 7)), True)
+    assert (whole["breakdown_values"], whole["hasMore"]) == (value_counts((7, 7)), False)
+
+
+def one_value_each(persons: int) -> History:
+    """Return a history in which each person did `a` and then `b`, with a value of its own."""
+    times = (("a", DAY), ("b", "2024-03-02 11:00"))
+    return History(
+        happened=[
+            history_event(name, who, at, plan=f"plan {who}")
+            for who in range(1, persons + 1)
+            for name, at in times
+        ]
+    )

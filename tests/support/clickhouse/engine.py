@@ -31,6 +31,19 @@ class Refused(Exception):
         super().__init__(self.text)
 
 
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a statement.
+
+    Attributes:
+        format: "" for a statement without a result.
+    """
+
+    data: bytes
+    format: str = ""
+    rows_read: int = 0
+
+
 @dataclass
 class Session:
     """One handle on the engine, and what was set on it."""
@@ -70,11 +83,8 @@ class Engine:
         self._free: SimpleQueue[Session] = SimpleQueue()
         self._keep_open = _connect(address)
 
-    def run(self, message: Message) -> tuple[bytes, str]:
+    def run(self, message: Message) -> "Answer":
         """Run a statement.
-
-        Returns:
-            The bytes of the answer and its format, which is "" for a statement without a result.
 
         Raises:
             Refused: The engine has refused it.
@@ -100,22 +110,22 @@ class Engine:
 _connect: Callable[[str], Any] = chdb.connect
 
 
-def _run(handle: Any, message: Message) -> tuple[bytes, str]:
+def _run(handle: Any, message: Message) -> Answer:
     if insert := message.insert:
         with handle.send_insert(insert.statement, insert.format) as stream:
             if insert.data:
                 stream.append(insert.data)
             stream.finish()
-        return b"", ""
+        return Answer(b"")
     text = message.text.decode()
     named = _FORMAT.search(message.text)
     if named is not None:
         answer = handle.query(text, "TabSeparated", params=dict(message.parameters))
-        return answer.bytes() or b"", named[1].decode()
+        return Answer(answer.bytes() or b"", named[1].decode(), answer.storage_rows_read())
     # The line of names tells a result without rows from a statement without a result.
     answer = handle.query(text, "TabSeparatedWithNames", params=dict(message.parameters))
     names, _, rows = (answer.bytes() or b"").partition(b"\n")
-    return rows, "TabSeparated" if names else ""
+    return Answer(rows, "TabSeparated" if names else "", answer.storage_rows_read())
 
 
 def quoted(text: str, mark: str = "'") -> str:

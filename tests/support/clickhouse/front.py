@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from uuid import uuid4
 
-from tests.support.clickhouse.engine import Engine, Refused
+from tests.support.clickhouse.engine import Answer, Engine, Refused
 from tests.support.clickhouse.message import COMPRESS, Message, read_message
 
 # The statuses of a real server: for what does not exist, for a refused login, and for everything
@@ -39,14 +39,14 @@ class Handler(BaseHTTPRequestHandler):
     def _query(self, body: bytes) -> None:
         try:
             message = read_message(self.path, self.headers, body)  # type: ignore[arg-type]  # .get
-            data, kind = self.engine.run(message)
+            answer = self.engine.run(message)
         except Refused as refused:
             code = {"X-ClickHouse-Exception-Code": str(refused.code)}
             self._answer(_STATUSES.get(refused.code, 500), refused.text.encode() + b"\n", code)
         except ValueError as error:
             self._answer(400, f"Code: 1002. DB::Exception: {error}\n".encode(), {})
         else:
-            self._answer(200, *_encoded(data, kind, message))
+            self._answer(200, *_encoded(answer, message))
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
@@ -71,13 +71,15 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def _encoded(data: bytes, kind: str, message: Message) -> tuple[bytes, dict[str, str]]:
+def _encoded(answer: Answer, message: Message) -> tuple[bytes, dict[str, str]]:
+    data = answer.data
     headers = {
         "X-ClickHouse-Query-Id": message.query_id or str(uuid4()),
         "X-ClickHouse-Timezone": "UTC",
+        "X-ClickHouse-Summary": json.dumps({"read_rows": str(answer.rows_read)}),
     }
-    if kind:
-        headers["X-ClickHouse-Format"] = kind
+    if answer.format:
+        headers["X-ClickHouse-Format"] = answer.format
     if message.encoding and data:
         headers["Content-Encoding"] = message.encoding
         data = COMPRESS[message.encoding](data)

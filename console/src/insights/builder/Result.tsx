@@ -1,5 +1,6 @@
 import { ChartLine, RefreshCw } from "lucide-react";
 import type { useAnswer } from "@/insights/answers";
+import { costOf, notesOf } from "@/insights/kinds/answered";
 import type { Asked, Kind, Place } from "@/insights/kinds/kind";
 import { IconButton } from "@/ui/Button";
 import { classes } from "@/ui/classes";
@@ -67,7 +68,6 @@ function Unknown({ asked }: { asked: Asked }) {
 /** About the numbers: their age, how many values are shown, and the time zone. */
 function Footer({ kind, asked, state }: Pick<Props, "kind" | "state"> & { asked: Asked }) {
   const { zone, calculatedAt } = asked.answer;
-  const note = kind.note?.(asked) ?? null;
   return (
     <footer className="flex flex-wrap items-center gap-x-4 gap-y-1 border-line border-t pt-2 text-ink-3 text-sm">
       <span className="flex items-center gap-1">
@@ -82,11 +82,13 @@ function Footer({ kind, asked, state }: Pick<Props, "kind" | "state"> & { asked:
           words.refreshing
         ) : (
           <span>
-            {words.calculated} <Time at={calculatedAt.toISOString()} />
+            {words.calculated} <Time at={calculatedAt.toISOString()} more={costOf(asked)} />
           </span>
         )}
       </span>
-      {note !== null && <span>{note}</span>}
+      {notesOf(kind, asked).map((note) => (
+        <span key={note}>{note}</span>
+      ))}
       <span>{words.zone(zone)}</span>
     </footer>
   );

@@ -93,8 +93,11 @@ export interface Kind {
   Result: ComponentType<ResultProps>;
   /** The numbers of the answer, for the table and the CSV. */
   table: (asked: Asked) => FigureData;
-  /** A note next to the age: "25 of 311 values shown". */
+  /** A note next to the age: "In a period that ends now, some may still convert". */
   note?: (asked: Asked) => string | null;
+  /** The names of what has breakdown values of its own, if there can be several: the series, or
+   * the formulas. */
+  brokenDown?: (question: Question) => readonly string[];
   /** The persons behind a number, or null if the answer has no such number. */
   behind: (asked: Asked, place: Place) => Behind | null;
 }

@@ -23,6 +23,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from fanion.errors import SchemaRefused, StartRefused
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.migrate import check_schema, migrate_events
+from fanion.events.storage.rows_read import count_rows_read
 from fanion.events.storage.schema import SESSION_SETTINGS
 from fanion.runtime.loaded_pages import release_loaded_pages
 
@@ -384,6 +385,7 @@ def _embedded(parts: SplitResult) -> Engine:
             settings={**SESSION_SETTINGS, "max_threads": threads},
             chdb_options=EMBEDDED_OPTIONS,
         )
+        count_rows_read(client)
         client.command("CREATE DATABASE IF NOT EXISTS {name:Identifier}", {"name": database})
         client.database = database
         return client

@@ -7,6 +7,7 @@ from typing import Any
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.storage.client import Rows
+from fanion.events.storage.rows_read import rows_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,19 @@ class StatementResult:
     rows_read: int
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionResult:
+    """The answer to a statement of an insight.
+
+    Attributes:
+        columns: The columns of the answer.
+        rows_read: The rows that the statement read; None if the engine does not tell.
+    """
+
+    columns: Rows
+    rows_read: int | None
+
+
 def run_compiled(
     client: Client,
     statement: str,
@@ -69,7 +83,6 @@ def run_compiled(
     answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
     if not estimated:
         return StatementResult(answer.result_columns, 0)
-    # The embedded engine's own figure counts the rows of the answer.
     tables = client.query(f"EXPLAIN ESTIMATE {statement}", dict(parameters))
     return StatementResult(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
 
@@ -79,8 +92,7 @@ def run_question(
     statement: str,
     parameters: Mapping[str, Any],
     limits: QuestionLimits,
-) -> Rows:
+) -> QuestionResult:
     settings = limits.settings
     answer = client.query(statement, dict(parameters), settings=settings, tz_mode="aware")
-    columns: Rows = answer.result_columns
-    return columns
+    return QuestionResult(answer.result_columns, rows_read(client, answer))

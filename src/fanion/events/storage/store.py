@@ -38,6 +38,7 @@ from fanion.events.storage.client import (
 )
 from fanion.events.storage.compiled_query import (
     QuestionLimits,
+    QuestionResult,
     StatementResult,
     run_compiled,
     run_question,
@@ -392,8 +393,8 @@ class EventStore:
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits
-    ) -> Rows:
-        """Return the columns of the answer to a statement of an insight.
+    ) -> QuestionResult:
+        """Return the answer to a statement of an insight.
 
         Raises:
             StatementFailed: The statement exceeds the limits.

@@ -1,7 +1,7 @@
 """The inputs of every calculation: the range, the cohorts that it names, and the stores."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -34,6 +34,20 @@ FIRST_EVENT = """
 """
 
 
+@dataclass(slots=True)
+class RowsRead:
+    """The rows that the statements of one calculation have read so far.
+
+    Attributes:
+        number: None once a statement did not tell.
+    """
+
+    number: int | None = 0
+
+    def add(self, rows: int | None) -> None:
+        self.number = None if rows is None or self.number is None else self.number + rows
+
+
 @dataclass(frozen=True, slots=True)
 class Calculation:
     """The calculation of one question.
@@ -47,6 +61,7 @@ class Calculation:
     events: EventStore
     records: Records
     statements: Statements
+    rows_read: RowsRead = field(default_factory=RowsRead)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -82,19 +97,20 @@ class Analysis:
     ) -> tuple[_Query, Calculation]:
         """Return the query with the conditions of the project, and what its calculation needs."""
         query = with_test_account_filters(project, query)
-        run = uuid4()
+        run, rows_read = uuid4(), RowsRead()
+        statements = self.statements.counting(rows_read.add)
         cohorts = cohorts_named(query)
         await CohortInputs(self.records, self.events).put_members(run, project.id, cohorts)
         is_all = query.scope.since.is_all
-        first = await self.first_event(project.id, query.entities) if is_all else None
+        first = await _first_event(statements, project.id, query.entities) if is_all else None
         clock = RangeClock(now, ZoneInfo(project.timezone), first, project.week_start_day)
         whole = project.id in self.statements.long_sessions
         share_keys = self.statements.copies_share_keys(project.id)
         known = self.statements.columns
         columns = NO_COLUMNS if known is None else known.of_project(project.id)
         context = SqlContext(project.id, query.scope, now, run, whole, share_keys, columns)
-        shared = self.events, self.records, self.statements
-        return query, Calculation(project, clock, context, *shared)
+        stores = self.events, self.records
+        return query, Calculation(project, clock, context, *stores, statements, rows_read)
 
     async def complete(self, project: Project, calculate: Callable[[], Awaitable[_T]]) -> _T:
         """Return what is calculated, from its beginning.
@@ -121,18 +137,19 @@ class Analysis:
         else:
             columns.forget()
 
-    async def first_event(self, project_id: int, entities: Collection[Entity]) -> datetime | None:
-        """Return the time of the oldest of these events."""
-        names = [entity.event for entity in entities if entity.event is not None]
-        parameters: Mapping[str, Any] = {
-            "project_id": project_id,
-            "any_event": len(names) < len(entities),
-            "events": names,
-        }
-        [(number, first)] = await self.statements.rows(
-            project_id, Statement(FIRST_EVENT, parameters)
-        )
-        return first if number else None
+
+async def _first_event(
+    statements: Statements, project_id: int, entities: Collection[Entity]
+) -> datetime | None:
+    """Return the time of the oldest of these events."""
+    names = [entity.event for entity in entities if entity.event is not None]
+    parameters: Mapping[str, Any] = {
+        "project_id": project_id,
+        "any_event": len(names) < len(entities),
+        "events": names,
+    }
+    [(number, first)] = await statements.rows(project_id, Statement(FIRST_EVENT, parameters))
+    return first if number else None
 
 
 def require_few_numbers(numbers: int, most: int) -> None:

@@ -10,8 +10,7 @@ from typing import Any, Final, Protocol
 from fanion.errors import Invalid
 from fanion.events.columns_worker import KnownColumns
 from fanion.events.event import EventRejected, StatementFailed
-from fanion.events.storage.client import Rows
-from fanion.events.storage.compiled_query import QuestionLimits, StatementResult
+from fanion.events.storage.compiled_query import QuestionLimits, QuestionResult, StatementResult
 from fanion.events.storage.store import SECONDS_MAX
 from fanion.events.turns.turns_service import Turns
 from fanion.insights.sessions.sql import INCOMPLETE_SESSION
@@ -47,11 +46,15 @@ class QuestionStore(Protocol):
 
     async def question(
         self, statement: str, parameters: Mapping[str, Any], limits: QuestionLimits, /
-    ) -> Rows: ...
+    ) -> QuestionResult: ...
 
     async def ask(
         self, statement: str, parameters: Mapping[str, Any], seconds_max: int, /
     ) -> StatementResult: ...
+
+
+def _uncounted(rows: int | None) -> None:
+    """Count nothing."""
 
 
 @dataclass(slots=True)
@@ -66,6 +69,7 @@ class Statements:
         threads: Returns how many threads a statement may use now; 0 for the store's own number.
         long_sessions: The projects whose questions have met long sessions.
         copies_share_keys: Returns whether all copies of a project's events share their key.
+        count_read: Called with the number of rows that each statement read, None if not known.
     """
 
     events: QuestionStore
@@ -75,6 +79,7 @@ class Statements:
     long_sessions: set[int] = field(default_factory=set)
     copies_share_keys: Callable[[int], bool] = lambda _: False
     columns: KnownColumns | None = None
+    count_read: Callable[[int | None], None] = _uncounted
 
     def in_background(self, turns: Turns) -> "Statements":
         """Return a copy for work that no client waits for.
@@ -88,6 +93,10 @@ class Statements:
         """Return a copy with another time limit, in the same queue."""
         return replace(self, limits=replace(self.limits, seconds=seconds))
 
+    def counting(self, count_read: Callable[[int | None], None]) -> "Statements":
+        """Return a copy that tells how many rows its statements read, in the same queue."""
+        return replace(self, count_read=count_read)
+
     async def rows(self, project_id: int, statement: Statement) -> list[tuple[Any, ...]]:
         """Return the rows of the answer, by the smaller statement where memory does not suffice.
 
@@ -98,7 +107,7 @@ class Statements:
         limits = replace(self.limits, threads=self.threads())
         try:
             async with self.turns.turn(project_id):
-                columns = await self.events.question(statement.text, statement.parameters, limits)
+                answer = await self.events.question(statement.text, statement.parameters, limits)
         except EventRejected:
             detail = "A filter compares a property with a value of another type."
             raise Invalid(detail) from None
@@ -110,7 +119,8 @@ class Statements:
             if error.code in _MEMORY and statement.smaller is not None:
                 return await self.rows(project_id, statement.smaller)
             raise self._too_large(error) from None
-        return list(zip(*columns, strict=True))
+        self.count_read(answer.rows_read)
+        return list(zip(*answer.columns, strict=True))
 
     async def members(
         self,

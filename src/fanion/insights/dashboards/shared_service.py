@@ -1,7 +1,8 @@
 """Shared dashboards: their tiles with results, and nothing else.
 
 Conditions are left out because they contain e-mail addresses and cohort ids. So are the URLs of
-lists of persons that results contain, and every other part of the project.
+lists of persons that results contain, how many rows they took to calculate, and every other part of
+the project.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +16,7 @@ from fanion.insights.dashboards.model import StoredDashboard, StoredTile
 from fanion.insights.dashboards.schemas import SharedDashboardBody, SharedTileBody
 from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.shares_store import ShareStore
-from fanion.insights.model import CachedResult
+from fanion.insights.model import CachedResult, without_cost
 from fanion.projects.model import Project
 from fanion.server.forwarded import Client
 
@@ -87,7 +88,7 @@ def _tile(tile: StoredTile, dashboard: StoredDashboard, result: CachedResult) ->
         filters=without_hidden(question.filters),
         query=without_hidden(question.query),
         result=without_hidden(result.results),
-        beside=without_hidden(result.beside),
+        beside=without_hidden(without_cost(result.beside)),
         last_refresh=result.calculated_at,
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from fanion.insights.calculation.cohort_names_store import cohort_names
 from fanion.insights.calculation.kind_service import ActorsKind, ActorsSource, Kind
 from fanion.insights.calculation.service import Calculation, require_few_numbers
+from fanion.insights.calculation.value_counts import with_value_counts
 from fanion.insights.dates.whole_intervals import intervals_of
 from fanion.insights.funnels.elements_sql import FunnelSql
 from fanion.insights.funnels.places import FunnelPlace, interval_start, read_funnel_place
@@ -47,38 +48,48 @@ async def calculate_funnels(calculation: Calculation, query: FunnelsQuery) -> An
     return await _steps(calculation, answer)
 
 
-async def _steps(calculation: Calculation, answer: FunnelAnswer) -> list[Any]:
+async def _steps(calculation: Calculation, answer: FunnelAnswer) -> Any:
     funnel = funnel_sql(calculation, answer.query)
     most = values_max(funnel.query)
     if funnel.one_value_an_actor and len(funnel.query.steps) > 1:
         ranked = await calculation.rows(ranked_step_counts(funnel, most))
-        rows = [_with_averages(*row) for row in ranked]
-        return await asyncio.to_thread(answer.steps, _without_hidden(funnel.query, rows))
-    rows = await calculation.rows(step_counts(funnel, most + 1))
-    if len(rows) > most:
-        funnel = replace(funnel, shown=[row[0] for row in rows[:-1]])
-        rows = await calculation.rows(step_counts(funnel, len(rows)))
-    return await asyncio.to_thread(answer.steps, _without_hidden(funnel.query, rows))
+        total, rows = _total(ranked), [_with_averages(*row) for row in ranked]
+    else:
+        rows = await calculation.rows(step_counts(funnel, most + 1))
+        total = _total(rows)
+        if len(rows) > most:
+            funnel = replace(funnel, shown=[row[0] for row in rows[:-1]])
+            rows = await calculation.rows(step_counts(funnel, len(rows)))
+        rows = [row[:-1] for row in rows]
+    steps = await asyncio.to_thread(answer.steps, _without_hidden(funnel.query, rows))
+    return with_value_counts(steps, funnel.query.breakdowns, [total])
+
+
+def _total(rows: Sequence[tuple[Any, ...]]) -> int:
+    """Return how many values there are, as each row says at its end."""
+    return int(rows[0][-1]) if rows else 0
 
 
 def _with_averages(
-    value: str, counts: Sequence[int], sums: Sequence[float], medians: Sequence[float]
+    value: str, counts: Sequence[int], sums: Sequence[float], medians: Sequence[float], _: int
 ) -> tuple[Any, ...]:
-    """Convert a row of `ranked_step_counts` to the columns of `step_counts`."""
+    """Convert a row of `ranked_step_counts` to the columns of `step_counts` but the last."""
     times = zip(counts[1:], sums, medians, strict=True)
     pairs = ((total / count if count else nan, median) for count, total, median in times)
     return value, *counts, *chain.from_iterable(pairs)
 
 
-async def _trends(calculation: Calculation, answer: FunnelAnswer) -> list[dict[str, Any]]:
+async def _trends(calculation: Calculation, answer: FunnelAnswer) -> Any:
     query = answer.query
     funnel = funnel_sql(calculation, query)
     intervals = intervals_of(funnel.span, query.interval, calculation.clock)
     require_few_numbers(len(intervals.starts) * (values_max(query) + 1), POINTS_MAX)
+    total = 0
     if query.breakdowns is not None:
-        funnel = await with_largest_values(calculation, funnel)
+        funnel, total = await _with_largest_values(calculation, funnel)
     rows = await calculation.rows(interval_counts(funnel, intervals.starts))
-    return await asyncio.to_thread(answer.trends, _without_hidden(query, rows), intervals)
+    lines = await asyncio.to_thread(answer.trends, _without_hidden(query, rows), intervals)
+    return with_value_counts(lines, query.breakdowns, [total])
 
 
 async def _times_to_convert(calculation: Calculation, query: FunnelsQuery) -> dict[str, Any]:
@@ -94,7 +105,7 @@ async def find_funnel_actors(
     """Return the statement of the actors, each with the number of steps that it reached."""
     funnel = funnel_sql(calculation, query)
     if place.value == OTHER:
-        funnel = await with_largest_values(calculation, funnel)
+        funnel, _ = await _with_largest_values(calculation, funnel)
     if not place.interval:
         return actors_of_steps(funnel, place.levels, place.value)
     intervals = intervals_of(funnel.span, query.interval, calculation.clock)
@@ -117,12 +128,17 @@ def values_max(query: FunnelsQuery) -> int:
     return len(query.breakdowns.parts) if is_cohort else query.breakdowns.limit
 
 
-async def with_largest_values(calculation: Calculation, funnel: FunnelSql) -> FunnelSql:
-    """Return the funnel with the largest values as `shown`, so that all others become OTHER."""
+async def _with_largest_values(
+    calculation: Calculation, funnel: FunnelSql
+) -> tuple[FunnelSql, int]:
+    """Return the funnel with the largest values as `shown`, and how many values there are.
+
+    All other values become OTHER.
+    """
     rows = await calculation.rows(step_counts(funnel, values_max(funnel.query) + 1))
     if len(rows) <= values_max(funnel.query):
-        return funnel
-    return replace(funnel, shown=[row[0] for row in rows[:-1]])
+        return funnel, _total(rows)
+    return replace(funnel, shown=[row[0] for row in rows[:-1]]), _total(rows)
 
 
 def _without_hidden(query: FunnelsQuery, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ _PEOPLE = """
 """
 
 _COUNTS = """
-  SELECT value{counts}{times}
+  SELECT value{counts}{times}, count() OVER () AS values
     FROM ({people})
 GROUP BY value
 ORDER BY entered DESC, value
@@ -32,7 +32,8 @@ ORDER BY entered DESC, value
 # An actor has one value, so the counts of values that are not shown can be added up.
 _RANKED = """
   SELECT if(place <= {limit}, value, {other}) AS shown, sumForEach(counts),
-         sumForEach(sums), quantileExactInclusiveIfMergeForEach(0.5)(medians)
+         sumForEach(sums), quantileExactInclusiveIfMergeForEach(0.5)(medians),
+         sum(count()) OVER () AS values
     FROM (SELECT value, [{counts}] AS counts, [{sums}] AS sums, [{medians}] AS medians,
                  row_number() OVER (ORDER BY countIf(level >= 1) DESC, value) AS place
             FROM ({people})
@@ -91,7 +92,7 @@ def step_counts(funnel: FunnelSql, limit: int) -> Statement:
     """Return the statement of the steps' counts and times, with the largest first step first.
 
     Rows: value; how many reached each step; then, for each step but the first, the average and the
-    median of the seconds since the previous step.
+    median of the seconds since the previous step; how many values there are.
     """
     compiler = Compiler(funnel.context)
     size = len(funnel.query.steps)
@@ -113,7 +114,7 @@ def ranked_step_counts(funnel: FunnelSql, limit: int) -> Statement:
     """Return the statement of `step_counts` in which all but the largest values are OTHER.
 
     Rows: value; a list of how many reached each step; then, for all steps but the first, lists of
-    the seconds of all who reached it, and of their medians.
+    the seconds of all who reached it, and of their medians; how many values there are.
 
     Args:
         funnel: A funnel with several steps, in which an actor has one value.

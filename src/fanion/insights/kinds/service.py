@@ -3,10 +3,11 @@
 Source: insights.md, section 1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from time import perf_counter
 from typing import Any, Final
 
 from fanion.errors import Invalid
@@ -15,6 +16,7 @@ from fanion.insights.calculation.service import Analysis
 from fanion.insights.funnels.correlation_service import FUNNEL_CORRELATION
 from fanion.insights.funnels.service import FUNNELS
 from fanion.insights.lifecycle.service import LIFECYCLE
+from fanion.insights.model import has_beside
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.translation import Forms, unwrap_query
 from fanion.insights.paths.service import PATHS
@@ -139,21 +141,45 @@ class Calculator:
     """The calculation of questions of any kind.
 
     Every call raises EventStoreUnavailable, RecordsUnavailable or Invalid.
+
+    Attributes:
+        timer: A clock, in seconds.
     """
 
     analysis: Analysis
+    timer: Callable[[], float] = perf_counter
+
+    async def answer(
+        self, project: Project, query: InsightQuery, now: datetime
+    ) -> Mapping[str, Any]:
+        """Return the `results`, what the kind has beside them, and what they took.
+
+        `seconds` begins before the calculation waits for its turn. `rows_read` is without an
+        attempt that was given up.
+        """
+        started = self.timer()
+        result, rows_read = await self._counted(project, query, now)
+        answer = result if has_beside(result) else {"results": result}
+        return {**answer, "rows_read": rows_read, "seconds": round(self.timer() - started, 3)}
 
     async def result(self, project: Project, query: InsightQuery, now: datetime) -> Any:
         """Return the answer to a question as clients read it."""
+        result, _ = await self._counted(project, query, now)
+        return result
+
+    async def _counted(
+        self, project: Project, query: InsightQuery, now: datetime
+    ) -> tuple[Any, int | None]:
         kind = _KINDS_BY_QUESTION.get(type(query))
         if kind is None:
             raise Invalid("Questions of this kind are not calculated.", attr="insight")
         return await self.analysis.complete(
-            project, partial(self._result, kind, project, query, now)
+            project, partial(self._calculate, kind, project, query, now)
         )
 
-    async def _result(
+    async def _calculate(
         self, kind: Kind[Any], project: Project, query: InsightQuery, now: datetime
-    ) -> Any:
+    ) -> tuple[Any, int | None]:
         query, calculation = await self.analysis.begin(project, query, now)
-        return await kind.calculate(calculation, query)
+        result = await kind.calculate(calculation, query)
+        return result, calculation.rows_read.number

@@ -234,9 +234,9 @@ class ResultCache:
     async def _calculate(
         self, project: Project, query: InsightQuery, key: str, now: datetime
     ) -> CachedResult:
-        result = await self._calculator.result(project, query, now)
-        await self._store.store_result(project.id, key, result, now)
-        return CachedResult(result, now, is_cached=False)
+        answer = await self._calculator.answer(project, query, now)
+        await self._store.store_result(project.id, key, answer, now)
+        return CachedResult(answer, now, is_cached=False)
 
 
 def _is_fresh(project: Project, query: InsightQuery, known: CachedResult, now: datetime) -> bool:

@@ -15,6 +15,7 @@ from fanion.errors import Invalid
 from fanion.insights.calculation.kind_service import ActorsKind, Kind
 from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.calculation.service import Calculation
+from fanion.insights.calculation.value_counts import with_value_counts
 from fanion.insights.dates.intervals import Intervals
 from fanion.insights.parsing.fields import Fields
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
@@ -38,20 +39,22 @@ from fanion.insights.sql.compiler import OTHER, Statement
 CELLS_MAX: Final = 100_000
 
 
-async def calculate_retention(
-    calculation: Calculation, query: RetentionQuery
-) -> list[dict[str, Any]]:
-    """Return one entry for each row and value of the breakdown."""
+async def calculate_retention(calculation: Calculation, query: RetentionQuery) -> Any:
+    """Return one entry for each row and value of the breakdown.
+
+    With a breakdown, the entries are `results` beside the number of values.
+    """
     retention, rows = _retention_rows(calculation, query)
     if retention.cells * (retention.limit + 1) > CELLS_MAX:
         detail = f"The result has more than {CELLS_MAX} numbers. Use fewer intervals."
         raise Invalid(detail, attr="total_intervals")
     counted = await calculation.rows(retention_statement(retention, None))
-    if len({value for value, *_ in counted}) > retention.limit:
-        values = await _largest(calculation, retention)
+    total = len({value for value, *_ in counted})
+    if total > retention.limit:
+        values, total = await _largest(calculation, retention)
         counted = await calculation.rows(retention_statement(retention, values))
     urls = PeopleUrls(calculation.project.id, "retention", query.scope.sent)
-    return await asyncio.to_thread(
+    entries = await asyncio.to_thread(
         retention_result,
         query,
         rows,
@@ -59,6 +62,7 @@ async def calculate_retention(
         [(value, int(row), int(ahead), int(persons)) for value, row, ahead, persons in counted],
         urls.url,
     )
+    return with_value_counts(entries, query.breakdowns, [total])
 
 
 def read_retention_place(fields: Fields, query: RetentionQuery) -> RetentionPlace:
@@ -95,7 +99,9 @@ async def find_retention_actors(
     """Return the statement of the actors, each with 0 or 1 for every value of the row."""
     retention, _ = _retention_rows(calculation, query)
     _require_in_rows(place, retention)
-    values = await _largest(calculation, retention) if place.value == OTHER else None
+    if place.value != OTHER:
+        return actors_statement(retention, place, None)
+    values, _ = await _largest(calculation, retention)
     return actors_statement(retention, place, values)
 
 
@@ -110,8 +116,10 @@ def _require_in_rows(place: RetentionPlace, retention: RetentionRows) -> None:
         raise Invalid(detail, attr="returning_interval")
 
 
-async def _largest(calculation: Calculation, retention: RetentionRows) -> Sequence[str]:
-    return [value for (value,) in await calculation.rows(largest_values(retention))]
+async def _largest(calculation: Calculation, retention: RetentionRows) -> tuple[Sequence[str], int]:
+    """Return the values with the most persons, and how many values there are."""
+    rows = await calculation.rows(largest_values(retention))
+    return [value for value, _ in rows], rows[0][1] if rows else 0
 
 
 def _retention_rows(

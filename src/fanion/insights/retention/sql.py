@@ -69,7 +69,7 @@ GROUP BY value, row, ahead
 """
 
 LARGEST = """
-  SELECT value
+  SELECT value, count() OVER () AS values
     FROM ({sets})
    WHERE began != 0
 GROUP BY value
@@ -137,7 +137,10 @@ class RetentionPlace:
 
 
 def largest_values(retention: RetentionRows) -> Statement:
-    """Return the statement of the values of the breakdown with the most persons, largest first."""
+    """Return the statement of the values of the breakdown with the most persons, largest first.
+
+    Rows: value; how many values there are.
+    """
     compiler = Compiler(retention.context)
     sets = _sets(compiler, retention, None)
     return compiler.statement(LARGEST.format(sets=sets, limit=retention.limit))

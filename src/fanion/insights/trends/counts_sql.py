@@ -24,14 +24,15 @@ _COUNTS = """
 GROUP BY value
 """
 _LARGEST = """
-  SELECT value, {starts} AS buckets, totals
+  SELECT value, {starts} AS buckets, totals, count() OVER () AS values
     FROM ({counts})
 ORDER BY arraySum(totals) DESC, value
    LIMIT {limit}
 """
 # Values beyond the largest are added up in one extra row.
 _RANKED = """
-  SELECT if(place <= {limit}, value, {other}) AS shown, {starts}, sumForEach(totals)
+  SELECT if(place <= {limit}, value, {other}) AS shown, {starts}, sumForEach(totals),
+         sum(count()) OVER () AS values
     FROM (SELECT value, totals, arraySum(totals) AS weight,
                  row_number() OVER (ORDER BY weight DESC, value) AS place
             FROM ({counts}))
@@ -48,7 +49,7 @@ class Counts(SeriesRows):
     """The events of a series, whose breakdown must not be by persons."""
 
     def largest(self, values: Sequence[str] | None, limit: int) -> Statement:
-        """Return the statement for rows (value, intervals, counts), largest first.
+        """Return the statement for rows (value, intervals, counts, all values), largest first.
 
         Args:
             values: The values that get their own rows, others become OTHER; None for all values.

@@ -26,8 +26,9 @@ from fanion.properties.bindings import MICROSECOND, micros
 
 # Maps a value of the breakdown to its number in each interval, or to one for the whole range.
 Numbers = Mapping[str, Sequence[float]]
-# A value, its intervals (in microseconds, or as numbers of days), and their numbers.
-Row = tuple[str, Sequence[int], Sequence[float]]
+# A value, its intervals (in microseconds, or as numbers of days), their numbers, and the number of
+# all values.
+Row = tuple[str, Sequence[int], Sequence[float], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +118,10 @@ def numbers_of_rows(
     if series_query.window is not None:
         return {
             value: _active(series_query, dict(zip(days, changes, strict=True)), frame, zone)
-            for value, days, changes in rows
+            for value, days, changes, _ in rows
         }
     starts = [micros(start) for start in series_query.starts] or [0]
-    by_value = {value: dict(zip(at, numbers, strict=True)) for value, at, numbers in rows}
+    by_value = {value: dict(zip(at, numbers, strict=True)) for value, at, numbers, _ in rows}
     return {
         value: [float(numbers.get(start, 0.0)) for start in starts]
         for value, numbers in by_value.items()

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from fanion.insights.breakdowns import Breakdowns
-from fanion.insights.calculation.cohort_labels import cohort_label
+from fanion.insights.calculation.cohort_labels import with_cohort_labels
 from fanion.insights.calculation.entity_action import entity_action
 from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.sql.compiler import NONE, OTHER
@@ -35,12 +35,14 @@ class FrameNumbers:
         series: In the order of the question.
         of_formulas: The numbers of the series for each formula, if each shows values of its own.
         cohorts: The names of cohorts, by id.
+        values: How many values of the breakdown each series or formula has; None if not known.
     """
 
     frame: Frame
     series: Sequence[Numbers]
     of_formulas: Sequence[Sequence[Numbers]] = ()
     cohorts: Mapping[int, str] = field(default_factory=dict)
+    values: Sequence[int | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,6 @@ def trend_result(
     return [_entry(query, line, urls, now) for line in lines]
 
 
-def has_more(result: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether values of the breakdown are combined in one entry, Other."""
-    values = (entry.get("breakdown_value") for entry in result)
-    return any(value == OTHER or (isinstance(value, list) and OTHER in value) for value in values)
-
-
 def _lines(query: TrendsQuery, frame_numbers: FrameNumbers) -> Iterator[_Line]:
     if query.formulas:
         for order, formula in enumerate(query.formulas):
@@ -113,16 +109,12 @@ def _complete(query: TrendsQuery, numbers: Numbers, frame: Frame) -> Numbers:
     if query.breakdowns is None:
         numbers = {"": numbers.get("", nothing)}
     else:
-        named = [part.key for part in query.breakdowns.parts] if _is_of_cohorts(query) else []
+        is_of_cohorts = query.breakdowns.are_cohorts
+        named = [part.key for part in query.breakdowns.parts] if is_of_cohorts else []
         missing = {key: nothing for key in named if key not in numbers} if numbers else {}
         hidden = OTHER if query.breakdowns.hide_other else None
         numbers = {value: row for value, row in numbers.items() if value != hidden} | missing
     return {value: _shaped(query, row) for value, row in numbers.items()}
-
-
-def _is_of_cohorts(query: TrendsQuery) -> bool:
-    parts = query.breakdowns.parts if query.breakdowns else ()
-    return bool(parts) and all(part.type == "cohort" for part in parts)
 
 
 def _shaped(query: TrendsQuery, numbers: Sequence[float]) -> Sequence[float]:
@@ -249,22 +241,10 @@ def _label(query: TrendsQuery, line: _Line) -> str:
         return line.of.label
     if query.breakdowns is None:
         return line.of.entity.label
-    label = "::".join(_labels(query.breakdowns, line))
+    values = parts_of(query.breakdowns, line.value)
+    named = with_cohort_labels(query.breakdowns, values, line.of_frame.cohorts)
+    label = "::".join(_LABELS.get(value, value) for value in named)
     return label if len(query.series) == 1 else f"{line.of.entity.label} - {label}"
-
-
-def _labels(breakdowns: Breakdowns, line: _Line) -> Iterator[str]:
-    """Yield the labels of the values; those of cohorts are their names."""
-    types = list(
-        dict.fromkeys(
-            [(part.type, "" if part.type == "cohort" else part.key) for part in breakdowns.parts]
-        )
-    )
-    for index, value in enumerate(parts_of(breakdowns, line.value)):
-        if types[index][0] != "cohort" or value in _LABELS:
-            yield _LABELS.get(value, value)
-        else:
-            yield cohort_label(value, line.of_frame.cohorts)
 
 
 def _people(query: TrendsQuery, line: _Line, urls: PeopleUrls | None, day: Any = None) -> Any:

@@ -18,6 +18,7 @@ from fanion.insights.calculation.kind_service import (
 )
 from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.calculation.service import Analysis, Calculation, require_few_numbers
+from fanion.insights.calculation.value_counts import with_value_counts
 from fanion.insights.dates.intervals import DateRange, cut_into_intervals
 from fanion.insights.parsing.query_names import DRAWN, Part, same_names
 from fanion.insights.parsing.translation import StandardForm
@@ -49,13 +50,17 @@ POINTS_MAX = 200_000
 ROLLING_DAYS = 7
 
 
-async def calculate_trends(calculation: Calculation, query: TrendsQuery) -> list[dict[str, Any]]:
-    """Return one entry for each series or formula, and value of the breakdown."""
+async def calculate_trends(calculation: Calculation, query: TrendsQuery) -> Any:
+    """Return one entry for each series or formula, and value of the breakdown.
+
+    With a breakdown, the entries are `results` beside the numbers of values in the current range.
+    """
     frames = frames_of(query, calculation.clock)
     require_few_numbers(_numbers_max(query, len(frames[0].intervals.starts)), POINTS_MAX)
     numbers = [await _numbers(calculation, query, frame) for frame in frames]
     urls = PeopleUrls(calculation.project.id, "trends", query.scope.sent)
-    return await asyncio.to_thread(trend_result, query, numbers, urls, calculation.now)
+    entries = await asyncio.to_thread(trend_result, query, numbers, urls, calculation.now)
+    return with_value_counts(entries, query.breakdowns, numbers[0].values)
 
 
 def _numbers_max(query: TrendsQuery, intervals: int) -> int:
@@ -71,12 +76,35 @@ async def _numbers(calculation: Calculation, query: TrendsQuery, frame: Frame) -
     names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
     if query.formulas and _has_more(query, rows):
         return replace(await _ranked(calculation, query, frame, queries), cohorts=names)
+    totals = _totals(query, rows)
     for order, values in enumerate(shown_values(query, rows)):
         if values is not None and not queries[order].series.math.is_summed:
             rows[order] = await _rows(calculation, queries[order], values)
     pairs = zip(queries, rows, strict=True)
     numbers = [numbers_of_rows(*pair, frame, calculation.zone) for pair in pairs]
-    return FrameNumbers(frame, numbers, cohorts=names)
+    return FrameNumbers(frame, numbers, cohorts=names, values=totals)
+
+
+def _totals(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[int | None]:
+    """Return how many values of the breakdown each series has, or those of a formula together.
+
+    Args:
+        rows: The rows of each series. Those of a formula have a row for each value.
+    """
+    if not query.formulas:
+        return [_total(series_rows) for series_rows in rows]
+    together: int | None = len(_values_of(rows))
+    if any(_total(series_rows) > len(series_rows) for series_rows in rows):
+        together = None
+    return [together] * len(query.formulas)
+
+
+def _total(rows: Sequence[Row]) -> int:
+    return int(rows[0][-1]) if rows else 0
+
+
+def _values_of(rows: Sequence[Sequence[Row]]) -> set[str]:
+    return {value for series_rows in rows for value, *_ in series_rows}
 
 
 async def _ranked(
@@ -107,7 +135,7 @@ async def _ranked(
                 for series_query in queries
             ]
         of_formulas.append(of_values[values])
-    return FrameNumbers(frame, every, of_formulas)
+    return FrameNumbers(frame, every, of_formulas, values=_totals(query, rows))
 
 
 async def series_queries(
@@ -162,16 +190,14 @@ async def _rows(
 
 
 def _as_rows(rows: Sequence[tuple[Any, ...]]) -> list[Row]:
-    return [(value, buckets, totals) for value, buckets, totals in rows]
+    return [(value, buckets, totals, values) for value, buckets, totals, values in rows]
 
 
 def _has_more(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> bool:
     """Return whether all series together have more values than are shown."""
     if query.breakdowns is None:
         return False
-    return (
-        len({value for series_rows in rows for value, *_ in series_rows}) > query.breakdowns.limit
-    )
+    return len(_values_of(rows)) > query.breakdowns.limit
 
 
 def shown_values(query: TrendsQuery, rows: Sequence[Sequence[Row]]) -> list[Sequence[str] | None]:

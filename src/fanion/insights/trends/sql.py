@@ -35,7 +35,8 @@ _AGGREGATES: Final[Mapping[Aggregate, str]] = {
 
 # The largest values of a breakdown, with all their numbers.
 LARGEST = """
-  SELECT value, groupArray(bucket) AS buckets, groupArray(toFloat64(total)) AS totals
+  SELECT value, groupArray(bucket) AS buckets, groupArray(toFloat64(total)) AS totals,
+         count() OVER () AS values
     FROM ({trend})
 GROUP BY value
 ORDER BY sum({weight}) DESC, value
@@ -45,9 +46,9 @@ ORDER BY sum({weight}) DESC, value
 # The same, with all values beyond the largest as one more. It reads the events once, and is right
 # where the numbers of values can be added up.
 RANKED = """
-  SELECT shown, numbers.1 AS buckets, numbers.2 AS totals
+  SELECT shown, numbers.1 AS buckets, numbers.2 AS totals, sum(values) OVER () AS values
     FROM (SELECT if(place <= {limit}, value, {other}) AS shown, sum(weight) AS weight,
-                 sumMap(at, ns) AS numbers
+                 sumMap(at, ns) AS numbers, count() AS values
             FROM (SELECT *, row_number() OVER (ORDER BY weight DESC, value) AS place
                     FROM (SELECT value, groupArray(bucket) AS at,
                                  groupArray(toFloat64(total)) AS ns, sum(total) AS weight
@@ -92,6 +93,8 @@ def trend_statement(
     query: SeriesQuery, values: Sequence[str] | None, most: int | None = None
 ) -> Statement:
     """Return the statement of rows (value, its intervals, their numbers), the largest value first.
+
+    Each row ends with the number of all values.
 
     Intervals are in microseconds. With a window an interval is the number of a day, and its number
     is how many persons more are active from this day on.

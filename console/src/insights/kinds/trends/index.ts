@@ -1,10 +1,10 @@
 import { INTERVALS } from "@/insights/question/address";
 import { isOfProperty } from "@/insights/question/maths";
 import { BREAKDOWNS_MAX, letterOf, type Question } from "@/insights/question/model";
+import { namesOfSeries } from "@/insights/question/seriesName";
 import { words } from "@/words/insightsTrends";
-import type { Asked, Kind, Uses } from "../kind";
+import type { Kind, Uses } from "../kind";
 import { behindTrend } from "./behind";
-import { isOther, linesOf } from "./lines";
 import { canCompare, isOfTotals, optionsOf, readOptions, usualLimit } from "./options";
 import { readTrendsQuery, trendsQuery } from "./query";
 import { trendsSentence } from "./sentence";
@@ -27,7 +27,7 @@ export const kind: Kind = {
   View: TrendsView,
   Result: TrendsResult,
   table: trendsTable,
-  note,
+  brokenDown,
   behind: behindTrend,
 };
 
@@ -60,10 +60,8 @@ function missing(question: Question): string | null {
   return isBlank ? words.noFormula : null;
 }
 
-function note({ question, answer }: Asked): string | null {
-  if (question.breakdowns.length === 0 || answer.beside.hasMore !== true) return null;
-  const values = linesOf({ question, answer }).filter(
-    (line) => !line.isPrevious && line.order === 0,
-  );
-  return words.shownOthers(values.filter(({ value }) => !isOther(value)).length);
+function brokenDown(question: Question): readonly string[] {
+  const { formulas } = optionsOf(question);
+  if (formulas.length === 0) return namesOfSeries(question.series);
+  return formulas.map(({ text, name }) => name ?? text);
 }
