@@ -78,6 +78,27 @@ test("retention survives a round trip through the URL and the API", () => {
   expectToStay(again, retentionQuery, readRetentionQuery);
 });
 
+test("entries of cohorts have their names, those of an earlier version their ids", () => {
+  const question: Question = {
+    ...RETENTION,
+    breakdowns: [{ type: "cohort", property: "7" }],
+    interval: "day",
+    options: {},
+  };
+  const row = { label: "Day 0", date: "2026-03-29T00:00:00+01:00", values: [{ count: 3 }] };
+  const named = { ...row, breakdown: "Pros", breakdown_value: 7 };
+  const answer = answerOf(retentionQuery(question), [named, { ...row, breakdown_value: 8 }]);
+
+  const { rows } = retentionTable({ question, answer });
+  const place = { selected_interval: 0, returning_interval: 0, breakdown_value: 7 };
+
+  assert.deepEqual(
+    rows.map(([name]) => String(name).split(",")[0]),
+    ["Pros", "8"],
+  );
+  assert.match(behindRetention({ question, answer }, place)?.name ?? "", /, Pros, /);
+});
+
 test("parts that only other kinds use are neither queried nor in the sentence", () => {
   const series = [
     { event: "a", math: "sum", mathProperty: "x", filters: [] },

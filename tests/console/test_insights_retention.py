@@ -10,7 +10,7 @@ from tests.console.captured_days import CapturedDays
 from tests.console.hostile import MARKUP
 from tests.console.inert_values import expect_only_text
 from tests.console.insight_page import insight, rows_of, sentence
-from tests.console.project import Project
+from tests.console.project import Project, has
 from tests.console.screen import Console, narrow, zoomed
 
 pytestmark = pytest.mark.long("drives Chromium")
@@ -163,6 +163,51 @@ def test_retention_by_a_property_has_rows_for_each_value_and_a_curve(
     expect(curve).to_have_attribute("aria-valuetext", re.compile("^Day 1: .*pro 100%"))
     console.expect_accessible()
     console.expect_to_fit_in(narrow(390), narrow(360), zoomed(200))
+
+
+def test_retention_by_cohorts_has_their_names_wherever_it_shows_numbers(
+    console: Console, project: Project
+) -> None:
+    project.persons(ann={"plan": "pro"}, bob={"plan": "pro"}, cem={"plan": "free"})
+    came = {("ann", "signed up"): [2], ("bob", "signed up"): [2], ("cem", "signed up"): [2]}
+    CapturedDays(came | {("ann", "viewed"): [1], ("cem", "viewed"): [1]}).capture(project)
+    cohort = project.cohort("Pros", has("plan", "pro"))
+    project.await_cohorts()
+    page = console.page
+    ids = (str(cohort["id"]), "all")
+    console.open(
+        insight(
+            project,
+            kind="retention",
+            series=[{"event": "signed up"}, {"event": "viewed"}],
+            breakdowns=[{"type": "cohort", "property": one} for one in ids],
+            retention={"display": "ActionsLineGraph", "totalIntervals": 3},
+            **{"from": "-2d"},
+        )
+    )
+
+    table = grid(console)
+    expect(table.get_by_role("button", name="Show the rows of all users")).to_be_visible()
+    table.get_by_role("button", name="Show the rows of Pros").click()
+    of_pros = table.get_by_role("row").filter(has=page.get_by_role("button", name="50%"))
+    of_pros.get_by_role("button", name="50%").click()
+    drawer = page.get_by_role("dialog", name="Persons behind this number")
+    expect(drawer).to_have_accessible_description(
+        re.compile("^signed up, Pros, .*, viewed, Day 1: 1$")
+    )
+    expect(drawer.get_by_role("grid", name="Persons").get_by_role("row")).to_have_count(2)
+    console.press("Escape")
+    curve = page.get_by_role("slider", name=re.compile("^Mean of who does"))
+    console.tab_to(curve)
+    console.press("Home", "ArrowRight")
+    expect(curve).to_have_attribute(
+        "aria-valuetext", re.compile(r"^Day 1: .*all users 66\.7%.*Pros 50%")
+    )
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV").last.click()
+    _, *lines = rows_of(download.value.path())
+    first = {line[0].split(",")[0]: [float(one) for one in line[1:3]] for line in lines[::3]}
+    assert first == {"all users": [3, 66.7], "Pros": [2, 50]}
 
 
 def test_what_retention_cannot_do_is_said_at_its_field(console: Console, project: Project) -> None:

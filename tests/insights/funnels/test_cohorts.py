@@ -52,6 +52,40 @@ async def test_each_cohort_has_a_funnel(shop: Tenant) -> None:
     assert names == {"ann", "cid"}
 
 
+@pytest.mark.parametrize("insight", ["FUNNELS", "RETENTION"])
+async def test_entries_have_the_names_of_cohorts_even_of_deleted_ones(
+    shop: Tenant, insight: str
+) -> None:
+    plans = [{"properties": [person_is("plan", "pro")]}]
+    pro, gone = [await create_cohort(shop, name=name, groups=plans) for name in ("Pro", "Gone")]
+    await shop.server.calculated()
+    kind: Json = {
+        "FUNNELS": {"insight": insight, "events": STEPS, "funnel_viz_type": "trends"},
+        "RETENTION": {
+            "insight": insight,
+            "target_entity": STEPS[0],
+            "returning_entity": STEPS[1],
+            "total_intervals": 4,
+        },
+    }[insight]
+    named = {"breakdown_type": "cohort", "breakdown": [pro["id"], gone["id"], "all"]}
+    saved = await shop.api.post("/insights/", json={"name": "x", "filters": {**kind, **named}})
+    assert saved.status_code == 201, saved.text
+    await shop.server.calculated()
+    refresh = f"/insights/{saved.json()['id']}/?refresh=true"
+    before = (await shop.api.get(refresh)).json()["result"]
+    deleted = await shop.api.patch(f"/cohorts/{gone['id']}/", json={"deleted": True})
+    assert deleted.status_code == 200, deleted.text
+
+    after = (await shop.api.get(refresh)).json()["result"]
+
+    labels = {entry["breakdown_value"]: entry["breakdown"] for entry in before}
+    assert labels == {pro["id"]: "Pro", gone["id"]: "Gone", "all": "all users"}
+    assert {entry["breakdown_value"]: entry["breakdown"] for entry in after}.items() <= (
+        labels.items()
+    )
+
+
 def _below(tenant: Tenant, url: str) -> str:
     return url.removeprefix(f"/api/projects/{tenant.project_id}")
 

@@ -213,7 +213,7 @@ async def test_everybody_is_an_entry_beside_cohorts(analyst: Analyst) -> None:
     rows = await analyst.ask(project, **question)
 
     assert counts(rows) == [[2, 1, 2], [2, 1], [2]]
-    assert {row["breakdown_value"] for row in rows} == {"all"}
+    assert {(row["breakdown"], row["breakdown_value"]) for row in rows} == {("all users", "all")}
     place = {"selected_interval": 1, "breakdown_value": "all"}
     assert len(await actors(analyst, project, **question | place)) == 2
 

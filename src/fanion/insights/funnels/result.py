@@ -118,7 +118,7 @@ class FunnelAnswer:
         if self.query.breakdowns is None:
             return [_line(by_value.get("", {}), intervals)]
         return [
-            _line(by_value[value], intervals) | {"breakdown_value": self._value(value)}
+            _line(by_value[value], intervals) | self._breakdown(value)
             for value in sorted(by_value, key=lambda own: (-_entered(by_value[own]), own))
         ]
 

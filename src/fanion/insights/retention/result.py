@@ -3,7 +3,7 @@
 Source: insights.md, section 6.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from fanion.insights.breakdowns import Breakdowns
+from fanion.insights.calculation.cohort_labels import with_cohort_labels
 from fanion.insights.dates.intervals import Intervals
 from fanion.insights.retention.query import RetentionQuery
 from fanion.insights.sql.compiler import OTHER
@@ -27,6 +28,7 @@ def retention_result(
     zone: ZoneInfo,
     counts: Iterable[tuple[str, int, int, int]],
     url: Url,
+    cohorts: Mapping[int, str],
 ) -> list[dict[str, Any]]:
     """Return a triangle of rows: what lies in the future is not known.
 
@@ -34,6 +36,7 @@ def retention_result(
 
     Args:
         counts: Tuples (value, row from 1, intervals later, persons).
+        cohorts: The names of cohorts, by id.
     """
     by_value: dict[str, dict[tuple[int, int], int]] = {}
     for value, row, ahead, persons in counts:
@@ -46,20 +49,32 @@ def retention_result(
         entry
         for value in sorted(by_value, key=lambda value: _place(value, by_value[value]))
         for entry in _triangle(
-            query, rows, zone, by_value[value], url, _value(query.breakdowns, value)
+            query, rows, zone, by_value[value], url, _broken_down(query.breakdowns, value, cohorts)
         )
     ]
 
 
-def _value(breakdowns: Breakdowns, value: str) -> Mapping[str, Any]:
-    """Return the value of the breakdown: text, the id of a cohort, or a list of texts."""
-    shown: Any = value
-    if all(part.type == "cohort" for part in breakdowns.parts):
-        shown = int(value) if value.isdecimal() else value
-    elif len(breakdowns.parts) > 1:
-        is_other = value == OTHER
-        shown = [OTHER] * len(breakdowns.parts) if is_other else msgspec.json.decode(value)
-    return {"breakdown_value": shown}
+def _broken_down(
+    breakdowns: Breakdowns, value: str, cohorts: Mapping[int, str]
+) -> Mapping[str, Any]:
+    """Return the value of the breakdown, and in `breakdown` the same with names of cohorts.
+
+    The value is text, the id of a cohort, or a list of texts.
+    """
+    values = _values(breakdowns, value)
+    named = with_cohort_labels(breakdowns, values, cohorts)
+    if breakdowns.dimensions > 1:
+        return {"breakdown": named, "breakdown_value": values}
+    shown = int(value) if breakdowns.are_cohorts and value.isdecimal() else value
+    return {"breakdown": named[0], "breakdown_value": shown}
+
+
+def _values(breakdowns: Breakdowns, value: str) -> Sequence[str]:
+    if breakdowns.dimensions == 1:
+        return [value]
+    if value == OTHER:
+        return [OTHER] * breakdowns.dimensions
+    return msgspec.json.decode(value, type=list[str])
 
 
 def _place(value: str, counts: _Counts) -> tuple[bool, int, str]:
@@ -76,6 +91,7 @@ def _triangle(
     broken_down: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     number = len(rows.starts)
+    place = {name: value for name, value in broken_down.items() if name == "breakdown_value"}
     return [
         {
             "label": f"{query.period_name} {row}",
@@ -84,13 +100,11 @@ def _triangle(
                 {
                     "count": counts.get((row, ahead), 0),
                     "people": [],
-                    "people_url": url(
-                        selected_interval=row, returning_interval=ahead, **broken_down
-                    ),
+                    "people_url": url(selected_interval=row, returning_interval=ahead, **place),
                 }
                 for ahead in range(min(number - row, query.total_intervals))
             ],
-            "people_url": url(selected_interval=row, **broken_down),
+            "people_url": url(selected_interval=row, **place),
             **broken_down,
         }
         for row, start in enumerate(rows.starts)

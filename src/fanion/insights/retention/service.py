@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from fanion.errors import Invalid
+from fanion.insights.calculation.cohort_names_store import cohort_names
 from fanion.insights.calculation.kind_service import ActorsKind, Kind
 from fanion.insights.calculation.people_urls import PeopleUrls
 from fanion.insights.calculation.service import Calculation
@@ -53,6 +54,7 @@ async def calculate_retention(calculation: Calculation, query: RetentionQuery) -
     if total > retention.limit:
         values, total = await _largest(calculation, retention)
         counted = await calculation.rows(retention_statement(retention, values))
+    names = await cohort_names(calculation.records, calculation.project.id, query.breakdowns)
     urls = PeopleUrls(calculation.project.id, "retention", query.scope.sent)
     entries = await asyncio.to_thread(
         retention_result,
@@ -61,6 +63,7 @@ async def calculate_retention(calculation: Calculation, query: RetentionQuery) -
         calculation.zone,
         [(value, int(row), int(ahead), int(persons)) for value, row, ahead, persons in counted],
         urls.url,
+        names,
     )
     return with_value_counts(entries, query.breakdowns, [total])
 

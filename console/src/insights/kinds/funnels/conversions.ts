@@ -32,7 +32,7 @@ export function readConversions({ question, answer }: Asked) {
     const value = entry.breakdown_value as Value | undefined;
     return {
       key: JSON.stringify(value ?? null),
-      name: value === undefined ? words.converted : labelOf(value),
+      name: value === undefined ? words.converted : labelOf(entry.breakdown ?? value),
       value,
       days: (entry.days as string[] | undefined) ?? [],
       entered: (entry.entered as number[] | undefined) ?? [],

@@ -6,7 +6,7 @@ import { formatNumber } from "@/words/format";
 import { words as actorWords } from "@/words/insights";
 import { words } from "@/words/insightsRetention";
 import type { Asked, Behind, Place } from "../kind";
-import { type Cohort, nameOfValue, readCohorts } from "./cohorts";
+import { type Cohort, readCohorts } from "./cohorts";
 import { entitiesOf, periodOf } from "./query";
 
 /** Return the place of a cohort's number. place: 0 for the whole cohort */
@@ -27,8 +27,9 @@ export function behindRetention({ question, answer }: Asked, place: Place): Behi
   const { target, returning } = entitiesOf(question);
   if (cohort === undefined || count === undefined || target === undefined) return null;
   const when = intervalName(cohort.begin, period, answer.zone);
-  const value = nameOfValue(cohort.value);
-  const first = [nameOfSeries(target), value, when].filter((part) => part !== null).join(", ");
+  const first = [nameOfSeries(target), cohort.name, when]
+    .filter((part) => part !== null)
+    .join(", ");
   const name =
     ahead === 0 || returning === undefined
       ? first

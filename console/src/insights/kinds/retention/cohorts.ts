@@ -13,6 +13,8 @@ export interface Cohort {
   /** Unique within the result. */
   key: string;
   value: Value | undefined;
+  /** The value as text, null without a breakdown. */
+  name: string | null;
   /** The index of its interval. */
   row: number;
   begin: Date;
@@ -36,6 +38,8 @@ export function readCohorts({ results, zone, calculatedAt }: Answer, period: Per
     return {
       key: JSON.stringify([value ?? null, row]),
       value,
+      // Answers that an earlier version kept have no labels.
+      name: nameOfValue((entry.breakdown as Value | undefined) ?? value),
       row,
       begin,
       counts,
@@ -60,13 +64,13 @@ export function groupsOf(cohorts: readonly Cohort[]): Group[] {
     const key = JSON.stringify(cohort.value ?? null);
     groups.set(key, [...(groups.get(key) ?? []), cohort]);
   }
-  return [...groups].map(([key, own]) => ({ key, name: nameOfValue(own[0]?.value), cohorts: own }));
+  return [...groups].map(([key, own]) => ({ key, name: own[0]?.name ?? null, cohorts: own }));
 }
 
 const NONE = "$$_posthog_breakdown_null_$$";
 const OTHER = "$$_posthog_breakdown_other_$$";
 
-export function nameOfValue(value: Value | undefined): string | null {
+function nameOfValue(value: Value | undefined): string | null {
   if (value === undefined) return null;
   const parts = Array.isArray(value) ? value : [value];
   if (parts.every((part) => part === OTHER)) return words.other;

@@ -1,7 +1,7 @@
 import { type FigureData, intervalName } from "@/charts";
 import { words } from "@/words/insightsRetention";
 import type { Asked } from "../kind";
-import { type Cohort, lengthOf, nameOfValue, readCohorts, shareOf } from "./cohorts";
+import { type Cohort, lengthOf, readCohorts, shareOf } from "./cohorts";
 import { optionsOf, type RetentionOptions } from "./options";
 import { periodOf } from "./query";
 
@@ -29,8 +29,7 @@ export function retentionTable({ question, answer }: Asked): FigureData {
 
 export function nameOfRow(cohort: Cohort, period: Asked["question"]["interval"], zone: string) {
   const name = intervalName(cohort.begin, period, zone);
-  const value = nameOfValue(cohort.value);
-  return value === null ? name : words.ofValue(value, name);
+  return cohort.name === null ? name : words.ofValue(cohort.name, name);
 }
 
 /** A value as shown: a percentage with one decimal, a count, or null if not known yet. */
