@@ -299,6 +299,25 @@ def test_a_question_begins_at_an_event_a_cohort_a_person_and_a_flag(
         assert numbers(console)[-1][-1] == number, path
 
 
+def test_a_question_begins_at_a_variant_of_a_flag(console: Console, project: Project) -> None:
+    shares = [{"key": key, "rollout_percentage": 50} for key in ("blue", "red")]
+    flag = project.flag("color", filters={"multivariate": {"variants": shares}})
+    plain = project.flag("plain")
+    project.events("paid", "ann", "bob", "bob", **{"$feature/color": "blue"})
+    project.events("paid", "cem", **{"$feature/color": "red", "$feature/plain": True})
+    page = console.page
+
+    for opened, value, persons in ((flag, "blue", 2), (flag, "red", 1), (plain, "true", 1)):
+        console.open(project.at(f"flags/{opened['id']}"))
+        page.get_by_role("link", name=f"Ask about persons with {value}").click()
+        expect(sentence(console)).to_have_text(
+            "How many unique persons did any event, per day, last 30 days, "
+            f"where Flag {opened['key']} is {value}, without test accounts."
+        )
+        console.settle()
+        assert numbers(console)[-1][-1] == str(persons), value
+
+
 def test_conditions_hold_and_what_is_not_complete_is_left_out(
     console: Console, project: Project
 ) -> None:

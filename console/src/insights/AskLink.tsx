@@ -1,6 +1,7 @@
 import { ChartLine } from "lucide-react";
 import { useProjectId } from "@/app/session";
 import { LinkButton } from "@/ui/Button";
+import { Tooltip } from "@/ui/Tooltip";
 import { words } from "@/words/insights";
 import type { QuestionSearch } from "./question/address";
 
@@ -23,5 +24,23 @@ export function AskLink({ about, small = false }: Props) {
     >
       {words.ask}
     </LinkButton>
+  );
+}
+
+/** An icon that opens a question about one of several things on a screen. */
+export function AskIconLink({ about, label }: Pick<Props, "about"> & { label: string }) {
+  const projectId = useProjectId();
+  return (
+    <Tooltip text={label}>
+      <LinkButton
+        to="/project/$projectId/insights/new"
+        params={{ projectId }}
+        search={about}
+        icon={ChartLine}
+        look="quiet"
+        aria-label={label}
+        className="size-8 shrink-0 p-0!"
+      />
+    </Tooltip>
   );
 }

@@ -1,5 +1,5 @@
 export { ActorsDrawer } from "./ActorsDrawer";
-export { AskLink } from "./AskLink";
+export { AskIconLink, AskLink } from "./AskLink";
 export { type Answer, useAnswer } from "./answers";
 export { DailyChart } from "./DailyChart";
 export { useKind } from "./kinds";

@@ -132,6 +132,7 @@ export const words = {
   variantShare: (place: number) => `Share of variant ${place}`,
   variantNamed: (key: string) => `Variant ${key}`,
   removeVariant: (key: string) => `Remove variant ${key}`,
+  askVariant: (key: string) => `Ask about persons with ${key}`,
   addVariant: "Add variant",
   newVariant: (place: number) => `variant-${place}`,
   variantBlank: "A variant needs a key.",

@@ -53,6 +53,7 @@ export function RulesForm(props: RulesFormProps) {
             rules={rules}
             onChange={props.onRules}
             error={error}
+            savedKey={props.savedKey}
             canEdit={canEdit}
             onProblem={props.onProblem}
           />

@@ -1,10 +1,12 @@
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
+import { AskIconLink } from "@/insights";
 import { errorOf } from "@/lib/errors";
 import { IconButton } from "@/ui/Button";
 import { CONTROL } from "@/ui/classes";
 import { words } from "@/words/flagEditor";
 import { changedVariant, type Rules, type Variant } from "../model";
+import { valueQuestion } from "../questions";
 import { ShareInput } from "./NumberInput";
 import { PayloadField } from "./PayloadField";
 import type { OnProblem } from "./problems";
@@ -18,6 +20,8 @@ export interface VariantsProps {
   rules: Rules;
   onChange: (rules: Rules) => void;
   error: unknown;
+  /** Null for a new flag. */
+  savedKey: string | null;
   canEdit: boolean;
   onProblem: OnProblem;
 }
@@ -44,7 +48,7 @@ export function VariantTable(props: VariantsProps) {
 }
 
 function Row(props: VariantsProps & { variant: Variant; place: number }) {
-  const { rules, onChange, variant, place, canEdit, error } = props;
+  const { rules, onChange, variant, place, savedKey, canEdit, error } = props;
   const set = (change: Parameters<typeof changedVariant>[1]) =>
     onChange({
       ...rules,
@@ -88,14 +92,22 @@ function Row(props: VariantsProps & { variant: Variant; place: number }) {
           onProblem={props.onProblem}
         />
       </td>
-      <td className={`${CELL} max-sm:col-start-2 max-sm:row-start-3 sm:w-10`}>
-        {canEdit && rules.variants.length > 1 && (
-          <IconButton
-            icon={Trash2}
-            label={words.removeVariant(variant.key)}
-            onClick={() => onChange(removedVariant(rules, variant.id))}
-          />
-        )}
+      <td className={`${CELL} max-sm:col-start-2 max-sm:row-start-3 sm:w-19`}>
+        <span className="flex justify-end">
+          {savedKey !== null && (
+            <AskIconLink
+              about={valueQuestion(savedKey, variant.key)}
+              label={words.askVariant(variant.key)}
+            />
+          )}
+          {canEdit && rules.variants.length > 1 && (
+            <IconButton
+              icon={Trash2}
+              label={words.removeVariant(variant.key)}
+              onClick={() => onChange(removedVariant(rules, variant.id))}
+            />
+          )}
+        </span>
       </td>
     </tr>
   );

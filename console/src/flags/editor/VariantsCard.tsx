@@ -1,17 +1,19 @@
 import { Plus } from "lucide-react";
 import { useRef } from "react";
 import { ShareBar } from "@/charts";
+import { AskIconLink } from "@/insights";
 import { Button } from "@/ui/Button";
 import { Card } from "@/ui/Page";
 import { words } from "@/words/flagEditor";
 import { type Rules, shareSum } from "../model";
+import { valueQuestion } from "../questions";
 import { PayloadField } from "./PayloadField";
 import { type VariantsProps, VariantTable } from "./VariantTable";
 import { addedVariant, evenedOut, multivariate, withoutVariants, withPayload } from "./variants";
 
 /** The card of the variants: what people who get the flag get. */
 export function VariantsCard(props: VariantsProps) {
-  const { rules, onChange, canEdit } = props;
+  const { rules, onChange, savedKey, canEdit } = props;
   const isBoolean = rules.variants.length === 0;
   // Keeps the values of the other kind in case the choice is reverted.
   const former = useRef<Rules | null>(null);
@@ -24,7 +26,16 @@ export function VariantsCard(props: VariantsProps) {
     onChange(next);
   };
   return (
-    <Card title={words.variants} description={words.variantsHint}>
+    <Card
+      title={words.variants}
+      description={words.variantsHint}
+      actions={
+        isBoolean &&
+        savedKey !== null && (
+          <AskIconLink about={valueQuestion(savedKey, "true")} label={words.askVariant("true")} />
+        )
+      }
+    >
       <div className="flex flex-col gap-3">
         <Kind isBoolean={isBoolean} canEdit={canEdit} onChange={toKind} />
         {isBoolean ? (

@@ -17,11 +17,12 @@ import { words } from "@/words/flagUsage";
 import type { Flag } from "../model";
 import { variantsOf } from "../model";
 import { useHost } from "../queries";
+import { propertyOf, valuesQuestion } from "../questions";
 import type { UsageChart } from "../search";
 import { LANGUAGES, type Language, snippet } from "../snippets";
 import { RemovalCard } from "./RemovalCard";
 import { UsageDashboard } from "./UsageDashboard";
-import { type ByValue, callsTrend, eventsTrend, propertyOf, usageQuery } from "./usageQueries";
+import { type ByValue, callsTrend, eventsTrend, usageQuery } from "./usageQueries";
 
 const route = getRouteApi("/signed-in/project/$projectId/flags/$flagId");
 const USUAL = { from: "-30d" };
@@ -103,12 +104,6 @@ function ByValueCard({ flag, chart, filters }: ByValueProps) {
     </Card>
   );
 }
-
-/** A question about how many persons are active with each value of the flag. */
-const valuesQuestion = (key: string) => ({
-  series: [{ event: null, math: "dau" }],
-  breakdowns: [{ type: "event", property: propertyOf(key) }],
-});
 
 const variantNames = (flag: Flag): string[] => variantsOf(flag).map((one) => one.name);
 

@@ -4,6 +4,7 @@ import { api, dataOf } from "@/lib/api";
 import type { components } from "@/lib/schema";
 import { type DateRange, datesOf, type Period } from "@/ui/ranges";
 import { flagKeys } from "../queries";
+import { propertyOf } from "../questions";
 
 export type Usage = components["schemas"]["UsageBody"];
 export type ByValue = components["schemas"]["ByValue"];
@@ -25,9 +26,6 @@ export const usageQuery = (projectId: string, flagId: number, range: DateRange) 
     staleTime: FRESH_MS,
     placeholderData: keepPreviousData,
   });
-
-/** The property in which SDKs send a flag's value with every event. */
-export const propertyOf = (key: string): string => `$feature/${key}`;
 
 /** Events that carry the flag's value, by value. */
 export const eventsTrend = (key: string, period: Period): TrendFilters => ({
