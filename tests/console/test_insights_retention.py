@@ -224,7 +224,7 @@ def test_what_retention_cannot_do_is_said_at_its_field(console: Console, project
 
     field = page.get_by_role("textbox", name="Intervals shown")
     field.fill("65")
-    expect(field).to_have_accessible_description("a whole number from 1 to 64")
+    expect(field).to_have_accessible_description("A whole number from 1 to 64.")
     field.fill("2")
     expect(sentence(console)).to_contain_text("in the week after")
     field.fill("1")

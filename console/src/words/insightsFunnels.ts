@@ -78,7 +78,6 @@ export const words = {
   },
   withinField: "within",
   ofFirstStep: "of the first step",
-  wholeBetween: (most: number) => `A whole number from 1 to ${formatNumber(most)}.`,
   attribution: "Value of the breakdown",
   attributions: {
     first_touch: "The first value",

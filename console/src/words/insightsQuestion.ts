@@ -1,4 +1,4 @@
-import { counted } from "@/words/format";
+import { counted, formatNumber } from "@/words/format";
 
 const AGGREGATES = {
   sum: "Sum",
@@ -37,6 +37,8 @@ export const words = {
       : `${place} cannot be used: ${value}. Allowed: ${allowed}`,
   wholeBetween: (least: number, most: number) =>
     least === most ? String(least) : `a whole number from ${least} to ${most}`,
+  notWhole: (least: number, most: number) =>
+    `A whole number from ${formatNumber(least)} to ${formatNumber(most)}.`,
   booleans: "true, false",
   list: "a list",
   object: "an object",

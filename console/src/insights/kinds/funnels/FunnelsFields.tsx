@@ -3,6 +3,7 @@ import { Field } from "@/ui/Field";
 import { type Option, Select } from "@/ui/Select";
 import { words } from "@/words/insightsFunnels";
 import { CountedField } from "../CountedField";
+import { InlineWholeField } from "../WholeField";
 import type { FieldsProps } from "../kind";
 import { ExclusionList } from "./ExclusionList";
 import {
@@ -14,7 +15,6 @@ import {
   windowMax,
   withOptions,
 } from "./options";
-import { WholeField } from "./WholeField";
 
 /** How persons go through the steps: order, time window and exclusions. */
 export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
@@ -42,11 +42,12 @@ export function FunnelsFields({ question, onChange, errorAt }: FieldsProps) {
         />
         <div className="flex min-w-0 flex-wrap items-start gap-1.5">
           <span className="py-1.5 text-ink-2">{words.withinField}</span>
-          <WholeField
+          <InlineWholeField
             label={words.window}
             value={options.window}
+            least={1}
             most={windowMax(options.unit)}
-            onChange={(window) => window !== undefined && change({ window })}
+            onChange={(window) => change({ window })}
             className="min-w-16 flex-1 basis-16"
           />
           <Select

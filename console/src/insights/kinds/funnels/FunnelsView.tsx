@@ -1,6 +1,7 @@
 import { Select } from "@/ui/Select";
 import { words } from "@/words/insightsFunnels";
 import type { FieldsProps } from "../kind";
+import { InlineWholeField } from "../WholeField";
 import { StepSelect } from "./ExclusionList";
 import {
   BINS_MAX,
@@ -11,7 +12,6 @@ import {
   VISUALIZATIONS,
   withOptions,
 } from "./options";
-import { WholeField } from "./WholeField";
 
 /** The choice of visualization and layout. */
 export function FunnelsView({ question, onChange, errorAt }: FieldsProps) {
@@ -55,12 +55,14 @@ export function FunnelsView({ question, onChange, errorAt }: FieldsProps) {
       {options.visualization === "time_to_convert" && (
         <span className="flex items-center gap-1.5 text-ink-2">
           {words.bins}
-          <WholeField
+          <InlineWholeField
             label={words.bins}
             value={options.bins}
+            least={1}
             most={BINS_MAX}
             placeholder={words.binsAuto}
             onChange={(bins) => change({ bins })}
+            onClear={() => change({ bins: undefined })}
             className="w-32"
           />
         </span>
