@@ -72,7 +72,11 @@ def test_a_fresh_folder_answers_from_a_snapshot_and_says_its_age(
     age_s = ready.json().pop("flags_age_s")
     assert (ready.status_code, ready.json()) == (
         200,
-        {"status": "ready", "checks": {"records": "unreachable"}, "flags_age_s": age_s},
+        {
+            "status": "ready",
+            "checks": {"records": "unreachable", "spool": "ok"},
+            "flags_age_s": age_s,
+        },
     )
     assert HOUR_S <= age_s < HOUR_S + START_S
     [line] = [

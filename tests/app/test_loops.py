@@ -46,7 +46,7 @@ async def started_loops(records_url: str, events: EventStore, folder: Path, role
     """Return the names of the loops of a process with this role."""
     async with open_app_server(records_url, events, folder, role=role) as app_server:
         running = app_server.running
-        names = {**running.public.flags.loops, **running.loops}
+        names = {**running.public.loops, **running.loops}
         ingesting = {"ingestion"} if running.ingestion.consumers else set()
         of_role = {loop.name for loop in LOOPS if loop.role is None or loop.role in running.roles}
         return ingesting | (names.keys() & of_role)

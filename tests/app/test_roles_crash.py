@@ -134,7 +134,7 @@ def test_web_starts_and_serves_without_the_event_store(
 ) -> None:
     web = launch("web", **no_events)
 
-    checks = {"records": "ok", "accept_log": "ok"}
+    checks = {"records": "ok", "accept_log": "ok", "spool": "ok"}
     assert ready(web) == (200, {"status": "ready", "checks": checks})
     assert (capture(web, keys, "seen"), decide_flags(web, keys)) == (200, {})
     assert [status(web, path) for path in ("/", "/api/projects/", "/metrics")] == [404, 404, 200]
@@ -155,19 +155,23 @@ async def test_web_answers_flags_and_stays_ready_without_postgresql(
     until(lambda: FLAG.encode() in offline_flags(web), "the flag is not kept")
 
     async with Outage(postgres, postgres_url):
-        during = ready(web), ready(api)[0], decide_flags(web, keys), capture(web, keys, "lost")
+        during = ready(web), ready(api)[0], decide_flags(web, keys), capture(web, keys, "kept")
         exposed = metrics(web)
         web.stop()
         web.launch()
         until(lambda: is_up(web), "web does not start without PostgreSQL")
-        again = ready(web), decide_flags(web, keys), capture(web, keys, "lost")
-    until(lambda: capture(web, keys, "kept") == 200, "web does not resume")
+        again = ready(web), decide_flags(web, keys), capture(web, keys, "kept")
+    until(lambda: metrics(web)["fanion_spool_requests"] == 0, "the spool is not sent")
 
     gone = {"records": "unreachable"}
-    is_ready = {"status": "ready", "checks": {**gone, "accept_log": "unreachable"}}
+    is_ready = {"status": "ready", "checks": {**gone, "accept_log": "unreachable", "spool": "ok"}}
+    spooling = {"status": "ready", "checks": {**gone, "spool": "spooling"}}
     ages_s = [answers[0][1].pop("flags_age_s") for answers in (during, again)]
-    assert during == ((200, is_ready), 503, {FLAG: True}, 503)
-    assert again == ((200, {"status": "ready", "checks": gone}), {FLAG: True}, 503)
+    for name in ("spool_bytes", "spool_age_s"):
+        again[0][1].pop(name)
+    assert during == ((200, is_ready), 503, {FLAG: True}, 200)
+    assert again == ((200, spooling), {FLAG: True}, 200)
+    assert metrics(web)["fanion_log_lag_envelopes"] == 2
     assert 0 <= ages_s[0] <= ages_s[1]
     assert 0 <= exposed["fanion_flags_age_seconds"] <= ages_s[1] + 1
     assert isnan(exposed["fanion_log_lag_envelopes"])

@@ -82,12 +82,16 @@ class Load:
         urls: The URLs of servers, any of which may be used.
         is_import: Whether it goes into the lane of imports, with its own distinct ids, which it
             also merges with those of live events.
+        alternates: Whether a client sends each request to any of the servers. Else it keeps to one:
+            while PostgreSQL is away, only the captures of one server stay in order.
     """
 
     keys: Keys
     urls: Sequence[str]
     seed: int
     is_import: bool = False
+    alternates: bool = True
+    refusals: int = 0
     writers: list[Writer] = field(init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -147,13 +151,18 @@ class Load:
                 writer.acknowledged += 1
 
     async def _is_accepted(self, http: httpx.AsyncClient, writer: Writer, body: Json) -> bool:
-        url = writer.chance.choice(self.urls)
         try:
-            answer = await http.post(f"{url}/batch/", json=body)
+            answer = await http.post(f"{self._server_for(writer)}/batch/", json=body)
         except httpx.TransportError:
             return False
         assert answer.status_code in (200, 503), answer.text
+        self.refusals += answer.status_code == 503
         return answer.status_code == 200
+
+    def _server_for(self, writer: Writer) -> str:
+        if self.alternates:
+            return writer.chance.choice(self.urls)
+        return self.urls[int(writer.name[-1]) % len(self.urls)]
 
     def persons(self) -> list[set[str]]:
         """Return the distinct ids of each person."""

@@ -4,7 +4,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,14 +28,19 @@ REPLICATION = ("synchronous_standby_names=*", "wal_retrieve_retry_interval=200ms
 
 @dataclass
 class Node:
-    """A server of the pair, with a folder for its data and its log."""
+    """A server with a folder for its data and its log.
+
+    Attributes:
+        settings: As `name=value`.
+    """
 
     folder: Path
+    settings: Sequence[str] = REPLICATION
     port: int = field(default_factory=free_port)
     process: "subprocess.Popen[bytes] | None" = None
 
     def start(self) -> None:
-        self.process = start_server(binaries(), self.folder, self.port, REPLICATION)
+        self.process = start_server(binaries(), self.folder, self.port, self.settings)
 
     def crash(self) -> None:
         """End the server without a checkpoint; its clients lose their connections."""
@@ -88,20 +93,38 @@ def postgres_pair() -> Iterator[PostgresPair]:
     Raises:
         NoPostgres: This machine has no server to start.
     """
+    with _nodes(2, REPLICATION) as nodes:
+        pair = PostgresPair(*nodes)
+        pair.add_standby()
+        yield pair
+
+
+@contextmanager
+def lone_postgres() -> Iterator[Node]:
+    """Start a server that can be crashed and started again.
+
+    Raises:
+        NoPostgres: This machine has no server to start.
+    """
+    with _nodes(1, SPEED) as [node]:
+        yield node
+
+
+@contextmanager
+def _nodes(number: int, settings: Sequence[str]) -> Iterator[list[Node]]:
+    """Make servers, start the first one, and stop all at the end."""
     binaries()
     whole = Path(tempfile.mkdtemp(prefix="fanion-pair-", dir=short_folder()))
     account = unprivileged_account()
-    nodes = [Node(whole / name) for name in ("one", "two")]
+    nodes = [Node(whole / str(index), settings) for index in range(number)]
     try:
         for folder in (whole, *(node.folder for node in nodes)):
             folder.mkdir(exist_ok=True)
             if account:
                 shutil.chown(folder, account)
         initialise(binaries(), nodes[0].folder, account)
-        pair = PostgresPair(*nodes)
         nodes[0].start()
-        pair.add_standby()
-        yield pair
+        yield nodes
     finally:
         for node in nodes:
             node.stop()

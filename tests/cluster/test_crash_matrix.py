@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.cluster.faults import FAULTS
+from tests.cluster.faults import FAULTS, WITHOUT_POSTGRESQL
 from tests.cluster.installation import Cluster, open_cluster
 from tests.cluster.load import Load
 from tests.cluster.outcome import check
@@ -40,7 +40,8 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clu
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_nothing_is_lost_doubled_or_orphaned(cluster: Cluster, fault: str, seed: int) -> None:
-    load = Load(await cluster.new_project(), cluster.urls, seed)
+    alternates = fault not in WITHOUT_POSTGRESQL
+    load = Load(await cluster.new_project(), cluster.urls, seed, alternates=alternates)
     chance = random.Random(f"{fault} {seed}")
 
     async with load.sending():

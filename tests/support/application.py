@@ -14,12 +14,29 @@ from uuid import UUID, uuid4
 import httpx
 from sqlalchemy import insert, text, update
 
-from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry, Positions
+from fanion.accept_log.port import (
+    AcceptLog,
+    Appender,
+    Backlog,
+    Completion,
+    Envelope,
+    LogEntry,
+    Positions,
+)
+from fanion.accept_log.spool import SpooledLog
 from fanion.accept_log.sqlite import SqliteLog
 from fanion.accounts.model import Device
 from fanion.accounts.sessions.cookies import PLAIN_NAME
 from fanion.app.server import Server, server_application
-from fanion.app.services import AppContext, RequestWaits, Stores, build_services, open_log
+from fanion.app.services import (
+    AppContext,
+    RequestWaits,
+    Stores,
+    build_services,
+    open_log,
+    open_spooled_log,
+    opened_spool,
+)
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, open_records
@@ -85,8 +102,16 @@ class WatchedLog:
         last: The last appended envelope.
     """
 
-    def __init__(self, log: AcceptLog, records: Records) -> None:
+    def __init__(
+        self, log: AcceptLog, records: Records, captured: SpooledLog | None = None
+    ) -> None:
+        """Watch a log.
+
+        Args:
+            captured: What captures are appended to; None if that is the log.
+        """
         self._log = log
+        self._captured: Appender = captured or log
         self._records = records
         self._appended = {False: 0, True: 0}
         self._trimmed = {False: 0, True: 0}
@@ -96,14 +121,15 @@ class WatchedLog:
 
     async def append(self, envelope: Envelope) -> int:
         self.last = envelope
-        entry_id = await self._log.append(envelope)
+        entry_id = await self._captured.append(envelope)
         self._note(envelope.historical, entry_id)
         return entry_id
 
     def append_for(self, completion: Completion, envelope: Envelope) -> None:
         self.without_task += 1
         self.last = envelope
-        self._log.append_for(_Noted(completion, partial(self._note, envelope.historical)), envelope)
+        noted = _Noted(completion, partial(self._note, envelope.historical))
+        self._captured.append_for(noted, envelope)
 
     async def trim(self, upto: Positions, *, historical: bool = False) -> None:
         """Trim the log like the consumer does, and record up to where."""
@@ -264,8 +290,14 @@ async def open_app_server(
     async with AsyncExitStack() as stack:
         records = await open_records(records_url)
         stack.push_async_callback(records.close)
-        log = WatchedLog(await open_log(chosen, records), records)
-        stack.push_async_callback(log.close)
+        opened = await open_log(chosen, records)
+        stack.push_async_callback(opened.close)
+        spool = await stack.enter_async_context(opened_spool(chosen))
+        captured = None
+        if spool is not None:
+            captured = await open_spooled_log(records, opened, spool)
+            stack.push_async_callback(captured.close_lanes)
+        log = WatchedLog(opened, records, captured)
         writer = LineWriter(stream)
         stack.callback(writer.close)
         stack.callback(_share_places, events, events.people.places, events.behind.places)
@@ -273,7 +305,7 @@ async def open_app_server(
         metrics = Metrics()
         metrics.describe_server()
         context = AppContext(chosen, metrics, writer, clock.now, waits=PATIENT)
-        public = build_services(context, Stores(records, log))
+        public = build_services(context, Stores(records, log, spool))
         running = Server(public, cast(EventStore, breakable))
         application = server_application(running)
         for consumer in running.ingestion.consumers:

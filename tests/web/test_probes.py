@@ -25,12 +25,17 @@ async def test_a_running_process_is_healthy(app_server: AppServer) -> None:
             assert answer.json() == {"status": "ok", "version": __version__}
 
 
+def spool_of(app_server: AppServer) -> dict[str, str]:
+    """Return the state of the spool, which only captures on PostgreSQL have."""
+    return {"spool": "ok"} if app_server.settings.has_spool else {}
+
+
 @pytest.mark.every_engine
 async def test_ready_reports_each_store(app_server: AppServer) -> None:
     async with app_server.client() as client:
         answer = await client.get("/_ready")
 
-    checks = {"records": "ok", "events": "ok", "accept_log": "ok"}
+    checks = {"records": "ok", "events": "ok", "accept_log": "ok", **spool_of(app_server)}
     assert (answer.status_code, answer.json()) == (200, {"status": "ready", "checks": checks})
 
 
@@ -46,7 +51,12 @@ async def test_ready_without_the_event_store_which_capture_and_flags_do_not_need
             app_server.events.is_down = False
         up = await client.get("/_ready")
 
-    checks = {"records": "ok", "events": "unreachable", "accept_log": "ok"}
+    checks = {
+        "records": "ok",
+        "events": "unreachable",
+        "accept_log": "ok",
+        **spool_of(app_server),
+    }
     assert (down.status_code, down.json()) == (200, {"status": "ready", "checks": checks})
     assert up.json()["checks"] == {**checks, "events": "ok"}
 

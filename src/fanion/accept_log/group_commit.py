@@ -151,7 +151,7 @@ class GroupCommitLog(ABC):
 
         Raises:
             LogFull: A limit is reached; nothing was written.
-            OSError: The store failed; nothing was written.
+            OSError: The store failed; nothing was written, except perhaps if it is an AppendUnsure.
         """
 
     def append(self, envelope: Envelope) -> Awaitable[int]:

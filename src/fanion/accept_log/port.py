@@ -1,6 +1,6 @@
 """The port of the accept log: requests that were answered with 200 and are not ingested yet."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -61,12 +61,29 @@ class Backlog(msgspec.Struct, frozen=True):
     bytes: int
     oldest: datetime | None
 
+    def age_s(self, now: datetime) -> float:
+        """Return the seconds since the arrival of the oldest; 0 if there is none."""
+        return 0.0 if self.oldest is None else (now - self.oldest).total_seconds()
+
+
+def sum_backlogs(backlogs: Iterable[Backlog]) -> Backlog:
+    parts = list(backlogs)
+    return Backlog(
+        sum(part.envelopes for part in parts),
+        sum(part.bytes for part in parts),
+        min((part.oldest for part in parts if part.oldest is not None), default=None),
+    )
+
 
 class LogFull(Exception):
     """The error when the log has reached its size limit, or too many appends wait.
 
     Nothing was appended.
     """
+
+
+class AppendUnsure(OSError):
+    """The error when a server may have stored an append although it did not say so."""
 
 
 class Completion(Protocol):
@@ -94,8 +111,7 @@ class Appender(Protocol):
 
         Raises:
             LogFull: A limit is reached.
-            OSError: The store fails. Nothing is written, unless the connection to a server was lost
-                during the commit.
+            OSError: The store fails. Nothing is written, except perhaps if it is an AppendUnsure.
         """
 
 

@@ -12,7 +12,14 @@ import asyncpg
 
 from fanion.accept_log import postgres_partitions
 from fanion.accept_log.group_commit import GroupCommitLog
-from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull, Positions
+from fanion.accept_log.port import (
+    AppendUnsure,
+    Backlog,
+    Envelope,
+    LogEntry,
+    LogFull,
+    Positions,
+)
 
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, and one connection trims
 CONNECT_S = 5.0
@@ -21,6 +28,8 @@ STATEMENT_S = 15.0
 APPEND_S = 4.0
 NAME = "fanion accept log"  # of the connections in `pg_stat_activity`
 POLL_S = 0.1  # how late a consumer sees what another process appended
+# How the driver's error begins if a connection was lost before the append was sent.
+NOT_SENT = "cannot switch to state"
 # Larger groups of bodies are split in a thread: splitting a MB takes 2 ms, too long for the event
 # loop.
 CUT_HERE_BYTES_MAX = 512 * 1024
@@ -100,25 +109,77 @@ class PostgresLog(GroupCommitLog):
 
         Raises:
             LogFull: Nothing was appended.
+            AppendUnsure: The connection was lost, or the server was stopped, during the append.
+            OSError: Nothing was appended.
         """
-        limit = self._bytes_max[historical]
-        if sum(len(envelope.body) for envelope in envelopes) <= CUT_HERE_BYTES_MAX:
-            cut = self._cut_all(envelopes)
-        else:
-            cut = await asyncio.to_thread(self._cut_all, envelopes)
+        cut = await self._cut_all(envelopes)
         pieces = [piece for pieces_of_one in cut for piece in pieces_of_one]
         async with self._connection() as connection:
-            ids = await postgres_partitions.append(connection, pieces, historical, limit, APPEND_S)
-        if not ids:
-            raise LogFull(f"the accept log has reached its limit of {limit} bytes")
+            with _unsure_if_broken_off(connection):
+                ids = await self._append(connection, pieces, historical)
         last, lasts = -1, []
         for pieces_of_one in cut:
             last += len(pieces_of_one)
             lasts.append(ids[last])
         return lasts
 
-    def _cut_all(self, envelopes: Sequence[Envelope]) -> list[Sequence[tuple[int, Envelope]]]:
-        return [self._cut(envelope, self.partitions) for envelope in envelopes]
+    async def append_spooled(
+        self, spool: str, entries: Sequence[LogEntry], *, historical: bool
+    ) -> None:
+        """Append entries of a spool, except those that were appended before.
+
+        The same transaction notes the last of them, so that a repetition changes nothing.
+
+        Args:
+            spool: Name of the spool, in which the entries' ids are unique.
+
+        Raises:
+            LogFull: Nothing was appended.
+            OSError: The store failed; whether it has appended the entries shows in a repetition.
+        """
+        cut = await self._cut_all([entry.envelope for entry in entries])
+        async with self._connection() as connection, connection.transaction():
+            upto = await postgres_partitions.lock_spool_position(connection, spool, historical)
+            pieces = [
+                piece
+                for entry, pieces_of_one in zip(entries, cut, strict=True)
+                if entry.id > upto
+                for piece in pieces_of_one
+            ]
+            if not pieces:
+                return
+            if not upto:
+                await postgres_partitions.forget_old_spools(connection)
+            ids = await self._append(connection, pieces, historical)
+            last = entries[-1].id
+            await postgres_partitions.move_spool_position(connection, spool, historical, last)
+        self.lane(historical).note_appended(ids[-1])
+
+    async def ping(self) -> None:
+        """Ask the server for an answer.
+
+        Raises:
+            OSError: It does not answer.
+        """
+        async with self._connection() as connection:
+            await connection.fetchval("SELECT 1", timeout=APPEND_S)
+
+    async def _append(
+        self, connection: Any, pieces: Sequence[tuple[int, Envelope]], historical: bool
+    ) -> list[int]:
+        limit = self._bytes_max[historical]
+        ids = await postgres_partitions.append(connection, pieces, historical, limit, APPEND_S)
+        if not ids:
+            raise LogFull(f"the accept log has reached its limit of {limit} bytes")
+        return ids
+
+    async def _cut_all(self, envelopes: Sequence[Envelope]) -> list[Sequence[tuple[int, Envelope]]]:
+        def cut() -> list[Sequence[tuple[int, Envelope]]]:
+            return [self._cut(envelope, self.partitions) for envelope in envelopes]
+
+        if sum(len(envelope.body) for envelope in envelopes) <= CUT_HERE_BYTES_MAX:
+            return cut()
+        return await asyncio.to_thread(cut)
 
     async def _exists(self, after: Positions, historical: bool) -> bool:
         async with self._connection() as connection:
@@ -144,6 +205,29 @@ def _store_failures() -> Iterator[None]:
         raise
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         raise OSError(f"accept log: {error}") from error
+
+
+@contextmanager
+def _unsure_if_broken_off(connection: Any) -> Iterator[None]:
+    """Raise AppendUnsure for failures after which an append may be stored nevertheless.
+
+    Errors that the server reports about the append itself say that it is not, and so do an
+    InterfaceError and NOT_SENT.
+    """
+    try:
+        yield
+    except (
+        OSError,
+        asyncpg.InternalClientError,
+        asyncpg.OperatorInterventionError,
+        asyncpg.PostgresConnectionError,
+    ) as error:
+        if str(error).startswith(NOT_SENT):
+            raise
+        if isinstance(error, TimeoutError):
+            # The pool would wait for a server that hangs to cancel the append.
+            connection.terminate()
+        raise AppendUnsure(f"accept log: {error or type(error).__name__}") from error
 
 
 async def open_postgres_log(

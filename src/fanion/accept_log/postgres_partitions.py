@@ -133,6 +133,22 @@ SELECT size.envelopes - passed.envelopes, size.bytes - passed.bytes, waiting.old
                ORDER BY id
                   LIMIT 1) AS e) AS waiting
 """
+# The position of each lane of a spool up to which it is appended, in a row without a partition. The
+# row is locked, so that of two programs that send the same spool the second sees what the first has
+# sent.
+_LOCK_SPOOL_POSITION = """
+INSERT INTO log_positions AS sent (consumer, position, claimed, holder, held_until)
+     VALUES ($1, 0, 0, '', CURRENT_TIMESTAMP)
+ON CONFLICT (consumer) DO UPDATE SET position = sent.position
+  RETURNING position
+"""
+_MOVE_SPOOL_POSITION = """
+UPDATE log_positions SET position = $2, held_until = CURRENT_TIMESTAMP WHERE consumer = $1
+"""
+_FORGET_SPOOLS = """
+DELETE FROM log_positions
+      WHERE consumer LIKE 'spool/%' AND held_until < CURRENT_TIMESTAMP - INTERVAL '90 days'
+"""
 _EXISTS = """
 SELECT EXISTS (
     SELECT
@@ -164,6 +180,25 @@ async def append(
         _INSERT, len(pieces), size, historical, bytes_max, *columns, timeout=wait_s
     )
     return [row[0] for row in drawn]
+
+
+async def lock_spool_position(connection: Any, spool: str, historical: bool) -> int:
+    """Return the last id of a spool that was appended, and hold it until the commit."""
+    upto: int = await connection.fetchval(_LOCK_SPOOL_POSITION, _spool_consumer(spool, historical))
+    return upto
+
+
+async def move_spool_position(connection: Any, spool: str, historical: bool, upto: int) -> None:
+    await connection.execute(_MOVE_SPOOL_POSITION, _spool_consumer(spool, historical), upto)
+
+
+def _spool_consumer(spool: str, historical: bool) -> str:
+    return f"spool/{spool}/{'historical' if historical else 'live'}"
+
+
+async def forget_old_spools(connection: Any) -> None:
+    """Forget spools of which nothing was sent for a long time; their files are deleted."""
+    await connection.execute(_FORGET_SPOOLS)
 
 
 async def read(

@@ -32,7 +32,7 @@ from fanion.accept_log.writer_main import (
 from fanion.errors import StartRefused
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
-from fanion.runtime.background import seconds_in_step
+from fanion.runtime.background import seconds_in_step, wait_for_event
 
 # For a checkpoint of the write-ahead log; acknowledged writes are durable anyway.
 CLOSE_S_MAX = 30.0
@@ -257,6 +257,10 @@ class SqliteLog(GroupCommitLog):
         while await (await self.writer.client()).trim_some(last, historical=historical):
             pass
 
+    def trimmed(self, *, historical: bool) -> int:
+        """Return the id up to which this process has trimmed a lane, or failed to."""
+        return self._trimmed[historical]
+
     async def backlog(self, after: Positions, *, historical: bool = False) -> Backlog:
         first = max(after[0], self._trimmed[historical])
         return await (await self.writer.client()).backlog(first, historical=historical)
@@ -319,23 +323,27 @@ async def open_sqlite_log(
     after: int = 0,
     shared: bool = False,
     installation: str = "",
+    counts_decoded: bool = False,
 ) -> SqliteLog:
     """Start the process that writes the file. It creates the file if it is missing.
 
     Args:
-        bytes_max: Compressed size at which appends raise LogFull; one group may exceed it.
+        bytes_max: Size at which appends raise LogFull; one group may exceed it.
         disk_free_bytes_min: Appends raise LogFull if less is free on the disk.
         after: The position of ingestion. A new file instead of a lost one begins after it;
             otherwise its first entries would be taken for ingested ones.
         shared: Whether other processes append too, as `SqliteAppender`.
         installation: Id of the installation that must own the log. A log without an owner becomes
             this installation's.
+        counts_decoded: Whether `bytes_max` is the size before compression.
 
     Raises:
         OSError: The file cannot be opened.
         StartRefused: The log belongs to another installation.
     """
-    writer = WriterProcess(Open(str(path), bytes_max, disk_free_bytes_min, after, installation))
+    writer = WriterProcess(
+        Open(str(path), bytes_max, disk_free_bytes_min, after, installation, counts_decoded)
+    )
     try:
         await writer.client()
         return SqliteLog(writer, path, shared=shared)
@@ -350,20 +358,24 @@ class SqliteAppender(GroupCommitLog):
     It appends over its own channel.
     """
 
-    def __init__(self, request_channel: Callable[[], None]) -> None:
+    def __init__(self, request_channel: Callable[[], None], wait_s: float = 0.0) -> None:
         """Create an appender that raises OSError until `connect` is called.
 
         Args:
             request_channel: Called when appends need another channel because the writer process has
-                ended.
+                ended, or is not started yet.
+            wait_s: The longest wait for a channel that was requested.
         """
         super().__init__()
         self._request_channel = request_channel
+        self._wait_s = wait_s
         self._client: WriterClient | None = None
+        self._connected = asyncio.Event()
 
     async def connect(self, line: socket.socket) -> None:
         """Use this channel, which `SqliteLog.add_channel` returned, instead of the former one."""
         former, self._client = self._client, WriterClient(line)
+        self._connected.set()
         if former is not None:
             await former.close()
 
@@ -374,8 +386,17 @@ class SqliteAppender(GroupCommitLog):
             await self._client.close()
 
     async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        client = self._client
-        if client is None or not client.channel.is_open:
+        client = self._open_client()
+        if client is None:
+            self._connected.clear()
             self._request_channel()
+            if self._wait_s:
+                await wait_for_event(self._connected, self._wait_s)
+                client = self._open_client()
+        if client is None:
             raise has_ended()
         return await client.write(envelopes, historical=historical)
+
+    def _open_client(self) -> WriterClient | None:
+        client = self._client
+        return client if client is not None and client.channel.is_open else None

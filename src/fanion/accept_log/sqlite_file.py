@@ -18,7 +18,7 @@ from zlib import crc32
 import msgspec
 import zstandard
 
-from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull
+from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull, sum_backlogs
 from fanion.errors import StartRefused
 
 # The writer process of a server that was killed finishes its requests before it ends.
@@ -73,6 +73,10 @@ _TRIM = """
 DELETE FROM {lane}
       WHERE last_id IN (SELECT last_id FROM {lane} WHERE last_id <= ? ORDER BY last_id LIMIT ?)
   RETURNING envelopes, bytes
+"""
+_LANES = "SELECT name FROM sqlite_schema WHERE name IN ('live', 'historical')"
+_CONTENT = """
+SELECT COALESCE(SUM(envelopes), 0), COALESCE(SUM(bytes), 0), MIN(oldest) FROM {lane}
 """
 _IS_MARKED = "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'installation'"
 _MARK = "CREATE TABLE IF NOT EXISTS installation (id TEXT PRIMARY KEY)"
@@ -177,6 +181,8 @@ class LogFileWriter:
         disk_free_bytes_min: int,
         after: int = 0,
         installation: str = "",
+        *,
+        counts_decoded: bool = False,
     ) -> None:
         """Prepare to write the file without opening it.
 
@@ -184,7 +190,10 @@ class LogFileWriter:
             after: Ids up to this one have been used, whatever the file says.
             installation: Id of the installation that must own the file. A file without an owner
                 becomes this installation's.
+            counts_decoded: Whether a group counts with its size before compression, and not with
+                the size on disk, which is never much larger.
         """
+        self._counts_decoded = counts_decoded
         self._path = path
         self._installation = installation
         self._disk_free_bytes_min = disk_free_bytes_min
@@ -258,7 +267,7 @@ class LogFileWriter:
         self._require_room(lane)
         db = self.open()
         content = self._compressor.compress(group.rows)
-        size = len(content) + ROW_BYTES
+        size = len(group.rows if self._counts_decoded else content) + ROW_BYTES
         last = self._newest + group.envelopes
         row = (last, group.envelopes, size, group.oldest, content)
         try:
@@ -389,6 +398,24 @@ def check_mark(path: Path, installation: str) -> None:
             _require_mark(db, path, installation)
     except sqlite3.Error as error:
         raise OSError(f"accept log: {error}") from error
+
+
+def read_content(path: Path) -> Backlog:
+    """Return the content of both lanes of a file, which a server may be writing.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            lanes = [lane for [lane] in db.execute(_LANES)]
+            rows = [db.execute(_CONTENT.format(lane=lane)).fetchone() for lane in lanes]
+    except sqlite3.Error as error:
+        raise OSError(f"accept log: {path}: {error}") from error
+    return sum_backlogs(
+        Backlog(envelopes, size, None if oldest is None else from_microseconds(oldest))
+        for envelopes, size, oldest in rows
+    )
 
 
 def forget_mark(path: Path) -> None:

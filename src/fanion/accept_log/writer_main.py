@@ -29,6 +29,7 @@ class Open(msgspec.Struct, tag=True, array_like=True):
     disk_free_bytes_min: int
     after: int
     installation: str
+    counts_decoded: bool
 
 
 class AddChannel(msgspec.Struct, tag=True, array_like=True):
@@ -114,6 +115,7 @@ def serve(server: BlockingChannel) -> None:
             settings.disk_free_bytes_min,
             settings.after,
             settings.installation,
+            counts_decoded=settings.counts_decoded,
         )
         try:
             server.send(_encode(_answer(partial(_open, file))))

@@ -1,9 +1,12 @@
 """Builders of the `Application` that a process serves, by how much of the server is ready."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from fanion.accept_log.port import sum_backlogs
+from fanion.accept_log.spool_folder import Spool
 from fanion.app.services import AppContext, FlagServices, Services
 from fanion.config import Role, Settings
 from fanion.console.endpoints import ConsoleEndpoints, SdkScripts, console_routes, sdk_routes
@@ -35,7 +38,8 @@ class Readiness(Enum):
     which clients should retry.
     """
 
-    # Only flags are answered, from the offline copy, because the records store cannot be reached.
+    # Only flags are answered, from the offline copy, and captures for the spool, because the
+    # records store cannot be reached.
     DEGRADED = "The records store cannot be reached. Please retry.", 5
     # Capture and flags are answered. The event store opens in one to two seconds, while the
     # management API is loaded.
@@ -67,10 +71,26 @@ async def measure_nothing() -> None:
     """Measure no lag: events are not ingested yet."""
 
 
+async def measure_spool(context: AppContext, spool: Spool | None) -> None:
+    """Update the metrics of the spool, when metrics are requested."""
+    if spool is None:
+        return
+    metrics = context.metrics
+    try:
+        waiting = await spool.backlog()
+    except OSError:
+        metrics.spool_is_unknown()
+        return
+    metrics.spool_requests.set(waiting.envelopes)
+    metrics.spool_bytes.set(waiting.bytes)
+    metrics.spool_seconds.set(waiting.age_s(context.now()))
+
+
 async def measure_lag(public: Services) -> None:
-    """Update the metrics of the accept log and the mirror, when metrics are requested."""
+    """Update the metrics of the logs and the mirror, when metrics are requested."""
     metrics = public.context.metrics
     metrics.log_bytes_max.set(public.context.settings.accept_log_bytes_max)
+    await measure_spool(public.context, public.spool)
     try:
         lanes = await public.backlogs()
         # Read after the log: what has left the log by now is stored, or counted here.
@@ -79,10 +99,10 @@ async def measure_lag(public: Services) -> None:
         # The other metrics are still wanted. /_ready says that a store does not answer.
         metrics.lag_is_unknown()
         return
-    oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
-    metrics.log_events.set(sum(lane.envelopes for lane in lanes))
-    metrics.log_bytes.set(sum(lane.bytes for lane in lanes))
-    metrics.log_seconds.set((public.context.now() - oldest).total_seconds() if oldest else 0)
+    waiting = sum_backlogs(lanes)
+    metrics.log_events.set(waiting.envelopes)
+    metrics.log_bytes.set(waiting.bytes)
+    metrics.log_seconds.set(waiting.age_s(public.context.now()))
     metrics.changes_to_mirror.set(changes)
 
 
@@ -218,6 +238,28 @@ def log_check(public: Services) -> Check:
     return check
 
 
+def spool_checks(spool: Spool | None, now: Callable[[], datetime]) -> Mapping[str, Check]:
+    """Return the check of the spool, where captures have one.
+
+    It never makes a server unready: the others cannot reach PostgreSQL either.
+    """
+    if spool is None:
+        return {}
+
+    async def check() -> CheckResult:
+        try:
+            waiting = await in_time(spool.backlog())
+        except OSError as error:
+            return CheckResult(State.UNREACHABLE, str(error), is_needed=False)
+        if not waiting.envelopes:
+            return OK
+        state = State.FULL if waiting.bytes >= spool.bytes_max else State.SPOOLING
+        numbers = {"spool_bytes": waiting.bytes, "spool_age_s": waiting.age_s(now())}
+        return CheckResult(state, is_needed=False, numbers=numbers)
+
+    return {"spool": check}
+
+
 def answers_from_memory(settings: Settings, flags: FlagServices) -> bool:
     """Return whether to report ready while the stores are down.
 
@@ -239,8 +281,8 @@ def unreachable_check(settings: Settings, flags: FlagServices) -> Check:
 def _unreachable_result(settings: Settings, flags: FlagServices, reason: str = "") -> CheckResult:
     """Return the result of a failed check of the records store."""
     is_needed = not answers_from_memory(settings, flags)
-    age_s = flags.flag_sets.age_s if Role.WEB in settings.roles else None
-    return CheckResult(State.UNREACHABLE, reason, is_needed, age_s)
+    ages = {"flags_age_s": flags.flag_sets.age_s} if Role.WEB in settings.roles else {}
+    return CheckResult(State.UNREACHABLE, reason, is_needed, ages)
 
 
 async def check_opening() -> CheckResult:

@@ -43,6 +43,7 @@ LOOPS: Final = (
     Loop("flag_stream_keys", None, Runs.EACH, "ends streams whose key is no longer accepted"),
     Loop("kept_flags", None, Runs.EACH, "copies flags and projects into `kept-flags.db`"),
     Loop("flag_usage", None, Runs.EACH, "writes how often flags were answered"),
+    Loop("spool", Role.WEB, Runs.EACH, "sends on what was accepted while PostgreSQL was away"),
     Loop("sessions", Role.API, Runs.EACH, "writes which sessions were used, deletes ended ones"),
     Loop("password_resets", Role.API, Runs.EACH, "answers requests for a new password"),
     Loop("failed_logins", Role.API, Runs.EACH, "writes failed attempts to sign in"),

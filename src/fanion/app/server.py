@@ -13,6 +13,7 @@ from fanion.app.application import (
     log_check,
     measure_lag,
     records_check,
+    spool_checks,
 )
 from fanion.app.job_leases import JobLeases
 from fanion.app.loops import observed_loops, tasks_of_roles
@@ -147,4 +148,4 @@ def _store_checks(server: Server) -> Mapping[str, Check]:
     checks: dict[str, Check] = {"records": records_check(public), "events": check_events}
     if server.roles & {Role.WEB, Role.INGEST}:
         checks["accept_log"] = log_check(public)
-    return checks
+    return {**checks, **spool_checks(public.spool, public.context.now)}

@@ -16,6 +16,8 @@ from random import random
 import structlog
 
 from fanion.accept_log.port import AcceptLog, Appender, Backlog
+from fanion.accept_log.spool import SpooledLog
+from fanion.accept_log.spool_folder import Spool, open_spool
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.app.clocks import check_records_clock
 from fanion.app.pauses import require_arrived
@@ -45,6 +47,7 @@ from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
+from fanion.ingest.items import are_named
 from fanion.ingest.partitioning import cut
 from fanion.ingest.pipeline.position_store import ingested_upto, lane_backlogs
 from fanion.observability.logging import LineWriter
@@ -131,8 +134,17 @@ class FlagServices:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
+    """The stores that capture and flags need.
+
+    Attributes:
+        spool: None where captures have no spool.
+        captured: The log that captures are appended to; None if that is `log`.
+    """
+
     records: Records
     log: AcceptLog
+    spool: Spool | None = None
+    captured: Appender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +156,16 @@ class Services:
     log: AcceptLog
     flags: FlagServices
     capture: CaptureEndpoints
+    spool: Spool | None = None
+
+    @property
+    def loops(self) -> Mapping[str, BackgroundTask]:
+        """The background loops by their names in `loops.LOOPS`."""
+        return (
+            self.flags.loops
+            if self.spool is None
+            else {**self.flags.loops, "spool": self.spool.run}
+        )
 
     async def backlogs(self) -> list[Backlog]:
         """Return the backlog of each lane of the accept log.
@@ -167,8 +189,24 @@ class Services:
 
 
 @asynccontextmanager
-async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
+async def opened_spool(settings: Settings) -> AsyncGenerator[Spool | None]:
+    """Open the spool, and close it at the end; None where captures have none."""
+    spool = None
+    if settings.has_spool:
+        spool = await open_spool(settings.spool_path, settings.spool_bytes_max)
+    try:
+        yield spool
+    finally:
+        if spool is not None:
+            await spool.close()
+
+
+@asynccontextmanager
+async def open_stores(context: AppContext, spool: Spool | None = None) -> AsyncGenerator[Stores]:
     """Open the records store and the accept log, migrated, and close them at the end.
+
+    Args:
+        spool: Takes captures while PostgreSQL does not.
 
     Raises:
         RecordsUnavailable: The records store does not answer.
@@ -188,7 +226,14 @@ async def open_stores(context: AppContext) -> AsyncGenerator[Stores]:
         await require_arrived(records)
         log = await open_log(settings, records)
         try:
-            yield Stores(records, log)
+            if spool is None:
+                yield Stores(records, log)
+            else:
+                captured = await open_spooled_log(records, log, spool)
+                try:
+                    yield Stores(records, log, spool, captured)
+                finally:
+                    await captured.close_lanes()
         finally:
             await log.close()
     finally:
@@ -217,6 +262,19 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
     )
 
 
+async def open_spooled_log(records: Records, log: AcceptLog, spool: Spool) -> SpooledLog:
+    """Return the log for captures, and let the spool send to the log in PostgreSQL.
+
+    Raises:
+        RecordsUnavailable: The records store does not answer.
+    """
+    from fanion.accept_log.postgres import PostgresLog
+
+    assert isinstance(log, PostgresLog)
+    spool.attach(log, str((await read_installation(records)).id))
+    return SpooledLog(log, spool, spool.switch, are_named)
+
+
 def open_offline_flags(settings: Settings) -> OfflineFlagStore:
     return OfflineFlagStore(settings.data.resolve() / "kept-flags.db")
 
@@ -239,8 +297,9 @@ def build_services(context: AppContext, stores: Stores) -> Services:
     """
     stores.records.observe(context.metrics.store_seconds.labels("records").observe)
     flags = build_flag_services(context, stores.records)
-    capture = build_capture(context, flags, stores.log, ProjectRateLimits())
-    return Services(context, stores.records, stores.log, flags, capture)
+    captured = stores.captured or stores.log
+    capture = build_capture(context, flags, captured, ProjectRateLimits())
+    return Services(context, stores.records, stores.log, flags, capture, stores.spool)
 
 
 def build_capture(

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from fanion.accept_log.spool import SpooledLog
+from fanion.accept_log.spool_folder import Spool
 from fanion.app.application import (
     Readiness,
     build_application,
     check_opening,
     log_check,
     measure_lag,
+    measure_spool,
     records_check,
+    spool_checks,
     unreachable_check,
 )
 from fanion.app.clocks import Clock, ahead_s, warn_of_clock
@@ -30,16 +34,20 @@ from fanion.app.services import (
     AppContext,
     Services,
     Stores,
+    build_capture,
     build_flag_services,
     build_services,
     open_offline_flags,
     open_stores,
+    opened_spool,
     prepare_offline_flags,
 )
 from fanion.config import Role, Settings
 from fanion.db.engine import Records, RecordsUnavailable, unopened_records, wait_for_records
 from fanion.db.maintenance import Maintenance, State
 from fanion.events.event import EventStoreUnavailable
+from fanion.ingest.capture.rate_limit import ProjectRateLimits
+from fanion.ingest.items import are_named
 from fanion.runtime.background import BackgroundTask, Backoff, background_tasks
 from fanion.runtime.failure_log import FailureLog
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
@@ -100,16 +108,20 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
         SettingsError: The flags snapshot is broken.
     """
     await asyncio.to_thread(prepare_offline_flags, start.context.settings)
-    async with AsyncExitStack() as degraded, AsyncExitStack() as opened:
-        if await _serve_degraded(start, degraded, answering):
-            stores = await _open_stores_when_reachable(start, opened)
+    async with (
+        opened_spool(start.context.settings) as spool,
+        AsyncExitStack() as degraded,
+        AsyncExitStack() as opened,
+    ):
+        if await _serve_degraded(start, degraded, answering, spool):
+            stores = await _open_stores_when_reachable(start, opened, spool)
             if stores is None:
                 return
         else:
-            stores = await opened.enter_async_context(open_stores(start.context))
+            stores = await opened.enter_async_context(open_stores(start.context, spool))
         public = build_services(start.context, stores)
         streams = partial(_at_stop, start.stop, public.flags.broadcaster.close)
-        loops = observed_loops(public.flags.loops, start.context.metrics).values()
+        loops = observed_loops(public.loops, start.context.metrics).values()
         async with background_tasks(*loops, streams, partial(_end_degraded, degraded)):
             try:
                 if start.roles == {Role.WEB}:
@@ -124,7 +136,11 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
 
 
 def _opening_application(public: Services) -> Application:
-    checks: dict[str, Check] = {"records": records_check(public), "events": check_opening}
+    checks: dict[str, Check] = {
+        "records": records_check(public),
+        "events": check_opening,
+        **spool_checks(public.spool, public.context.now),
+    }
     return build_application(
         public.context, public.flags, public.capture, Readiness.OPENING, checks
     )
@@ -135,6 +151,7 @@ async def _serve_web(start: ServerStart, public: Services) -> None:
     checks = {
         "records": records_check(public),
         "accept_log": log_check(public),
+        **spool_checks(public.spool, public.context.now),
     }
     refresh = partial(measure_lag, public)
     application = build_application(
@@ -157,9 +174,15 @@ async def _with_web_workers(start: ServerStart, public: Services) -> None:
 
 
 async def _serve_degraded(
-    start: ServerStart, degraded: AsyncExitStack, answering: "asyncio.Task[bool]"
+    start: ServerStart,
+    degraded: AsyncExitStack,
+    answering: "asyncio.Task[bool]",
+    spool: Spool | None,
 ) -> bool:
     """Serve flags from the offline copy if the records store cannot be reached.
+
+    Args:
+        spool: Takes captures; None to refuse them.
 
     Returns:
         False if the store answers, if the copy is empty, or if this process does not serve flags.
@@ -172,16 +195,23 @@ async def _serve_degraded(
     if not await open_offline_flags(start.context.settings).projects():
         return False
     structlog.get_logger().error("records_unavailable_at_start", serving="offline flags")
-    application = degraded_application(start.context)
+    application = degraded_application(start.context, spool)
     await start.http.answer_with(await degraded.enter_async_context(application))
     enable_garbage_collection()
-    start.announce(f"Fanion serves flags on {start.context.settings.address}; nothing else yet")
+    does = "serves flags" if spool is None else "serves flags and accepts events"
+    start.announce(f"Fanion {does} on {start.context.settings.address}; nothing else yet")
     return True
 
 
 @asynccontextmanager
-async def degraded_application(context: AppContext) -> AsyncGenerator[Application]:
-    """Yield an application that evaluates flags from the offline copy; run its background tasks."""
+async def degraded_application(
+    context: AppContext, spool: Spool | None = None
+) -> AsyncGenerator[Application]:
+    """Yield an application that evaluates flags from the offline copy; run its background tasks.
+
+    Args:
+        spool: Takes captures of projects in the copy; None to refuse them.
+    """
     records = unopened_records(context.settings.records_url)
     flags = build_flag_services(context, records, records_answer=False)
     offline = open_offline_flags(context.settings)
@@ -190,23 +220,41 @@ async def degraded_application(context: AppContext) -> AsyncGenerator[Applicatio
     if (oldest := await offline.oldest_known_at()) is not None:
         flags.flag_sets.answer_from_copy(oldest)
 
-    checks = {"records": unreachable_check(context.settings, flags)}
+    checks = {
+        "records": unreachable_check(context.settings, flags),
+        **spool_checks(spool, context.now),
+    }
+    log, capture = None, None
+    if spool is not None:
+        log = SpooledLog(None, spool, spool.switch, are_named)
+        capture = build_capture(context, flags, log, ProjectRateLimits())
     try:
         async with background_tasks(flags.broadcaster.run_heartbeat, flags.projects.run):
-            yield build_application(context, flags, None, Readiness.DEGRADED, checks)
+            yield build_application(
+                context,
+                flags,
+                capture,
+                Readiness.DEGRADED,
+                checks,
+                partial(measure_spool, context, spool),
+            )
     finally:
         flags.broadcaster.close()
+        if log is not None:
+            await log.close_lanes()
         await records.close()
 
 
-async def _open_stores_when_reachable(start: ServerStart, opened: AsyncExitStack) -> Stores | None:
+async def _open_stores_when_reachable(
+    start: ServerStart, opened: AsyncExitStack, spool: Spool | None
+) -> Stores | None:
     """Open the stores once the records store answers again, or return None when stopped."""
     while True:
         await wait_for_records(start.context.settings.records_url, start.stop)
         if start.stop.is_set():
             return None
         try:
-            return await opened.enter_async_context(open_stores(start.context))
+            return await opened.enter_async_context(open_stores(start.context, spool))
         except RecordsUnavailable as error:
             structlog.get_logger().error("records_unavailable", reason=str(error))
 

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any, assert_never
 import msgspec
 import uvloop
 
+from fanion.accept_log.group_commit import GroupCommitLog
+from fanion.accept_log.spool import SpooledLog, SpoolSwitch
 from fanion.accept_log.sqlite import SqliteAppender
 from fanion.app.application import Readiness, build_application
 from fanion.app.loops import observed_loops
 from fanion.app.services import AppContext, build_capture, build_flag_services
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
+from fanion.ingest.items import are_named
 from fanion.ingest.partitioning import cut
 from fanion.observability.logging import open_logs
 from fanion.observability.metrics import Measured, Metrics
@@ -48,6 +51,8 @@ IDLE_REPORT_S = 5.0  # how old they may be while it answers nothing
 # How often the worker itself polls for changes by other servers. The server notifies it of changes
 # that it has already seen.
 FOLLOW_S = 5.0
+# How long a capture waits for the process that writes the spool to start.
+SPOOL_OPEN_S = 5.0
 
 
 class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -63,7 +68,7 @@ class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class LogChannel(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A message that carries a channel to the writer process of the accept log."""
+    """A message that carries a channel to the writer process of the accept log or the spool."""
 
 
 class Changed(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -98,7 +103,7 @@ class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class NeedLogChannel(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A message that the web worker has no channel to the accept log's writer process."""
+    """A message that the web worker has no channel to the writer process of the log or spool."""
 
 
 class RateLimitRequest(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -148,7 +153,8 @@ class WebWorker:
         start: The server's first message.
         counters: Shared with the server.
         number: Which of the workers this is.
-        log: None where the server provides a channel to the process that writes the log.
+        log: The log in PostgreSQL; None where a file is the log, to whose writer the server
+            provides a channel.
     """
 
     def __init__(
@@ -176,7 +182,15 @@ class WebWorker:
         self._report = asyncio.Event()
         self._feed_moved = asyncio.Event()
         self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit_at_once)
-        self._log = log or SqliteAppender(partial(self._send, NeedLogChannel()))
+        self._file = SqliteAppender(
+            partial(self._send, NeedLogChannel()), 0.0 if log is None else SPOOL_OPEN_S
+        )
+        self._log: GroupCommitLog = log or self._file
+        self._postgres = log
+        if log is not None and context.settings.has_spool:
+            switch = SpoolSwitch()
+            switch.share(counters.spool, number + 1)
+            self._log = SpooledLog(log, self._file, switch, are_named)
         self._flags = build_flag_services(context, records)
         capture = build_capture(context, self._flags, self._log, self)
         self._application = build_application(
@@ -189,7 +203,7 @@ class WebWorker:
 
     async def run(self) -> None:
         try:
-            if isinstance(self._log, SqliteAppender):
+            if self._postgres is None:
                 self._send(NeedLogChannel())
             async with background_tasks(*self._loops()):
                 await self._http.answer_with(self)
@@ -197,7 +211,10 @@ class WebWorker:
                 release_loaded_pages()
                 self._send(Ready())
                 await self._http.wait_closed()
-            await self._log.close()
+            await self._log.close_lanes()
+            await self._file.close()
+            if self._postgres is not None:
+                await self._postgres.close()
         finally:
             self._send_metrics()
 
@@ -299,7 +316,7 @@ class WebWorker:
                     answer.set_result(seconds)
             case LogChannel():
                 assert descriptor is not None
-                self._spawn(self._connect_log(socket.socket(fileno=descriptor)))
+                self._spawn(self._file.connect(socket.socket(fileno=descriptor)))
             case Stop():
                 self._stop.set()
             case _:
@@ -321,10 +338,6 @@ class WebWorker:
             await self._http.adopt(client, first)
         except OSError:  # the client has gone
             self._closed[0] += 1
-
-    async def _connect_log(self, line: socket.socket) -> None:
-        assert isinstance(self._log, SqliteAppender)
-        await self._log.connect(line)
 
     def _send(self, message: ToServer) -> None:
         self._channel.send(message)

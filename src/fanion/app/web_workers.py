@@ -16,6 +16,8 @@ from typing import Any, Final, assert_never
 import msgspec
 import structlog
 
+from fanion.accept_log.spool import SERVER
+from fanion.accept_log.spool_folder import Spool
 from fanion.accept_log.sqlite import SqliteLog
 from fanion.app.application import web_worker_routes
 from fanion.app.services import Services
@@ -111,6 +113,8 @@ class WebWorkers:
         public.records.count_writes(self._counters.writes, here=True)
         metrics.elsewhere = self._measured
         metrics.hot.answered_elsewhere = self._answered
+        if public.spool is not None:
+            public.spool.switch.share(self._counters.spool, SERVER)
         bus.subscribe(Topic.FLAGS, partial(self._publish, "flags"))
         bus.subscribe(Topic.LARGE_FLAG_SET, self._be_busy)
         bus.subscribe(Topic.PROJECT, partial(self._publish, "project"))
@@ -221,8 +225,8 @@ class WebWorkers:
         worker.send(RateLimitAnswer(request.request_id, seconds))
 
     async def _send_log_channel(self, worker: "WebWorkerProcess") -> None:
-        log = self._public.log
-        assert isinstance(log, SqliteLog)  # the log in PostgreSQL has no writer process
+        log = self._public.spool or self._public.log
+        assert isinstance(log, Spool | SqliteLog)  # the log in PostgreSQL has no writer process
         try:
             line = await log.add_channel()
         except OSError as error:

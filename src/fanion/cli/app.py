@@ -29,6 +29,7 @@ from fanion.cli.output import (
     with_records,
 )
 from fanion.cli.serve.command import HELP, HELP_OPTIONS, serve
+from fanion.cli.spool import spool
 from fanion.cli.stores import stores
 from fanion.cli.transfer import export_project, import_project
 from fanion.cli.users import roles, users
@@ -95,6 +96,7 @@ app.add_typer(users, name="users")
 app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(stores, name="stores")
+app.add_typer(spool, name="spool")
 
 Email = Annotated[str | None, typer.Option(help="A user's e-mail; the first user by default.")]
 

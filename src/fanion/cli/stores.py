@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import typer
 
+from fanion.accept_log.spool_folder import files_in
 from fanion.accept_log.sqlite_file import forget_mark
 from fanion.cli.options import Data
 from fanion.cli.output import settings_of, with_records
@@ -24,7 +25,7 @@ def _commands() -> None:
 
 @stores.command("adopt")
 def adopt(data: Data = None) -> None:
-    """Bind the event store, and an accept log in the data folder, to these records.
+    """Bind the event store, and an accept log or a spool in the data folder, to these records.
 
     Servers refuse an event store or accept log that belongs to another installation, and an event
     store that is not the one they know. Run this if they belong together all the same: after
@@ -42,6 +43,8 @@ def adopt(data: Data = None) -> None:
             await rebind_event_store(records, mark)
             if records_file(settings) is not None and settings.accept_log_path.exists():
                 forget_mark(settings.accept_log_path)
+            for file in files_in(settings.spool_path):
+                forget_mark(file)
             return f"Installation {installation.id} has its events in {mark.where.rstrip(',')} now."
 
     print(with_records(settings, work))

@@ -67,6 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     body_bytes_max: int = 20 * 1024**2 - 1  # api.md, Limits: a batch is smaller than 20 MB
     upload_bytes_max: int = 268_435_456  # a file of 7 million UUIDs
     accept_log_bytes_max: int = 4 * 1024**3
+    spool_bytes_max: int = 8 * 1024**3
     shutdown_s: float = 8.0
     decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
     decide_per_s: float = 0.0
@@ -142,6 +143,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ):
             if not 1 <= getattr(self, name) <= QUESTIONS_MAX:
                 raise ValueError(f"{name.upper()} must be between 1 and {QUESTIONS_MAX}")
+        if self.spool_bytes_max < 0:
+            raise ValueError("SPOOL_BYTES_MAX must not be negative; 0 is no spool")
         if self.decide_per_s < 0:
             raise ValueError("DECIDE_PER_S must not be negative")
         if self.decide_burst < 1:
@@ -244,6 +247,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def accept_log_path(self) -> Path:
         return self.data.resolve() / "accept-log.db"
+
+    @property
+    def spool_path(self) -> Path:
+        """The folder for what is accepted while PostgreSQL is away."""
+        return self.data.resolve() / "spool"
+
+    @property
+    def has_spool(self) -> bool:
+        is_sqlite = self.records_url.startswith("sqlite")
+        return Role.WEB in self.roles and self.spool_bytes_max > 0 and not is_sqlite
 
     @property
     def trusted_networks(self) -> tuple[Network, ...]:

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import ValidationError, convert
 
+from fanion.errors import AppError
 from fanion.wire.decoding import is_utf8, parse_json
 from fanion.wire.incremental_json import (
     DECODED_BYTES_MAX,
@@ -39,6 +40,14 @@ def read_items(body: bytes) -> list[dict[str, Any]]:
     """
     items = items_of(parse_json(body))
     return items if isinstance(items, list) else []
+
+
+def are_named(body: bytes) -> bool:
+    """Return whether each item of an accepted body has a UUID, by which a repetition is known."""
+    try:
+        return all(item.get("uuid") for items in iter_items(body) for item in items)
+    except AppError:
+        return False
 
 
 def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list[dict[str, Any]]]:

@@ -184,6 +184,17 @@ class Metrics:
         self.log_seconds = Gauge(
             "fanion_log_lag_seconds", "Age of the oldest waiting envelope", registry=registry
         )
+        self.spool_requests = Gauge(
+            "fanion_spool_requests",
+            "Requests accepted while PostgreSQL was away, not sent on yet",
+            registry=registry,
+        )
+        self.spool_bytes = Gauge(
+            "fanion_spool_bytes", "Size of these requests before compression", registry=registry
+        )
+        self.spool_seconds = Gauge(
+            "fanion_spool_seconds", "Age of the oldest of these requests", registry=registry
+        )
         self.changes_to_mirror = Gauge(
             "fanion_changes_to_mirror",
             "Committed changes of persons and groups that queries of events may not see yet",
@@ -296,6 +307,10 @@ class Metrics:
 
     def lag_is_unknown(self) -> None:
         for gauge in (self.log_events, self.log_bytes, self.log_seconds, self.changes_to_mirror):
+            gauge.set(nan)
+
+    def spool_is_unknown(self) -> None:
+        for gauge in (self.spool_requests, self.spool_bytes, self.spool_seconds):
             gauge.set(nan)
 
     async def measure_server(self) -> None:

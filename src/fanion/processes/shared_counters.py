@@ -5,7 +5,7 @@ import os
 from struct import calcsize
 from typing import Final
 
-_WORD = calcsize("Q")  # the processors that Python runs on read and write it atomically
+WORD_BYTES: Final = calcsize("Q")  # the processors that Python runs on read and write it atomically
 _CHANGES, _WRITES, _SHARED = range(3)
 _ANSWERED, _CLOSED, _OWN = range(3)
 
@@ -21,6 +21,7 @@ class SharedCounters:
         self.file: Final = file
         self._map = mmap.mmap(file, _bytes_of(workers))
         self._words = memoryview(self._map).cast("Q")
+        self._own_end = _SHARED + _OWN * workers
 
     @classmethod
     def create(cls, file: int, workers: int) -> "SharedCounters":
@@ -46,6 +47,11 @@ class SharedCounters:
         """A counter of the server's transactions on the records store that may have written."""
         return self._words[_WRITES : _WRITES + 1]
 
+    @property
+    def spool(self) -> memoryview:
+        """The counts of a `SpoolSwitch`."""
+        return self._words[self._own_end :]
+
     def answered(self, worker: int) -> memoryview:
         """Return the counter of the requests that a worker has answered since it was started."""
         return self._of(worker, _ANSWERED)
@@ -64,4 +70,9 @@ class SharedCounters:
 
 
 def _bytes_of(workers: int) -> int:
-    return (_SHARED + _OWN * workers) * _WORD
+    return (_SHARED + _OWN * workers + spool_words(workers)) * WORD_BYTES
+
+
+def spool_words(workers: int) -> int:
+    """Return how many counts a `SpoolSwitch` has: two of its own, and one for each process."""
+    return 3 + workers

@@ -23,6 +23,7 @@ class State(StrEnum):
     OPENING = "opening"
     UNREACHABLE = "unreachable"
     FULL = "full"
+    SPOOLING = "spooling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,13 @@ class CheckResult:
     Attributes:
         reason: Only for the log.
         is_needed: Whether the server is ready for requests only if the state is OK.
-        flags_age_s: The age of flags that are answered without the store; None while they are
-            current.
+        numbers: Further members of the answer, by name.
     """
 
     state: State
     reason: str = ""
     is_needed: bool = True
-    flags_age_s: float | None = field(default=None, compare=False)
+    numbers: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
 # `/_ready` answers within a second: for a store that takes longer it repeats the last state.
@@ -83,9 +83,13 @@ class Probes:
         failing = _is_failing(results)
         checks = {name: checked.state for name, checked in results.items()}
         status = "not ready" if failing else "ready"
-        ages = [result.flags_age_s for result in results.values() if result.flags_age_s is not None]
-        age = {"flags_age_s": round(max(ages))} if ages else {}
-        return json_response({"status": status, "checks": checks, **age}, 503 if failing else 200)
+        numbers = {
+            name: round(number)
+            for result in results.values()
+            for name, number in result.numbers.items()
+        }
+        answer = {"status": status, "checks": checks, **numbers}
+        return json_response(answer, 503 if failing else 200)
 
     async def check(self) -> Mapping[str, CheckResult]:
         """Return the state of each store.

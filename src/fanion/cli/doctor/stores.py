@@ -11,6 +11,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from fanion.accept_log.port import sum_backlogs
+from fanion.accept_log.spool_folder import files_in
 from fanion.accept_log.sqlite_file import check_mark
 from fanion.app.clocks import DIFFERENCE_S_MAX, ahead_of_records_s, ahead_s, difference_text
 from fanion.cli.doctor.ledger import ADVICE as ADVICE_ON_LOSS
@@ -49,6 +51,8 @@ from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FolderHolder, events_folder, records_file
 from fanion.web.probes import State
 
+# PostgreSQL is away for longer, or something else prevents the server from sending.
+SPOOL_S_MAX = 300.0
 INVALID_LISTED_MAX = 20  # of each: flags, cohorts, insights
 
 
@@ -105,6 +109,8 @@ async def examine_stores(
         checks = {"records store": partial(_not_checked, "records store", "DATABASE_URL")}
     elif damaged:  # the other checks would read the damaged file
         checks = {"accept log": _check_accept_log_alone}
+    if settings.has_spool:
+        checks["spool"] = partial(_check_spool, server)
     checks["event store"] = partial(_check_events, server, are_records_named and not damaged)
     if "events_url" in problems:
         checks["event store"] = partial(_not_checked, "event store", "EVENTS_URL")
@@ -234,6 +240,25 @@ async def _check_accept_log(settings: Settings) -> Sequence[Finding]:
         return []
     check_mark(path, str(installation.id))
     return [Finding("accept log", True, f"belongs to these records; {file.checked}")]
+
+
+async def _check_spool(server: RunningServer, settings: Settings) -> Sequence[Finding]:
+    """Check what was accepted while PostgreSQL was away, and is not sent on yet."""
+    files = await asyncio.to_thread(files_in, settings.spool_path)
+    waiting = sum_backlogs(files.values())
+    if not waiting.envelopes:
+        return [Finding("spool", True, "empty")]
+    age_s = waiting.age_s(utc_now())
+    text = (
+        f"{waiting.envelopes} requests of {waiting.bytes / 1024**2:.1f} MiB wait in "
+        f"{settings.spool_path}, the oldest for {age_s:.0f} s"
+    )
+    if server.holder is None:
+        advice = "The next `fanion serve` on this folder sends them on."
+        return [Finding("spool", False, text, advice)]
+    is_late = age_s > SPOOL_S_MAX
+    advice = "See spool_not_sent and spool_file_kept in the server's log." if is_late else ""
+    return [Finding("spool", not is_late, text, advice)]
 
 
 async def _read_own_installation(settings: Settings) -> Installation | None:
