@@ -8,6 +8,7 @@ import "./questions";
 import "./funnels";
 import "./json";
 import "./kinds";
+import "./markdown";
 import "./ranges";
 import "./search";
 import "./text";

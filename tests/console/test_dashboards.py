@@ -157,7 +157,8 @@ def test_a_dashboard_is_made_filled_copied_deleted_and_restored(
     expect(page.get_by_role("heading", level=1)).to_have_text("Sales")
     expect(page.get_by_text("Nothing is on this dashboard yet")).to_be_visible()
 
-    page.get_by_role("button", name="Add insight").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("menuitem", name="Add insight").click()
     page.get_by_role("dialog").get_by_role("combobox", name="Insight").fill("img")
     page.get_by_role("option", name="evil").click()
     page.get_by_role("dialog").get_by_role("button", name="Add").click()

@@ -57,6 +57,7 @@ def first_project(workspace: Workspace, **changes: Any) -> dict[str, Any]:
         "test_account_filters": [],
         "week_start_day": 0,
         "path_cleaning_filters": [],
+        "primary_dashboard": None,
     } | changes
 
 
@@ -84,6 +85,7 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
         "test_account_filters": [],
         "week_start_day": 0,
         "path_cleaning_filters": [],
+        "primary_dashboard": None,
     }
     assert body["api_token"].startswith("phc_")
     again = await workspace.client.get(f"/api/projects/{project.id}/")

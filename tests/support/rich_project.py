@@ -125,6 +125,8 @@ async def make_rich_project(project_api: ProjectApi, member_uuid: str, calculate
     )
     board = await project_api.post("/dashboards/", name="Overview", filters={"date_from": "-7d"})
     await project_api.patch(f"/insights/{insight['id']}/", dashboards=[board["id"]])
+    text = {"text": {"body": "# Seen\n\nBy **day**."}, "layouts": {"sm": {"x": 6, "y": 0}}}
+    await project_api.patch(f"/dashboards/{board['id']}/", tiles=[text])
     base = await project_api.post("/feature_flags/", key="base", name="A base", tags=["One", "two"])
     flag = await project_api.post(
         "/feature_flags/",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fanion.transfer.document import TileEntry
 from fanion.transfer.posthog import client
 from fanion.transfer.posthog.client import (
     TRIES_MAX,
@@ -328,7 +329,9 @@ async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
         {"id": 8, "short_id": "new", "name": "New", "query": {"kind": "X"}, "filters": {}},
         {"id": 9, "short_id": "odd", "filters": {"insight": "TRENDS", "interval": "aeon"}},
     ]
-    board = {"id": 5, "name": "Board", "tiles": [{"insight": {"id": 9}}, {"insight": None}]}
+    texts = [{"text": {"id": 1, "body": body}} for body in (" Read **this** ", "", None)]
+    tiles = [{"insight": {"id": 9}}, {"insight": None}, *texts]
+    board = {"id": 5, "name": "Board", "tiles": tiles}
 
     document, report = await read(
         feature_flags=flags,
@@ -341,7 +344,8 @@ async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
     assert [(flag.key, flag.analytics_dashboards) for flag in document.flags] == [
         ("good", ["Board"])
     ]
-    assert [dashboard.tiles for dashboard in document.dashboards] == [[]]
+    [dashboard] = document.dashboards
+    assert dashboard.tiles == [TileEntry(text="Read **this**")]
     skipped = [(outcome.kind, outcome.name, outcome.why) for outcome in report.outcomes]
     assert {outcome.result for outcome in report.outcomes} == {"skipped"}
     assert [outcome[:2] for outcome in skipped] == [

@@ -272,6 +272,25 @@ FAULTS: list[tuple[Json, str]] = [
         "dashboard d: tiles: insight 'x' can only be placed once",
     ),
     (
+        {"dashboards": [{"key": "d", "tiles": [{"color": "blue"}]}]},
+        "dashboard d: tiles: a tile must have either an insight or a text",
+    ),
+    (
+        {
+            "insights": [{"short_id": "x"}],
+            "dashboards": [{"key": "d", "tiles": [{"insight": "x", "text": "both"}]}],
+        },
+        "dashboard d: tiles: a tile must have either an insight or a text",
+    ),
+    (
+        {"dashboards": [{"key": "d", "tiles": [{"text": "a\0b"}]}]},
+        "dashboard d: tiles: null characters are not allowed",
+    ),
+    (
+        {"dashboards": [{"key": "d", "tiles": [{"text": "t"}] * 101}]},
+        "dashboard d: tiles: a dashboard can have at most 100 tiles",
+    ),
+    (
         {"dashboards": [{"key": "d", "restriction_level": 1}]},
         "dashboard d: restriction_level: must be one of 21, 37",
     ),

@@ -1,10 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useProjectId } from "@/app/session";
 import { insightsQuery, nameOfInsight, useInsightChange } from "@/insights";
-import { Button } from "@/ui/Button";
 import { Combobox } from "@/ui/combobox";
 import { FormDialog } from "@/ui/Dialog";
 import { LINK } from "@/ui/Page";
@@ -12,30 +10,8 @@ import { toast } from "@/ui/Toast";
 import { words } from "@/words/dashboards";
 import type { Dashboard } from "./queries";
 
-interface Props {
-  dashboard: Dashboard;
-  canEdit: boolean;
-}
-
-/** A button that adds a saved insight to the dashboard. */
-export function AddInsight({ dashboard, canEdit }: Props) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <Button
-        icon={Plus}
-        disabled={!canEdit}
-        title={canEdit ? undefined : words.noRight}
-        onClick={() => setOpen(true)}
-      >
-        {words.addInsight}
-      </Button>
-      {isOpen && <AddDialog dashboard={dashboard} onClose={() => setOpen(false)} />}
-    </>
-  );
-}
-
-function AddDialog({ dashboard, onClose }: { dashboard: Dashboard; onClose: () => void }) {
+/** Adds a saved insight to the dashboard. */
+export function AddInsight({ dashboard, onClose }: { dashboard: Dashboard; onClose: () => void }) {
   const projectId = useProjectId();
   const insights = useQuery(insightsQuery(projectId, false)).data ?? [];
   const [chosen, setChosen] = useState<string | null>(null);

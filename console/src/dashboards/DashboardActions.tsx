@@ -1,14 +1,15 @@
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Copy, Ellipsis, Maximize, Pencil, Pin, Share2, Trash2 } from "lucide-react";
+import { Copy, Ellipsis, House, Maximize, Pencil, Pin, Share2, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { useCanEdit, useProjectId } from "@/app/session";
-import { DetailsDialog } from "@/insights";
+import { useProjectChange } from "@/app/projectChange";
+import { type Project, useCanEdit, useProject, useProjectId } from "@/app/session";
+import { EditDetails, type KnownDetails } from "@/insights";
 import { Button, IconButton } from "@/ui/Button";
 import { Menu, MenuItem } from "@/ui/Menu";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/dashboards";
-import { type Dashboard, duplicateDashboard, useDashboardChange } from "./queries";
+import { type Dashboard, duplicateDashboard, readDashboard, useDashboardChange } from "./queries";
 import { ShareDialog } from "./ShareDialog";
 
 const route = getRouteApi("/signed-in/project/$projectId/dashboards/$dashboardId");
@@ -21,6 +22,8 @@ interface Props {
 
 export function DashboardActions({ dashboard, canEdit }: Props) {
   const canCreate = useCanEdit();
+  const project = useProject();
+  const projectId = useProjectId();
   const navigate = route.useNavigate();
   const [isEditing, setEditing] = useState(false);
   const [isSharing, setSharing] = useState(false);
@@ -47,6 +50,7 @@ export function DashboardActions({ dashboard, canEdit }: Props) {
         <MenuItem icon={Pin} disabled={!canEdit} onSelect={pin}>
           {dashboard.pinned ? words.unpin : words.pin}
         </MenuItem>
+        {project && <HomeItem dashboard={dashboard} project={project} disabled={!canCreate} />}
         <MenuItem icon={Share2} disabled={!canEdit} onSelect={() => setSharing(true)}>
           {words.share}
         </MenuItem>
@@ -63,22 +67,51 @@ export function DashboardActions({ dashboard, canEdit }: Props) {
       </Menu>
       {isSharing && <ShareDialog dashboard={dashboard} onClose={() => setSharing(false)} />}
       {isEditing && (
-        <DetailsDialog
+        <EditDetails
           title={words.editTitle}
-          details={dashboard}
+          known={knownDetails(dashboard)}
+          read={async () => knownDetails(await readDashboard(projectId, dashboard.id))}
+          change={change.mutateAsync}
           onClose={() => setEditing(false)}
-          onSave={async (details) => {
-            const { name, description, tags } = dashboard;
-            await change.mutateAsync({ ...details });
-            toast({
-              text: words.saved,
-              undo: () => change.mutateAsync({ name, description, tags }),
-            });
-            setEditing(false);
-          }}
         />
       )}
     </>
+  );
+}
+
+const knownDetails = (dashboard: Dashboard): KnownDetails => {
+  const { name, description, tags, last_modified_at: at } = dashboard;
+  return { details: { name, description, tags }, at };
+};
+
+interface HomeProps {
+  dashboard: Dashboard;
+  project: Project;
+  disabled: boolean;
+}
+
+/** Makes the dashboard the home of the project, or ends that. */
+function HomeItem({ dashboard, project, disabled }: HomeProps) {
+  const change = useProjectChange(project);
+  const before = project.primary_dashboard;
+  const isHome = before === dashboard.id;
+  const choose = async () => {
+    try {
+      await change.mutateAsync({ primary_dashboard: isHome ? null : dashboard.id });
+    } catch (error) {
+      toastError(error);
+      return;
+    }
+    const name = dashboard.name || words.untitled;
+    toast({
+      text: isHome ? words.noHome(name) : words.isHome(name),
+      undo: () => change.mutateAsync({ primary_dashboard: before }),
+    });
+  };
+  return (
+    <MenuItem icon={House} disabled={disabled} onSelect={() => void choose()}>
+      {isHome ? words.dropHome : words.useAsHome}
+    </MenuItem>
   );
 }
 

@@ -3,22 +3,18 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { LayoutDashboard, RefreshCw } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
-import { nameOfInsight } from "@/insights";
 import { ApiError } from "@/lib/errors";
 import { Notice } from "@/ui/Badge";
 import { Button, LinkButton } from "@/ui/Button";
 import { LINK, Page } from "@/ui/Page";
 import { Visible } from "@/ui/properties";
 import { Empty, Loaded } from "@/ui/States";
-import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/dashboards";
-import { AddInsight } from "./AddInsight";
+import { AddTile } from "./AddTile";
 import { DashboardActions } from "./DashboardActions";
+import { DashboardTiles } from "./DashboardTiles";
 import { FullScreen } from "./FullScreen";
-import { Grid, type GridTile } from "./Grid";
-import { InsightTile } from "./InsightTile";
-import { useLayout } from "./layout";
-import { type Dashboard, dashboardQuery, type Tile, useDashboardChange } from "./queries";
+import { type Dashboard, dashboardQuery } from "./queries";
 import { ScopeBar } from "./ScopeBar";
 import { keptScope, ownScope } from "./scope";
 
@@ -51,7 +47,7 @@ export default function DashboardPage() {
             <Button icon={RefreshCw} onClick={refresh}>
               {words.refresh}
             </Button>
-            <AddInsight dashboard={dashboard.data} canEdit={canEdit} />
+            <AddTile dashboard={dashboard.data} canEdit={canEdit} />
             <DashboardActions dashboard={dashboard.data} canEdit={canEdit} />
           </>
         )
@@ -110,17 +106,24 @@ function Content({ dashboard, canEdit, round, onRefresh }: ContentProps) {
   const navigate = route.useNavigate();
   const kept = keptScope(dashboard);
   const scope = kept === null ? null : ownScope(kept, search);
-  const layout = useLayout(dashboard);
-  const tiles = useTiles(dashboard, canEdit, round);
   const leave = () =>
     void navigate({ search: ({ full: _, ...others }) => others, resetScroll: false });
-  const grid = (canMove: boolean) => (
-    <Grid
-      boxes={layout.boxes}
-      tiles={tiles}
-      canMove={canMove}
-      onPreview={layout.preview}
-      onPlace={layout.place}
+  const tiles = (isEditable: boolean) => (
+    <DashboardTiles
+      dashboard={dashboard}
+      scope={scope}
+      canEdit={isEditable}
+      round={round}
+      behind={search.behind}
+      onBehind={(behind) =>
+        void navigate({
+          search: ({ behind: _, ...others }) => ({
+            ...others,
+            ...(behind !== undefined && { behind }),
+          }),
+          resetScroll: false,
+        })
+      }
     />
   );
   if (dashboard.tiles.length === 0) return <NoTiles />;
@@ -132,7 +135,7 @@ function Content({ dashboard, canEdit, round, onRefresh }: ContentProps) {
         <ScopeBar dashboard={dashboard} kept={kept} scope={scope} canEdit={canEdit} />
       )}
       {search.full === undefined ? (
-        grid(canEdit)
+        tiles(canEdit)
       ) : (
         <FullScreen
           name={dashboard.name || words.untitled}
@@ -140,7 +143,7 @@ function Content({ dashboard, canEdit, round, onRefresh }: ContentProps) {
           onRefresh={onRefresh}
           onClose={leave}
         >
-          {grid(false)}
+          {tiles(false)}
         </FullScreen>
       )}
     </>
@@ -157,52 +160,4 @@ function NoTiles() {
       </LinkButton>
     </Empty>
   );
-}
-
-function useTiles(dashboard: Dashboard, canEdit: boolean, round: number): GridTile[] {
-  const search = route.useSearch();
-  const navigate = route.useNavigate();
-  const kept = keptScope(dashboard);
-  const scope = kept === null ? null : ownScope(kept, search);
-  const remove = useRemoval(dashboard);
-  const { tile: behindId, ...behind } = search.behind ?? {};
-  return dashboard.tiles.map((tile) => ({
-    id: tile.id,
-    name: nameOfInsight(tile.insight),
-    draw: ({ move, height }) => (
-      <InsightTile
-        tile={tile}
-        scope={scope}
-        move={move}
-        height={height}
-        round={round}
-        behind={behindId === tile.id ? behind : undefined}
-        onBehind={(place) =>
-          void navigate({
-            search: ({ behind: _, ...others }) => ({
-              ...others,
-              ...(place !== undefined && { behind: { ...place, tile: tile.id } }),
-            }),
-            resetScroll: false,
-          })
-        }
-        onRemove={canEdit ? () => void remove(tile) : undefined}
-      />
-    ),
-  }));
-}
-
-/** Remove a tile, with a toast to undo it. */
-function useRemoval(dashboard: Dashboard) {
-  const change = useDashboardChange(dashboard.id);
-  return async ({ id, insight }: Tile) => {
-    try {
-      await change.mutateAsync({ tiles: [{ id, deleted: true }] });
-    } catch (error) {
-      toastError(error);
-      return;
-    }
-    const undo = () => change.mutateAsync({ tiles: [{ id, deleted: false }] });
-    toast({ text: words.removedTile(nameOfInsight(insight)), undo });
-  };
 }

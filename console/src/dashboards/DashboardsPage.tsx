@@ -1,16 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { LayoutDashboard, Plus, RotateCcw, Trash2 } from "lucide-react";
-import { useMemo, useState } from "react";
+import { LayoutDashboard, RotateCcw, Trash2 } from "lucide-react";
+import { useMemo } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
-import {
-  authorOf,
-  createDashboard,
-  type DashboardSummary,
-  DetailsDialog,
-  dashboardsQuery,
-  isGenerated,
-} from "@/insights";
+import { authorOf, type DashboardSummary, dashboardsQuery, isGenerated } from "@/insights";
 import { Badge } from "@/ui/Badge";
 import { Button, LinkButton } from "@/ui/Button";
 import { Checkbox, SearchInput } from "@/ui/Field";
@@ -21,6 +14,7 @@ import { Time } from "@/ui/Time";
 import { toast, toastError } from "@/ui/Toast";
 import { type Column, DataTable } from "@/ui/table";
 import { words } from "@/words/dashboards";
+import { NewDashboard } from "./NewDashboard";
 import { dashboardKeys, deletedDashboardsQuery, sendChanges } from "./queries";
 import type { DashboardsSearch } from "./search";
 
@@ -126,42 +120,6 @@ function Dashboards({ projectId }: { projectId: string }) {
   );
 }
 
-function NewDashboard() {
-  const projectId = useProjectId();
-  const canEdit = useCanEdit();
-  const queries = useQueryClient();
-  const navigate = route.useNavigate();
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <Button
-        look="primary"
-        icon={Plus}
-        disabled={!canEdit}
-        title={canEdit ? undefined : words.viewerHint}
-        onClick={() => setOpen(true)}
-      >
-        {words.create}
-      </Button>
-      {isOpen && (
-        <DetailsDialog
-          title={words.createTitle}
-          details={{ name: "", description: "", tags: [] }}
-          onClose={() => setOpen(false)}
-          onSave={async (details) => {
-            const made = await createDashboard(projectId, details);
-            void queries.invalidateQueries({ queryKey: dashboardKeys.all(projectId) });
-            await navigate({
-              to: "/project/$projectId/dashboards/$dashboardId",
-              params: { projectId, dashboardId: String(made.id) },
-            });
-          }}
-        />
-      )}
-    </>
-  );
-}
-
 interface TableProps {
   projectId: string;
   dashboards: readonly DashboardSummary[];
@@ -221,7 +179,7 @@ function DashboardTable({ projectId, dashboards }: TableProps) {
           )}
         </>
       }
-      empty={words.noMatch}
+      empty={search.q === undefined ? words.none : words.noMatch}
     />
   );
 }

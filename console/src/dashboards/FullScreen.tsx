@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect } from "react";
 import { Sheet } from "@/ui/Dialog";
+import { focusSheet } from "@/ui/focus";
 
 interface Props {
   name: string;
@@ -27,9 +28,4 @@ export function FullScreen({ name, everyS, onRefresh, onClose, children }: Props
       {children}
     </Sheet>
   );
-}
-
-function focusSheet(event: Event): void {
-  event.preventDefault();
-  if (event.currentTarget instanceof HTMLElement) event.currentTarget.focus();
 }

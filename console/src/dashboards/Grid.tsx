@@ -1,7 +1,15 @@
 import { Move, MoveDiagonal2 } from "lucide-react";
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
 import { IconButton } from "@/ui/Button";
 import { classes } from "@/ui/classes";
+import { focusHeadingIfLost } from "@/ui/focus";
 import { words } from "@/words/dashboards";
 import { type Box, COLUMNS, changed, stepped } from "./grid";
 
@@ -29,6 +37,7 @@ export function Grid({ boxes, tiles, canMove, onPreview, onPlace }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const [said, setSaid] = useState("");
   const drag = useDrag(list, boxes, onPreview, onPlace);
+  useFocusAfterRemoval(tiles.length);
   const onKeyDown = (id: number) => (event: KeyboardEvent) => {
     if (!event.altKey || !event.key.startsWith("Arrow")) return;
     event.preventDefault();
@@ -93,6 +102,15 @@ export function Grid({ boxes, tiles, canMove, onPreview, onPlace }: Props) {
       </ul>
     </>
   );
+}
+
+/** A tile that is removed takes the focus with it. */
+function useFocusAfterRemoval(count: number): void {
+  const before = useRef(count);
+  useEffect(() => {
+    if (count < before.current) focusHeadingIfLost();
+    before.current = count;
+  }, [count]);
 }
 
 const heightOf = ({ h }: Box): number => h * ROW_PX + (h - 1) * GAP_PX;

@@ -20,12 +20,12 @@ import { Visible } from "@/ui/properties";
 import { Failed, Skeleton } from "@/ui/States";
 import { Time } from "@/ui/Time";
 import { words } from "@/words/dashboards";
-import type { Tile } from "./queries";
 import { type Scope, scoped } from "./scope";
 import { TileNotes, TileResult } from "./TileResult";
+import type { InsightTileData } from "./tiles";
 
 export interface InsightTileProps {
-  tile: Tile;
+  tile: InsightTileData;
   /** null if the dashboard's filter cannot be shown; the tile then runs no query */
   scope: Scope | null;
   /** The button that moves the tile. */
@@ -201,7 +201,7 @@ function useRounds(round: number, refresh: () => void): void {
 
 interface HeadProps {
   name: string;
-  tile: Tile;
+  tile: InsightTileData;
   move: ReactNode;
   onRemove: (() => void) | undefined;
   onRefresh?: () => void;

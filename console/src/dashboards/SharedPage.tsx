@@ -12,7 +12,9 @@ import { Time, TimesIn } from "@/ui/Time";
 import { words } from "@/words/dashboards";
 import { Grid, type GridTile } from "./Grid";
 import { storedBoxes } from "./layout";
+import { Markdown, TextFrame } from "./TextFrame";
 import { TileNotes, TileResult } from "./TileResult";
+import { nameOfText } from "./tiles";
 
 type Shared = components["schemas"]["SharedDashboardBody"];
 type SharedTile = components["schemas"]["SharedTileBody"];
@@ -34,7 +36,9 @@ export default function SharedPage() {
     retry: false,
     refetchInterval: ({ state }) => {
       if (state.error !== null) return false;
-      const isAwaited = state.data?.tiles.some(({ last_refresh: at }) => at === null);
+      const isAwaited = state.data?.tiles.some(
+        (tile) => tile.text === null && tile.last_refresh === null,
+      );
       return isAwaited ? SOON_MS : LATER_MS;
     },
   });
@@ -61,8 +65,13 @@ function Tiles({ shared }: { shared: Shared }) {
   const drawn = tiles.map(
     (tile): GridTile => ({
       id: tile.id,
-      name: tile.name,
-      draw: ({ height }) => <Tile tile={tile} zone={timezone} height={height} />,
+      name: tile.text === null ? tile.name : nameOfText(tile.text.body),
+      draw: ({ height }) =>
+        tile.text === null ? (
+          <Tile tile={tile} zone={timezone} height={height} />
+        ) : (
+          <Text body={tile.text.body} />
+        ),
     }),
   );
   return (
@@ -86,6 +95,14 @@ function Tiles({ shared }: { shared: Shared }) {
 }
 
 const ignore = () => undefined;
+
+const Text = ({ body }: { body: string }) => (
+  <TextFrame name={nameOfText(body)}>
+    <div className="min-h-0 grow overflow-auto px-4 py-3">
+      <Markdown text={body} />
+    </div>
+  </TextFrame>
+);
 
 interface TileProps {
   tile: SharedTile;

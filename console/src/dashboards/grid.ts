@@ -10,10 +10,13 @@ export interface Box {
   w: number;
   /** Rows. */
   h: number;
+  /** The fewest rows that it may have. */
+  least: number;
 }
 
 export const COLUMNS = 12;
-const LEAST = { w: 2, h: 2 };
+const LEAST_COLUMNS = 2;
+const LEAST_ROWS = 2;
 const ROWS_MAX = 12;
 const USUAL = { w: 6, h: 4 };
 
@@ -22,18 +25,22 @@ const clamp = (value: number, least: number, most: number): number =>
 
 const isWhole = (value: unknown): value is number => Number.isInteger(value);
 
-/** Return the stored position of a tile, clamped to the grid, or null if it has none. */
-export function readBox(id: number, given: unknown): Box | null {
+/** Return the stored position of a tile, clamped to the grid, or null if it has none.
+ *
+ * least: the fewest rows that the tile may have
+ */
+export function readBox(id: number, given: unknown, least = LEAST_ROWS): Box | null {
   if (typeof given !== "object" || given === null) return null;
   const { x, y, w, h } = given as Record<string, unknown>;
   if (!isWhole(x) || !isWhole(y) || !isWhole(w) || !isWhole(h)) return null;
-  const width = clamp(w, LEAST.w, COLUMNS);
+  const width = clamp(w, LEAST_COLUMNS, COLUMNS);
   return {
     id,
     x: clamp(x, 0, COLUMNS - width),
     y: Math.max(0, y),
     w: width,
-    h: clamp(h, LEAST.h, ROWS_MAX),
+    h: clamp(h, least, ROWS_MAX),
+    least,
   };
 }
 
@@ -60,13 +67,20 @@ export function arranged(boxes: readonly Box[], first?: number): Box[] {
 }
 
 /** Return the positions of all tiles. Tiles without one go below the rest, two per row. */
-export function boxesOf(tiles: readonly { id: number; layout: unknown }[]): Box[] {
-  const read = tiles.map(({ id, layout }) => ({ id, box: readBox(id, layout) }));
+export function boxesOf(
+  tiles: readonly { id: number; layout: unknown; least?: number | undefined }[],
+): Box[] {
+  const read = tiles.map(({ id, layout, least = LEAST_ROWS }) => ({
+    id,
+    least,
+    box: readBox(id, layout, least),
+  }));
   const stored = read.flatMap(({ box }) => (box === null ? [] : [box]));
   const below = Math.max(0, ...stored.map(({ y, h }) => y + h));
   const missing = read.filter(({ box }) => box === null);
-  const added = missing.map(({ id }, place) => ({
+  const added = missing.map(({ id, least }, place) => ({
     id,
+    least,
     x: (place % 2) * USUAL.w,
     y: below + Math.floor(place / 2) * USUAL.h,
     ...USUAL,
@@ -82,11 +96,11 @@ export function changed(
 ): Box[] {
   const box = boxes.find((one) => one.id === id);
   if (box === undefined) return [...boxes];
-  const w = clamp(box.w + (by.w ?? 0), LEAST.w, COLUMNS - box.x);
+  const w = clamp(box.w + (by.w ?? 0), LEAST_COLUMNS, COLUMNS - box.x);
   const next = {
-    id,
+    ...box,
     w,
-    h: clamp(box.h + (by.h ?? 0), LEAST.h, ROWS_MAX),
+    h: clamp(box.h + (by.h ?? 0), box.least, ROWS_MAX),
     x: clamp(box.x + (by.x ?? 0), 0, COLUMNS - w),
     y: Math.max(0, box.y + (by.y ?? 0)),
   };

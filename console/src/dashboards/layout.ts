@@ -13,8 +13,24 @@ const layoutOf = ({ layouts }: Pick<Tile, "layouts">): Record<string, unknown> =
   return typeof wide === "object" && wide !== null ? (wide as Record<string, unknown>) : {};
 };
 
-export const storedBoxes = (tiles: readonly Pick<Tile, "id" | "layouts">[]): Box[] =>
-  boxesOf(tiles.map((tile) => ({ id: tile.id, layout: layoutOf(tile) })));
+// A heading needs no more.
+const LEAST_ROWS_OF_TEXTS = 1;
+
+interface Placed extends Pick<Tile, "id" | "layouts"> {
+  text?: unknown;
+}
+
+export const storedBoxes = (tiles: readonly Placed[]): Box[] =>
+  boxesOf(
+    tiles.map((tile) => ({
+      id: tile.id,
+      layout: layoutOf(tile),
+      least: tile.text ? LEAST_ROWS_OF_TEXTS : undefined,
+    })),
+  );
+
+/** Return the layouts of a new tile in the given place. */
+export const layoutsAt = (place: Omit<Box, "id" | "least">): Tile["layouts"] => ({ [WIDE]: place });
 
 /** The tiles' positions. Changes show at once and are saved one after another. */
 export function useLayout(dashboard: Dashboard) {
@@ -79,7 +95,7 @@ function changedTiles(tiles: readonly Tile[], boxes: readonly Box[]) {
     const box = boxes.find(({ id }) => id === tile.id);
     if (box === undefined) return [];
     const before = layoutOf(tile);
-    const { id, ...place } = box;
+    const { id, least: _, ...place } = box;
     const isSame = Object.entries(place).every(([name, value]) => before[name] === value);
     return isSame ? [] : [{ id, layouts: { ...tile.layouts, [WIDE]: { ...before, ...place } } }];
   });

@@ -16,14 +16,16 @@ export const dashboardKeys = {
 export const dashboardQuery = (projectId: string, id: number) =>
   queryOptions({
     queryKey: dashboardKeys.one(projectId, id),
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET("/api/projects/{project_id}/dashboards/{id}/", {
-          params: { path: { project_id: projectId, id }, query: { basic: true } },
-          signal,
-        }),
-      ),
+    queryFn: ({ signal }) => readDashboard(projectId, id, signal),
   });
+
+export const readDashboard = (projectId: string, id: number, signal?: AbortSignal) =>
+  dataOf(
+    api.GET("/api/projects/{project_id}/dashboards/{id}/", {
+      params: { path: { project_id: projectId, id }, query: { basic: true } },
+      ...(signal && { signal }),
+    }),
+  );
 
 export const deletedDashboardsQuery = (projectId: string) =>
   queryOptions({
@@ -74,6 +76,7 @@ export async function duplicateDashboard(projectId: string, from: Dashboard, nam
     }),
   );
   for (const { insight } of from.tiles) {
+    if (insight === null) continue;
     await dataOf(
       api.PATCH("/api/projects/{project_id}/insights/{id}/", {
         params: { path: { project_id: projectId, id: insight.id } },
@@ -81,15 +84,15 @@ export async function duplicateDashboard(projectId: string, from: Dashboard, nam
       }),
     );
   }
-  const placed = await dataOf(
-    api.GET("/api/projects/{project_id}/dashboards/{id}/", {
-      params: { path: { project_id: projectId, id: made.id }, query: { basic: true } },
-    }),
-  );
-  const tiles = placed.tiles.flatMap(({ id, insight }) => {
-    const source = from.tiles.find((one) => one.insight.id === insight.id);
+  const placed = await readDashboard(projectId, made.id);
+  const insights = placed.tiles.flatMap(({ id, insight }) => {
+    const source = from.tiles.find((one) => one.insight?.id === insight?.id);
     return source === undefined ? [] : [{ id, layouts: source.layouts, color: source.color }];
   });
+  const texts = from.tiles.flatMap(({ text, layouts, color }) =>
+    text === null ? [] : [{ text: { body: text.body }, layouts, color }],
+  );
+  const tiles = [...insights, ...texts];
   if (tiles.length > 0) await sendChanges(projectId, made.id, { tiles });
   return made;
 }

@@ -58,8 +58,15 @@ export default function HomePage() {
   );
 }
 
+const HomeDashboard = lazyPart(
+  "home dashboard",
+  async () => (await import("@/dashboards")).HomeDashboard,
+  8,
+);
+
 function Overview() {
   const projectId = useProjectId();
+  const project = useProject();
   return (
     <Page
       title={words.title}
@@ -74,6 +81,28 @@ function Overview() {
         </LinkButton>
       }
     >
+      {project === undefined ? (
+        <Skeleton rows={8} />
+      ) : (
+        <Content dashboardId={project.primary_dashboard} />
+      )}
+    </Page>
+  );
+}
+
+/** The dashboard that was chosen, if there still is one, below what fails. */
+function Content({ dashboardId }: { dashboardId: number | null }) {
+  if (dashboardId === null) return <Standard />;
+  return (
+    <HomeDashboard id={dashboardId} above={<Problems />}>
+      <Standard />
+    </HomeDashboard>
+  );
+}
+
+function Standard() {
+  return (
+    <>
       <div className="grid gap-4 lg:grid-cols-3">
         <EventsToday />
         <div className="flex min-w-0 flex-col gap-4">
@@ -85,6 +114,6 @@ function Overview() {
         <ChangedFlags />
         <RecentWork />
       </div>
-    </Page>
+    </>
   );
 }

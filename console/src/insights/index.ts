@@ -9,13 +9,13 @@ export type { Line as TrendSeries } from "./kinds/trends/lines";
 export type { Question } from "./question/model";
 export { readConditions } from "./question/parts";
 export { Reading } from "./question/reading";
-export { DetailsDialog } from "./saved/DetailsDialog";
 export {
   createDashboard,
   type DashboardSummary,
   dashboardsQuery,
   isGenerated,
 } from "./saved/dashboardList";
+export { EditDetails, type KnownDetails } from "./saved/EditDetails";
 export { authorOf, nameOfInsight } from "./saved/names";
 export { type Insight, insightsQuery, useInsightChange } from "./saved/queries";
 export { storedQuery } from "./saved/stored";

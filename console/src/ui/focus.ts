@@ -12,6 +12,14 @@ export function useFocusBack(): (event: Event) => void {
   };
 }
 
+/** Focus the heading of the screen if what had the focus is gone. */
+export function focusHeadingIfLost(): void {
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body)
+      document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+  });
+}
+
 /** An entry of a menu is gone with its menu, whose button is left. */
 function openerOf(focused: Element | null): HTMLElement | SVGElement | null {
   const button = focused?.closest('[role="menu"]')?.getAttribute("aria-labelledby");

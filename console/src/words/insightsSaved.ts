@@ -62,11 +62,6 @@ export const words = {
   saveChanges: "Save changes",
   saveAsNew: "Save as new",
   conflictTitle: "Someone else has changed this insight",
-  conflictHint: "It was saved while you were changing it. Nothing is lost before you choose.",
-  mineTitle: "Yours",
-  theirs: (by: string) => `Saved by ${by}`,
-  keepMine: "Save yours over it",
-  keepTheirs: "Keep theirs",
   unreadable: "cannot be shown as a question",
   fieldConflict: (fields: string) =>
     `Meanwhile someone else has changed ${fields}. Save again to replace it with yours.`,

@@ -68,6 +68,17 @@ PathCleaningFilters = Annotated[
 ]
 
 
+PrimaryDashboard = Annotated[
+    int,
+    Meta(
+        description="Id of the dashboard on the home page of the project. If it is deleted, the id "
+        "stays."
+    ),
+]
+# What members may change; everything else is up to administrators.
+_OF_MEMBERS = frozenset({"primary_dashboard"})
+
+
 class IngestionBody(Struct, kw_only=True):
     """Rules that apply to captured events before they are stored."""
 
@@ -102,6 +113,7 @@ class NewProject(Struct, kw_only=True, forbid_unknown_fields=True):
         "test_account_filters": "Change them once the project is created.",
         "week_start_day": "Change it once the project is created.",
         "path_cleaning_filters": "Change them once the project is created.",
+        "primary_dashboard": "Set it once the project has dashboards.",
     }
 
     name: ProjectName
@@ -118,6 +130,7 @@ class ProjectChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     test_account_filters: AccountFilters | UnsetType = UNSET
     week_start_day: WeekStartDay | UnsetType | None = UNSET
     path_cleaning_filters: PathCleaningFilters | UnsetType = UNSET
+    primary_dashboard: PrimaryDashboard | UnsetType | None = UNSET
 
 
 class TokenReset(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -141,6 +154,7 @@ class ProjectBody(Struct, kw_only=True):
     test_account_filters: AccountFilters
     week_start_day: WeekStartDay
     path_cleaning_filters: PathCleaningFilters
+    primary_dashboard: PrimaryDashboard | None
     former_api_tokens: Annotated[
         list[FormerTokenBody], Meta(description="Replaced keys that are still valid.")
     ]
@@ -193,9 +207,13 @@ class ProjectsApi(Controller):
         data: RequestBody[ProjectChanges],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
-        """Update the given fields, and within `ingestion` only the given settings."""
-        request.principal.require_level(request.project.organization_id, Level.ADMIN)
+        """Update the given fields, and within `ingestion` only the given settings.
+
+        Requires an administrator, or for `primary_dashboard` alone a member.
+        """
         changes = given_fields(data)
+        level = Level.MEMBER if changes and changes.keys() <= _OF_MEMBERS else Level.ADMIN
+        request.principal.require_level(request.project.organization_id, level)
         if isinstance(data.ingestion, IngestionChanges):
             changes["ingestion"] = _ingestion_changes(data.ingestion)
         if "timezone" in changes:
@@ -286,4 +304,5 @@ def project_body(project: Project, now: datetime) -> ProjectBody:
         test_account_filters=[dict(entry) for entry in project.test_account_filters],
         week_start_day=project.week_start_day,
         path_cleaning_filters=[dict(entry) for entry in project.path_cleaning_filters],
+        primary_dashboard=project.primary_dashboard,
     )

@@ -119,6 +119,7 @@ class Project:
         week_start_day: 0 for Sunday, 1 for Monday.
         path_cleaning_filters: Rules as they were sent, with `regex` (RE2) and `alias`, applied one
             after the other.
+        primary_dashboard: The dashboard on the home page; it may have been deleted since.
     """
 
     id: int
@@ -133,6 +134,7 @@ class Project:
     test_account_filters: tuple[Mapping[str, Any], ...] = ()
     week_start_day: int = SUNDAY
     path_cleaning_filters: tuple[Mapping[str, Any], ...] = ()
+    primary_dashboard: int | None = None
 
     def tokens(self, now: datetime) -> tuple[str, ...]:
         """Return the current token and the former ones that are valid."""

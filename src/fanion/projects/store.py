@@ -28,6 +28,7 @@ from fanion.activity.model import ActivityRecord, Author, Change, changed_fields
 from fanion.activity.store import record_activity
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
+from fanion.db.schema.insights import dashboards
 from fanion.db.schema.tables import (
     flag_versions,
     former_project_tokens,
@@ -49,7 +50,7 @@ from fanion.projects.model import (
 
 _LOGGED = (
     *("name", "timezone", "api_token", "ingestion", "test_account_filters"),
-    *("week_start_day", "path_cleaning_filters"),
+    *("week_start_day", "path_cleaning_filters", "primary_dashboard"),
 )
 _former = former_project_tokens.c
 # One row for each former token of a project; one row for a project without any.
@@ -65,6 +66,7 @@ _PROJECTS = select(
     projects.c.test_account_filters,
     projects.c.week_start_day,
     projects.c.path_cleaning_filters,
+    projects.c.primary_dashboard,
     _former.token.label("former_token"),
     _former.valid_until.label("former_valid_until"),
 ).select_from(projects.outerjoin(former_project_tokens, _former.project_id == projects.c.id))
@@ -162,12 +164,13 @@ class ProjectStore:
         """Change a project, or return None if it does not exist.
 
         Args:
-            changes: New values of `name`, `timezone`, `test_account_filters`, `week_start_day` and
-                `path_cleaning_filters`; `ingestion` has only the settings that change.
+            changes: New values of `name`, `timezone`, `test_account_filters`, `week_start_day`,
+                `path_cleaning_filters` and `primary_dashboard`; `ingestion` has only the settings
+                that change.
             user_id: The user who makes the change; None for the operator.
 
         Raises:
-            Invalid: The filters name a cohort that does not exist.
+            Invalid: The filters name a cohort that does not exist, or there is no such dashboard.
         """
         changes = dict(changes)
         ingestion = changes.pop("ingestion", None)
@@ -179,6 +182,8 @@ class ProjectStore:
                 changes["ingestion"] = _ingestion_values(before.ingestion, ingestion)
             if filters := changes.get("test_account_filters"):
                 await connection.run_sync(require_cohorts, before, filters)
+            if (home := changes.get("primary_dashboard")) not in (None, before.primary_dashboard):
+                await connection.run_sync(_require_dashboard, project_id, home)
             if changes:
                 await connection.execute(
                     update(projects).where(projects.c.id == project_id).values(**changes)
@@ -212,6 +217,21 @@ class ProjectStore:
             after = (await connection.run_sync(load_projects, [project_id]))[project_id]
             await connection.run_sync(_record_change, before, after, user_id, now)
             return after
+
+
+def _require_dashboard(connection: Connection, project_id: int, dashboard_id: int) -> None:
+    """Raise Invalid unless the project has the dashboard."""
+    is_present = select(dashboards.c.id).where(
+        dashboards.c.project_id == project_id,
+        dashboards.c.id == dashboard_id,
+        dashboards.c.deleted.is_(False),
+    )
+    if connection.scalar(is_present) is None:
+        raise Invalid(
+            f'Invalid pk "{dashboard_id}" - object does not exist.',
+            code="does_not_exist",
+            attr="primary_dashboard",
+        )
 
 
 def load_projects(connection: Connection, ids: Sequence[int]) -> Mapping[int, Project]:
@@ -296,6 +316,7 @@ def _logged_values(project: Project) -> dict[str, Any]:
         "test_account_filters": list(project.test_account_filters),
         "week_start_day": project.week_start_day,
         "path_cleaning_filters": list(project.path_cleaning_filters),
+        "primary_dashboard": project.primary_dashboard,
     }
 
 

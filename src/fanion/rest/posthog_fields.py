@@ -62,7 +62,7 @@ UNSUPPORTED_OF_PROJECT: Mapping[str, str] = {
         (
             *("app_urls", "slack_incoming_webhook", "test_account_filters_default_checked"),
             *("data_attributes", "person_display_name_properties"),
-            *("correlation_config", "primary_dashboard", "live_events_columns", "extra_settings"),
+            *("correlation_config", "live_events_columns", "extra_settings"),
             *("human_friendly_comparison_periods", "modifiers", "default_data_theme"),
             *("feature_flag_confirmation_enabled", "feature_flag_confirmation_message"),
             *("default_evaluation_contexts_enabled", "require_evaluation_contexts"),
@@ -181,7 +181,6 @@ MAINTAINED_OF_DASHBOARD = _EVERYWHERE | {
     *("persisted_filters", "persisted_variables", "group", "featured_image"),
 }
 UNSUPPORTED_OF_DASHBOARD: Mapping[str, str] = {
-    "use_template": "Create the insights one by one.",
     "use_dashboard": "Create the insights one by one.",
     "duplicate_tiles": "",
     "delete_insights": "Delete the insights one by one.",
@@ -194,10 +193,20 @@ MAINTAINED_OF_TILE = _EVERYWHERE | {
     *("insight", "insight_id", "dashboard", "dashboard_id", "order", "last_refresh", "is_cached"),
     *("refreshing", "refresh_attempt", "filters_hash", "error"),
 }
+MAINTAINED_OF_TEXT = _EVERYWHERE | {
+    *(
+        "created_by",
+        "created_at",
+        "last_modified_by",
+        "last_modified_at",
+        "dashboard_tiles",
+        "team",
+    ),
+}
+_SHOWN = "Tiles show insights and texts."
 UNSUPPORTED_OF_TILE: Mapping[str, str] = {
-    "text": "Tiles show insights.",
-    "button_tile": "Tiles show insights.",
-    "widget": "Tiles show insights.",
+    "button_tile": _SHOWN,
+    "widget": _SHOWN,
     **dict.fromkeys(("filters_overrides", "transparent_background", "show_description"), ""),
 }
 

@@ -18,7 +18,7 @@ from fanion.events.definitions.properties import PlainPropertyDefinition, Proper
 from fanion.flags.definitions.model import PlainFlag
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.insights.alerts.model import SERIES_INDEX_MAX, BreakdownValue, PlainAlert
-from fanion.insights.dashboards.model import PlainDashboard
+from fanion.insights.dashboards.model import TEXT_CHARS_MAX, PlainDashboard
 from fanion.insights.saved.model import EVERYONE_EDITS, PlainInsight
 from fanion.projects.organizations.model import AccessLevel
 from fanion.projects.roles.model import PlainRole
@@ -110,14 +110,16 @@ class InsightEntry(PlainInsight, frozen=True, kw_only=True, forbid_unknown_field
     derived_name: Title | None = None
 
 
-class TileEntry(DocumentEntry, frozen=True, kw_only=True):
-    """A tile of a dashboard.
+class TileEntry(DocumentEntry, frozen=True, kw_only=True, omit_defaults=True):
+    """A tile of a dashboard, with an insight or a text.
 
     Attributes:
         insight: The short id of the insight.
+        text: In Markdown.
     """
 
-    insight: str
+    insight: str | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS_MAX)] | None = None
     color: Title | None = None
     layouts: dict[str, Any] = {}
 

@@ -240,7 +240,7 @@ def _dashboards(connection: Connection, project_id: int) -> list[SnapshotDashboa
 
 def _tiles(connection: Connection, project_id: int) -> list[SnapshotTile]:
     rows = connection.execute(
-        select(_tile.dashboard_id, _tile.insight_id, _tile.color, _tile.layouts)
+        select(_tile.dashboard_id, _tile.insight_id, _tile.color, _tile.layouts, _tile.body)
         .where(_tile.project_id == project_id, _tile.deleted.is_(False))
         .order_by(_tile.id)
     )

@@ -54,9 +54,10 @@ class SnapshotInsight(PlainInsight, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class SnapshotTile:
     dashboard_id: int
-    insight_id: int
+    insight_id: int | None
     color: str | None
     layouts: Mapping[str, Any]
+    text: str | None = None
 
 
 class SnapshotDashboard(PlainDashboard, frozen=True, kw_only=True):
@@ -244,9 +245,15 @@ def tiles_of(stored: Stored, dashboard_id: int, insight_ids: set[int]) -> list[T
     """
     short_ids = {insight.id: insight.short_id for insight in stored.insights}
     return [
-        TileEntry(insight=short_ids[tile.insight_id], color=tile.color, layouts=dict(tile.layouts))
+        TileEntry(
+            insight=None if tile.insight_id is None else short_ids[tile.insight_id],
+            text=tile.text,
+            color=tile.color,
+            layouts=dict(tile.layouts),
+        )
         for tile in stored.tiles
-        if tile.dashboard_id == dashboard_id and tile.insight_id in insight_ids
+        if tile.dashboard_id == dashboard_id
+        and (tile.text is not None or tile.insight_id in insight_ids)
     ]
 
 

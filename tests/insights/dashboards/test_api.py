@@ -51,6 +51,7 @@ async def test_a_new_dashboard_has_every_field(tenant: Tenant) -> None:
         "pinned": False,
         "created_at": "2024-03-01T12:00:00Z",
         "created_by": tenant.owner,
+        "last_modified_at": "2024-03-01T12:00:00Z",
         "is_shared": False,
         "deleted": False,
         "creation_mode": "default",

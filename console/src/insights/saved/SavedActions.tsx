@@ -2,13 +2,12 @@ import { getRouteApi } from "@tanstack/react-router";
 import { Copy, Ellipsis, Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useCanEdit, useProjectId } from "@/app/session";
-import { ApiError } from "@/lib/errors";
 import { Button, IconButton } from "@/ui/Button";
 import { Menu, MenuItem } from "@/ui/Menu";
 import { toast, toastError } from "@/ui/Toast";
 import { words } from "@/words/insightsSaved";
 import { AddToDashboard } from "./AddToDashboard";
-import { type Details, DetailsDialog } from "./DetailsDialog";
+import { EditDetails, type KnownDetails } from "./EditDetails";
 import { nameOfInsight } from "./names";
 import {
   type Insight,
@@ -24,6 +23,7 @@ const route = getRouteApi("/signed-in/project/$projectId/insights/$insightId");
 /** The actions of a saved insight. */
 export function SavedActions({ insight }: { insight: Insight }) {
   const canEdit = useCanEdit();
+  const projectId = useProjectId();
   const [isEditing, setEditing] = useState(false);
   const change = useChange(insight);
   const duplicate = useDuplicate(insight);
@@ -47,7 +47,13 @@ export function SavedActions({ insight }: { insight: Insight }) {
         </MenuItem>
       </Menu>
       {isEditing && (
-        <EditDetails insight={insight} change={change} onClose={() => setEditing(false)} />
+        <EditDetails
+          title={words.editTitle}
+          known={knownDetails(insight)}
+          read={async () => knownDetails(await readInsight(projectId, insight.id))}
+          change={change}
+          onClose={() => setEditing(false)}
+        />
       )}
     </>
   );
@@ -73,61 +79,15 @@ function useChange(insight: Insight): Change {
   };
 }
 
-interface EditProps {
-  insight: Insight;
-  change: Change;
-  onClose: () => void;
-}
-
-const detailsOf = ({ name, description, tags }: Insight): Details => ({
-  name: name ?? "",
+const knownDetails = ({
+  name,
   description,
   tags,
+  last_modified_at: at,
+}: Insight): KnownDetails => ({
+  details: { name: name ?? "", description, tags },
+  at,
 });
-
-function EditDetails({ insight, change, onClose }: EditProps) {
-  const projectId = useProjectId();
-  const [base, setBase] = useState(insight);
-  const [collided, setCollided] = useState<readonly string[]>([]);
-  const save = async (details: Details) => {
-    const before = detailsOf(base);
-    const changed = namesOf(details, before);
-    if (changed.length === 0) return onClose();
-    const fields = Object.fromEntries(changed.map((name) => [name, details[name]]));
-    const send = (at: string) => change({ ...fields, expected_modified_at: at });
-    try {
-      await send(base.last_modified_at);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== "conflict") throw error;
-      const current = await readInsight(projectId, insight.id);
-      const both = namesOf(detailsOf(current), before).filter((name) => changed.includes(name));
-      setBase(current);
-      setCollided(both.map((name) => words.fields[name]));
-      if (both.length > 0) return;
-      await send(current.last_modified_at);
-    }
-    toast({
-      text: words.saved,
-      undo: () => change(Object.fromEntries(changed.map((name) => [name, before[name]]))),
-    });
-    onClose();
-  };
-  return (
-    <DetailsDialog
-      title={words.editTitle}
-      details={detailsOf(insight)}
-      onClose={onClose}
-      onSave={save}
-      notice={collided.length > 0 ? words.fieldConflict(collided.join(", ")) : undefined}
-    />
-  );
-}
-
-const NAMES = ["name", "description", "tags"] as const;
-
-/** Return the fields that differ. */
-const namesOf = (a: Details, b: Details) =>
-  NAMES.filter((name) => JSON.stringify(a[name]) !== JSON.stringify(b[name]));
 
 function useDuplicate(insight: Insight) {
   const projectId = useProjectId();

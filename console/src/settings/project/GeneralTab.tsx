@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from "react";
+import { useProjectChange } from "@/app/projectChange";
 import { type Project, useIsAdmin } from "@/app/session";
 import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
@@ -10,7 +11,7 @@ import { ErrorNote } from "@/ui/States";
 import { ZoneField } from "@/ui/ZoneField";
 import { formatDate } from "@/words/format";
 import { words } from "@/words/settings";
-import { useProjectChange } from "./projectChange";
+import { HomeCard } from "./HomeCard";
 
 const T = words.project;
 // The API counts Sunday as 0 and Monday as 1.
@@ -74,6 +75,7 @@ export function GeneralTab({ project }: { project: Project }) {
           </div>
         </form>
       </Card>
+      <HomeCard project={project} />
       <Card>
         <Facts
           facts={[

@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from "react";
+import { useProjectChange } from "@/app/projectChange";
 import { type Project, useIsAdmin } from "@/app/session";
 import { errorOf } from "@/lib/errors";
 import { Button } from "@/ui/Button";
@@ -6,7 +7,6 @@ import { Checkbox, TextAreaField, TextField } from "@/ui/Field";
 import { Card } from "@/ui/Page";
 import { ErrorNote } from "@/ui/States";
 import { words } from "@/words/settings";
-import { useProjectChange } from "./projectChange";
 
 const T = words.ingestion;
 

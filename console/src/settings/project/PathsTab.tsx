@@ -1,5 +1,6 @@
 import { ArrowDown, ArrowUp, Plus, Trash2 } from "lucide-react";
 import { type FormEvent, useId, useState } from "react";
+import { useProjectChange } from "@/app/projectChange";
 import { type Project, useIsAdmin } from "@/app/session";
 import { placeOf } from "@/lib/errors";
 import { Button, IconButton } from "@/ui/Button";
@@ -8,7 +9,6 @@ import { Card } from "@/ui/Page";
 import { ErrorNote } from "@/ui/States";
 import { words } from "@/words/settings";
 import { type CleaningRule, cleanedPath } from "./pathCleaning";
-import { useProjectChange } from "./projectChange";
 
 const T = words.paths;
 const EXAMPLE = "/users/42/orders/7";

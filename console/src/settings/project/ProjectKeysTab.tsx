@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { useReplaced } from "@/app/projectChange";
 import { type Project, useIsAdmin } from "@/app/session";
 import { api, dataOf } from "@/lib/api";
 import { Button, IconButton } from "@/ui/Button";
@@ -15,7 +16,6 @@ import { toast, toastError } from "@/ui/Toast";
 import { useTimes } from "@/ui/times";
 import { words } from "@/words/settings";
 import { SecretDialog } from "../SecretDialog";
-import { useReplaced } from "./projectChange";
 
 const T = words.projectKeys;
 const KEEPS = (["3600", "86400", "604800", "7776000"] as const).map((value) => ({

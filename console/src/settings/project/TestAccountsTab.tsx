@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from "react";
+import { useProjectChange } from "@/app/projectChange";
 import { type Project, useIsAdmin } from "@/app/session";
 import { insightConditions, isComplete, PropertyFilterList, readFilters } from "@/filters";
 import { placeOf } from "@/lib/errors";
@@ -6,7 +7,6 @@ import { Button } from "@/ui/Button";
 import { Card } from "@/ui/Page";
 import { ErrorNote } from "@/ui/States";
 import { words } from "@/words/settings";
-import { useProjectChange } from "./projectChange";
 
 const T = words.testAccounts;
 

@@ -33,6 +33,8 @@ dashboards = Table(
     Column("restriction_level", Integer, nullable=False),
     Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
     Column("created_at", UtcDateTime, nullable=False),
+    # Null until the dashboard is changed; changes of its tiles do not count.
+    Column("last_modified_at", UtcDateTime, nullable=True),
     Index(None, "project_id", "name"),
     sqlite_autoincrement=True,
 )
@@ -63,16 +65,21 @@ insights = Table(
     sqlite_autoincrement=True,
 )
 
+# A tile shows an insight or a text.
 dashboard_tiles = Table(
     "dashboard_tiles",
     metadata,
     Column("id", ID, primary_key=True, autoincrement=True),
     Column("project_id", ID, nullable=False),
     Column("dashboard_id", ID, ForeignKey("dashboards.id", ondelete="CASCADE"), nullable=False),
-    Column("insight_id", ID, ForeignKey("insights.id", ondelete="CASCADE"), nullable=False),
+    Column("insight_id", ID, ForeignKey("insights.id", ondelete="CASCADE"), nullable=True),
     Column("layouts", Json, nullable=False),
     Column("color", String(400), nullable=True),
     Column("deleted", Boolean, nullable=False),
+    Column("body", Text, nullable=True),
+    # Of the text; null for tiles with insights.
+    Column("last_modified_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("last_modified_at", UtcDateTime, nullable=True),
     UniqueConstraint("dashboard_id", "insight_id"),
     Index(None, "insight_id"),
     sqlite_autoincrement=True,

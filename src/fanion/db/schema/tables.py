@@ -94,6 +94,8 @@ projects = Table(
     Column("week_start_day", Integer, nullable=True),
     # The rules as sent; null if there are none.
     Column("path_cleaning_filters", Json, nullable=True),
+    # The id of the dashboard on the home page, which may be deleted; null if none was chosen.
+    Column("primary_dashboard", ID, nullable=True),
     sqlite_autoincrement=True,
 )
 

@@ -18,6 +18,7 @@ from fanion.insights.dashboards.schemas import (
     NewDashboard,
     dashboard_body,
     dashboard_summary,
+    tile_change,
 )
 from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.saved.api import Refresh, viewer_of
@@ -59,6 +60,10 @@ class DashboardsApi(Controller):
         data: RequestBody[NewDashboard],
         dashboards: NamedDependency[DashboardService],
     ) -> DashboardBody:
+        """Create a dashboard, empty or with the insights and texts of `use_template`.
+
+        All of it is created, or nothing.
+        """
         created = await dashboards.create_dashboard(request.author, structs.asdict(data))
         return await _build_body(request, created, dashboards, refresh=False)
 
@@ -92,12 +97,15 @@ class DashboardsApi(Controller):
     ) -> DashboardBody:
         """Change a dashboard.
 
-        `tiles` change the layout, colour or presence of tiles; tiles that are not listed stay. With
-        the `restriction_level` 37 only its creator and administrators may change it. A deleted
-        dashboard accepts only `deleted: false`.
+        `tiles` change the text, layout, colour or presence of tiles; tiles that are not listed
+        stay, and one without an `id` is a new text. With the `restriction_level` 37 only its
+        creator and administrators may change it. With `expected_modified_at`, as
+        `last_modified_at` is returned for the dashboard and for each text, the change is made only
+        if neither was changed since then; otherwise the response is 409. A deleted dashboard
+        accepts only `deleted: false`.
         """
         sent, access = given_fields(data), viewer_of(request).access
-        tiles = [given_fields(tile) for tile in sent.pop("tiles", None) or []]
+        tiles = [tile_change(tile) for tile in sent.pop("tiles", None) or []]
         changed = await dashboards.change_dashboard(
             request.author, dashboard_id, sent, tiles, access
         )

@@ -50,7 +50,8 @@ class DashboardRefreshWorker(LeasedWorker[Project]):
     async def _calculate(self, project: Project, dashboard: StoredDashboard, row: DueRow) -> None:
         """Calculate all tiles; one that cannot be calculated does not delay the others."""
         for tile in dashboard.tiles:
-            query = read_stored_question(tile.insight.question.on_dashboard(dashboard.filters))
+            question = tile.question_within(dashboard.filters)
+            query = None if question is None else read_stored_question(question)
             if query is None:
                 continue
             await self._rows.renew(row, self._now())

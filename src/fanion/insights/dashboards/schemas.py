@@ -9,24 +9,52 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.insights.dashboards.model import DashboardRecord, StoredDashboard, StoredTile
+from fanion.insights.dashboards.model import (
+    TEXT_CHARS_MAX,
+    DashboardRecord,
+    StoredDashboard,
+    StoredText,
+    StoredTile,
+    TileChange,
+)
 from fanion.insights.model import NO_RESULT, CachedResult
 from fanion.insights.saved.model import EVERYONE_EDITS, Filters
-from fanion.insights.saved.schemas import NOT_YET, InsightBody, Name, Viewer, insight_body
+from fanion.insights.saved.schemas import (
+    NOT_YET,
+    ExpectedTime,
+    InsightBody,
+    Name,
+    Viewer,
+    insight_body,
+)
 from fanion.insights.schemas import Result
+from fanion.projects.model import UserSummary
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DASHBOARD,
+    MAINTAINED_OF_TEXT,
     MAINTAINED_OF_TILE,
     UNSUPPORTED_OF_DASHBOARD,
     UNSUPPORTED_OF_TILE,
 )
-from fanion.rest.validation import shared_fields
+from fanion.rest.validation import given_fields, shared_fields
 
 Color = Annotated[str, Meta(max_length=400)]
 
 
+TextContent = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS_MAX, description="Markdown.")]
+
+
+class TextFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The text of a tile."""
+
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_TEXT
+
+    body: TextContent
+    expected_modified_at: ExpectedTime | UnsetType | None = UNSET
+
+
 class TileFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The changes of a tile.
+    """The changes of a tile, or without an id a new tile with a text.
 
     Attributes:
         id: The id of a tile that the dashboard has.
@@ -35,10 +63,20 @@ class TileFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields
     also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_TILE
     unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_TILE
 
-    id: int
+    id: int | UnsetType = UNSET
+    text: TextFields | UnsetType | None = UNSET
     layouts: dict[str, Any] | UnsetType = UNSET
     color: Color | UnsetType | None = UNSET
     deleted: bool | UnsetType = UNSET
+
+
+def tile_change(sent: TileFields) -> TileChange:
+    columns = given_fields(sent)
+    tile_id, text = columns.pop("id", None), columns.pop("text", None)
+    if text is None:
+        return TileChange(tile_id, columns)
+    expected = given_fields(text).get("expected_modified_at")
+    return TileChange(tile_id, {**columns, "body": text.body}, expected)
 
 
 class NewDashboard(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -55,6 +93,16 @@ class NewDashboard(Struct, kw_only=True, forbid_unknown_fields=True):
     filters: Filters | None = None
     tags: list[str] | None = None
     restriction_level: int = EVERYONE_EDITS
+    use_template: Annotated[
+        str | None,
+        Meta(
+            description="Adds the insights and texts of a template: `product`, `web` or `flag`. "
+            "The template also gives a name and a description, where none are sent."
+        ),
+    ] = None
+    flag_key: Annotated[
+        str | None, Meta(description="The key of the flag, for the template `flag`.")
+    ] = None
 
 
 class DashboardChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -69,12 +117,29 @@ class DashboardChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_
     restriction_level: int | UnsetType = UNSET
     deleted: bool | UnsetType = UNSET
     tiles: list[TileFields] | UnsetType | None = UNSET
+    expected_modified_at: ExpectedTime | UnsetType | None = UNSET
+
+
+class TextBody(Struct, kw_only=True):
+    """A text on a dashboard.
+
+    Attributes:
+        id: The id of its tile.
+        body: In Markdown.
+    """
+
+    id: int
+    body: str
+    last_modified_at: datetime
+    last_modified_by: UserSummary | None
 
 
 class TileBody(Struct, kw_only=True):
+    """A tile, which shows either an insight or a text."""
+
     id: int
-    insight: InsightBody
-    text: None
+    insight: InsightBody | None
+    text: TextBody | None
     layouts: dict[str, Any]
     color: str | None
     last_refresh: datetime | None
@@ -121,15 +186,24 @@ def dashboard_body(
 def _tile(
     tile: StoredTile, filters: Mapping[str, Any], viewer: Viewer, answer: CachedResult
 ) -> TileBody:
-    question = tile.insight.question.on_dashboard(filters)
+    insight, question = tile.insight, tile.question_within(filters)
     return TileBody(
         id=tile.id,
-        insight=insight_body(tile.insight, viewer, answer, question),
-        text=None,
+        insight=None if insight is None else insight_body(insight, viewer, answer, question),
+        text=None if tile.text is None else _text_body(tile.id, tile.text),
         layouts=dict(tile.layouts),
         color=tile.color,
         last_refresh=answer.calculated_at,
         is_cached=answer.is_cached,
+    )
+
+
+def _text_body(tile_id: int, text: StoredText) -> TextBody:
+    return TextBody(
+        id=tile_id,
+        body=text.body,
+        last_modified_at=text.last_modified_at,
+        last_modified_by=text.last_modified_by,
     )
 
 
@@ -144,12 +218,22 @@ def _summary(dashboard: StoredDashboard, viewer: Viewer) -> Mapping[str, Any]:
     }
 
 
+class SharedTextBody(Struct, kw_only=True):
+    """A text on a shared dashboard, without the name of its author."""
+
+    body: str
+
+
 class SharedTileBody(Struct, kw_only=True):
-    """A tile of a shared dashboard: without conditions and without URLs of lists of persons."""
+    """A tile of a shared dashboard: without conditions and without URLs of lists of persons.
+
+    A tile with a text has an empty name, empty filters and no result.
+    """
 
     id: int
     name: str
     description: str
+    text: SharedTextBody | None
     layouts: dict[str, Any]
     color: str | None
     filters: dict[str, Any]

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from fanion.activity.model import Author
+from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid, NotFound
-from fanion.insights.dashboards.model import StoredDashboard
+from fanion.insights.dashboards.model import StaleDashboard, StoredDashboard, TileChange
 from fanion.insights.dashboards.refresh_store import DashboardRefreshStore
 from fanion.insights.dashboards.store import (
     DashboardStore,
@@ -21,6 +22,7 @@ from fanion.insights.dashboards.store import (
     lock_dashboard,
     write_dashboard,
 )
+from fanion.insights.dashboards.templates import FLAG, TEMPLATES, Template, template_of
 from fanion.insights.kinds.validation import check_dashboard_filters, cohort_places
 from fanion.insights.model import NO_RESULT, CachedResult
 from fanion.insights.parsing.fields import Fields
@@ -35,6 +37,7 @@ from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import normal_tags
 
 TILES_AT_ONCE = 4  # calculated at a time, of one dashboard
+_OF_TEMPLATE = ("use_template", "flag_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +57,33 @@ class DashboardService:
         return dashboard
 
     async def create_dashboard(self, author: Author, sent: Mapping[str, Any]) -> StoredDashboard:
-        """Create a dashboard.
+        """Create a dashboard, with the tiles of a template if it names one.
 
         Raises:
-            Invalid: The dashboard cannot have a value.
+            Invalid: The dashboard cannot have a value, or there is no such template or flag.
         """
+        template = _requested_template(sent)
         values = {
-            **sent,
+            **{name: value for name, value in sent.items() if name not in _OF_TEMPLATE},
             "filters": sent["filters"] or {},
             "tags": normal_tags(sent["tags"] or []),
         }
+        if template is not None:
+            values["name"] = sent["name"] or template.name
+            values["description"] = sent["description"] or template.description
         await self._check_values(author.project_id, values)
         async with self.store.records.write() as connection:
-            return await connection.run_sync(create_dashboard, author, values)
+            if flag_key := sent["flag_key"]:
+                await connection.run_sync(_require_flag, author.project_id, flag_key)
+            tiles = () if template is None else template.tiles
+            return await connection.run_sync(create_dashboard, author, values, tiles)
 
     async def change_dashboard(
         self,
         author: Author,
         dashboard_id: int,
         sent: Mapping[str, Any],
-        tiles: Sequence[Mapping[str, Any]],
+        tiles: Sequence[TileChange],
         access: DashboardAccess,
     ) -> StoredDashboard:
         """Change a dashboard and its tiles.
@@ -81,20 +91,21 @@ class DashboardService:
         A deleted dashboard accepts only `deleted: false`. Tiles of other dashboards are not
         changed.
 
-        Args:
-            tiles: Columns of tiles to set, each with the `id` of the tile.
-
         Raises:
-            Invalid: The dashboard cannot have a value.
+            Invalid: The dashboard or a tile cannot have a value.
             NotFound: There is no such dashboard.
             PermissionDenied: The user may not change the dashboard, or its restriction level.
+            StaleDashboard: The dashboard or a text was changed since `expected_modified_at`.
         """
         values = dict(sent)
+        expected = values.pop("expected_modified_at", None)
         await self._check_changed_values(author.project_id, dashboard_id, values)
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
         async with self.store.records.write() as connection:
-            return await connection.run_sync(_change, author, dashboard_id, values, tiles, access)
+            return await connection.run_sync(
+                _change, author, dashboard_id, values, tiles, access, expected
+            )
 
     async def cached_results(
         self,
@@ -162,11 +173,35 @@ class DashboardService:
                 raise
 
 
+def _requested_template(sent: Mapping[str, Any]) -> Template | None:
+    """Return the template that a new dashboard names, or None.
+
+    Raises:
+        Invalid: There is no such template, or it lacks the flag, or has one that it does not show.
+    """
+    name, flag_key = sent["use_template"] or None, sent["flag_key"] or None
+    if name is not None and name not in TEMPLATES:
+        raise no_choice(name, TEMPLATES, "use_template")
+    if name == FLAG and flag_key is None:
+        raise Invalid("This field is required.", code="required", attr="flag_key")
+    if name != FLAG and flag_key is not None:
+        raise Invalid(f'Only the template "{FLAG}" shows a flag.', attr="flag_key")
+    return None if name is None else template_of(name, flag_key or "")
+
+
+def _require_flag(connection: Connection, project_id: int, key: str) -> None:
+    """Raise Invalid unless the project has a flag with the key."""
+    flag = feature_flags.c
+    known = select(flag.id).where(
+        flag.project_id == project_id, flag.key == key, flag.deleted.is_(False)
+    )
+    if connection.scalar(known) is None:
+        raise Invalid(f'There is no flag with the key "{key}".', attr="flag_key")
+
+
 def _questions_of(dashboard: StoredDashboard) -> list[InsightQuery | None]:
-    return [
-        read_stored_question(tile.insight.question.on_dashboard(dashboard.filters))
-        for tile in dashboard.tiles
-    ]
+    questions = (tile.question_within(dashboard.filters) for tile in dashboard.tiles)
+    return [None if question is None else read_stored_question(question) for question in questions]
 
 
 def _change(
@@ -174,13 +209,21 @@ def _change(
     author: Author,
     dashboard_id: int,
     values: Mapping[str, Any],
-    tiles: Sequence[Mapping[str, Any]],
+    tiles: Sequence[TileChange],
     access: DashboardAccess,
+    expected: datetime | None,
 ) -> StoredDashboard:
+    """Change a dashboard and its tiles.
+
+    Args:
+        expected: The time of its last change, as far as the caller knows; None for any.
+    """
     before = lock_dashboard(connection, author.project_id, dashboard_id)
     if before is None or (before.deleted and values.get("deleted") is not False):
         raise NotFound
     access.require_edit(before.restriction_level, before.creator_id)
     if values.get("restriction_level", before.restriction_level) != before.restriction_level:
         access.require_restrict(before.creator_id)
+    if expected is not None and before.last_modified_at != expected:
+        raise StaleDashboard(attr="expected_modified_at")
     return write_dashboard(connection, author, before, values, tiles)

@@ -13,7 +13,11 @@ from typing import Any, Final
 from fanion.accounts.client_limits_cache import Rate, RateLimit, client_rates, take_tokens
 from fanion.errors import NotFound
 from fanion.insights.dashboards.model import StoredDashboard, StoredTile
-from fanion.insights.dashboards.schemas import SharedDashboardBody, SharedTileBody
+from fanion.insights.dashboards.schemas import (
+    SharedDashboardBody,
+    SharedTextBody,
+    SharedTileBody,
+)
 from fanion.insights.dashboards.service import DashboardService
 from fanion.insights.dashboards.shares_store import ShareStore
 from fanion.insights.model import CachedResult, without_cost
@@ -78,15 +82,16 @@ def _body(project: Project, dashboard: StoredDashboard, results: Any) -> SharedD
 
 
 def _tile(tile: StoredTile, dashboard: StoredDashboard, result: CachedResult) -> SharedTileBody:
-    question = tile.insight.question.on_dashboard(dashboard.filters)
+    insight, question = tile.insight, tile.question_within(dashboard.filters)
     return SharedTileBody(
         id=tile.id,
-        name=tile.insight.name or tile.insight.derived_name or "",
-        description=tile.insight.description,
+        name="" if insight is None else insight.name or insight.derived_name or "",
+        description="" if insight is None else insight.description,
+        text=None if tile.text is None else SharedTextBody(body=tile.text.body),
         layouts=dict(tile.layouts),
         color=tile.color,
-        filters=without_hidden(question.filters),
-        query=without_hidden(question.query),
+        filters={} if question is None else without_hidden(question.filters),
+        query=None if question is None else without_hidden(question.query),
         result=without_hidden(result.results),
         beside=without_hidden(without_cost(result.beside)),
         last_refresh=result.calculated_at,

@@ -10,11 +10,23 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from fanion.activity.model import Author, ItemState, item_record
 from fanion.activity.store import record_activity
 from fanion.db.engine import Records
-from fanion.db.schema.insights import dashboard_shares, dashboard_tiles, dashboards, insights
+from fanion.db.schema.insights import dashboard_shares, dashboards
 from fanion.insights.dashboards.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
-from fanion.insights.dashboards.model import PlainDashboard, StoredDashboard, StoredTile
+from fanion.insights.dashboards.model import (
+    PlainDashboard,
+    StoredDashboard,
+    StoredTile,
+    TileChange,
+)
+from fanion.insights.dashboards.templates import TemplateTile
+from fanion.insights.dashboards.tiles_store import read_tiles, write_tiles
 from fanion.insights.saved.model import EVERYONE_EDITS
-from fanion.insights.saved.store import Creator, add_insight, read_insights, read_user_summaries
+from fanion.insights.saved.store import (
+    Creator,
+    add_insight,
+    read_user_summaries,
+    record_new_insight,
+)
 from fanion.insights.saved.tiles_store import add_tile
 from fanion.projects.model import UserSummary
 
@@ -23,10 +35,10 @@ RECORDED = (*PlainDashboard.__struct_fields__, "tiles", "deleted")
 _COLUMNS = tuple(
     name
     for name in StoredDashboard.__struct_fields__
-    if name not in ("created_by", "is_shared", "tiles")
+    if name not in ("created_by", "last_modified_at", "is_shared", "tiles")
 )
 
-_dashboard, _tile = dashboards.c, dashboard_tiles.c
+_dashboard = dashboards.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,7 @@ def get_dashboard(
     if row is None or (row.deleted and not with_deleted):
         return None
     [dashboard] = _read_dashboards(connection, [row])
-    return replace(dashboard, tiles=_read_tiles(connection, dashboard_id))
+    return replace(dashboard, tiles=read_tiles(connection, dashboard_id))
 
 
 def add_dashboard(connection: Connection, creator: Creator, draft: DashboardDraft) -> int:
@@ -108,12 +120,19 @@ def add_tiles(
             "is_sample": True,
         }
         insight_id = add_insight(connection, creator, values)
-        tile = {"layouts": draft.layouts, "color": draft.color}
-        add_tile(connection, creator.project_id, dashboard_id, insight_id, **tile)
+        add_tile(
+            connection,
+            creator.project_id,
+            dashboard_id,
+            insight_id,
+            layouts=draft.layouts,
+            color=draft.color,
+        )
 
 
 def is_enriched(dashboard: StoredDashboard) -> bool:
-    return any(ENRICHED_NAME in (tile.insight.name or "") for tile in dashboard.tiles)
+    insights = (tile.insight for tile in dashboard.tiles)
+    return any(ENRICHED_NAME in (insight.name or "") for insight in insights if insight)
 
 
 def insert_dashboard(
@@ -141,14 +160,35 @@ def insert_dashboard(
 
 
 def create_dashboard(
-    connection: Connection, author: Author, values: Mapping[str, Any]
+    connection: Connection,
+    author: Author,
+    values: Mapping[str, Any],
+    tiles: Sequence[TemplateTile] = (),
 ) -> StoredDashboard:
-    """Create a dashboard and record it, in the caller's transaction."""
+    """Create a dashboard with the tiles of a template, and record it with their insights.
+
+    The caller's transaction makes all of them or nothing.
+
+    Args:
+        values: By column.
+    """
     added = insert_dashboard(connection, author, values)
+    write_tiles(connection, author, added, [_new_tile(connection, author, tile) for tile in tiles])
     created = get_dashboard(connection, author.project_id, added)
     assert created is not None
     _record_change(connection, author, created, None)
     return created
+
+
+def _new_tile(connection: Connection, author: Author, tile: TemplateTile) -> TileChange:
+    """Return a new tile of a template, whose insight is added and recorded."""
+    if tile.source is None:
+        return TileChange(None, {"body": tile.name, "layouts": tile.layouts})
+    query = {"kind": "InsightVizNode", "source": tile.source}
+    values = {"name": tile.name, "query": query, "saved": True}
+    insight_id = add_insight(connection, author, values)
+    record_new_insight(connection, author, insight_id)
+    return TileChange(None, {"insight_id": insight_id, "layouts": tile.layouts})
 
 
 def lock_dashboard(
@@ -165,21 +205,17 @@ def write_dashboard(
     author: Author,
     before: StoredDashboard,
     values: Mapping[str, Any],
-    tiles: Sequence[Mapping[str, Any]],
+    tiles: Sequence[TileChange],
 ) -> StoredDashboard:
     """Change a dashboard and its tiles, and record it, in the caller's transaction.
 
     Args:
         values: By column.
-        tiles: Columns of tiles to set, each with the `id` of the tile.
     """
-    if values:
-        connection.execute(update(dashboards).where(_dashboard.id == before.id).values(**values))
-    for tile in tiles:
-        columns = {name: value for name, value in tile.items() if name != "id"}
-        own = (_tile.dashboard_id == before.id) & (_tile.id == tile["id"])
-        if columns:
-            connection.execute(update(dashboard_tiles).where(own).values(**columns))
+    if any(getattr(before, name) != value for name, value in values.items()):
+        changed = {**values, "last_modified_at": author.now}
+        connection.execute(update(dashboards).where(_dashboard.id == before.id).values(**changed))
+    write_tiles(connection, author, before.id, tiles)
     after = get_dashboard(connection, author.project_id, before.id, with_deleted=True)
     assert after is not None
     _record_change(connection, author, after, before)
@@ -194,12 +230,18 @@ def _record_change(
 
 
 def _state(dashboard: StoredDashboard) -> ItemState:
-    tiles = [
-        {"id": tile.id, "insight": tile.insight.id, "layouts": tile.layouts, "color": tile.color}
-        for tile in dashboard.tiles
-    ]
+    tiles = [_tile_state(tile) for tile in dashboard.tiles]
     fields = {name: tiles if name == "tiles" else getattr(dashboard, name) for name in RECORDED}
     return ItemState(str(dashboard.id), dashboard.name, fields)
+
+
+def _tile_state(tile: StoredTile) -> dict[str, Any]:
+    shown: dict[str, Any] = {"layouts": tile.layouts, "color": tile.color}
+    if tile.insight is not None:
+        shown["insight"] = tile.insight.id
+    if tile.text is not None:
+        shown["text"] = tile.text.body
+    return {"id": tile.id, **shown}
 
 
 def _read_dashboards(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:
@@ -213,23 +255,7 @@ def _read_dashboards(connection: Connection, rows: Sequence[Row[Any]]) -> list[S
 def _stored(row: Row[Any], users: Mapping[int, UserSummary], *, is_shared: bool) -> StoredDashboard:
     return StoredDashboard(
         created_by=users.get(row.created_by_id),
+        last_modified_at=row.last_modified_at or row.created_at,
         is_shared=is_shared,
         **{name: getattr(row, name) for name in _COLUMNS},
     )
-
-
-def _read_tiles(connection: Connection, dashboard_id: int) -> list[StoredTile]:
-    statement = (
-        select(_tile.id, _tile.insight_id, _tile.layouts, _tile.color)
-        .join(insights, insights.c.id == _tile.insight_id)
-        .where(_tile.dashboard_id == dashboard_id, _tile.deleted.is_(False))
-        .where(insights.c.deleted.is_(False))
-        .order_by(_tile.id)
-    )
-    placed = connection.execute(statement).all()
-    selected = select(insights).where(insights.c.id.in_([row.insight_id for row in placed]))
-    by_id = {
-        insight.id: insight
-        for insight in read_insights(connection, connection.execute(selected).all())
-    }
-    return [StoredTile(row.id, by_id[row.insight_id], row.layouts, row.color) for row in placed]

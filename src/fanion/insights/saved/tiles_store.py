@@ -1,9 +1,9 @@
-"""Tiles of dashboards in the records store: on which dashboards an insight is shown."""
+"""Tiles of dashboards in the records store, and on which dashboards an insight is shown."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from fanion.db.schema.insights import dashboard_tiles, dashboards
 from fanion.errors import Invalid, PermissionDenied
@@ -15,18 +15,42 @@ _tile, _dashboard = dashboard_tiles.c, dashboards.c
 
 
 def add_tile(
-    connection: Connection, project_id: int, dashboard_id: int, insight_id: int, **values: Any
+    connection: Connection,
+    project_id: int,
+    dashboard_id: int,
+    insight_id: int | None,
+    *,
+    attr: str = "dashboards",
+    **values: Any,
 ) -> None:
-    """Add an insight to a dashboard, or raise Invalid if the dashboard has TILES_MAX tiles."""
-    tiles = select(func.count()).select_from(dashboard_tiles)
-    if (connection.scalar(tiles.where(_tile.dashboard_id == dashboard_id)) or 0) >= TILES_MAX:
-        raise Invalid(f"A dashboard can have at most {TILES_MAX} tiles.", attr="dashboards")
+    """Add a tile to a dashboard.
+
+    Args:
+        insight_id: None for a text.
+        attr: The field that the error names.
+        values: By column.
+
+    Raises:
+        Invalid: The dashboard has TILES_MAX tiles.
+    """
+    if not _has_room(connection, dashboard_id):
+        raise Invalid(f"A dashboard can have at most {TILES_MAX} tiles.", attr=attr)
     row = {"layouts": {}, "color": None, "deleted": False, **values}
     connection.execute(
         insert(dashboard_tiles).values(
             project_id=project_id, dashboard_id=dashboard_id, insight_id=insight_id, **row
         )
     )
+
+
+def _has_room(connection: Connection, dashboard_id: int) -> bool:
+    """Return whether a tile can be added. Removed tiles are kept until their room is needed."""
+    own = _tile.dashboard_id == dashboard_id
+    count = select(func.count()).select_from(dashboard_tiles).where(own)
+    if (connection.scalar(count) or 0) < TILES_MAX:
+        return True
+    connection.execute(delete(dashboard_tiles).where(own, _tile.deleted.is_(True)))
+    return (connection.scalar(count) or 0) < TILES_MAX
 
 
 def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> set[int]:

@@ -1,16 +1,13 @@
 """The import of the insights, dashboards and alerts of a document into a project."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select
-
-from fanion.db.schema.insights import dashboard_tiles
 from fanion.insights.alerts.model import PlainAlert
 from fanion.insights.alerts.store import change_alert, create_alert
 from fanion.insights.dashboards.model import PlainDashboard
 from fanion.insights.dashboards.store import create_dashboard, lock_dashboard, write_dashboard
+from fanion.insights.dashboards.tiles_store import write_tiles
 from fanion.insights.saved.model import PlainInsight
 from fanion.insights.saved.store import (
     add_insight,
@@ -18,10 +15,10 @@ from fanion.insights.saved.store import (
     record_new_insight,
     write_insight,
 )
-from fanion.insights.saved.tiles_store import add_tile
 from fanion.rest.validation import shared_fields
 from fanion.transfer.document import AlertEntry, DashboardEntry, InsightEntry
 from fanion.transfer.importing.target import ImportTarget, differing
+from fanion.transfer.importing.tiles import tile_changes
 from fanion.transfer.references import replace_names
 from fanion.transfer.snapshot import (
     SnapshotAlert,
@@ -35,7 +32,6 @@ from fanion.transfer.snapshot import (
 _INSIGHT_FIELDS = PlainInsight.__struct_fields__
 _DASHBOARD_FIELDS = PlainDashboard.__struct_fields__
 _ALERT_FIELDS = PlainAlert.__struct_fields__
-_tile = dashboard_tiles.c
 
 
 def import_insights(target: ImportTarget) -> None:
@@ -90,7 +86,9 @@ def _change_insight(
 def _make_dashboard(target: ImportTarget, entry: DashboardEntry) -> int:
     values = _columns(target, shared_fields(entry, PlainDashboard))
     created = create_dashboard(target.connection, target.author, values)
-    _place_tiles(target, created.id, entry)
+    write_tiles(
+        target.connection, target.author, created.id, tile_changes(target, created.id, entry)
+    )
     return created.id
 
 
@@ -102,34 +100,9 @@ def _change_dashboard(
     assert before is not None
     former = dashboard_entry(stored, (), target.keys, target.names)
     fields = differing(former, entry, _DASHBOARD_FIELDS)
-    added, changed = _place_tiles(target, stored.id, entry)
-    write_dashboard(target.connection, target.author, before, _columns(target, fields), changed)
-    return [*fields, *(["tiles"] if added or changed else [])]
-
-
-def _place_tiles(
-    target: ImportTarget, dashboard_id: int, entry: DashboardEntry
-) -> tuple[int, Sequence[dict[str, Any]]]:
-    """Add the tiles that a dashboard does not have; tiles that are not in the document stay.
-
-    Returns:
-        The number of tiles added, and the columns of tiles to set, each with the `id` of the tile.
-    """
-    rows = target.connection.execute(
-        select(dashboard_tiles).where(_tile.dashboard_id == dashboard_id)
-    )
-    placed = {row.insight_id: row for row in rows}
-    added, changed = 0, []
-    for tile in entry.tiles:
-        insight_id = target.insights[tile.insight]
-        known = placed.get(insight_id)
-        values: dict[str, Any] = {"color": tile.color, "layouts": tile.layouts}
-        if known is None:
-            add_tile(target.connection, target.project_id, dashboard_id, insight_id, **values)
-            added += 1
-        elif known.deleted or (known.color, known.layouts) != (tile.color, tile.layouts):
-            changed.append({"id": known.id, "deleted": False, **values})
-    return added, changed
+    tiles = tile_changes(target, stored.id, entry)
+    write_dashboard(target.connection, target.author, before, _columns(target, fields), tiles)
+    return [*fields, *(["tiles"] if tiles else [])]
 
 
 def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:

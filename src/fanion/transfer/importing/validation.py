@@ -229,7 +229,12 @@ def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
         rest,
         dashboards=[
             structs.replace(
-                dashboard, tiles=[tile for tile in dashboard.tiles if tile.insight in insights]
+                dashboard,
+                tiles=[
+                    tile
+                    for tile in dashboard.tiles
+                    if tile.insight is None or tile.insight in insights
+                ],
             )
             for dashboard in rest.dashboards
         ],
@@ -384,9 +389,14 @@ def _check_dashboard(
     filters = with_field("filters", lambda: replace_names(dashboard.filters, ids))
     if not same_json(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
         check_dashboard_filters(filters)
-    short_ids = [tile.insight for tile in dashboard.tiles]
-    if len(short_ids) > TILES_MAX:
+    if len(dashboard.tiles) > TILES_MAX:
         raise ValueError(f"tiles: a dashboard can have at most {TILES_MAX} tiles")
+    for tile in dashboard.tiles:
+        if (tile.insight is None) == (tile.text is None):
+            raise ValueError("tiles: a tile must have either an insight or a text")
+        if "\0" in (tile.text or ""):
+            raise ValueError("tiles: null characters are not allowed")
+    short_ids = [tile.insight for tile in dashboard.tiles if tile.insight is not None]
     for short_id in short_ids:
         if short_id not in insights:
             raise ValueError(f"tiles: insight {short_id!r} is not in the document")

@@ -145,9 +145,9 @@ class _SourceReader:
             tiles=[tile for dashboard in bodies for tile in stored_tiles(dashboard)],
         )
         for dashboard in bodies:
-            texts = sum(tile.insight is None for tile in dashboard.tiles or [])
+            others = sum(not tile.is_supported for tile in dashboard.tiles or [])
             name = dashboard.name or str(dashboard.id)
-            self.report.skipped("tile", name, "text tiles are not supported", texts)
+            self.report.skipped("tile", name, "only insights and texts are supported", others)
 
     async def _roles(self, project: Any) -> list[RoleEntry]:
         organization = project.get("organization") if isinstance(project, dict) else None

@@ -108,10 +108,24 @@ class TiledInsight(Struct):
     id: int
 
 
+class PosthogText(Struct):
+    body: str | None = None
+
+
 class PosthogTile(Struct):
     insight: TiledInsight | None = None
+    text: PosthogText | None = None
     color: str | None = None
     layouts: dict[str, Any] | None = None
+
+    @property
+    def text_body(self) -> str | None:
+        """Return the text, None for a tile with something else and for an empty text."""
+        return None if self.text is None else (self.text.body or "").strip() or None
+
+    @property
+    def is_supported(self) -> bool:
+        return self.insight is not None or self.text_body is not None
 
 
 class PosthogDashboard(Struct):
@@ -270,11 +284,17 @@ def stored_dashboard(body: PosthogDashboard) -> SnapshotDashboard:
 
 
 def stored_tiles(body: PosthogDashboard) -> list[SnapshotTile]:
-    """Return the tiles with insights, without text tiles."""
+    """Return the tiles with insights and texts."""
     return [
-        SnapshotTile(body.id, tile.insight.id, tile.color, tile.layouts or {})
+        SnapshotTile(
+            body.id,
+            None if tile.insight is None else tile.insight.id,
+            tile.color,
+            tile.layouts or {},
+            None if tile.insight is not None else tile.text_body,
+        )
         for tile in body.tiles or []
-        if tile.insight is not None
+        if tile.is_supported
     ]
 
 

@@ -67,6 +67,8 @@ interface ChartProps extends ResultProps {
 }
 
 const HEIGHT = 300;
+// What a chart has below it and a number does not.
+const LEGEND_PX = 70;
 
 function TimeChart({ lines, colors, ...props }: ChartProps) {
   const { question, answer, display, height = HEIGHT } = props;
@@ -110,7 +112,8 @@ function WholeChart({ lines, colors, display, ...props }: ChartProps) {
     fileName: "trend",
     onOpen: props.opens ? (place) => props.open(lines[place]) : undefined,
   };
-  if (display === "BoldNumber") return <BigNumber {...chart} />;
+  if (display === "BoldNumber")
+    return <BigNumber {...chart} height={props.isTile ? (props.height ?? 0) + LEGEND_PX : undefined} />;
   if (display === "ActionsPie") return <Pie {...chart} />;
   if (display === "WorldMap") return <WorldMap {...chart} />;
   if (display === "ActionsTable")

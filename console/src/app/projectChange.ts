@@ -17,7 +17,11 @@ export function useReplaced(): (changed: Project) => void {
   };
 }
 
-export function useProjectChange(project: Project, said: string) {
+/** Changes a project.
+ *
+ * said: the notification that it was; undefined for none
+ */
+export function useProjectChange(project: Project, said?: string) {
   const replaced = useReplaced();
   return useMutation({
     mutationFn: (body: Changes) =>
@@ -29,7 +33,7 @@ export function useProjectChange(project: Project, said: string) {
       ),
     onSuccess: (changed) => {
       replaced(changed);
-      toast({ text: said });
+      if (said !== undefined) toast({ text: said });
     },
   });
 }
