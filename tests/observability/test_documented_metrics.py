@@ -215,6 +215,7 @@ FIRING = [
         },
         "6m",
     ),
+    ("FanionSpoolWaits", {'fanion_spool_seconds{job="fanion"}': "301x10"}, "1m"),
     ("FanionDeadLetters", {'fanion_dead_letters_total{job="fanion"}': "0 0 1x20"}, "2m"),
     ("FanionChangesNotMirrored", {'fanion_changes_to_mirror{job="fanion"}': "1001x40"}, "0m"),
     (

@@ -1,4 +1,4 @@
-"""What a server reports about its processes and its build."""
+"""The metrics of a server's processes and of its build."""
 
 import os
 import subprocess

@@ -29,6 +29,10 @@ MODULE = re.compile(r"(fanion|tests)(\.[a-z]\w*)+")
 TOTAL = "_total"
 # Identifiers that are not ours: of systems, engines, earlier and other programs, and examples.
 FOREIGN = {
+    "OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_METRICS_EXPORTER",
+    "OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_TRACES_EXPORTER",
     "Pss", "Referer", "Replicated", "Rss", "SO_REUSEPORT",
     "_part_offset", "all_tasks", "add_release_condition", "authentication_failed", "commit_delay",
     "filters__groups__0__rollout", "includeAvgTimeOnPage", "includeRevenue", "includeScrollDepth",

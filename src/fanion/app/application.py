@@ -136,7 +136,7 @@ def build_application(
     if readiness is not Readiness.WEB_WORKER:
         routes = _routes_of_roles(_with_console(routes, context, flags, page), settings.roles, page)
     is_verbose = settings.log_level in {"debug", "info"}
-    telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies)
+    telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies, context.tracing)
     if management is None and readiness is not Readiness.SERVING:
         management = readiness.refuse_management
     return Application(routes, management, telemetry, settings.body_bytes_max)

@@ -42,7 +42,7 @@ class Server:
         self.events = events
         self.roles = public.context.settings.roles
         self._closing: list[Callable[[], Awaitable[None]]] = []
-        events.observe(public.context.metrics.store_seconds.labels("events").observe)
+        events.observe(public.context.store_observer("events"))
 
     @cached_property
     def ingestion(self) -> "Ingestion":

@@ -52,6 +52,7 @@ from fanion.ingest.partitioning import cut
 from fanion.ingest.pipeline.position_store import ingested_upto, lane_backlogs
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
+from fanion.observability.tracing import NO_TRACING, Tracing
 from fanion.persons.store import stored_properties
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
@@ -103,6 +104,19 @@ class AppContext:
     now: Callable[[], datetime] = utc_now
     build: Build = NOT_BUILT
     waits: RequestWaits = field(default_factory=RequestWaits)
+    tracing: Tracing = NO_TRACING
+
+    def store_observer(self, store: str) -> Callable[[float], None]:
+        """Return what is told how many seconds each call of a store took."""
+        observe, tracing = self.metrics.store_seconds.labels(store).observe, self.tracing
+        if not tracing.is_on:
+            return observe
+
+        def took(seconds: float) -> None:
+            observe(seconds)
+            tracing.record(f"{store} call", seconds, {"fanion.store": store})
+
+        return took
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +309,7 @@ def build_services(context: AppContext, stores: Stores) -> Services:
     Raises:
         GeoIpUnreadable: The location database cannot be read.
     """
-    stores.records.observe(context.metrics.store_seconds.labels("records").observe)
+    stores.records.observe(context.store_observer("records"))
     flags = build_flag_services(context, stores.records)
     captured = stores.captured or stores.log
     capture = build_capture(context, flags, captured, ProjectRateLimits())

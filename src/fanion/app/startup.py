@@ -42,7 +42,8 @@ from fanion.app.services import (
     opened_spool,
     prepare_offline_flags,
 )
-from fanion.config import Role, Settings
+from fanion.app.telemetry import metrics_sender
+from fanion.config import OtelSettings, Role, Settings
 from fanion.db.engine import Records, RecordsUnavailable, unopened_records, wait_for_records
 from fanion.db.maintenance import Maintenance, State
 from fanion.events.event import EventStoreUnavailable
@@ -85,6 +86,7 @@ class ServerStart:
         announce: Prints the address, and on the first start the keys.
         to_terminal: Whether only the operator reads what is announced.
         stop: Ends the server when set.
+        otel: The telemetry to send.
     """
 
     context: AppContext
@@ -92,6 +94,7 @@ class ServerStart:
     to_terminal: bool
     stop: asyncio.Event
     http: Listeners
+    otel: OtelSettings
 
     @property
     def roles(self) -> frozenset[Role]:
@@ -122,7 +125,9 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
         public = build_services(start.context, stores)
         streams = partial(_at_stop, start.stop, public.flags.broadcaster.close)
         loops = observed_loops(public.loops, start.context.metrics).values()
-        async with background_tasks(*loops, streams, partial(_end_degraded, degraded)):
+        sender = _metrics_sender(start, public)
+        ending = partial(_end_degraded, degraded)
+        async with background_tasks(*loops, *sender, streams, ending):
             try:
                 if start.roles == {Role.WEB}:
                     await _serve_web(start, public)
@@ -133,6 +138,13 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
             finally:
                 start.stop.set()
                 await start.http.wait_closed()
+
+
+def _metrics_sender(start: ServerStart, public: Services) -> list[BackgroundTask]:
+    context = start.context
+    return metrics_sender(
+        context.settings, start.otel, context.metrics, partial(measure_lag, public)
+    )
 
 
 def _opening_application(public: Services) -> Application:

@@ -20,7 +20,8 @@ from fanion.accept_log.sqlite import SqliteAppender
 from fanion.app.application import Readiness, build_application
 from fanion.app.loops import observed_loops
 from fanion.app.services import AppContext, build_capture, build_flag_services
-from fanion.config import Settings, read_settings
+from fanion.app.telemetry import open_tracing
+from fanion.config import Settings, read_otel_settings, read_settings
 from fanion.db.engine import Records, unopened_records
 from fanion.ingest.items import are_named
 from fanion.ingest.partitioning import cut
@@ -361,7 +362,8 @@ async def run_worker(line: socket.socket, start: WorkerStart, file: int, number:
     """
     settings = read_settings({}, start.settings)
     counters = SharedCounters(file, number + 1)
-    context = AppContext(settings, Metrics(), open_logs(settings.log_level))
+    tracing = open_tracing(settings, read_otel_settings(os.environ))
+    context = AppContext(settings, Metrics(), open_logs(settings.log_level), tracing=tracing)
     records = unopened_records(settings.records_url, RECORDS_CONNECTIONS)
     records.count_writes(counters.writes, here=False)
     try:
@@ -369,6 +371,7 @@ async def run_worker(line: socket.socket, start: WorkerStart, file: int, number:
         await WebWorker(line, start, counters, number, context, records, log).run()
     finally:
         await records.close()
+        await asyncio.to_thread(tracing.close)
         context.lines.close()
 
 

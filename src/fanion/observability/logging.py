@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import msgspec
 import structlog
 
+from fanion.observability.tracing import NO_TRACING, Tracing
 from fanion.server.forwarded import Headers, TrustedProxies
 
 if TYPE_CHECKING:  # logs are opened before the library of metrics is loaded
@@ -197,6 +198,7 @@ class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         client: The client's address; "" if it is not known.
         key: The id of the personal key, or the masked secret key; never a key itself.
         user: The key's owner.
+        trace_id: Only of requests whose trace is sampled.
     """
 
     level: str
@@ -211,6 +213,7 @@ class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     client: str
     key: str = ""
     user: int | None = None
+    trace_id: str = ""
 
 
 def without_token(path: str) -> str:
@@ -225,10 +228,13 @@ def without_token(path: str) -> str:
 
 
 class Telemetry:
-    """The log and the counts of requests.
+    """The log, the counts and the traces of requests.
 
     Args:
         requests: Whether each request is logged; each is counted in any case.
+
+    Attributes:
+        tracing: None while traces are off.
     """
 
     def __init__(
@@ -237,8 +243,10 @@ class Telemetry:
         lines: LineWriter,
         requests: bool = True,
         proxies: TrustedProxies | None = None,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self.proxies = proxies or TrustedProxies()
+        self.tracing = tracing if tracing.is_on else None
         self._metrics = metrics
         self._lines = lines
         self._requests = requests
@@ -271,8 +279,9 @@ class Telemetry:
         client: str,
         key: str = "",
         user: int | None = None,
+        trace_id: str = "",
     ) -> None:
-        """Count a request and log it; `client`, `key` and `user` are those of `RequestLine`."""
+        """Count a request and log it; the last four are those of `RequestLine`."""
         counted = self._counted.get((route, status))
         if counted is None:
             counted = self._counted[route, status] = self._metrics.hot.requests(route, status)
@@ -297,6 +306,7 @@ class Telemetry:
                 client,
                 key,
                 user,
+                trace_id,
             )
             self._lines.msg(line)
 

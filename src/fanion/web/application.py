@@ -71,6 +71,8 @@ class Application:
         request_id = self.telemetry.request_id(headers)
         route = self.routes.find(path)
         name = "management" if route is None else route.name
+        tracing = self.telemetry.tracing
+        span = None if tracing is None else tracing.begin_request(headers, method, name)
         state: dict[str, Any] = {"request_id": request_id, "is_head": method == "HEAD"}
         try:
             if route is None:
@@ -99,7 +101,16 @@ class Application:
         seconds = perf_counter() - started
         client = self.telemetry.proxies.client_address(request.peer, headers)
         self.telemetry.log_request(
-            request_id, name, method, path, status, seconds, client, request.key_id, request.user_id
+            request_id,
+            name,
+            method,
+            path,
+            status,
+            seconds,
+            client,
+            request.key_id,
+            request.user_id,
+            "" if span is None else span.end(status),
         )
         return costly
 
@@ -331,8 +342,21 @@ class RoutedFastRequest(FastRequest):
             return
         seconds = perf_counter() - self._since
         status, client = response.status, route.client(self._peer)
+        name, tracing = route.route.name, telemetry.tracing
+        trace_id = (
+            ""
+            if tracing is None
+            else tracing.record_request(head.headers, head.method, name, status, seconds)
+        )
         telemetry.log_request(
-            request_id, route.route.name, head.method, head.path, status, seconds, client
+            request_id,
+            name,
+            head.method,
+            head.path,
+            status,
+            seconds,
+            client,
+            trace_id=trace_id,
         )
 
     def _error_response(self, error: Exception, request_id: str) -> Response:

@@ -16,6 +16,7 @@ from fanion.db.due_work import POLL_S
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.unwritten import UnwrittenPolls
 from fanion.observability.metrics import Metrics
+from fanion.observability.tracing import NO_TRACING, Tracing
 from fanion.runtime.background import run_loop
 from fanion.webhooks.announcements_store import announce_due
 from fanion.webhooks.client import Sender
@@ -36,8 +37,10 @@ class Deliverer:
         sender: Sender,
         metrics: Metrics,
         now: Callable[[], datetime],
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self._records = records
+        self._tracing = tracing
         self._queue = DeliveryQueue(records)
         self._sender = sender
         self._attempts = metrics.webhook_attempts
@@ -113,6 +116,10 @@ class Deliverer:
             self._log.warning("webhook_outcome_not_written", reason=str(error))
 
     async def _sent(self, claim: Claim) -> DeliveryOutcome:
+        with self._tracing.span("webhook delivery", {"fanion.project": claim.project_id}):
+            return await self._sent_in_span(claim)
+
+    async def _sent_in_span(self, claim: Claim) -> DeliveryOutcome:
         headers = signed_headers(claim.secrets, str(claim.message_id), self._now(), claim.body)
         try:
             return await self._sender.send(claim.url, headers, claim.body)

@@ -314,3 +314,14 @@ def test_a_pipe_gets_a_line_for_each_check_and_one_for_what_to_do(tmp_path: Path
     advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
     assert lines[lines.index(missing) + 1] == f"{'':18} -> {advice}"
     assert not any(line != line.rstrip() for line in lines)
+
+
+def test_a_wrong_variable_of_opentelemetry_is_found(sound_folder: Path) -> None:
+    code, out = run_doctor(
+        sound_folder, OTEL_EXPORTER_OTLP_ENDPOINT="localhost:4318", COLUMNS="80", FORCE_COLOR=""
+    )
+
+    assert code == 1
+    found = [line for line in out.splitlines() if line.startswith("!!")]
+    what = "OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://localhost:4318"
+    assert found == [f"!!  settings       {what}"]

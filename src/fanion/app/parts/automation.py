@@ -60,7 +60,7 @@ def build_automation(public: Services, events: EventStore, behind: Analysis) -> 
     return Automation(
         scheduler=ScheduledChangeWorker(ScheduledChangeStore(records), project_of, bus, now),
         rollbacks=RollbackWorker(checks, RollingAverage(behind), project_of, bus, now),
-        deliverer=Deliverer(records, sender, public.context.metrics, now),
+        deliverer=Deliverer(records, sender, public.context.metrics, now, public.context.tracing),
         enrichment=Enrichment(records, events, now),
         sweep=partial(run_sweep, records, now),
         activity=ActivityRetention(records, now),

@@ -140,6 +140,7 @@ def _build_consumers(
             geoip=flags.geoip,
             preparer=preparer,
             live=None if historical else live,
+            tracing=public.context.tracing,
         )
         for historical in (False, True)
     )

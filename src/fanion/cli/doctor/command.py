@@ -27,6 +27,7 @@ from fanion.config import (
     Settings,
     SettingsError,
     is_of_this_machine,
+    read_otel_settings,
     read_valid_settings,
 )
 from fanion.events.storage.store import cost_of_text
@@ -253,6 +254,10 @@ def doctor(data: Data = None) -> None:
         settings, problems = read_valid_settings(os.environ, {"data": data})
     except SettingsError as error:
         refuse(str(error))
+    try:
+        read_otel_settings(os.environ)
+    except SettingsError as error:
+        problems["otel"] = str(error)
     findings = run_command(examine_installation(settings, utc_now(), problems))
     _print_findings(findings)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)

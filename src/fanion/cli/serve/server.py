@@ -6,6 +6,7 @@ second to import, and flags must be served sooner than that when a store is down
 """
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanion.cli.output import run_command, settings_of
-from fanion.config import Settings
+from fanion.config import OtelSettings, Settings, read_otel_settings
 from fanion.db.engine import can_reach_records
 from fanion.db.file_check import ADVICE, damage_text, find_damage_at_start
 from fanion.errors import StartRefused
@@ -86,19 +87,21 @@ async def run_server(
         announce: Prints the address, and on the first start the keys or where they are.
 
     Raises:
+        SettingsError: A variable of OpenTelemetry is wrong.
         PortTaken: An address is in use.
         DataDirLocked: Another process uses the data folder.
         RecordsUnavailable: The records store cannot be used.
         EventStoreUnavailable: The event store cannot be used.
         OSError: A file cannot be used.
     """
+    otel = read_otel_settings(os.environ)
     check_ports(settings)
     shorten_switch_interval()
     lines = open_logs(settings.log_level)
     try:
         with lock_data_dir(settings, settings.local_address):
             forget_ignored_headers(settings.data)
-            await _serve(settings, announce, to_terminal, lines)
+            await _serve(settings, otel, announce, to_terminal, lines)
     finally:
         lines.close()
 
@@ -127,7 +130,11 @@ async def _require_sound_files(settings: Settings) -> None:
 
 
 async def _serve(
-    settings: Settings, announce: Callable[[str], None], to_terminal: bool, lines: LineWriter
+    settings: Settings,
+    otel: OtelSettings,
+    announce: Callable[[str], None],
+    to_terminal: bool,
+    lines: LineWriter,
 ) -> None:
     checking = asyncio.create_task(_require_sound_files(settings))
     answering = asyncio.create_task(can_reach_records(settings.records_url))
@@ -135,20 +142,25 @@ async def _serve(
     await checking
     from fanion.app.services import AppContext
     from fanion.app.startup import ServerStart, run_stages
+    from fanion.app.telemetry import open_tracing, require_library
     from fanion.console.build_reader import read_build
     from fanion.observability.metrics import Metrics
 
+    require_library(otel)
+    tracing = await asyncio.to_thread(open_tracing, settings, otel)
     stop = _stop_signal()
     http = _listeners(settings, stop)
     try:
         build = await asyncio.to_thread(read_build)
         metrics = Metrics()
         metrics.describe_server()
-        context = AppContext(settings, metrics, lines, build=build)
-        await run_stages(ServerStart(context, announce, to_terminal, stop, http), answering)
+        context = AppContext(settings, metrics, lines, build=build, tracing=tracing)
+        start = ServerStart(context, announce, to_terminal, stop, http, otel)
+        await run_stages(start, answering)
     finally:
         stop.set()
         await http.wait_closed()
+        await asyncio.to_thread(tracing.close)
 
 
 def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":

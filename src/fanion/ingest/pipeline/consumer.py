@@ -40,6 +40,7 @@ from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore
 from fanion.ingest.pipeline.transaction_limit import transaction_limit
 from fanion.observability.metrics import Metrics
+from fanion.observability.tracing import NO_TRACING, Tracing
 from fanion.projects.cache import Projects
 from fanion.runtime.background import seconds_in_step
 from fanion.runtime.change_bus import ChangeBus
@@ -84,8 +85,10 @@ class Consumer:
         preparer: Preparer | None = None,
         live: LiveEvents | None = None,
         clock: Callable[[], float] = monotonic,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         self._accepted = log
+        self._tracing = tracing
         self._clock = clock
         self._store = store
         self._is_shared = store.is_shared
@@ -213,7 +216,13 @@ class Consumer:
                     continue
                 entries, prepared = self.reader.take_batch()
                 started = self._clock()
-                with self._membership.working(self._store.consumer):
+                lane, count = self._store.consumer, len(entries)
+                with (
+                    self._membership.working(lane),
+                    self._tracing.span(
+                        "ingest batch", {"fanion.lane": lane, "fanion.requests": count}
+                    ),
+                ):
                     await self._ingest(entries, prepared)
                 self.reader.resume()
                 await self._rest(stopping, started, entries[0].envelope.received_at)
