@@ -27,6 +27,8 @@ _LEFT_OUT: Final[dict[str, dict[str, ModuleType | None]]] = {
     "structlog": {"rich": None},
     # Only used for its command line, which also loads rich.
     "httpx": {"click": None},
+    # Only used for data frames; where pip has chosen the packages, it is installed.
+    "chdb.state.sqlitelike": {"pyarrow": None},
     # These load the ORM.
     "sqlalchemy.ext.asyncio": {
         name: _Placeholder(name)

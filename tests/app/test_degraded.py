@@ -1,6 +1,7 @@
 """The answers to flags while the records store is down: they come early, and know locations."""
 
 import io
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -82,9 +83,14 @@ print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 
 
-def modules_loaded_by(program: str) -> set[str]:
+def modules_loaded_by(program: str, **environment: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     return set(done.stderr.split())
 
@@ -125,6 +131,17 @@ def test_a_whole_server_loads_no_parts_of_libraries_that_nothing_uses() -> None:
 
     assert {"structlog", "httpx", "sqlalchemy.ext.asyncio"} <= loaded
     assert sorted(loaded & UNUSED) == []
+
+
+def test_the_engine_loads_no_data_frames_where_they_are_installed(tmp_path: Path) -> None:
+    (tmp_path / "pyarrow.py").touch()
+
+    loaded = modules_loaded_by(
+        "import sys, fanion, chdb\nprint(*sys.modules, file=sys.stderr)", PYTHONPATH=str(tmp_path)
+    )
+
+    assert "chdb.state.sqlitelike" in loaded
+    assert "pyarrow" not in loaded
 
 
 def test_what_was_left_out_can_be_loaded_later() -> None:
