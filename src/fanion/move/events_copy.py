@@ -17,7 +17,7 @@ from fanion.events.storage.client import connect, engine_at, open_clients, open_
 from fanion.events.storage.marks import check_mark, require_mark
 from fanion.events.storage.migrate import table_exists
 from fanion.events.storage.snapshot import snapshot_event_store
-from fanion.move.events_store import COPIED, Advance, Digest, EventsCopy
+from fanion.move.events_store import COPIED, Advance, Digest, Doubts, EventsCopy
 from fanion.runtime.data_dir import events_folder
 
 # Beside the folder of the embedded event store, so on the same disk.
@@ -36,6 +36,7 @@ class EventsMove:
             StartRefused: The target is not empty, or is another installation's.
         """
         self._source = source
+        self._doubts: Doubts = {}
         self._owner = owner
         self._engine = engine_at(target.event_store_url)
         [self._target], others = open_clients(self._engine, 1, self._require_own)
@@ -60,6 +61,9 @@ class EventsMove:
         Args:
             is_last: Whether nothing is stored any more: everything has to be the same then.
 
+        Returns:
+            What each table holds, if this is the last time.
+
         Raises:
             EventsDiffer: A table of the target differs.
             EventStoreUnavailable: A store does not answer.
@@ -68,7 +72,11 @@ class EventsMove:
             with self._opened_source(is_last=is_last) as source:
                 if source is None:
                     return {}
-                return EventsCopy(source, self._target).copy(advance, thorough=not is_last)
+                copying = EventsCopy(source, self._target)
+                if is_last:
+                    return copying.make_equal(self._doubts, advance)
+                self._doubts = copying.copy_missing(advance)
+                return {}
         except (ClickHouseError, OSError) as error:
             raise open_error(self._engine, error) from None
 

@@ -7,18 +7,20 @@ blocks of some ten thousand rows; what still differs then is deleted in the targ
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import uuid4
 
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.storage.event_tables import event_tables
-from fanion.events.storage.inserts import EVENT_SETTINGS
 from fanion.events.storage.migrate import table_exists
 from fanion.events.storage.schema import ARRAY_DEPTH_MAX, OBJECT_DEPTH_MAX
 
 # About 50 MB of events.
 BLOCK_ROWS: Final = 50_000
+PARTS_MAX: Final = 1_000  # in one condition
 # Rows that a server may have drawn a version for, and mirrors later than rows of higher versions.
 VERSIONS_OVERLAP: Final = 100_000
+_INSERT_SETTINGS: Final = {"optimize_on_insert": 0, "distributed_foreground_insert": 1}
 _READ_SETTINGS: Final = {"do_not_merge_across_partitions_select_final": 1}
 
 # A property that is nested too deeply for columns brings another text (`schema.py`). Rows with
@@ -56,6 +58,7 @@ class Digest:
 
 
 Digests = Mapping[Part, Digest]
+Doubts = Mapping[str, Sequence[Part]]  # by table
 
 
 class EventsDiffer(Exception):
@@ -167,17 +170,39 @@ _SLOT: Final = "toStartOfInterval(received_at, INTERVAL 10 MINUTE)"
 
 @dataclass(frozen=True, slots=True)
 class EventsCopy:
-    """The copying from one engine to another."""
+    """The copying from one engine to another.
+
+    Attributes:
+        block_rows: How many rows are copied at once, about.
+    """
 
     source: Client
     target: Client
+    block_rows: int = BLOCK_ROWS
 
-    def copy(self, advance: Advance, *, thorough: bool) -> Mapping[str, Digest]:
-        """Make all tables of the target hold the rows of the source.
+    def copy_missing(self, advance: Advance) -> Doubts:
+        """Copy what the target lacks, while the source may still change.
 
         Args:
             advance: Called with numbers of copied rows.
-            thorough: Whether all values of rows that were copied before are compared again.
+
+        Returns:
+            What was copied and is not the same, since the source has changed meanwhile.
+        """
+        doubts = {}
+        for copied in COPIED:
+            differing = self._copy_differing(copied, copied.thorough, advance)
+            doubts[copied.table] = _differing(*self._both(copied, copied.thorough, differing))
+        return doubts
+
+    def make_equal(self, doubts: Doubts, advance: Advance) -> Mapping[str, Digest]:
+        """Make all tables of the target hold exactly the rows of the source.
+
+        Rows that were there before are compared by what may change of them.
+
+        Args:
+            doubts: What `copy_missing` has returned; it is compared thoroughly.
+            advance: Called with numbers of copied rows.
 
         Returns:
             What each table holds.
@@ -185,29 +210,35 @@ class EventsCopy:
         Raises:
             EventsDiffer: A table of the target differs.
         """
-        held = {copied.table: self._copy_table(copied, advance, thorough) for copied in COPIED}
+        held = {
+            copied.table: self._equalize(copied, doubts.get(copied.table, ()), advance)
+            for copied in COPIED
+        }
         self._copy_uses()
         return held
 
-    def _copy_table(self, copied: Copied, advance: Advance, thorough: bool) -> Digest:
-        hashed = copied.thorough if thorough else copied.quick
+    def _equalize(self, copied: Copied, doubts: Sequence[Part], advance: Advance) -> Digest:
+        copied_parts = self._copy_differing(copied, copied.quick, advance)
+        parts = sorted({*copied_parts, *doubts})
+        wanted, found = self._both(copied, copied.thorough, parts)
+        if differing := _differing(wanted, found):
+            self._replace(copied, differing, wanted, advance)
+            wanted, found = self._both(copied, copied.thorough, differing)
+            if wrong := _differing(wanted, found):
+                raise EventsDiffer(_difference(copied, wrong, wanted, found))
+        return _sum_of(_digests(self.source, copied, copied.quick))
+
+    def _copy_differing(self, copied: Copied, hashed: str, advance: Advance) -> Sequence[Part]:
+        """Insert the rows of parts that differ, and return these parts."""
         if copied.is_versioned:
             self._copy_newer(copied, advance)
-        wanted, found = self._both(copied, hashed)
-        if differing := _differing(wanted, found):
-            self._copy_parts(copied, differing, wanted, advance)
-            wanted, found = self._both(copied, copied.thorough, differing)
-            if still := _differing(wanted, found):
-                self._replace(copied, still, wanted, advance)
-                wanted, found = self._both(copied, copied.thorough, still)
-                if wrong := _differing(wanted, found):
-                    raise EventsDiffer(_difference(copied, wrong, wanted, found))
-            wanted, found = self._both(copied, hashed)
-        return _sum_of(wanted)
+        wanted = _digests(self.source, copied, hashed)
+        differing = _differing(wanted, _digests(self.target, copied, hashed))
+        self._copy_parts(copied, differing, wanted, advance)
+        return differing
 
-    def _both(
-        self, copied: Copied, hashed: str, parts: Sequence[Part] = ()
-    ) -> tuple[Digests, Digests]:
+    def _both(self, copied: Copied, hashed: str, parts: Sequence[Part]) -> tuple[Digests, Digests]:
+        """Return the digests of some parts in the source and in the target."""
         return (
             _digests(self.source, copied, hashed, parts),
             _digests(self.target, copied, hashed, parts),
@@ -224,10 +255,10 @@ class EventsCopy:
     def _copy_parts(
         self, copied: Copied, parts: Sequence[Part], wanted: Digests, advance: Advance
     ) -> None:
-        for some in _portions([part for part in parts if part in wanted], wanted):
+        for some in self._portions([part for part in parts if part in wanted], wanted):
             rows = sum(wanted[part].rows for part in some)
             where = copied.among(some)
-            if copied is EVENTS and rows > BLOCK_ROWS:
+            if copied is EVENTS and rows > self.block_rows:
                 where, rows = self._narrowed(copied, where)
             self._copy_rows(copied, where, rows, advance)
 
@@ -243,7 +274,7 @@ class EventsCopy:
         return f"{where} AND toString({_SLOT}) IN ({listed})", rows
 
     def _copy_rows(self, copied: Copied, where: str, rows: int, advance: Advance) -> None:
-        blocks = -(-rows // BLOCK_ROWS)
+        blocks = -(-rows // self.block_rows)
         # A row that replaces nothing yet may be left out of what is read, where versions decide.
         statement = _BLOCK.format(
             columns=", ".join(f"{read} AS {name}" for name, read in copied.columns.items()),
@@ -257,8 +288,10 @@ class EventsCopy:
                 statement, {"blocks": blocks, "block": block}, _READ_SETTINGS, fmt="Native"
             )
             if data:
+                # A block that was inserted before and deleted since would be left out without it.
+                settings = {**_INSERT_SETTINGS, "insert_deduplication_token": uuid4().hex}
                 self.target.raw_insert(
-                    copied.table, list(copied.columns), data, EVENT_SETTINGS, fmt="Native"
+                    copied.table, list(copied.columns), data, settings, fmt="Native"
                 )
             advance(-(-rows // blocks))
 
@@ -268,13 +301,27 @@ class EventsCopy:
         altered = {
             table.name.removesuffix("_local"): table.altered for table in event_tables(self.target)
         }
-        for some in _portions(parts, wanted):
+        for some in self._portions(parts, wanted):
             statement = _DELETE.format(
                 altered=altered.get(copied.table, copied.table), where=copied.among(some)
             )
             self.target.command(statement, settings={"mutations_sync": 2})
             rows = sum(wanted[part].rows for part in some if part in wanted)
             self._copy_rows(copied, copied.among(some), rows, advance)
+
+    def _portions(self, parts: Sequence[Part], wanted: Digests) -> Iterator[list[Part]]:
+        """Yield neighbouring parts that one block holds together; a larger part by itself."""
+        portion: list[Part] = []
+        rows = 0
+        for part in parts:
+            more = wanted[part].rows if part in wanted else 0
+            if portion and (rows + more > self.block_rows or len(portion) >= PARTS_MAX):
+                yield portion
+                portion, rows = [], 0
+            portion.append(part)
+            rows += more
+        if portion:
+            yield portion
 
     def _copy_uses(self) -> None:
         """Copy how often properties were used, which is little and adds up."""
@@ -286,8 +333,11 @@ class EventsCopy:
                 self.target.raw_insert("property_uses", columns, data, fmt="Native")
 
 
-def _digests(client: Client, copied: Copied, hashed: str, parts: Sequence[Part]) -> Digests:
-    wheres = (copied.among(some) for some in _lists(parts)) if parts else ("1",)
+def _digests(
+    client: Client, copied: Copied, hashed: str, parts: Sequence[Part] | None = None
+) -> Digests:
+    """Return the digests of some parts, or of all."""
+    wheres = ("1",) if parts is None else (copied.among(some) for some in _lists(parts))
     digests: dict[Part, Digest] = {}
     for where in wheres:
         statement = _DIGESTS.format(
@@ -304,25 +354,6 @@ def _read_digests(client: Client, statement: str) -> dict[Part, Digest]:
 
 def _differing(wanted: Digests, found: Digests) -> list[Part]:
     return sorted(part for part in {*wanted, *found} if wanted.get(part) != found.get(part))
-
-
-def _portions(parts: Sequence[Part], wanted: Digests) -> Iterator[list[Part]]:
-    """Yield neighbouring parts that one block holds together; a larger part by itself."""
-    portion: list[Part] = []
-    rows = 0
-    for part in parts:
-        more = wanted[part].rows if part in wanted else 0
-        if portion and (rows + more > BLOCK_ROWS or len(portion) >= PARTS_MAX):
-            yield portion
-            portion, rows = [], 0
-        portion.append(part)
-        rows += more
-    if portion:
-        yield portion
-
-
-# In one condition.
-PARTS_MAX: Final = 1_000
 
 
 def _lists(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:

@@ -6,6 +6,7 @@ between the batches.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from time import monotonic
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import structlog
 
 from fanion.accept_log.port import SINGLE, AcceptLog, LogEntry, Positions
+from fanion.db.engine import RecordsUnavailable
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.assignment import Assignment
@@ -181,7 +183,8 @@ class Consumer:
         finally:
             stopping.cancel()
         if self._writer.mirrored:
-            await self._store.forget_mirrored(self._writer.mirrored)
+            with suppress(RecordsUnavailable):  # what is noted is sent to the mirror once more
+                await self._store.forget_mirrored(self._writer.mirrored)
 
     def stop(self) -> None:
         self._stopping.set()
