@@ -24,6 +24,7 @@ ALLOWED: Final = frozenset(
 )  # fmt: skip
 # The names that packages give licences which have no expression. Those of BSD have three clauses.
 _NAMES: Final = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
     "ISC License": "ISC",
