@@ -20,6 +20,7 @@ from fanion.db.migrate import migrate as migrate_records
 from fanion.errors import AppError, SchemaRefused, StartRefused
 from fanion.events.event import EventStoreUnavailable
 from fanion.runtime.data_dir import DataDirLocked, DataDirMissing, require_records
+from fanion.runtime.folder_state import FolderRefused
 from fanion.runtime.geoip import GeoIpUnreadable
 from fanion.server.server import PortTaken
 
@@ -69,6 +70,7 @@ def run_command(work: Coroutine[Any, Any, T]) -> T:
         PortTaken,
         DataDirLocked,
         DataDirMissing,
+        FolderRefused,
         GeoIpUnreadable,
         SchemaRefused,
         SettingsError,

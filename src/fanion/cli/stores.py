@@ -35,7 +35,9 @@ def adopt(data: Data = None) -> None:
     settings = settings_of(data=data)
 
     async def work(records: Records) -> str:
-        with lock_data_dir(settings) if _is_in_folder(settings) else nullcontext():
+        with (
+            lock_data_dir(settings, accepts_copy=True) if _is_in_folder(settings) else nullcontext()
+        ):
             installation = await read_installation(records)
             mark = await asyncio.to_thread(
                 adopt_event_store, settings.event_store_url, installation

@@ -4,7 +4,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -12,11 +12,17 @@ from urllib.parse import unquote, urlsplit
 import structlog
 
 from fanion.config import Settings
+from fanion.runtime.folder_state import (
+    IDENTITY_FILE,
+    noted_as_running,
+    require_restored,
+    require_usable,
+)
 
 # Holds the keys if standard output was not a terminal.
 FIRST_START_FILE = "first-start.txt"
 
-_LOCK_FILE = "serving.lock"
+LOCK_FILE = "serving.lock"
 _HOLDER_CHARS_MAX = 300  # of serving.lock: an address and a number
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # Files that a server creates in its folder. Engines add files with a suffix.
@@ -25,7 +31,7 @@ _FILES = (
     "accept-log.db",
     "accept-log.lock",
     "kept-flags.db",
-    _LOCK_FILE,
+    LOCK_FILE,
     FIRST_START_FILE,
 )
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
@@ -75,13 +81,33 @@ class DataDirMissing(Exception):
 
 
 @contextmanager
-def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
-    """Create the folder, restrict it to its owner, and lock it.
+def lock_data_dir(
+    settings: Settings, address: str = "", *, accepts_copy: bool = False
+) -> Iterator[None]:
+    """Create the folder, restrict it to its owner, lock it, and note that it is in use.
 
     A new folder is removed again if an error occurs before anything was written to it.
 
     Args:
         address: Where this process serves, for other processes to see.
+        accepts_copy: Whether to take a folder that was copied while a server ran.
+
+    Raises:
+        DataDirLocked: Another process has locked the folder.
+        FolderRefused: A restore into it has not finished, or it was copied while a server ran.
+    """
+    folder = settings.data.resolve()
+    with lock_folder(settings, address):
+        (require_restored if accepts_copy else require_usable)(folder)
+        with noted_as_running(folder) if _is_embedded(settings) else nullcontext():
+            yield
+
+
+@contextmanager
+def lock_folder(settings: Settings, address: str = "") -> Iterator[None]:
+    """Create the folder, restrict it to its owner, and lock it, whatever it holds.
+
+    A new folder is removed again if an error occurs before anything was written to it.
 
     Raises:
         DataDirLocked: Another process has locked the folder.
@@ -97,16 +123,22 @@ def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
         raise
 
 
+def _is_embedded(settings: Settings) -> bool:
+    """Return whether one of the stores is a file or folder of this machine."""
+    return records_file(settings) is not None or events_folder(settings) is not None
+
+
 def _remove_unused(folder: Path) -> None:
     with suppress(OSError):
-        if [path.name for path in folder.iterdir()] == [_LOCK_FILE]:
-            (folder / _LOCK_FILE).unlink()
+        if {path.name for path in folder.iterdir()} <= {LOCK_FILE, IDENTITY_FILE}:
+            (folder / LOCK_FILE).unlink()
+            (folder / IDENTITY_FILE).unlink(missing_ok=True)
             folder.rmdir()
 
 
 @contextmanager
 def _locked_folder(settings: Settings, address: str) -> Iterator[None]:
-    with (settings.data / _LOCK_FILE).open("a+") as lock:
+    with (settings.data / LOCK_FILE).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -130,7 +162,7 @@ def find_holder(settings: Settings) -> FolderHolder | None:
         OSError: The lock cannot be read.
     """
     try:
-        with (settings.data / _LOCK_FILE).open() as lock:
+        with (settings.data / LOCK_FILE).open() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -155,9 +187,11 @@ def require_data_dir(settings: Settings) -> None:
 
     Raises:
         DataDirMissing: There is no such folder.
+        FolderRefused: A restore into it has not finished.
     """
     if not settings.data.is_dir():
         raise DataDirMissing(settings.data.resolve())
+    require_restored(settings.data.resolve())
 
 
 def require_records(settings: Settings) -> None:
