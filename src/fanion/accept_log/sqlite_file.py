@@ -36,6 +36,7 @@ _SETTINGS = (
     "journal_mode = WAL",
     "synchronous = FULL",
     f"journal_size_limit = {WAL_BYTES_MAX}",
+    "secure_delete = ON",  # the default only of some builds of SQLite
 )
 # A group is the envelopes of one commit. Their ids have no gaps, so the last id and the number of
 # envelopes determine all of them. AUTOINCREMENT ensures that no id is reused after the table was

@@ -332,7 +332,9 @@ def unopened_records(url: str, connections: int = CONNECTIONS_MAX) -> Records:
 def _open_sqlite(url: URL) -> Records:
     """Open SQLite with one writing connection, whose pool is the queue of the writers."""
     make_parent_folder(url)
-    pragmas = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
+    # Deleted rows are overwritten, which is the default only of some builds of SQLite.
+    deletion = "secure_delete = ON"
+    pragmas = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", deletion)
     writes = sqlite_engine(url, "BEGIN IMMEDIATE", 1, WRITER_WAIT_S, *pragmas)
     reads = sqlite_engine(url, "BEGIN", READERS_MAX, CONNECTION_WAIT_S, "query_only = ON")
     pools = {

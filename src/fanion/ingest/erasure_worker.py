@@ -25,6 +25,7 @@ from fanion.db.unwritten import UnwrittenPolls
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.mirror_outbox_store import is_unmirrored
 from fanion.events.storage.store import EventStore
+from fanion.ingest.erasure_journal_store import ErasureJournal
 from fanion.ingest.event import Drop
 from fanion.ingest.items import read_items
 from fanion.ingest.ledger.model import Example, moved_from_dead_letters
@@ -82,6 +83,7 @@ class ErasureWorker:
         log: AcceptLog,
         now: Callable[[], datetime],
         answer_s: float,
+        journal: ErasureJournal,
     ) -> None:
         """Create a worker that is not running yet.
 
@@ -94,6 +96,7 @@ class ErasureWorker:
         self._accepted = log
         self._now = now
         self._answer_s = answer_s
+        self._journal = journal
         self._turn = asyncio.Lock()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._waits = FailureLog("erasure_waits")
@@ -104,6 +107,7 @@ class ErasureWorker:
         """Return whether the erasure was finished within `answer_s`. If not, `run` finishes it."""
         give_up, backoff = monotonic() + self._answer_s, Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         try:
+            await asyncio.to_thread(self._journal.note_persons, [erasure])
             while not await self._may_begin(erasure):
                 wait_s = backoff.next_s()
                 if monotonic() + wait_s >= give_up:
@@ -137,12 +141,15 @@ class ErasureWorker:
         async with self._records.read() as connection:
             erasures = await connection.run_sync(unfinished_erasures)
         self._is_work_left = bool(erasures)
+        if erasures:
+            await asyncio.to_thread(self._journal.note_persons, erasures)
         for erasure in erasures:
             if await self._may_begin(erasure):
                 async with self._turn:
                     await self._finish(erasure)
         async with self._records.write() as connection:
             await connection.run_sync(forget_erasures, self._now() - HEEDED)
+        await asyncio.to_thread(self._journal.forget_old, self._now())
 
     async def _finish(self, erasure: Erasure) -> None:
         """Delete the person from all stores. Repeating this is safe."""

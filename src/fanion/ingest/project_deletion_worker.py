@@ -18,6 +18,7 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.unwritten import UnwrittenPolls
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
+from fanion.ingest.erasure_journal_store import ErasureJournal
 from fanion.ingest.pipeline.position_store import lane_backlogs
 from fanion.projects.deletion.store import (
     EMPTIED,
@@ -51,11 +52,13 @@ class ProjectDeletionWorker:
         events: EventStore,
         log: AcceptLog,
         now: Callable[[], datetime],
+        journal: ErasureJournal,
     ) -> None:
         self._records = records
         self._events = events
         self._accepted = log
         self._now = now
+        self._journal = journal
         self._begun = asyncio.Event()
         self._unwritten = UnwrittenPolls(records.write_mark, LEFT_OUT_MAX)
         self._is_work_left = True
@@ -86,6 +89,8 @@ class ProjectDeletionWorker:
         async with self._records.read() as connection:
             deletions = await connection.run_sync(unfinished_deletions)
         self._is_work_left = bool(deletions)
+        if deletions:
+            await asyncio.to_thread(self._journal.note_projects, deletions)
         for deletion in deletions:
             if not deletion.is_swept:
                 await self._sweep(deletion.project_id)

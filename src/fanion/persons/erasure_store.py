@@ -67,6 +67,46 @@ def begin_erasure(
     )
 
 
+def repeat_erasure(connection: Connection, author: Author, former: Erasure, version: int) -> bool:
+    """Begin an erasure again after the records were restored from a backup made before it.
+
+    Args:
+        author: Names the time of the repetition.
+        former: The erasure. It may name distinct ids that these records do not know yet, because
+            their events wait in the accept log.
+        version: As for `begin_erasure`.
+
+    Returns:
+        False if these records already have the erasure.
+    """
+    same = select(_erasure.id).where(
+        _erasure.id == former.id,
+        _erasure.project_id == former.project_id,
+        _erasure.requested_at == former.requested_at,
+    )
+    if connection.scalar(same) is not None:
+        return False
+    uuids, distinct_ids, floor = set(former.persons), set(former.distinct_ids), version
+    rows = connection.execute(
+        select(_person.id, _person.uuid, _person.version).where(
+            _person.project_id == former.project_id, _person.uuid.in_(former.persons)
+        )
+    ).all()
+    for row in rows:
+        of_person = select(_link.distinct_id).where(_link.person_id == row.id)
+        distinct_ids.update(connection.scalars(of_person))
+        _remove_person(connection, former.project_id, row.id, row.uuid)
+        record_activity(connection, _deletion_activity(author, row.uuid))
+        floor = max(floor, row.version)
+    forget_waiting(connection, former.project_id, sorted(distinct_ids))
+    _forget_results(connection, former.project_id)
+    floor = _raise_floor(connection, former.project_id, floor)
+    _record_erasure(
+        connection, author, sorted(uuids), distinct_ids, floor, with_events=former.with_events
+    )
+    return True
+
+
 def load_floors(connection: Connection, project_ids: Sequence[int]) -> dict[int, int]:
     """Return the version above which new persons start, by project with deleted persons.
 

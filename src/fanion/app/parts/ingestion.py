@@ -11,6 +11,7 @@ from fanion.events.definitions.properties import PropertyCache
 from fanion.events.live.stream_service import LiveEvents
 from fanion.events.storage.store import EventStore
 from fanion.groups.mirror_worker import GroupMirror
+from fanion.ingest.erasure_journal_store import ErasureJournal
 from fanion.ingest.erasure_worker import ErasureWorker
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.mirror_worker import MirrorWorker
@@ -83,6 +84,7 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
     context, records = public.context, public.records
     settings, now = context.settings, context.now
     is_here = Role.INGEST in settings.roles
+    journal = ErasureJournal(settings.data.resolve() if records.dialect == "sqlite" else None)
     turn, recent, versions = asyncio.Lock(), PersonCache(), Versions(records)
     preparer = Preparer(settings.geoip_db) if is_here and settings.answering > 1 else None
     consumers: tuple[Consumer, ...] = ()
@@ -95,8 +97,8 @@ def build_ingestion(public: Services, events: EventStore, live: LiveEvents | Non
         versions=versions,
         consumers=consumers,
         ledger=Ledger(records, now),
-        erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s),
-        project_deletion=ProjectDeletionWorker(records, events, public.log, now),
+        erasing=ErasureWorker(records, events, public.log, now, context.waits.erasure_s, journal),
+        project_deletion=ProjectDeletionWorker(records, events, public.log, now, journal),
         squashing=SquashWorker(records, events),
         mirroring=MirrorWorker(records, events),
         group_mirror=GroupMirror(

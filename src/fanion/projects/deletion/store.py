@@ -158,6 +158,12 @@ def begin_deletion(
         Invalid: It is the only project of its organization.
     """
     name = _lock_project(connection, by.organization_id, project_id)
+    return _delete_project(connection, by, project_id, name, events)
+
+
+def _delete_project(
+    connection: Connection, by: OrganizationAuthor, project_id: int, name: str, events: int
+) -> ProjectContents:
     contents = count_records(connection, project_id, events)
     _remove_project(connection, project_id)
     connection.execute(
@@ -171,6 +177,21 @@ def begin_deletion(
     _raise_floor(connection, project_id)
     _record_deletion(connection, by, project_id, name, contents)
     return contents
+
+
+def repeat_deletion(connection: Connection, project_id: int, now: datetime) -> bool:
+    """Delete a project again after the records were restored from a backup made before that.
+
+    Returns:
+        False if these records have no such project.
+    """
+    statement = select(projects.c.name, projects.c.organization_id)
+    row = connection.execute(statement.where(projects.c.id == project_id)).first()
+    if row is None:
+        return False
+    by = OrganizationAuthor(row.organization_id, None, now)
+    _delete_project(connection, by, project_id, row.name, events=0)
+    return True
 
 
 def unfinished_deletions(connection: Connection) -> list[ProjectDeletion]:
