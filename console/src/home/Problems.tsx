@@ -112,6 +112,8 @@ function sentenceOf({ kind, name, count }: Problem): string {
       return words.problems.webhook(name, count);
     case "cohort":
       return words.problems.cohort(name || words.problems.unnamed);
+    case "backup":
+      return words.problems.backup;
   }
 }
 
@@ -119,6 +121,13 @@ function ProblemLink({ problem, children }: { problem: Problem; children: ReactN
   const projectId = useProjectId();
   const id = String(problem.item_id ?? "");
   switch (problem.kind) {
+    case "backup":
+      return (
+        <>
+          <p>{children}</p>
+          <p className="text-ink-2 text-sm">{words.problems.backupAdvice}</p>
+        </>
+      );
     case "dead_letters":
       return (
         <Link to="/project/$projectId/ingestion" params={{ projectId }} className={LINK}>

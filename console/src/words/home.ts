@@ -82,6 +82,8 @@ export const words = {
       `${counted(count, "delivery", "deliveries")} to ${url} failed in the last 7 days`,
     cohort: (name: string) => `The cohort ${name} could not be calculated`,
     unnamed: "unnamed",
+    backup: "The last backup of this server failed or is late",
+    backupAdvice: "Run fanion doctor on the server to see why.",
   },
   flags: {
     title: "Recently changed flags",

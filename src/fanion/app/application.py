@@ -14,6 +14,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.observability.logging import Telemetry
+from fanion.runtime.backup_state import backup_problem, read_backup_state
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.server.request import Request
@@ -91,6 +92,7 @@ async def measure_lag(public: Services) -> None:
     metrics = public.context.metrics
     metrics.log_bytes_max.set(public.context.settings.accept_log_bytes_max)
     await measure_spool(public.context, public.spool)
+    _measure_backups(public.context)
     try:
         lanes = await public.backlogs()
         # Read after the log: what has left the log by now is stored, or counted here.
@@ -104,6 +106,15 @@ async def measure_lag(public: Services) -> None:
     metrics.log_bytes.set(waiting.bytes)
     metrics.log_seconds.set(waiting.age_s(public.context.now()))
     metrics.changes_to_mirror.set(changes)
+
+
+def _measure_backups(context: AppContext) -> None:
+    folder, metrics = context.settings.data, context.metrics
+    state = read_backup_state(folder)
+    succeeded_at = state.succeeded_at if state else None
+    metrics.backup_time.set(succeeded_at.timestamp() if succeeded_at else 0)
+    problem = backup_problem(folder, context.settings.backup_interval_s, context.now())
+    metrics.backup_failed.set(1 if problem else 0)
 
 
 def build_application(

@@ -65,6 +65,7 @@ LOOPS: Final = (
     Loop("flag_enrichment", Role.JOBS, Runs.ONE, "finds flags whose feature was used"),
     Loop("ledger", Role.JOBS, Runs.ONE, "sums up the minutes of the ingestion report"),
     Loop("old_activity", Role.JOBS, Runs.ONE, "deletes activity older than it is to be kept"),
+    Loop("backups", Role.JOBS, Runs.ONE, "makes backups of the data folder"),
     Loop("cohorts", Role.JOBS, Runs.CLAIMS, "calculates and imports cohorts"),
     Loop("scheduled_changes", Role.JOBS, Runs.CLAIMS, "makes scheduled changes of flags"),
     Loop("rollbacks", Role.JOBS, Runs.CLAIMS, "checks the rollback conditions of flags"),

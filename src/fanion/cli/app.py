@@ -11,6 +11,7 @@ import typer
 from fanion import __version__
 from fanion.accounts.password_links.store import first_link
 from fanion.accounts.passwords.rules import check_password
+from fanion.cli.backup import backup, backups, restore
 from fanion.cli.doctor.command import doctor
 from fanion.cli.flags import flags
 from fanion.cli.import_posthog import import_posthog
@@ -173,6 +174,9 @@ app.command()(migrate)
 app.command()(move)
 app.command()(doctor)
 app.command()(ingestion)
+app.command()(backup)
+app.command()(backups)
+app.command()(restore)
 app.command("export")(export_project)
 app.command("import")(import_project)
 app.command("import-posthog")(import_posthog)

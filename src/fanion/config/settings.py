@@ -10,9 +10,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from fanion.config.backups import read_keep
 from fanion.config.mail import SmtpServer, read_mailbox, read_smtp_url
 from fanion.config.roles import Role, read_roles
-from fanion.config.stores import check_events_url, check_records_url, check_stores_of_roles
+from fanion.config.stores import (
+    are_embedded,
+    check_events_url,
+    check_records_url,
+    check_stores_of_roles,
+)
 from fanion.server.forwarded import Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
@@ -87,6 +93,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     question_s: int = 30
     question_memory_bytes: int = 1_000_000_000
     property_columns: int = 10
+    backup_to: str = ""
+    backup_every_s: float = 86_400.0
+    backup_keep: str = "30d"
     webhooks_allow_private: bool = False
     geoip_db: str = ""
     flags_snapshot: str = ""
@@ -126,6 +135,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "questions_wait_s",
             "question_s",
             "question_memory_bytes",
+            "backup_every_s",
         ):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name.upper()} must be greater than 0")
@@ -158,6 +168,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _require_base_url("PUBLIC_URL", self.public_url)
         _require_base_url("MANAGEMENT_URL", self.management_url)
         self._require_mail()
+        self._check_backups()
         if self.database_url:
             check_records_url(self.database_url)
         if self.events_url:
@@ -213,6 +224,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 "PUBLIC_URL is needed with SMTP_URL: links in mails begin with the address that "
                 "people reach, and not with a listener's or what a request says"
             )
+
+    def _check_backups(self) -> None:
+        try:
+            read_keep(self.backup_keep)
+        except ValueError as error:
+            raise ValueError(f"BACKUP_KEEP: {error}") from None
+        if self.backup_to and not self.has_embedded_stores:
+            raise ValueError(
+                "BACKUP_TO needs both stores in the data folder; back up PostgreSQL and ClickHouse "
+                "with their own tools"
+            )
+
+    @property
+    def has_embedded_stores(self) -> bool:
+        """True if both stores are files of this machine."""
+        return are_embedded(self.database_url, self.events_url)
+
+    @property
+    def backup_interval_s(self) -> float | None:
+        """How often the server makes backups, in seconds; None if it makes none."""
+        return self.backup_every_s if self.backup_to else None
 
     @property
     def listen(self) -> tuple[str, int]:

@@ -85,6 +85,12 @@ def check_stores_of_roles(roles: frozenset[Role], records_url: str, events_url: 
         )
 
 
+def are_embedded(records_url: str, events_url: str) -> bool:
+    """Return whether both stores are files of this machine."""
+    is_file = not records_url or _url_scheme(records_url).startswith("sqlite")
+    return is_file and (not events_url or _url_scheme(events_url) == "chdb")
+
+
 def _url_scheme(url: str) -> str:
     return url.partition("://")[0]
 

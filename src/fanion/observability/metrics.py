@@ -200,6 +200,16 @@ class Metrics:
             "Committed changes of persons and groups that queries of events may not see yet",
             registry=registry,
         )
+        self.backup_time = Gauge(
+            "fanion_backup_success_timestamp_seconds",
+            "Time of the last successful backup of the data folder; 0 without one",
+            registry=registry,
+        )
+        self.backup_failed = Gauge(
+            "fanion_backup_failed",
+            "1 if the last backup of the data folder failed, was killed or is late",
+            registry=registry,
+        )
         self.batch_seconds = Histogram(
             "fanion_ingest_batch_seconds",
             "Time to ingest one run",

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from msgspec import Meta, Struct
 
 from fanion.db.engine import Records
-from fanion.projects.problems_store import Kind, find_problems
+from fanion.projects.problems_store import Backups, Kind, find_problems
 from fanion.projects.request_api import ManagementRequest, scoped
 
 
@@ -38,15 +38,20 @@ class ProblemsApi(Controller):
 
     @get("/", summary="List what fails")
     async def problems(
-        self, request: ManagementRequest, records: NamedDependency[Records]
+        self,
+        request: ManagementRequest,
+        records: NamedDependency[Records],
+        backups: NamedDependency[Backups],
     ) -> Problems:
         """Return what fails in the project, of each kind the newest 20.
 
         These are dead letters, flags that were rolled back and are still off, and cohorts whose
         last calculation failed; also, of the last seven days, webhook deliveries that were given up
-        and scheduled changes that failed.
+        and scheduled changes that failed. Backups of the server concern all of its projects: the
+        last one failed, or is late.
         """
-        problems = await find_problems(records, request.project.id, request.app.state.now())
+        now = request.app.state.now()
+        problems = await find_problems(records, request.project.id, now, backups)
         return Problems(
             results=[
                 ProblemBody(

@@ -1,7 +1,10 @@
 """The failures in a project, from the tables of all automatic work."""
 
+import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -13,19 +16,20 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import dead_letters, feature_flags
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
+from fanion.runtime.backup_state import backup_problem, read_backup_state
 
 # How far back deliveries and scheduled changes count. All other failures persist.
 SPAN = timedelta(days=7)
 OF_A_KIND_MAX = 20
 
-Kind = Literal["dead_letters", "webhook", "cohort", "scheduled_change", "rollback"]
+Kind = Literal["dead_letters", "webhook", "cohort", "scheduled_change", "rollback", "backup"]
 
 
 class Problem(Struct, frozen=True, kw_only=True):
     """A failure in a project.
 
     Attributes:
-        item_id: The id of the webhook, the cohort or the flag.
+        item_id: The id of the webhook, the cohort or the flag; None for others.
         name: The name by which people know the item; of a webhook, its URL without the path.
         at: The time of the last failure; None if it is not stored.
     """
@@ -38,10 +42,32 @@ class Problem(Struct, frozen=True, kw_only=True):
     at: datetime | None = None
 
 
-async def find_problems(records: Records, project_id: int, now: datetime) -> list[Problem]:
+@dataclass(frozen=True, slots=True)
+class Backups:
+    """The backups of a data folder.
+
+    Attributes:
+        every_s: How often the server makes them; None if it makes none.
+    """
+
+    folder: Path
+    every_s: float | None
+
+    def problems(self, now: datetime) -> list[Problem]:
+        """Return the failure of the backups, if any, without names of files and servers."""
+        if not backup_problem(self.folder, self.every_s, now):
+            return []
+        state = read_backup_state(self.folder)
+        return [Problem(kind="backup", at=None if state is None else state.started_at)]
+
+
+async def find_problems(
+    records: Records, project_id: int, now: datetime, backups: Backups
+) -> list[Problem]:
     """Return the failures, most urgent kind first; of each kind the newest OF_A_KIND_MAX."""
     async with records.read() as connection:
-        return await connection.run_sync(_find_problems, project_id, now - SPAN)
+        problems = await connection.run_sync(_find_problems, project_id, now - SPAN)
+    return [*await asyncio.to_thread(backups.problems, now), *problems]
 
 
 def _find_problems(connection: Connection, project_id: int, since: datetime) -> list[Problem]:

@@ -7,6 +7,7 @@ from functools import partial
 
 from fanion.activity.retention_worker import ActivityRetention
 from fanion.app.services import Services
+from fanion.backup.worker import BackupWorker
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
@@ -26,6 +27,7 @@ class Automation:
 
     Attributes:
         sweep: Clears identities that wait for a person.
+        backups: None where the stores are servers with tools of their own.
     """
 
     scheduler: ScheduledChangeWorker
@@ -34,10 +36,12 @@ class Automation:
     enrichment: Enrichment
     sweep: BackgroundTask
     activity: ActivityRetention
+    backups: BackupWorker | None
 
     @property
     def loops(self) -> Mapping[str, BackgroundTask]:
-        return {
+        backups = {} if self.backups is None else {"backups": self.backups.run}
+        return backups | {
             "waiting_identities": self.sweep,
             "old_activity": self.activity.run,
             "flag_enrichment": self.enrichment.run,
@@ -64,4 +68,5 @@ def build_automation(public: Services, events: EventStore, behind: Analysis) -> 
         enrichment=Enrichment(records, events, now),
         sweep=partial(run_sweep, records, now),
         activity=ActivityRetention(records, now),
+        backups=BackupWorker(settings, now) if settings.has_embedded_stores else None,
     )

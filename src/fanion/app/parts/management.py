@@ -86,6 +86,7 @@ from fanion.projects.organizations.api import OrganizationsApi
 from fanion.projects.organizations.service import OrganizationService
 from fanion.projects.organizations.store import OrganizationStore
 from fanion.projects.problems_api import ProblemsApi
+from fanion.projects.problems_store import Backups
 from fanion.projects.roles.api import RoleMembershipsApi, RolesApi
 from fanion.projects.roles.service import RoleService
 from fanion.projects.roles.store import RoleStore
@@ -179,6 +180,9 @@ def _management_config(server: Server) -> Management:
             **_data_dependencies(server),
             **_account_dependencies(server),
             "records": public.records,
+            "backups": Backups(
+                public.context.settings.data, public.context.settings.backup_interval_s
+            ),
         },
         deletions=ProjectDeletions(
             public.records,

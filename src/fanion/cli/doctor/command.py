@@ -31,6 +31,7 @@ from fanion.config import (
     read_valid_settings,
 )
 from fanion.events.storage.store import cost_of_text
+from fanion.runtime.backup_state import backup_problem, read_backup_state
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
@@ -39,6 +40,7 @@ from fanion.runtime.data_dir import (
     find_readable_by_others,
     require_data_dir,
 )
+from fanion.runtime.folder_state import FolderRefused, require_usable
 from fanion.server.forwarded import TrustedProxies, format_networks
 from fanion.server.server import PortTaken
 from fanion.web.proxy_warning import ignored_headers
@@ -100,6 +102,8 @@ async def examine_installation(
         _addresses_finding(settings, server),
         _versions_finding(settings),
         server_finding,
+        _folder_finding(settings, server),
+        _backup_finding(settings, now),
         _disk_finding(settings),
         _permissions_finding(settings),
         _clock_finding(now),
@@ -201,6 +205,31 @@ def _library_version(library: str) -> str:
         return version(library)
     except PackageNotFoundError:  # a small installation has no embedded engine
         return ""
+
+
+def _folder_finding(settings: Settings, server: RunningServer) -> Finding:
+    """Return whether a server may start on the folder."""
+    if server.holder is None:
+        try:
+            require_usable(settings.data.resolve())
+        except FolderRefused as error:
+            problem, _, advice = str(error).partition(". ")
+            return Finding("data folder", False, problem, advice)
+    return Finding("data folder", True, str(settings.data.resolve()))
+
+
+def _backup_finding(settings: Settings, now: datetime) -> Finding:
+    """Return whether the last backup succeeded; having made none is not a failure."""
+    folder = settings.data.resolve()
+    if problem := backup_problem(folder, settings.backup_interval_s, now):
+        return Finding("backup", False, problem, "`fanion backup --to …` shows the error.")
+    state = read_backup_state(folder)
+    if state is None or state.succeeded_at is None:
+        advice = "Set FANION_BACKUP_TO, or run `fanion backup` regularly."
+        advice = advice if settings.has_embedded_stores else ""
+        return Finding("backup", True, "none was made with `fanion backup`", advice)
+    at = state.succeeded_at.isoformat(timespec="seconds")
+    return Finding("backup", True, f"the last one is of {at}, in {state.destination}")
 
 
 def _disk_finding(settings: Settings) -> Finding:
