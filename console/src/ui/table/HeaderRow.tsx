@@ -12,7 +12,10 @@ interface Props<Row> {
 }
 
 const CELL =
-  "sticky top-0 z-20 border-b border-line bg-panel px-2.5 py-1.5 text-sm font-medium text-ink-2";
+  "sticky top-0 z-20 border-b border-line bg-panel px-2.5 py-1.5 align-bottom text-sm font-medium text-ink-2";
+
+// A long name takes a second line rather than being cut.
+const LABEL = "line-clamp-2 min-w-0 break-words";
 
 export function HeaderRow<Row>(props: Props<Row>) {
   const { columns, sort, onSort, onSelectAll } = props;
@@ -64,10 +67,10 @@ function HeaderCell<Row>({
       {column.sortable ? (
         <button
           type="button"
-          className={`group -mx-1 inline-flex align-bottom max-w-full items-center gap-1 rounded px-1 hover:text-ink ${direction ? "text-ink" : ""} ${isEnd ? "flex-row-reverse" : ""}`}
+          className={`group -mx-1 inline-flex align-bottom max-w-full items-center gap-1 rounded px-1 hover:text-ink ${direction ? "text-ink" : ""} ${isEnd ? "flex-row-reverse text-end" : "text-start"}`}
           onClick={() => onSort(nextSort(column, sort))}
         >
-          <span className="truncate">{column.header}</span>
+          <span className={LABEL}>{column.header}</span>
           <Icon
             size={13}
             aria-hidden
@@ -75,7 +78,7 @@ function HeaderCell<Row>({
           />
         </button>
       ) : (
-        <span className="block truncate">{column.header}</span>
+        <span className={LABEL}>{column.header}</span>
       )}
     </th>
   );
