@@ -1,13 +1,13 @@
-import { useId, useRef } from "react";
+import { useId } from "react";
 import { words } from "@/words/charts";
 import { formatNumber } from "@/words/format";
 import { BarsSvg } from "./BarsSvg";
+import { CursorBox, NoData } from "./CursorBox";
 import { Figure } from "./Figure";
 import { Legend } from "./Legend";
 import { isHatched } from "./series";
 import { activeFirst, nameOf, type TimeSeriesProps } from "./TimeSeries";
 import { useCursor } from "./useCursor";
-import { useWidth } from "./useWidth";
 
 export interface BarsProps extends Omit<TimeSeriesProps, "threshold" | "isStacked"> {
   /** Side by side instead of stacked. */
@@ -21,8 +21,6 @@ export function Bars(props: BarsProps) {
   const { times, series, onOpen, format = formatNumber } = props;
   const height = props.height ?? HEIGHT;
   const id = useId();
-  const box = useRef<HTMLDivElement>(null);
-  const width = useWidth(box);
   const open = (index: number, place: number) => {
     const [time, one] = [times[index], series[place]];
     if (onOpen && time && one)
@@ -57,23 +55,15 @@ export function Bars(props: BarsProps) {
     >
       {hasData ? (
         <>
-          <div
-            ref={box}
-            role="slider"
-            tabIndex={0}
-            aria-label={props.caption}
-            aria-valuemin={0}
-            aria-valuemax={times.length - 1}
-            aria-valuenow={cursor.index}
-            aria-valuetext={words.point(when, spoken.join(", "))}
-            aria-roledescription={words.chart}
-            title={onOpen ? words.keysWithOpen : words.keys}
-            className={`min-w-0 rounded ${onOpen ? "cursor-pointer" : ""}`}
-            style={{ height }}
-            onKeyDown={cursor.onKeyDown}
-            onMouseLeave={() => cursor.setPosition(null)}
+          <CursorBox
+            caption={props.caption}
+            count={times.length}
+            cursor={cursor}
+            valueText={words.point(when, spoken.join(", "))}
+            canOpen={onOpen !== undefined}
+            height={height}
           >
-            {width > 0 && (
+            {(width) => (
               <BarsSvg
                 id={id}
                 times={times}
@@ -89,7 +79,7 @@ export function Bars(props: BarsProps) {
                 onOpen={open}
               />
             )}
-          </div>
+          </CursorBox>
           <Legend
             series={series}
             index={cursor.index}
@@ -101,9 +91,7 @@ export function Bars(props: BarsProps) {
           />
         </>
       ) : (
-        <p className="flex items-center justify-center text-ink-3" style={{ height }}>
-          {words.noData}
-        </p>
+        <NoData height={height} />
       )}
     </Figure>
   );

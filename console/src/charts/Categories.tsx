@@ -1,13 +1,13 @@
-import { useId, useRef } from "react";
+import { useId } from "react";
 import { words } from "@/words/charts";
 import { formatNumber } from "@/words/format";
 import { CategoriesSvg, type Category, type Form } from "./CategoriesSvg";
+import { CursorBox, NoData } from "./CursorBox";
 import { Figure, type FigureData, type FigureProps } from "./Figure";
 import { Legend } from "./Legend";
 import { isHatched, type Series } from "./series";
 import { activeFirst } from "./TimeSeries";
 import { useCursor } from "./useCursor";
-import { useWidth } from "./useWidth";
 
 export interface CategoriesProps extends Pick<FigureProps, "caption" | "fileName" | "note"> {
   categories: readonly Category[];
@@ -30,8 +30,6 @@ const HEIGHT = 300;
 export function Categories(props: CategoriesProps) {
   const { categories, series, form, onOpen, format = formatNumber, height = HEIGHT } = props;
   const id = useId();
-  const box = useRef<HTMLDivElement>(null);
-  const width = useWidth(box);
   const open = (index: number, place: number) => {
     const one = series[place];
     if (onOpen && one) onOpen(index, one);
@@ -55,28 +53,18 @@ export function Categories(props: CategoriesProps) {
       {...(props.note !== undefined && { note: props.note })}
     >
       {isEmpty ? (
-        <p className="flex items-center justify-center text-ink-3" style={{ height }}>
-          {words.noData}
-        </p>
+        <NoData height={height} />
       ) : (
         <>
-          <div
-            ref={box}
-            role="slider"
-            tabIndex={0}
-            aria-label={props.caption}
-            aria-valuemin={0}
-            aria-valuemax={categories.length - 1}
-            aria-valuenow={cursor.index}
-            aria-valuetext={words.point(when, spoken.join(", "))}
-            aria-roledescription={words.chart}
-            title={onOpen ? words.keysWithOpen : words.keys}
-            className={`min-w-0 rounded ${onOpen ? "cursor-pointer" : ""}`}
-            style={{ height }}
-            onKeyDown={cursor.onKeyDown}
-            onMouseLeave={() => cursor.setPosition(null)}
+          <CursorBox
+            caption={props.caption}
+            count={categories.length}
+            cursor={cursor}
+            valueText={words.point(when, spoken.join(", "))}
+            canOpen={onOpen !== undefined}
+            height={height}
           >
-            {width > 0 && (
+            {(width) => (
               <CategoriesSvg
                 id={id}
                 categories={categories}
@@ -91,7 +79,7 @@ export function Categories(props: CategoriesProps) {
                 onOpen={open}
               />
             )}
-          </div>
+          </CursorBox>
           <Legend
             series={series}
             index={cursor.index}

@@ -1,6 +1,7 @@
 import { lazyPart } from "@/ui/lazyPart";
 import { words } from "@/words/charts";
 import { formatNumber } from "@/words/format";
+import { NoData } from "./CursorBox";
 import { Figure, type FigureProps } from "./Figure";
 import { Legend } from "./Legend";
 import type { Point, Series } from "./series";
@@ -77,9 +78,7 @@ export function TimeSeries(props: TimeSeriesProps) {
           })}
     >
       {times.length === 0 || series.length === 0 ? (
-        <p className="flex items-center justify-center text-ink-3" style={{ height }}>
-          {words.noData}
-        </p>
+        <NoData height={height} />
       ) : (
         <>
           {/* A slider is what screen readers know that arrows move along, with a text for each place. */}

@@ -14,6 +14,16 @@ export const choiceOf = <T extends string>(choices: readonly T[], given: unknown
 export const pageOf = (given: unknown): number | undefined =>
   typeof given === "number" && given > 1 ? Math.floor(given) : undefined;
 
+/** Return the parameters with another value of one of them; undefined removes it. */
+export function withValue<T extends object, Name extends keyof T>(
+  search: T,
+  name: Name,
+  value: T[Name] | undefined,
+): T {
+  const { [name]: _, ...others } = search;
+  return (value === undefined ? others : { ...others, [name]: value }) as T;
+}
+
 /** Return the object without undefined values. */
 export function present<T extends object>(given: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;

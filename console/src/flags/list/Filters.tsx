@@ -1,11 +1,12 @@
+import { withValue } from "@/lib/searchParams";
 import { SearchInput } from "@/ui/Field";
-import { type Option, Select } from "@/ui/Select";
+import { ANY, FilterSelect, tagOptions } from "@/ui/ListFilters";
+import type { Option } from "@/ui/Select";
 import { words } from "@/words/flagList";
 import type { FlagBody } from "../model";
 import type { FlagListSearch } from "./search";
 
 const TEXTS = words.filters;
-const ANY = "";
 
 interface Props {
   search: FlagListSearch;
@@ -18,10 +19,7 @@ export function Filters({ search, flags, onChange }: Props) {
   const change = <Name extends keyof FlagListSearch>(
     name: Name,
     value: FlagListSearch[Name] | undefined,
-  ) => {
-    const { [name]: _, ...others } = search;
-    onChange(value === undefined ? others : { ...others, [name]: value });
-  };
+  ) => onChange(withValue(search, name, value));
   return (
     <>
       <SearchInput
@@ -30,31 +28,31 @@ export function Filters({ search, flags, onChange }: Props) {
         onChange={(q) => change("q", q === "" ? undefined : q)}
         className="w-64 max-w-full"
       />
-      <Choice
+      <FilterSelect
         label={TEXTS.active}
         value={textOf(search.active)}
         options={STATES}
         onChange={(active) => change("active", active === ANY ? undefined : active === "true")}
       />
-      <Choice
+      <FilterSelect
         label={TEXTS.type}
         value={search.type ?? ANY}
         options={KINDS}
         onChange={(type) => change("type", type === ANY ? undefined : type)}
       />
-      <Choice
+      <FilterSelect
         label={TEXTS.stale}
         value={search.stale === true ? "true" : ANY}
         options={STALE}
         onChange={(stale) => change("stale", stale === ANY ? undefined : true)}
       />
-      <Choice
+      <FilterSelect
         label={TEXTS.tag}
         value={search.tag ?? ANY}
-        options={tagOptions(flags, search.tag)}
+        options={tagOptions(tagsOf(flags), search.tag, TEXTS.anyTag)}
         onChange={(tag) => change("tag", tag === ANY ? undefined : tag)}
       />
-      <Choice
+      <FilterSelect
         label={TEXTS.by}
         value={search.by === undefined ? ANY : String(search.by)}
         options={authorOptions(flags, search.by)}
@@ -67,21 +65,6 @@ export function Filters({ search, flags, onChange }: Props) {
 function textOf(active: boolean | undefined): "" | "true" | "false" {
   if (active === undefined) return ANY;
   return active ? "true" : "false";
-}
-
-interface ChoiceProps<T extends string> {
-  label: string;
-  value: T;
-  options: readonly Option<T>[];
-  onChange: (value: T) => void;
-}
-
-function Choice<T extends string>({ label, ...select }: ChoiceProps<T>) {
-  return (
-    <span className="w-40 max-sm:grow max-sm:basis-[40%]">
-      <Select aria-label={label} {...select} />
-    </span>
-  );
 }
 
 const STATES: readonly Option<"" | "true" | "false">[] = [
@@ -103,15 +86,6 @@ const STALE: readonly Option<"" | "true">[] = [
 
 export function tagsOf(flags: readonly FlagBody[]): string[] {
   return [...new Set(flags.flatMap((flag) => flag.tags))].toSorted();
-}
-
-/** chosen: offered even if no flag has it */
-function tagOptions(flags: readonly FlagBody[], chosen: string | undefined): Option<string>[] {
-  const tags = new Set([...tagsOf(flags), ...(chosen === undefined ? [] : [chosen])]);
-  return [
-    { value: ANY, label: TEXTS.anyTag },
-    ...[...tags].map((tag) => ({ value: tag, label: tag })),
-  ];
 }
 
 function authorOptions(flags: readonly FlagBody[], chosen: number | undefined): Option<string>[] {

@@ -1,6 +1,7 @@
 import { KINDS } from "@/insights/kinds";
+import { withValue } from "@/lib/searchParams";
 import { Checkbox, SearchInput } from "@/ui/Field";
-import { type Option, Select } from "@/ui/Select";
+import { ANY, FilterSelect, tagOptions } from "@/ui/ListFilters";
 import { words } from "@/words/insightsSaved";
 import type { Insight } from "./queries";
 import type { InsightsSearch } from "./search";
@@ -12,16 +13,11 @@ interface Props {
   onChange: (search: InsightsSearch) => void;
 }
 
-const ANY = "";
-
 export function InsightFilters({ search, insights, onChange }: Props) {
   const change = <Name extends keyof InsightsSearch>(
     name: Name,
     value: InsightsSearch[Name] | undefined,
-  ) => {
-    const { [name]: _, ...others } = search;
-    onChange(value === undefined ? others : { ...others, [name]: value });
-  };
+  ) => onChange(withValue(search, name, value));
   return (
     <>
       <SearchInput
@@ -30,7 +26,7 @@ export function InsightFilters({ search, insights, onChange }: Props) {
         onChange={(q) => change("q", q === "" ? undefined : q)}
         className="w-64 max-w-full"
       />
-      <Choice
+      <FilterSelect
         label={words.of}
         value={search.mine === undefined ? ANY : "mine"}
         options={[
@@ -39,7 +35,7 @@ export function InsightFilters({ search, insights, onChange }: Props) {
         ]}
         onChange={(of) => change("mine", of === ANY ? undefined : true)}
       />
-      <Choice
+      <FilterSelect
         label={words.kind}
         value={search.kind ?? ANY}
         options={[
@@ -48,10 +44,14 @@ export function InsightFilters({ search, insights, onChange }: Props) {
         ]}
         onChange={(kind) => change("kind", KINDS.find(({ name }) => name === kind)?.name)}
       />
-      <Choice
+      <FilterSelect
         label={words.tag}
         value={search.tag ?? ANY}
-        options={tagOptions(insights, search.tag)}
+        options={tagOptions(
+          insights.flatMap(({ tags }) => tags),
+          search.tag,
+          words.anyTag,
+        )}
         onChange={(tag) => change("tag", tag === ANY ? undefined : tag)}
       />
       {insights.some((insight) => insight.is_sample) && (
@@ -62,30 +62,5 @@ export function InsightFilters({ search, insights, onChange }: Props) {
         />
       )}
     </>
-  );
-}
-
-function tagOptions(insights: readonly Insight[], chosen: string | undefined): Option<string>[] {
-  const tags = new Set(insights.flatMap((insight) => insight.tags));
-  if (chosen !== undefined) tags.add(chosen);
-  const sorted = [...tags].toSorted((a, b) => a.localeCompare(b));
-  return [
-    { value: ANY, label: words.anyTag },
-    ...sorted.map((tag) => ({ value: tag, label: tag })),
-  ];
-}
-
-interface ChoiceProps {
-  label: string;
-  value: string;
-  options: readonly Option<string>[];
-  onChange: (value: string) => void;
-}
-
-function Choice({ label, ...select }: ChoiceProps) {
-  return (
-    <span className="w-40">
-      <Select aria-label={label} {...select} />
-    </span>
   );
 }
