@@ -17,17 +17,12 @@ const asked = (beside: Answer["beside"]) => ({
 });
 const KIND = { brokenDown: () => ["A", "B"] } as unknown as Kind;
 const notes = (...counts: readonly (readonly [number, number | null])[]) =>
-  notesOf(
-    KIND,
-    asked({ breakdown_values: counts.map(([shown, total]) => ({ shown, total })) }),
-  );
+  notesOf(KIND, asked({ breakdown_values: counts.map(([shown, total]) => ({ shown, total })) }));
 
 test("an answer says how many values it leaves out", () => {
   assert.deepEqual(notes([25, 311]), ["25 of 311 values shown"]);
   assert.deepEqual(notes([25, 311], [25, 311]), ["25 of 311 values shown"]);
-  assert.deepEqual(notes([25, 311], [4, 4]), [
-    "25 of 311 values of A, 4 of 4 values of B shown",
-  ]);
+  assert.deepEqual(notes([25, 311], [4, 4]), ["25 of 311 values of A, 4 of 4 values of B shown"]);
   assert.deepEqual(notes([25, null]), ["25 of many values shown"]);
   assert.deepEqual(notes([3, 3]), []);
   assert.deepEqual(notes(), []);

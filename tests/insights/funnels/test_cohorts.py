@@ -59,7 +59,7 @@ async def test_entries_have_the_names_of_cohorts_even_of_deleted_ones(
     plans = [{"properties": [person_is("plan", "pro")]}]
     pro, gone = [await create_cohort(shop, name=name, groups=plans) for name in ("Pro", "Gone")]
     await shop.server.calculated()
-    kind: Json = {
+    kinds: dict[str, Json] = {
         "FUNNELS": {"insight": insight, "events": STEPS, "funnel_viz_type": "trends"},
         "RETENTION": {
             "insight": insight,
@@ -67,9 +67,11 @@ async def test_entries_have_the_names_of_cohorts_even_of_deleted_ones(
             "returning_entity": STEPS[1],
             "total_intervals": 4,
         },
-    }[insight]
+    }
     named = {"breakdown_type": "cohort", "breakdown": [pro["id"], gone["id"], "all"]}
-    saved = await shop.api.post("/insights/", json={"name": "x", "filters": {**kind, **named}})
+    saved = await shop.api.post(
+        "/insights/", json={"name": "x", "filters": {**kinds[insight], **named}}
+    )
     assert saved.status_code == 201, saved.text
     await shop.server.calculated()
     refresh = f"/insights/{saved.json()['id']}/?refresh=true"

@@ -3,8 +3,8 @@ import { Field } from "@/ui/Field";
 import { type Option, Select } from "@/ui/Select";
 import { words } from "@/words/insightsFunnels";
 import { CountedField } from "../CountedField";
-import { InlineWholeField } from "../WholeField";
 import type { FieldsProps } from "../kind";
+import { InlineWholeField } from "../WholeField";
 import { ExclusionList } from "./ExclusionList";
 import {
   ATTRIBUTIONS,
