@@ -311,7 +311,7 @@ def test_a_question_begins_at_a_variant_of_a_flag(console: Console, project: Pro
         console.open(project.at(f"flags/{opened['id']}"))
         page.get_by_role("link", name=f"Ask about persons with {value}").click()
         expect(sentence(console)).to_have_text(
-            "How many unique persons did any event, per day, last 30 days, "
+            "How many persons did any event, per day, last 30 days, "
             f"where Flag {opened['key']} is {value}, without test accounts."
         )
         console.settle()

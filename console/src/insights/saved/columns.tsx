@@ -56,7 +56,7 @@ export const columnsOf = (seen: Readonly<Record<string, string>>): readonly Colu
   {
     id: "dashboards",
     header: HEADERS.dashboards,
-    width: 120,
+    width: 135,
     sortable: true,
     cell: ({ dashboards }) => words.dashboards(dashboards.length),
     text: ({ dashboards }) => dashboards.length,
@@ -88,7 +88,7 @@ export const columnsOf = (seen: Readonly<Record<string, string>>): readonly Colu
   {
     id: "seen",
     header: HEADERS.seen,
-    width: 130,
+    width: 155,
     sortable: true,
     cell: ({ id }) => <Time at={seen[id] ?? null} />,
     text: ({ id }) => timeOf(seen[id]),
