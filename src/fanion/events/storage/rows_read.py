@@ -48,7 +48,7 @@ def count_rows_read(client: Client) -> None:
     the number of rows is not known.
     """
     handle = getattr(getattr(client, "_backend", None), "_handle", None)
-    if hasattr(handle, "conn"):
+    if handle is not None and hasattr(handle, "conn"):
         handle.conn = _Connection(handle.conn)
         _COUNTED.add(client)
 
