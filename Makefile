@@ -77,9 +77,10 @@ screenshots: .venv/.installed-dev
 bench: .venv/.installed-dev
 	$(BIN)/python -m bench
 
-# Packages, bill of materials, licences and checksums of this commit, into dist/; CONTRIBUTING.md.
+# Packages, image, bill of materials, licences and checksums of this commit, into dist/:
+# CONTRIBUTING.md. RELEASE=--without-image where the image's base cannot be loaded.
 release: .venv/.installed-dev
-	@$(BIN)/python -m release
+	@$(BIN)/python -m release $(RELEASE)
 
 # Rewrites the lock files from pyproject.toml, which names what they leave out. Those of the
 # JavaScript clients and of the console are rewritten by `npm run lock` in tests/clients/npm and
